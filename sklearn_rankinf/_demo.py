@@ -1,0 +1,383 @@
+"""The demonstration behind ``rankinf demo``: three tuned rankers on a rare-target problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import make_scorer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from sklearn_rankinf._scores import average_precision_neg_log10_pvalue
+from sklearn_rankinf._significance import average_precision_test
+
+TARGET_DIGIT = 8
+N_TARGETS = 40
+N_FOLDS = 5
+N_PERMUTATIONS = 9999
+LEVEL = 0.05
+INK = "amount of ink"
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RareTargetProblem:
+    """A binary problem with few positives, split once into training and held-out data."""
+
+    X_train: FloatArray
+    X_test: FloatArray
+    y_train: IntArray
+    y_test: IntArray
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What the held-out data say about one ranker."""
+
+    name: str
+    n_samples: int
+    n_positives: int
+    average_precision: float
+    chance: float
+    adjusted: float
+    zscore: float
+    log10_pvalue: float
+    permutation_pvalue: float
+    normal_log10_pvalue: float
+
+
+def rare_digit_problem(random_state: int = 0) -> RareTargetProblem:
+    """Return scikit-learn's digits with all but 40 of the eights left out, in two halves.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed of the thinning and of the split.
+
+    Returns
+    -------
+    RareTargetProblem
+        Pixels as features; label 1 for an eight, 0 for every other digit. Both halves keep
+        the share of positives (stratified split).
+    """
+    X, digit = load_digits(return_X_y=True)
+    is_target = digit == TARGET_DIGIT
+    rng = np.random.default_rng(random_state)
+    kept = rng.choice(np.flatnonzero(is_target), size=N_TARGETS, replace=False)
+    rows = np.sort(np.concatenate([np.flatnonzero(~is_target), kept]))
+    X_train, X_test, y_train, y_test = train_test_split(
+        X[rows],
+        is_target[rows].astype(np.int64),
+        test_size=0.5,
+        stratify=is_target[rows],
+        random_state=random_state,
+    )
+    return RareTargetProblem(X_train, X_test, y_train, y_test)
+
+
+def candidate_searches(random_state: int = 0) -> dict[str, GridSearchCV]:
+    """Return the three grid searches, each scored on -log10 p of average precision.
+
+    Parameters
+    ----------
+    random_state : int, default=0
+        Seed of the cross-validation folds, the same folds for all three.
+
+    Returns
+    -------
+    dict of str to GridSearchCV
+        The unfitted searches by the name of their ranker.
+    """
+    estimators: dict[str, tuple[Any, dict[str, list[Any]]]] = {
+        "nearest neighbours": (
+            make_pipeline(StandardScaler(), KNeighborsClassifier()),
+            {
+                "kneighborsclassifier__n_neighbors": [1, 5, 15, 40],
+                "kneighborsclassifier__weights": ["uniform", "distance"],
+            },
+        ),
+        "support vectors": (SVC(), {"C": [0.1, 1.0, 10.0], "gamma": [3e-4, 1e-3, 3e-3]}),
+        "logistic regression": (
+            make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
+            {"logisticregression__C": [1e-3, 1e-2, 0.1, 1.0, 10.0]},
+        ),
+    }
+    scorer = make_scorer(
+        average_precision_neg_log10_pvalue,
+        response_method=("decision_function", "predict_proba"),
+    )
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=random_state)
+    return {
+        name: GridSearchCV(estimator, grid, scoring=scorer, cv=folds)
+        for name, (estimator, grid) in estimators.items()
+    }
+
+
+def held_out_scores(estimator: Any, X: FloatArray) -> FloatArray:
+    """Return the scores that rank ``X``, higher for a likelier positive.
+
+    Parameters
+    ----------
+    estimator : fitted classifier
+        Anything with ``decision_function`` or ``predict_proba``.
+    X : ndarray of shape (n_samples, n_features)
+        The items to rank.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The decision function, or else the probability of the positive class.
+    """
+    if hasattr(estimator, "decision_function"):
+        return np.asarray(estimator.decision_function(X), dtype=np.float64)
+    return np.asarray(estimator.predict_proba(X)[:, 1], dtype=np.float64)
+
+
+def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
+    """Return the exact, permutation and normal p-values of one ranking side by side.
+
+    Parameters
+    ----------
+    name : str
+        The ranker's name.
+    y_true : ndarray of shape (n_samples,)
+        Labels, 1 for a positive.
+    y_score : ndarray of shape (n_samples,)
+        Scores, higher for a likelier positive.
+
+    Returns
+    -------
+    Assessment
+        One row of the demonstration's table.
+    """
+    exact = average_precision_test(y_true, y_score, method="analytic")
+    permutation = average_precision_test(
+        y_true, y_score, method="permutation", n_permutations=N_PERMUTATIONS, random_state=0
+    )
+    normal = average_precision_test(y_true, y_score, method="normal")
+    return Assessment(
+        name=name,
+        n_samples=int(exact.n_samples),
+        n_positives=int(exact.n_positives),
+        average_precision=float(exact.statistic),
+        chance=float(exact.null_distribution.mean()),
+        adjusted=float(exact.adjusted_statistic),
+        zscore=float(exact.zscore),
+        log10_pvalue=float(exact.log10_pvalue),
+        permutation_pvalue=float(permutation.pvalue),
+        normal_log10_pvalue=float(normal.log10_pvalue),
+    )
+
+
+def format_pvalue(log10_pvalue: float) -> str:
+    """Return a p-value in text, from its logarithm so that none is printed as zero.
+
+    Parameters
+    ----------
+    log10_pvalue : float
+        Logarithm to base 10 of the p-value.
+
+    Returns
+    -------
+    str
+        Four decimals from 0.001 on, mantissa and exponent below.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._demo import format_pvalue
+    >>> format_pvalue(-0.5), format_pvalue(-400.25)
+    ('0.3162', '5.6e-400')
+    """
+    if log10_pvalue >= -3.0:
+        return f"{10.0**log10_pvalue:.4f}"
+    exponent = int(np.floor(log10_pvalue))
+    mantissa = round(10.0 ** (log10_pvalue - exponent), 1)
+    if mantissa >= 10.0:
+        mantissa, exponent = 1.0, exponent + 1
+    return f"{mantissa:.1f}e{exponent:03d}"
+
+
+COLUMNS: tuple[tuple[str, str, Callable[[Assessment], str]], ...] = (
+    ("", "ranker", lambda row: row.name),
+    ("", "n", lambda row: str(row.n_samples)),
+    ("", "m", lambda row: str(row.n_positives)),
+    ("", "AP", lambda row: f"{row.average_precision:.4f}"),
+    ("chance", "AP", lambda row: f"{row.chance:.4f}"),
+    ("adjusted", "AP", lambda row: f"{row.adjusted:.4f}"),
+    ("", "z", lambda row: f"{row.zscore:.2f}"),
+    ("exact", "p", lambda row: format_pvalue(row.log10_pvalue)),
+    ("permutation", "p", lambda row: format_pvalue(np.log10(row.permutation_pvalue))),
+    ("normal", "p", lambda row: format_pvalue(row.normal_log10_pvalue)),
+)
+
+
+def format_table(rows: list[Assessment]) -> str:
+    """Return the assessments as an aligned table of text.
+
+    Parameters
+    ----------
+    rows : list of Assessment
+        One entry a ranker.
+
+    Returns
+    -------
+    str
+        Two heading lines, a rule, and one line a ranker.
+    """
+    columns = [[top, head, *(cell(row) for row in rows)] for top, head, cell in COLUMNS]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  ".join(
+            text.ljust(width) if position == 0 else text.rjust(width)
+            for position, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in zip(*columns, strict=True)
+    ]
+    lines.insert(2, "-" * max(map(len, lines)))
+    return "\n".join(lines)
+
+
+def conclusion(row: Assessment) -> str:
+    """Return one plain sentence about one ranker.
+
+    Parameters
+    ----------
+    row : Assessment
+        The ranker's figures on held-out data.
+
+    Returns
+    -------
+    str
+        Whether the ranking is better than chance at the 5 % level, by how much, how surely.
+    """
+    name = row.name[0].upper() + row.name[1:]
+    pvalue = format_pvalue(row.log10_pvalue)
+    if row.log10_pvalue <= np.log10(LEVEL):
+        return (
+            f"{name}: better than chance, {row.average_precision / row.chance:.1f} times its AP; "
+            f"random rankings do as well with probability {pvalue}."
+        )
+    return (
+        f"{name}: not shown to be better than chance; "
+        f"random rankings do as well with probability {pvalue}."
+    )
+
+
+def contrast(rows: list[Assessment]) -> str:
+    """Return what the permutation and normal columns cannot say, in the numbers of the table.
+
+    Parameters
+    ----------
+    rows : list of Assessment
+        One entry a ranker.
+
+    Returns
+    -------
+    str
+        Two or three lines of text.
+    """
+    floor = -np.log10(N_PERMUTATIONS + 1)
+    at_floor = [row for row in rows if np.log10(row.permutation_pvalue) < floor + 1e-9]
+    lines = [
+        f"A permutation p-value cannot go below 1/(B+1) = 1/{N_PERMUTATIONS + 1}, whatever the "
+        f"ranking;\n{len(at_floor)} of the {len(rows)} rankings above are at that floor, and only "
+        "the exact p tells them apart."
+    ]
+    worst = max(rows, key=lambda row: abs(row.log10_pvalue - row.normal_log10_pvalue))
+    orders = worst.log10_pvalue - worst.normal_log10_pvalue
+    if orders >= 1.0:
+        lines.append(
+            f"The normal law has the right mean and variance and the wrong tail: for {worst.name}\n"
+            f"its p is {orders:.0f} orders of magnitude too small."
+        )
+    return "\n".join(lines)
+
+
+def tune(searches: dict[str, GridSearchCV], problem: RareTargetProblem) -> dict[str, FloatArray]:
+    """Fit every search on the training half, say so, and score the held-out half.
+
+    Parameters
+    ----------
+    searches : dict of str to GridSearchCV
+        Unfitted searches by name.
+    problem : RareTargetProblem
+        The data.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_test,)
+        Held-out scores by name.
+    """
+    scores = {}
+    for number, (name, search) in enumerate(searches.items(), start=1):
+        n_candidates = int(np.prod([len(values) for values in search.param_grid.values()]))
+        _say(
+            f"[{number}/{len(searches)}] {name}: {n_candidates} candidates x {N_FOLDS} folds ...",
+            end=" ",
+        )
+        start = time.perf_counter()
+        search.fit(problem.X_train, problem.y_train)
+        best = ", ".join(
+            f"{key.rpartition('__')[2]}={value}" for key, value in search.best_params_.items()
+        )
+        _say(f"{time.perf_counter() - start:.1f} s\n      best: {best}")
+        scores[name] = held_out_scores(search, problem.X_test)
+    return scores
+
+
+def run_demo() -> list[Assessment]:
+    """Run the demonstration, printing as it goes.
+
+    Returns
+    -------
+    list of Assessment
+        The rows of the table: the three tuned rankers, then one that was never trained.
+    """
+    problem = rare_digit_problem()
+    n_samples = len(problem.y_train) + len(problem.y_test)
+    _say(
+        f"Rare targets: find the {TARGET_DIGIT}s among scikit-learn's handwritten digits, all but "
+        f"{N_TARGETS} of them left out\n({N_TARGETS} positives in {n_samples} items, "
+        f"{N_TARGETS / n_samples:.1%}). Half the data tune the rankers, half are held out.\n\n"
+        "Tuning by grid search on -log10 p, the surprise of each fold's average precision (AP):"
+    )
+    scores = tune(candidate_searches(), problem)
+    # Nothing is fitted here: it shows what a weak ranking looks like beside tuned ones.
+    scores[INK] = problem.X_test.sum(axis=1)
+
+    _say(f"\nTesting on held-out data ({N_PERMUTATIONS} permutations beside the exact law) ...\n")
+    rows = [assess(name, problem.y_test, score) for name, score in scores.items()]
+    _say(format_table(rows))
+    _say(
+        f"\nn items, m positives; z = (AP - chance AP)/sd; adjusted AP is 0 at chance, 1 at best.\n"
+        f"'{INK}' is no trained ranker but the sum of the pixels, for comparison.\n\nConclusion"
+    )
+    _say("\n".join(f"  {conclusion(row)}" for row in rows))
+    _say(f"\n{contrast(rows)}\n\n{NEXT_STEPS}")
+    return rows
+
+
+NEXT_STEPS = """\
+What to do next
+  Test your own ranking (labels and scores of held-out items, as in sklearn.metrics):
+      from sklearn_rankinf import average_precision_test
+      print(average_precision_test(y_true, y_score))
+  Tune on it: make_scorer(average_precision_neg_log10_pvalue,
+                          response_method=("decision_function", "predict_proba"))
+  Test on labels that tuned nothing: the search's own best score is optimistic."""
+
+
+def _say(text: str, end: str = "\n") -> None:
+    print(text, end=end, flush=True)

@@ -1,0 +1,361 @@
+"""The forward pass over (tie block, hits so far).
+
+Hits per block are independent binomials conditioned on their total, so the weight of ``y`` hits in a
+block does not depend on the hits before it: a step of the pass is a shift by ``y`` and a product.
+What is attached to the state decides what comes out: ``exp(z S)`` gives the transform of S, the values
+of S themselves give its atoms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import binom
+
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
+
+Complexes = NDArray[np.complex128]
+
+# Paths whose share of the tilted total is below this are left out; far below double precision.
+_NEGLIGIBLE = 1e-32
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Fewest and most hits up to the end of each block that matter under a tilt."""
+
+    low: Integers
+    high: Integers
+
+    def union(self, other: Bands) -> Bands:
+        """Rows that matter under either tilt."""
+        return Bands(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    def at(self, ends: Integers, fine_ends: Integers) -> Bands:
+        """Bands at finer block ends: hits only grow, so the neighbouring coarse ends bound them."""
+        before = np.searchsorted(ends, fine_ends, side="right") - 1
+        after = np.searchsorted(ends, fine_ends, side="left")
+        low = np.where(before >= 0, self.low[np.maximum(before, 0)], 0)
+        return Bands(low, self.high[np.minimum(after, self.high.size - 1)])
+
+
+def feasible_bands(increments: Increments, n_positives: int) -> Bands:
+    """Every number of hits that is possible at the end of each block."""
+    ends = np.cumsum(increments.sizes)
+    low = np.maximum(0, n_positives - (ends[-1] - ends))
+    return Bands(low, np.minimum(ends, n_positives))
+
+
+def tilted_bands(increments: Increments, n_positives: int, tilt: float) -> tuple[Bands, float]:
+    """Rows that carry the law tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
+
+    A forward and a backward pass in logarithms; what is left out is a share of the total below
+    double precision, whatever the tilt.
+    """
+    feasible = feasible_bands(increments, n_positives)
+    rows: list[tuple[int, Floats]] = []
+    state, first, log_total = np.zeros(1), 0, 0.0
+    for block in range(increments.sizes.size):
+        low, high = int(feasible.low[block]), int(feasible.high[block])
+        weights, _ = _log_weights(increments, n_positives, tilt, block, first, state.size)
+        state = _shifted_sum(weights + state)[low - first : high - first + 1]
+        first = low
+        log_total += state.max()
+        state = state - state.max()
+        rows.append((first, state))
+    n = increments.n_samples
+    log_total += float(state[0] - binom.logpmf(n_positives, n, n_positives / n))
+    bands = Bands(feasible.low.copy(), feasible.high.copy())
+    future = np.zeros(1)
+    for block in range(increments.sizes.size - 1, -1, -1):
+        first, state = rows[block]
+        share = state + future
+        kept = np.flatnonzero(share >= share.max() + math.log(_NEGLIGIBLE))
+        bands.low[block], bands.high[block] = first + kept[0], first + kept[-1]
+        if block:
+            before, past = rows[block - 1]
+            weights, y = _log_weights(increments, n_positives, tilt, block, before, past.size)
+            target = before + np.arange(past.size) + y[:, None] - first
+            inside = (target >= 0) & (target < future.size)
+            reached = np.where(inside, future[np.clip(target, 0, future.size - 1)], -np.inf)
+            future = np.logaddexp.reduce(weights + reached, axis=0)
+            future = future - future.max()
+    return bands, log_total
+
+
+def _log_weights(
+    increments: Increments, n_positives: int, tilt: float, block: int, first: int, n_rows: int
+) -> tuple[Floats, Integers]:
+    """Log weight of each (hits in the block, hits before it), and the hits in the block."""
+    size = int(increments.sizes[block])
+    y = np.arange(min(size, n_positives) + 1)
+    h = first + np.arange(n_rows)
+    p = n_positives / increments.n_samples
+    own = binom.logpmf(y, size, p) + tilt * y * (
+        increments.linear[block] + increments.square[block] * y
+    )
+    return own[:, None] + tilt * increments.cross[block] * np.outer(y, h), y
+
+
+def _shifted_sum(log_terms: Floats) -> Floats:
+    """Log of the sums of ``exp(log_terms)`` over entries with equal row + column."""
+    n_rows, n_columns = log_terms.shape
+    padded = np.full((n_rows, n_columns + n_rows), -np.inf)
+    padded[:, :n_columns] = log_terms
+    # A row length one shorter than the padded rows moves row y to the right by y.
+    width = n_columns + n_rows - 1
+    shifted = padded.ravel()[: n_rows * width].reshape(n_rows, width)
+    top = shifted.max(axis=0)
+    return np.asarray(np.log(np.exp(shifted - top).sum(axis=0)) + top)
+
+
+def log_transform(
+    increments: Increments, n_positives: int, z: ArrayLike, bands: Bands | None = None
+) -> Complexes:
+    """Natural logarithm of ``E exp(z S)`` for every node of a vector of complex z.
+
+    Costs (nodes) x (rows in the bands) for each place where a hit can fall. Rows outside the bands
+    are dropped; without bands all feasible rows are kept.
+    """
+    z = np.asarray(z, dtype=complex).ravel()
+    if bands is None:
+        bands = feasible_bands(increments, n_positives)
+    state = np.ones((1, z.size), dtype=complex)
+    first, log_scale = 0, np.zeros(z.size)
+    for block in range(increments.sizes.size):
+        state, first, log_step = _step(increments, n_positives, z, bands, block, state, first)
+        size = np.abs(state).max(axis=0)
+        # Dividing by powers of two costs no rounding.
+        shift = np.exp2(np.floor(np.log2(size)))
+        state /= shift
+        log_scale += np.log(shift) + log_step
+    p = n_positives / increments.n_samples
+    total = binom.logpmf(n_positives, increments.n_samples, p)
+    return np.asarray(np.log(state[n_positives - first]) + log_scale - total)
+
+
+def _step(
+    increments: Increments,
+    n_positives: int,
+    z: Complexes,
+    bands: Bands,
+    block: int,
+    state: Complexes,
+    first: int,
+) -> tuple[Complexes, int, float]:
+    """One block: hits so far move up by y, weighted by ``C(g,y) p^y q^(g-y) exp(z c(h,y))``.
+
+    The weights of a single item are divided by q (a miss then costs nothing) and extreme weights by
+    a reference; the logarithm of what they were divided by is returned.
+    """
+    size = int(increments.sizes[block])
+    p = n_positives / increments.n_samples
+    low, high = int(bands.low[block]), int(bands.high[block])
+    after = np.zeros((high - low + 1, z.size), dtype=complex)
+    last = first + state.shape[0] - 1
+    ys = np.arange(max(0, low - last), min(size, high - first) + 1)
+    log_divisor = math.log1p(-p) if size == 1 else 0.0
+    log_weights = binom_log_pmf(ys, size, p) - log_divisor
+    own = ys * (increments.linear[block] + increments.square[block] * ys)
+    slopes = ys * increments.cross[block]
+    starts, stops = np.maximum(first, low - ys), np.minimum(last, high - ys)
+    exponents = log_weights + z.real.max() * (own + slopes * np.array([starts, stops]))
+    reference = float(exponents[:, starts <= stops].max())
+    if abs(reference) < 300.0:
+        reference = 0.0
+    for i, y in enumerate(ys):
+        start, stop = int(starts[i]), int(stops[i])
+        if stop < start:
+            continue
+        moved = state[start - first : stop - first + 1]
+        if y == 0 and size == 1 and reference == 0.0:
+            after[start - low : stop - low + 1] += moved
+            continue
+        head = np.exp(log_weights[i] - reference + z * (own[i] + slopes[i] * start))
+        factors = _geometric_rows(head, z * slopes[i], stop - start + 1)
+        factors *= moved
+        after[start + y - low : stop + y - low + 1] += factors
+    return after, low, log_divisor + reference
+
+
+def binom_log_pmf(y: Integers, size: int, p: float) -> Floats:
+    """Log of the binomial probabilities of y; the two of a single item without scipy's overhead."""
+    if size == 1:
+        return np.where(y == 0, math.log1p(-p), math.log(p))
+    return np.asarray(binom.logpmf(y, size, p))
+
+
+def _geometric_rows(head: Complexes, log_ratio: Complexes, n_rows: int) -> Complexes:
+    """Rows ``head * exp(log_ratio * i)``, by doubling: a product each instead of an exponential."""
+    rows = np.empty((n_rows, head.size), dtype=complex)
+    rows[0] = head
+    filled = 1
+    while filled < n_rows:
+        take = min(filled, n_rows - filled)
+        np.multiply(rows[:take], np.exp(log_ratio * filled), out=rows[filled : filled + take])
+        filled += take
+    return rows
+
+
+def central_moment(
+    increments: Increments, n_positives: int, mean: float, scale: float, order: int
+) -> float:
+    """``E (S - mean)**order``, a Taylor coefficient of the transform by Cauchy's formula.
+
+    On a circle of radius 0.1 standard deviations 32 nodes leave an aliasing error far below rounding.
+    """
+    n_nodes, radius = 32, 0.1 / scale
+    angle = 2.0 * np.pi * (np.arange(n_nodes // 2 + 1)) / n_nodes
+    z = radius * np.exp(1j * angle)
+    values = np.exp(log_transform(increments, n_positives, z) - mean * z)
+    # Nodes come in conjugate pairs; the two real ones stand alone.
+    weight = np.where((angle == 0.0) | (angle == np.pi), 1.0, 2.0)
+    coefficient = float(np.sum(weight * (values * np.exp(-1j * order * angle)).real)) / n_nodes
+    return math.factorial(order) * coefficient / radius**order
+
+
+def n_outcomes(sizes: Integers, n_positives: int) -> float:
+    """Number of different hit counts per block, as a float (infinite where it overflows).
+
+    Without ties this is ``C(n, m)``.
+    """
+    if np.all(sizes == 1):
+        log_count = log_binomial(sizes.size, n_positives)
+        if log_count > 40.0:
+            return math.inf
+        return float(math.comb(sizes.size, n_positives))
+    ways = np.zeros(n_positives + 1)
+    ways[0] = 1.0
+    for size in sizes:
+        summed = np.cumsum(ways)
+        top = min(int(size), n_positives)
+        ways = summed
+        ways[top + 1 :] = summed[top + 1 :] - summed[: n_positives - top]
+        if ways[n_positives] > 1e15:
+            return math.inf
+    return float(ways[n_positives])
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Values that a statistic takes, ascending, with the logarithm of the number of placements."""
+
+    values: Floats
+    log_counts: Floats
+
+
+def atoms(
+    increments: Increments, n_positives: int, at_least: float | None = None, limit: float = math.inf
+) -> Atoms | None:
+    """Every value of the statistic with its number of placements of the hits.
+
+    With ``at_least`` only values from there on are followed: a partial sum is dropped as soon as its
+    best completion stays below. None if more than ``limit`` partial sums are alive.
+    """
+    best = None if at_least is None else _best_completions(increments, n_positives)
+    ends = np.cumsum(increments.sizes)
+    remaining = ends[-1] - ends
+    all_hits = _sums_if_all_hits(increments, n_positives)
+    alive: dict[int, tuple[Floats, Floats]] = {0: (np.zeros(1), np.zeros(1))}
+    done: list[tuple[Floats, Floats]] = []
+    for block in range(increments.sizes.size):
+        grown: dict[int, list[tuple[Floats, Floats]]] = {}
+        for h, y, values, logs in _branches(increments, n_positives, block, alive, remaining[block]):
+            if best is not None:
+                kept = values + best[block + 1, h + y] >= at_least
+                values, logs = values[kept], logs[kept]
+            if h + y == n_positives:
+                done.append((values, logs))
+            elif n_positives - h - y == remaining[block]:
+                done.append((values + all_hits[block + 1], logs))
+            elif values.size:
+                grown.setdefault(h + y, []).append((values, logs))
+        alive = {
+            h: (np.concatenate([v for v, _ in parts]), np.concatenate([w for _, w in parts]))
+            for h, parts in grown.items()
+        }
+        if sum(v.size for v, _ in alive.values()) + sum(v.size for v, _ in done) > limit:
+            return None
+        if not alive:
+            break
+    return _sorted_atoms(done)
+
+
+def _branches(
+    increments: Increments,
+    n_positives: int,
+    block: int,
+    alive: dict[int, tuple[Floats, Floats]],
+    remaining: int,
+) -> Iterator[tuple[int, int, Floats, Floats]]:
+    size = int(increments.sizes[block])
+    for h, (values, logs) in alive.items():
+        for y in range(max(0, n_positives - h - remaining), min(size, n_positives - h) + 1):
+            gain = y * (
+                increments.cross[block] * h
+                + increments.linear[block]
+                + increments.square[block] * y
+            )
+            yield h, y, values + gain, logs + log_binomial(size, y)
+
+
+def _sums_if_all_hits(increments: Increments, n_positives: int) -> Floats:
+    """What the blocks from b on add when every item in them is a hit."""
+    g = increments.sizes
+    h = n_positives - (increments.n_samples - increments.starts)
+    gains = g * (increments.cross * h + increments.linear + increments.square * g)
+    return np.append(np.cumsum(gains[::-1])[::-1], 0.0)
+
+
+def _best_completions(increments: Increments, n_positives: int) -> Floats:
+    """The most that blocks from b on can add, given the hits before them."""
+    rows = list(_completions(increments, n_positives))
+    return np.asarray(rows[::-1])
+
+
+def _completions(increments: Increments, n_positives: int) -> Iterator[Floats]:
+    """Rows of `_best_completions`, from the end of the ranking to its start."""
+    best = np.full(n_positives + 1, -np.inf)
+    best[n_positives] = 0.0
+    yield best
+    hits = np.arange(n_positives + 1)
+    for block in range(increments.sizes.size - 1, -1, -1):
+        after, best = best, np.full(n_positives + 1, -np.inf)
+        for y in range(min(int(increments.sizes[block]), n_positives) + 1):
+            h = hits[: n_positives + 1 - y]
+            gain = y * (
+                increments.cross[block] * h
+                + increments.linear[block]
+                + increments.square[block] * y
+            )
+            np.maximum(best[: h.size], gain + after[y:], out=best[: h.size])
+        yield best
+
+
+def largest_value(increments: Increments, n_positives: int) -> float:
+    """The largest value that the statistic can take."""
+    best = np.empty(0)
+    for row in _completions(increments, n_positives):
+        best = row
+    return float(best[0])
+
+
+def smallest_value(increments: Increments, n_positives: int) -> float:
+    """The smallest value that the statistic can take."""
+    negated = Increments(
+        increments.sizes, -increments.cross, -increments.linear, -increments.square
+    )
+    return -largest_value(negated, n_positives)
+
+
+def _sorted_atoms(parts: list[tuple[Floats, Floats]]) -> Atoms:
+    if not parts:
+        return Atoms(np.empty(0), np.empty(0))
+    values = np.concatenate([v for v, _ in parts])
+    log_counts = np.concatenate([w for _, w in parts])
+    order = np.argsort(values, kind="stable")
+    return Atoms(values[order], log_counts[order])

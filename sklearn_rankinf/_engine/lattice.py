@@ -1,0 +1,130 @@
+"""The whole law of a statistic on a value lattice.
+
+The forward pass carries a histogram of the sum so far for every number of hits. An increment that falls
+between two cells is split between them so that the mean is kept; what passes the top is absorbed. Only
+positive terms are added, so the tail keeps its relative precision. It serves laws that are too coarse
+for contour inversion: few positives in a long list, where single top ranks make visible atoms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from sklearn_rankinf._engine.chain import Bands, binom_log_pmf, feasible_bands
+from sklearn_rankinf._engine.statistics import Floats, Increments
+
+# Weights this many logarithmic units below the largest are left out: a share of 1e-18.
+_NEGLIGIBLE = 42.0
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeLaw:
+    """Distribution function of a statistic at the edges between the cells of a lattice.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_cells + 1,)
+        Ascending values; the cell centres lie half way between them.
+    below : ndarray of shape (n_cells + 1,)
+        Probability below each edge.
+    above : ndarray of shape (n_cells + 1,)
+        Probability above each edge, summed from the top.
+    """
+
+    edges: Floats
+    below: Floats
+    above: Floats
+
+    def tail(self, s: Floats, sign: int) -> Floats:
+        """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), linear between edges."""
+        return np.interp(s, self.edges, self.above if sign > 0 else self.below)
+
+
+def lattice_law(
+    increments: Increments,
+    n_positives: int,
+    top: float,
+    n_cells: int,
+    bands: Bands | None = None,
+    tilt: float = 0.0,
+) -> LatticeLaw:
+    """Law of the statistic on `n_cells` cells from 0 to `top`, with the rest absorbed above.
+
+    Rows (hits so far) outside `bands` are left out, and so are numbers of hits in a block that are
+    negligible both as they are and under `tilt`, the saddlepoint of the top.
+    """
+    if bands is None:
+        bands = feasible_bands(increments, n_positives)
+    width = top / n_cells
+    n, p = increments.n_samples, n_positives / increments.n_samples
+    ends = np.cumsum(increments.sizes)
+    log_total = binom.logpmf(n_positives, n, p)
+    state = np.zeros((1, n_cells))
+    state[0, 0] = 1.0
+    first, absorbed = 0, 0.0
+    for block in range(increments.sizes.size):
+        low, high = int(bands.low[block]), int(bands.high[block])
+        after = np.zeros((high - low + 1, n_cells))
+        lost = np.zeros(high - low + 1)
+        weights, kept = _block_weights(increments, n_positives, block, high, tilt)
+        for row, histogram in enumerate(state):
+            h = first + row
+            for y in range(max(kept[0], low - h), min(kept[1], high - h) + 1):
+                gain = y * (
+                    increments.cross[block] * h
+                    + increments.linear[block]
+                    + increments.square[block] * y
+                )
+                target = h + y - low
+                lost[target] += _add_shifted(
+                    after[target], weights[y], histogram, gain / width
+                )
+        # The weights are those of independent labels: what is absorbed still has to end at m hits.
+        rest = binom.logpmf(n_positives - np.arange(low, high + 1), n - int(ends[block]), p)
+        absorbed += float(np.sum(lost * np.exp(rest - log_total)))
+        state, first = after, low
+    mass = state[n_positives - first] * np.exp(-log_total)
+    edges = (np.arange(n_cells + 1) - 0.5) * width
+    below = np.concatenate([[0.0], np.cumsum(mass)])
+    above = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]]) + absorbed
+    return LatticeLaw(edges, below, above)
+
+
+def _block_weights(
+    increments: Increments, n_positives: int, block: int, high: int, tilt: float
+) -> tuple[Floats, tuple[int, int]]:
+    """Probabilities of y hits in a block, and the first and last y that matter."""
+    size = int(increments.sizes[block])
+    y = np.arange(min(size, n_positives) + 1)
+    log_weights = binom_log_pmf(y, size, n_positives / increments.n_samples)
+    largest_gain = y * (
+        increments.cross[block] * high + increments.linear[block] + increments.square[block] * y
+    )
+    tilted = log_weights + tilt * largest_gain
+    matters = (log_weights > log_weights.max() - _NEGLIGIBLE) | (tilted > tilted.max() - _NEGLIGIBLE)
+    kept = np.flatnonzero(matters)
+    return np.exp(log_weights), (int(kept[0]), int(kept[-1]))
+
+
+def _add_shifted(
+    target: NDArray[np.float64], weight: float, histogram: NDArray[np.float64], shift: float
+) -> float:
+    """Add a histogram moved up by a fractional number of cells; return what passed the top."""
+    n_cells = histogram.size
+    whole = int(shift)
+    part = shift - whole
+    passed = 0.0
+    for cells, share in ((whole, weight * (1.0 - part)), (whole + 1, weight * part)):
+        if share == 0.0:
+            continue
+        if cells >= n_cells:
+            passed += share * float(histogram.sum())
+            continue
+        target[cells:] += share * histogram[: n_cells - cells]
+        if cells:
+            passed += share * float(histogram[n_cells - cells :].sum())
+    return passed

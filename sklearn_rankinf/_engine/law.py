@@ -1,0 +1,332 @@
+"""The exact law of an additive rank statistic: which algorithm answers, and how well.
+
+Small problems keep every atom. Else a probability comes from contour inversion where the transform has
+decayed relative to it, from the list of the few placements beyond it in the extreme upper tail, and from
+the lattice where the law is too coarse for the contour. Every answer carries an error estimate, and the
+answer with the smallest one is given.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from sklearn_rankinf._engine.chain import (
+    atoms,
+    largest_value,
+    n_outcomes,
+    smallest_value,
+    tilted_bands,
+)
+from sklearn_rankinf._engine.contour import ContourLaw
+from sklearn_rankinf._engine.lattice import LatticeLaw, lattice_law
+from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, mean_and_variance
+from sklearn_rankinf._engine.statistics import (
+    AveragePrecision,
+    Floats,
+    Increments,
+    Integers,
+    Statistic,
+    grouped_increments,
+    increments_of,
+    log_binomial,
+)
+
+# All atoms are kept up to this many different outcomes.
+MAX_ATOMS = 5e6
+# Up to this many placements are listed in the extreme upper tail.
+_MAX_LISTED = 1e6
+# A contour is good enough from here on; the lattice's own error is about 1e-5.
+_GOOD = 1e-6
+_MERGE_ABOVE = 5000
+_N_CELLS = 4096
+
+
+def exact_mean_and_variance(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> tuple[float, float]:
+    """Exact mean and variance; O(1) in n for untied average precision, O(blocks) else."""
+    if n_positives in (0, n_samples):
+        return constant_value(statistic, n_samples, n_positives), 0.0
+    if tie_sizes is None and n_samples >= 100 and statistic == AveragePrecision():
+        return average_precision_mean_and_variance(n_samples, n_positives)
+    increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+    return mean_and_variance(increments, n_positives)
+
+
+def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> float:
+    """Value of the statistic where no item or every item is a hit."""
+    if n_positives == 0:
+        return 0.0
+    every = grouped_increments(statistic, n_samples, n_positives, None, 0.05)
+    return float(every.total(every.sizes))
+
+
+class AtomicLaw:
+    """A law given by its atoms.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_atoms,)
+        Ascending values.
+    probabilities : ndarray of shape (n_atoms,)
+        Their weights, which need not be normalised; whole numbers stay exact.
+    """
+
+    def __init__(self, values: Floats, probabilities: Floats) -> None:
+        self.values = values
+        self._up_to = np.concatenate([[0.0], np.cumsum(probabilities)])
+        self._from = np.concatenate([np.cumsum(probabilities[::-1])[::-1], [0.0]])
+        self._total = self._up_to[-1]
+
+    def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and the relative error."""
+        if sign > 0:
+            weight = self._from[np.searchsorted(self.values, t, side="left")]
+        else:
+            weight = self._up_to[np.searchsorted(self.values, t, side="right")]
+        with np.errstate(divide="ignore"):
+            log_p = np.log(weight / self._total)
+        return log_p, np.full(t.shape, 1e-13)
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest value v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        tolerance = 1e-12
+        if sign < 0:
+            index = np.searchsorted(self._up_to[1:], q * self._total * (1.0 - tolerance), "left")
+        else:
+            strictly_above = self._from[1:][::-1]
+            reached = np.searchsorted(strictly_above, q * self._total * (1.0 + tolerance), "right")
+            index = self.values.size - reached
+        return self.values[np.clip(index, 0, self.values.size - 1)]
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        return float(self.values[0]), float(self.values[-1])
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether every atom is known."""
+        return True
+
+
+class ContinuedLaw:
+    """A law with too many atoms to list, by contour inversion, partial lists and lattices."""
+
+    def __init__(
+        self, statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> None:
+        self._statistic = statistic
+        self._n_samples = n_samples
+        self._n_positives = n_positives
+        self._tie_sizes = tie_sizes
+        mean, variance = exact_mean_and_variance(statistic, n_samples, n_positives, tie_sizes)
+        self._mean, self._std = mean, math.sqrt(variance)
+        self._lattices: dict[int, list[LatticeLaw]] = {}
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether every atom is known."""
+        return False
+
+    def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and the relative error."""
+        low, high = self.support()
+        log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
+        error = np.full(t.shape, 1e-13)
+        inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
+        beyond = inside & (sign * (t - self._mean) >= 0.0)
+        if beyond.any():
+            log_p[beyond], error[beyond] = self._far_tail(t[beyond], sign)
+        near = inside & ~beyond
+        if near.any():
+            log_rest, rest_error = self._far_tail(t[near], -sign)
+            rest = np.minimum(np.exp(log_rest), 1.0)
+            log_p[near] = np.log1p(-np.minimum(rest, 1.0 - 1e-300))
+            error[near] = 1e-13 + rest_error * rest / np.maximum(1.0 - rest, 1e-300)
+        return np.minimum(log_p, 0.0), error
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Value v with ``P(S <= v) = q`` (sign -1) or ``P(S > v) = q`` (sign 1), by bisection."""
+        low = np.full(q.shape, self.support()[0])
+        high = np.full(q.shape, self.support()[1])
+        with np.errstate(divide="ignore"):
+            log_q = np.log(q)
+        # From the body outwards, so that few tilts are visited.
+        reach = self._std
+        while True:
+            left, right = self._mean - reach, self._mean + reach
+            ends = np.array([max(left, low.min()), min(right, high.max())])
+            at_left, at_right = self.log_tail(ends, sign)[0]
+            too_low = at_left > log_q if sign > 0 else at_left < log_q
+            too_high = at_right <= log_q if sign > 0 else at_right >= log_q
+            inner_left, inner_right = (left > low) & too_low, (right < high) & too_high
+            low, high = np.where(inner_left, left, low), np.where(inner_right, right, high)
+            if np.all(inner_left | (left <= low)) and np.all(inner_right | (right >= high)):
+                break
+            reach *= 1.7
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            if np.all((middle <= low) | (middle >= high)):
+                break
+            value = self.log_tail(middle, sign)[0]
+            above = value <= log_q if sign > 0 else value >= log_q
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return high
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        return self._support
+
+    @cached_property
+    def _support(self) -> tuple[float, float]:
+        m = self._n_positives
+        if self._tie_sizes is None:
+            return self._value_at(first=False), self._value_at(first=True)
+        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        return smallest_value(increments, m), largest_value(increments, m)
+
+    def _value_at(self, first: bool) -> float:
+        """Value of an untied ranking with all hits first, or all last."""
+        n, m = self._n_samples, self._n_positives
+        sizes = np.array([m, n - m] if first else [n - m, m])
+        hits = np.array([m, 0] if first else [0, m])
+        return float(
+            self._statistic.shuffled(np.cumsum(sizes) - sizes, sizes, m).total(hits)
+        )
+
+    def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Tails of values on the tail's side of the mean: the best of the algorithms."""
+        log_p, error = self._contour.log_tail(t, sign)
+        if sign > 0:
+            at_one = t >= 1.0 - 2e-12
+            if at_one.any():
+                log_p[at_one] = self._statistic.log_probability_of_one(
+                    self._n_samples, self._n_positives, self._tie_sizes
+                )
+                error[at_one] = 1e-12
+        for algorithm in (self._listed_tail, self._lattice_tail):
+            weak = np.flatnonzero(error > _GOOD)
+            if weak.size:
+                other, other_error = algorithm(t[weak], sign, log_p[weak])
+                better = other_error < error[weak]
+                log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
+        return log_p, error
+
+    @cached_property
+    def _contour(self) -> ContourLaw:
+        sizes = self._n_samples if self._tie_sizes is None else self._tie_sizes.size
+        if sizes <= _MERGE_ABOVE:
+            fine = increments_of(
+                self._statistic, self._n_samples, self._n_positives, self._tie_sizes
+            )
+            return ContourLaw(fine, self._coarse, self._n_positives, self._std)
+        return ContourLaw(
+            self._grouped(0.02), self._coarse, self._n_positives, self._std, self._grouped(0.01)
+        )
+
+    @cached_property
+    def _coarse(self) -> Increments:
+        return self._grouped(0.05)
+
+    def _grouped(self, ratio: float) -> Increments:
+        return grouped_increments(
+            self._statistic, self._n_samples, self._n_positives, self._tie_sizes, ratio
+        )
+
+    def _listed_tail(self, t: Floats, sign: int, log_p: Floats) -> tuple[Floats, Floats]:
+        """Exact upper tail by listing all placements from t on, where they are few."""
+        unknown = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        blocks = self._n_samples if self._tie_sizes is None else self._tie_sizes.size
+        log_placements = log_binomial(self._n_samples, self._n_positives)
+        bound = np.array([self._contour.log_bound(float(x), sign) for x in t])
+        few = bound + log_placements < math.log(_MAX_LISTED) + 3.0
+        if sign < 0 or blocks * self._n_positives > 2e7 or not few.any():
+            return unknown
+        increments = increments_of(
+            self._statistic, self._n_samples, self._n_positives, self._tie_sizes
+        )
+        listed = atoms(increments, self._n_positives, float(t[few].min()), _MAX_LISTED)
+        if listed is None:
+            return unknown
+        if not listed.values.size:
+            return unknown[0], np.where(few, 1e-13, np.inf)
+        law = AtomicLaw(listed.values, np.exp(listed.log_counts))
+        tail, _ = law.log_tail(t, sign)
+        tail += math.log(float(np.sum(np.exp(listed.log_counts)))) - log_placements
+        return tail, np.where(few, 1e-12, np.inf)
+
+    def _lattice_tail(self, t: Floats, sign: int, log_p: Floats) -> tuple[Floats, Floats]:
+        tail, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        # The lattice ends at mean + 4 sd, + 8 sd, ...: the cells follow the scale of the question.
+        reach = np.maximum(1.0, (1.25 * t - self._mean) / (4.0 * self._std))
+        levels = np.ceil(np.log2(reach)).astype(int)
+        for level in np.unique(levels):
+            same = levels == level
+            tail[same], error[same] = self._on_lattice(t[same], sign, int(level))
+        return tail, error
+
+    def _on_lattice(self, t: Floats, sign: int, level: int) -> tuple[Floats, Floats]:
+        """Tail from the finest lattice; the error from halved cells and doubled blocks."""
+        if level not in self._lattices:
+            self._lattices[level] = self._make_lattices(level)
+        finest, halved, merged = self._lattices[level]
+        p = finest.tail(t, sign)
+        width = finest.edges[1] - finest.edges[0]
+        # An atom at t spreads over a few cells and only half of it is counted.
+        jump = np.abs(finest.tail(t - 3 * width, sign) - finest.tail(t + 3 * width, sign))
+        slope = np.abs(finest.tail(t - 9 * width, sign) - finest.tail(t + 9 * width, sign)) / 3.0
+        doubt = np.abs(p - halved.tail(t, sign)) + 2.0 * np.abs(
+            halved.tail(t, sign) - merged.tail(t, sign)
+        )
+        doubt += np.maximum(0.0, jump - 1.5 * slope)
+        positive = p > 1e-290
+        safe = np.where(positive, p, 1.0)
+        log_p = np.where(positive, np.log(safe), -np.inf)
+        return log_p, np.where(positive, 1e-10 + doubt / safe, np.inf)
+
+    def _make_lattices(self, level: int) -> list[LatticeLaw]:
+        m = self._n_positives
+        top = self._mean + 4.0 * 2.0**level * self._std
+        coarse, ends = self._coarse, np.cumsum(self._coarse.sizes)
+        bands, _ = tilted_bands(coarse, m, -4.0 / self._std)
+        # Tilts below the saddlepoint are covered as well: the bands lie between.
+        tilt = 0.0
+        for s in (self._mean, min(top, self.support()[1])):
+            tilt = self._contour.tilt_for(s, 1)
+            bands = bands.union(tilted_bands(coarse, m, tilt)[0])
+        laws = []
+        for ratio, n_cells in ((0.02, _N_CELLS), (0.02, _N_CELLS // 2), (0.04, _N_CELLS // 2)):
+            increments = self._grouped(ratio)
+            rows = bands.at(ends, np.cumsum(increments.sizes))
+            laws.append(lattice_law(increments, m, top, n_cells, rows, tilt))
+        return laws
+
+
+def exact_law(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> AtomicLaw | ContinuedLaw:
+    """The exact law: listed where its outcomes are few, continued else."""
+    if n_positives in (0, n_samples):
+        value = constant_value(statistic, n_samples, n_positives)
+        return AtomicLaw(np.array([value]), np.ones(1))
+    few_items = tie_sizes is not None or n_samples <= MAX_ATOMS
+    if few_items and (
+        tie_sizes is not None or log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
+        or statistic.horizon is not None
+    ):
+        increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+        if n_outcomes(increments.sizes, n_positives) <= MAX_ATOMS:
+            listed = atoms(increments, n_positives)
+            assert listed is not None
+            return AtomicLaw(listed.values, _weights(listed.log_counts, n_samples, n_positives))
+    return ContinuedLaw(statistic, n_samples, n_positives, tie_sizes)
+
+
+def _weights(log_counts: Floats, n_samples: int, n_positives: int) -> Floats:
+    """Numbers of placements, whole where they fit a float, else relative to the largest."""
+    if log_binomial(n_samples, n_positives) < math.log(2.0**30):
+        return np.rint(np.exp(log_counts))
+    return np.exp(log_counts - log_counts.max())

@@ -1,0 +1,105 @@
+"""Exact moments of additive rank statistics under random labelling, in closed form.
+
+A statistic that is quadratic in the hits is ``sum_i w_i z_i + sum_{i<j} v_ij z_i z_j`` in the labels
+``z``. Split ``v`` into its mean, its row effects and a rest whose rows sum to zero: the linear and the
+degenerate part of a sample drawn without replacement are uncorrelated, so the variance is a sum of two
+squares and nothing cancels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_rankinf._engine.statistics import Floats, Increments, harmonic, harmonic_squares
+
+
+def mean_and_variance(increments: Increments, n_positives: int) -> tuple[float, float]:
+    """Exact mean and variance, in time proportional to the number of blocks."""
+    n, m = increments.n_samples, n_positives
+    g = increments.sizes.astype(float)
+    before = increments.starts.astype(float)
+    alone = increments.linear + increments.square
+    inside = 2.0 * increments.square
+    pairs = float(np.sum(g * before * increments.cross + g * (g - 1.0) * increments.square))
+    mean = m / n * float(np.sum(g * alone))
+    if n > 1:
+        mean += m / n * (m - 1) / (n - 1) * pairs
+    if m in (0, n) or increments.sizes.size == 1:
+        return mean, 0.0
+
+    after = np.sum(g * increments.cross) - np.cumsum(g * increments.cross)
+    rows = increments.cross * before + inside * (g - 1.0) + after
+    row_effects = np.zeros_like(rows)
+    if n > 2:
+        row_effects = (rows - np.sum(g * rows) / n) / (n - 2)
+    linear = alone + (m - 1) * row_effects
+    linear -= np.sum(g * linear) / n
+    variance = m * (n - m) / (n * (n - 1)) * float(np.sum(g * linear**2))
+    if n > 3 and 1 < m < n - 1:
+        level = pairs / (n * (n - 1) / 2.0)
+        rest = _degenerate_sum_of_squares(increments, row_effects, level)
+        variance += _degenerate_factor(n, m) * rest
+    return mean, variance
+
+
+def _degenerate_sum_of_squares(increments: Increments, row_effects: Floats, level: float) -> float:
+    """``sum_{i<j} (v_ij - level - u_i - u_j)**2`` block by block, from running means of u."""
+    g = increments.sizes.astype(float)
+    n_up_to = np.cumsum(g)
+    before = n_up_to - g
+    total_up_to = np.cumsum(g * row_effects)
+    mean_before = np.zeros_like(row_effects)
+    mean_before[1:] = total_up_to[:-1] / n_up_to[:-1]
+    # The spread of u over the items before a block grows block by block by non-negative terms.
+    growth = g * before / n_up_to * (row_effects - mean_before) ** 2
+    spread_before = np.cumsum(growth) - growth
+    distance = increments.cross - level - row_effects - mean_before
+    within = 2.0 * increments.square - level - 2.0 * row_effects
+    return float(
+        np.sum(g * (before * distance**2 + spread_before)) + np.sum(g * (g - 1.0) / 2.0 * within**2)
+    )
+
+
+def _degenerate_factor(n: int, m: int) -> float:
+    return m * (m - 1) / (n * (n - 1)) * ((n - m) * (n - m - 1) / ((n - 2) * (n - 3)))
+
+
+def average_precision_mean_and_variance(n_samples: int, n_positives: int) -> tuple[float, float]:
+    """Exact mean and variance of AP without ties, O(1) in n.
+
+    The sums of `mean_and_variance` in closed form: with ``D_i = H_n - H_i``, ``sum D = n - H``,
+    ``sum D**2 = 2n - H - H**2`` and ``sum D_i / i = (H**2 - H2) / 2``.
+    """
+    n, m = float(n_samples), float(n_positives)
+    h, h2 = float(harmonic(n)), float(harmonic_squares(n))
+    mean = (h + (m - 1.0) / (n - 1.0) * (n - h)) / n
+    if n_positives == n_samples:
+        return mean, 0.0
+    slope = (m - 1.0) / (n - 2.0)
+    own = h2 - h * h / n
+    crossed = (h * h - 3.0 * h2) / 2.0 - h + 2.0 * h * h / n
+    rows = n + 3.0 * h - 2.0 * h * h + 2.0 * h2 - 4.0 * h * h / n
+    linear = own + 2.0 * slope * crossed + slope * slope * rows
+    squares = h - h2 - 2.0 * (n - h) ** 2 / (n * (n - 1.0)) - rows / (n - 2.0)
+    variance = m * (n - m) / (n * (n - 1.0)) * linear
+    variance += _degenerate_factor(n_samples, n_positives) * squares
+    return mean, variance / m**2
+
+
+def zhang_su_mean_and_variance(n_samples: int, n_positives: int) -> tuple[float, float]:
+    """The approximate mean and variance of AP of Zhang and Su, their equations (11) to (13).
+
+    With ``mu_i = i n / m``, ``V_i = i (m-i) n (n-m) / (m^2 (m+1))`` and
+    ``C_ij = i (n-m) / (m (m-1)) (n - 1 + j n / m)`` for i < j,
+
+        mean = (1/m) sum_i i (1/mu_i + V_i/mu_i^3),
+        variance = (1/m^2) [sum_i i^2 (V_i/mu_i^4 - V_i^2/mu_i^6)
+                            + 2 sum_{i<j} i j C_ij / (mu_i mu_j)^2].
+    """
+    n, m = float(n_samples), float(n_positives)
+    h, h2 = float(harmonic(m)), float(harmonic_squares(m))
+    c = (n - m) / (n * (m + 1.0))
+    mean = m / n + c * m * (h - 1.0) / n
+    diagonal = (c * m * (h - 1.0) - c * c * (m * m * h2 - 2.0 * m * h + m)) / n**2
+    crossed = m * (n - m) / n**3 * (0.5 + (n - 1.0) * (m - h) / (n * (m - 1.0)))
+    return mean, diagonal + 2.0 * crossed

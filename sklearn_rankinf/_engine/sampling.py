@@ -1,0 +1,128 @@
+"""Uniform hit sets and permutation nulls, in memory proportional to (resamples) x (positives)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, Statistic
+
+# Resamples of one chunk hold about this many ranks; the chunks, and with them the random streams, are
+# the same whatever number of workers shares them.
+_RANKS_PER_CHUNK = 500_000
+
+
+def uniform_hit_ranks(
+    n_samples: int, n_positives: int, n_sets: int, rng: np.random.Generator
+) -> Integers:
+    """Random sets of hits: `n_sets` rows of `n_positives` distinct ascending ranks from 0 to n - 1.
+
+    Where the hits are a small part, ranks are drawn independently and duplicates drawn again until all
+    are distinct: a sequence of independent draws, stopped at its m-th new value. Else every rank gets a
+    random key and those with the smallest keys are taken.
+    """
+    dtype = np.int32 if n_samples < 2**31 else np.int64
+    if 4 * n_positives > n_samples:
+        keys = rng.random((n_sets, n_samples))
+        return np.sort(np.argpartition(keys, n_positives - 1, axis=1)[:, :n_positives], axis=1)
+    ranks = np.sort(rng.integers(n_samples, size=(n_sets, n_positives), dtype=dtype), axis=1)
+    rows = np.arange(n_sets)
+    while True:
+        repeated = np.zeros((rows.size, n_positives), dtype=bool)
+        repeated[:, 1:] = ranks[rows, 1:] == ranks[rows, :-1]
+        unfinished = repeated.any(axis=1)
+        rows, repeated = rows[unfinished], repeated[unfinished]
+        if not rows.size:
+            return ranks.astype(np.int64, copy=False)
+        redrawn = ranks[rows]
+        redrawn[repeated] = rng.integers(n_samples, size=int(repeated.sum()), dtype=dtype)
+        ranks[rows] = np.sort(redrawn, axis=1)
+
+
+def chunk_sizes(n_resamples: int, n_per_resample: int) -> list[int]:
+    """Sizes of the chunks that `n_resamples` resamples are drawn in."""
+    chunk = max(1, min(n_resamples, _RANKS_PER_CHUNK // max(1, n_per_resample)))
+    return [min(chunk, n_resamples - done) for done in range(0, n_resamples, chunk)]
+
+
+class NullSampler:
+    """Draws values of a statistic under random labelling.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        The statistic.
+    n_samples, n_positives : int
+        Size of the ranking and number of hits in it.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores; None where every item is its own block.
+    """
+
+    def __init__(
+        self, statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> None:
+        self._statistic = statistic
+        self._n_samples = n_samples
+        self._n_positives = n_positives
+        self._ends = None if tie_sizes is None else np.cumsum(tie_sizes)
+        self._tied: Increments | None = None
+        if self._ends is not None and tie_sizes is not None:
+            self._tied = statistic.tied(self._ends - tie_sizes, tie_sizes, n_positives)
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+        cost = self._n_positives
+        if 4 * self._n_positives > self._n_samples:
+            cost = self._n_samples
+        if self._by_block:
+            cost = self._n_blocks
+        return chunk_sizes(n_resamples, cost)
+
+    @property
+    def _n_blocks(self) -> int:
+        return self._n_samples if self._ends is None else int(self._ends.size)
+
+    @property
+    def _by_block(self) -> bool:
+        """Whether hits are drawn block by block: cheaper when blocks are fewer than hits.
+
+        The multivariate hypergeometric generator of numpy is limited to 10**9 items.
+        """
+        return self._n_blocks <= self._n_positives and self._n_samples < 10**9
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent values of the statistic."""
+        if self._n_positives == 0:
+            return np.zeros(n_draws)
+        if self._by_block and self._tied is not None:
+            hits = rng.multivariate_hypergeometric(
+                self._tied.sizes, self._n_positives, size=n_draws, method="marginals"
+            )
+            return self._tied.total(hits)
+        ranks = uniform_hit_ranks(self._n_samples, self._n_positives, n_draws, rng)
+        if self._ends is None:
+            return self._untied_values(ranks)
+        return self._tied_values(np.searchsorted(self._ends, ranks, side="right"))
+
+    def _untied_values(self, ranks: Integers) -> Floats:
+        increments = self._statistic.tied(ranks, 1, self._n_positives)
+        hits_before = np.arange(self._n_positives)
+        gains = increments.cross * hits_before + increments.linear + increments.square
+        return np.asarray(gains.sum(axis=1))
+
+    def _tied_values(self, blocks: Integers) -> Floats:
+        """Each hit adds ``cross h + linear + square y`` of its block: y of them, the increment."""
+        assert self._tied is not None
+        place = np.arange(blocks.shape[1])
+        new = np.ones(blocks.shape, dtype=bool)
+        new[:, 1:] = blocks[:, 1:] != blocks[:, :-1]
+        hits_before = np.maximum.accumulate(np.where(new, place, 0), axis=1)
+        ends = np.ones(blocks.shape, dtype=bool)
+        ends[:, :-1] = new[:, 1:]
+        last = np.where(ends, place, blocks.shape[1])[:, ::-1]
+        hits_inside = np.minimum.accumulate(last, axis=1)[:, ::-1] + 1 - hits_before
+        gains = (
+            self._tied.cross[blocks] * hits_before
+            + self._tied.linear[blocks]
+            + self._tied.square[blocks] * hits_inside
+        )
+        return np.asarray(gains.sum(axis=1))

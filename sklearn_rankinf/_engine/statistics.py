@@ -1,0 +1,307 @@
+"""What is summed: one small class for each additive rank statistic.
+
+A ranking is a sequence of blocks of equal scores, best first; block b has ``size`` items and ends
+at rank ``T_b``. With ``y_b`` hits (positives) in block b and ``h_b`` hits before it, every statistic
+here is
+
+    S = sum_b y_b (cross_b h_b + linear_b + square_b y_b),
+
+a sum of increments that are quadratic in the hits. The rest of the engine knows nothing but the three
+coefficients, so a new metric is a class that returns them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, zeta
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+def harmonic(t: ArrayLike) -> Floats:
+    """Harmonic number ``H_t = sum_{i<=t} 1/i``, elementwise and O(1) in t."""
+    return np.asarray(digamma(np.asarray(t, dtype=float) + 1.0) + np.euler_gamma)
+
+
+def harmonic_squares(t: ArrayLike) -> Floats:
+    """``sum_{i<=t} 1/i**2``, elementwise and O(1) in t."""
+    return np.asarray(zeta(2.0, 1.0) - zeta(2.0, np.asarray(t, dtype=float) + 1.0))
+
+
+def harmonic_between(a: ArrayLike, b: ArrayLike) -> Floats:
+    """``sum_{a<i<=b} 1/i`` without the cancellation of ``H_b - H_a`` at far ranks."""
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+    near = harmonic(b) - harmonic(a)
+    far = a >= 100.0
+    low, high = np.where(far, a, 100.0), np.where(far, b, 100.0)
+    # H_t = log t + gamma + 1/(2t) - 1/(12 t^2) + 1/(120 t^4) - ..., term by term.
+    width = (high - low) / low
+    difference = (
+        np.log1p(width)
+        - (high - low) / (2.0 * low * high)
+        + (high - low) * (high + low) / (12.0 * low**2 * high**2)
+        - (low**-4.0 - high**-4.0) / 120.0
+    )
+    return np.where(far, difference, near)
+
+
+def log_binomial(n: int, m: int) -> float:
+    """Natural logarithm of ``C(n, m)``, exact for small numbers and without cancellation for large.
+
+    Sums of ``gammaln`` lose digits at n = 1e9; Stirling's series of the ratio does not.
+    """
+    m = min(m, n - m)
+    if m == 0:
+        return 0.0
+    if m <= 1000:
+        return math.log(math.comb(n, m))
+    p = m / n
+    entropy = -n * (p * math.log(p) + (1.0 - p) * math.log1p(-p))
+    scale = -0.5 * math.log(2.0 * math.pi * n * p * (1.0 - p))
+    return entropy + scale + _stirling_rest(n) - _stirling_rest(m) - _stirling_rest(n - m)
+
+
+def _stirling_rest(x: float) -> float:
+    return 1.0 / (12.0 * x) - 1.0 / (360.0 * x**3) + 1.0 / (1260.0 * x**5)
+
+
+@dataclass(frozen=True, eq=False)
+class Increments:
+    """The coefficients of an additive rank statistic, block by block.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_blocks,)
+        Number of items in each block.
+    cross, linear, square : ndarray of shape (n_blocks,)
+        A block with ``h`` hits before it and ``y`` in it adds ``y (cross h + linear + square y)``.
+    """
+
+    sizes: Integers
+    cross: Floats
+    linear: Floats
+    square: Floats
+
+    @property
+    def n_samples(self) -> int:
+        """Number of items."""
+        return int(self.sizes.sum())
+
+    @property
+    def starts(self) -> Integers:
+        """Number of items before each block."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    def total(self, hits: ArrayLike) -> Floats:
+        """Value of the statistic for hits per block, along the last axis."""
+        y = np.asarray(hits, dtype=float)
+        before = np.cumsum(y, axis=-1) - y
+        return np.asarray((y * (self.cross * before + self.linear + self.square * y)).sum(axis=-1))
+
+
+class Statistic(Protocol):
+    """An additive rank statistic: the coefficients of its increments, for any block."""
+
+    @property
+    def horizon(self) -> int | None:
+        """Rank beyond which hits add nothing; None where every rank counts."""
+
+    def tied(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+        """Coefficients of blocks of equal scores, each given by its start and size."""
+
+    def shuffled(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+        """Coefficients of the expected increment when a block is put in random order."""
+
+    def log_probability_of_one(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> float:
+        """Natural logarithm of the probability that the value is 1."""
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
+        """Value for a ranking given by the sizes of its blocks and the hits in them."""
+        starts = np.cumsum(tie_sizes) - tie_sizes
+        return float(self.tied(starts, tie_sizes, int(np.sum(hits))).total(hits))
+
+
+@dataclass(frozen=True)
+class AveragePrecision(Statistic):
+    """Average precision, of the whole ranking or of its first k places.
+
+    A block of equal scores is one threshold, as in scikit-learn, so that a block of ``y`` hits that
+    ends at rank T, with h hits before it, adds ``y (h + y) / T``. A block that straddles rank k
+    adds its expectation over random tie-breaking.
+
+    Parameters
+    ----------
+    k : int or None
+        Cut-off; None is the whole ranking.
+    normalize : {"min", "positives"}
+        Divide by ``min(n_positives, k)`` or by ``n_positives``.
+    """
+
+    k: int | None = None
+    normalize: str = "min"
+
+    @property
+    def horizon(self) -> int | None:
+        """Rank beyond which hits add nothing; None where every rank counts."""
+        return self.k
+
+    def divisor(self, n_positives: int) -> float:
+        """What the sum of precisions is divided by."""
+        if self.k is None or self.normalize == "positives":
+            return float(max(n_positives, 1))
+        return float(max(min(n_positives, self.k), 1))
+
+    def tied(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+        """Coefficients of blocks of equal scores."""
+        start, size = _blocks(starts, sizes)
+        divisor = self.divisor(n_positives)
+        whole = 1.0 / ((start + size) * divisor)
+        increments = Increments(size, whole, np.zeros_like(whole), whole)
+        if self.k is None:
+            return increments
+        cut = start + size > self.k
+        partial = self.shuffled(start, size, n_positives)
+        return Increments(
+            size,
+            np.where(cut, partial.cross, increments.cross),
+            np.where(cut, partial.linear, increments.linear),
+            np.where(cut, partial.square, increments.square),
+        )
+
+    def shuffled(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+        """Coefficients of the expected increment of blocks in random order, up to rank k.
+
+        With a = ``starts``, g = ``sizes``, j places of the block counted and ``S = H_{a+j} - H_a``:
+        ``h y S/g + y S/g + y (y-1) (j - (a+1) S) / (g (g-1))``.
+        """
+        start, size = _blocks(starts, sizes)
+        divisor = self.divisor(n_positives)
+        counted = size if self.k is None else np.clip(self.k - start, 0, size)
+        one_hit = harmonic_between(start, start + counted)
+        each = one_hit / (size * divisor)
+        # j - (a+1) S counts the places behind another place, each divided by its rank.
+        behind = np.where(counted > 1, counted - (start + 1.0) * one_hit, 0.0)
+        pairs = behind / (np.maximum(size * (size - 1.0), 1.0) * divisor)
+        return Increments(size, each, each - pairs, pairs)
+
+
+    def log_probability_of_one(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> float:
+        """Natural logarithm of the probability that the value is 1.
+
+        It is 1 if and only if every block down to rank ``min(n_positives, k)`` holds nothing but
+        hits.
+        """
+        reached = n_positives if self.k is None else min(n_positives, self.k)
+        if self.divisor(n_positives) > reached:
+            return -math.inf
+        if tie_sizes is not None:
+            ends = np.cumsum(tie_sizes)
+            reached = int(ends[np.searchsorted(ends, reached)])
+        if reached > n_positives:
+            return -math.inf
+        return log_binomial(n_samples - reached, n_positives - reached) - log_binomial(
+            n_samples, n_positives
+        )
+
+
+def _blocks(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
+    start, size = np.broadcast_arrays(
+        np.asarray(starts, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    )
+    return start, size
+
+
+def increments_of(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> Increments:
+    """Coefficients for every block of a ranking; without ties every item is a block.
+
+    Ranks beyond the horizon of the statistic make one last block that adds nothing.
+    """
+    horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
+    sizes = np.ones(horizon, dtype=np.int64) if tie_sizes is None else tie_sizes
+    ends = np.cumsum(sizes)
+    n_blocks = min(int(np.searchsorted(ends, horizon)) + 1, sizes.size)
+    counted = sizes[:n_blocks]
+    beyond = n_samples - int(ends[n_blocks - 1])
+    increments = statistic.tied(ends[:n_blocks] - counted, counted, n_positives)
+    return _with_inert_block(increments, beyond)
+
+
+def _with_inert_block(increments: Increments, size: int) -> Increments:
+    if size == 0:
+        return increments
+    return Increments(
+        np.append(increments.sizes, size),
+        np.append(increments.cross, 0.0),
+        np.append(increments.linear, 0.0),
+        np.append(increments.square, 0.0),
+    )
+
+
+def grouped_increments(
+    statistic: Statistic,
+    n_samples: int,
+    n_positives: int,
+    tie_sizes: Integers | None,
+    ratio: float,
+) -> Increments:
+    """Coefficients with far blocks merged, so that their number grows like log(n) / ratio.
+
+    Consecutive blocks are merged while the end of the merged block is at most ``1 + ratio`` times
+    its start; the increment of a merged block is its expectation given the hits before and in it.
+    """
+    if tie_sizes is not None:
+        return _merge(increments_of(statistic, n_samples, n_positives, tie_sizes), ratio)
+    horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
+    edges = _geometric_edges(horizon, ratio)
+    sizes = np.diff(edges)
+    single = statistic.tied(edges[:-1], sizes, n_positives)
+    merged = statistic.shuffled(edges[:-1], sizes, n_positives)
+    alone = sizes == 1
+    increments = Increments(
+        sizes,
+        np.where(alone, single.cross, merged.cross),
+        np.where(alone, single.linear, merged.linear),
+        np.where(alone, single.square, merged.square),
+    )
+    return _with_inert_block(increments, n_samples - horizon)
+
+
+def _geometric_edges(n_ranks: int, ratio: float) -> Integers:
+    edges = list(range(min(n_ranks, int(1.0 / ratio)) + 1))
+    while edges[-1] < n_ranks:
+        edges.append(min(n_ranks, edges[-1] + max(1, int(ratio * edges[-1]))))
+    return np.asarray(edges, dtype=np.int64)
+
+
+def _merge(increments: Increments, ratio: float) -> Increments:
+    ends = np.cumsum(increments.sizes)
+    firsts, block = [], 0
+    while block < ends.size:
+        firsts.append(block)
+        start = ends[block] - increments.sizes[block]
+        limit = start + ratio * start
+        block = max(block + 1, int(np.searchsorted(ends, limit, side="right")))
+    first = np.asarray(firsts)
+    g = increments.sizes.astype(float)
+    size = np.add.reduceat(increments.sizes, first)
+    inside_before = increments.starts - np.repeat(increments.starts[first], np.diff([*firsts, len(g)]))
+    # E[y_i] = y g_i/G, E[y_i (y_i - 1)] = y (y-1) g_i (g_i-1) / (G (G-1)), and so for i < j.
+    cross = np.add.reduceat(g * increments.cross, first) / size
+    alone = np.add.reduceat(g * (increments.linear + increments.square), first) / size
+    together = np.add.reduceat(
+        g * (g - 1.0) * increments.square + g * inside_before * increments.cross, first
+    )
+    pairs = together / np.maximum(size * (size - 1.0), 1.0)
+    return Increments(size, cross, alone - pairs, pairs)

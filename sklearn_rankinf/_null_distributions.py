@@ -1,0 +1,577 @@
+"""Null distributions: frozen laws of a statistic under random labelling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankinf._engine.chain import central_moment
+from sklearn_rankinf._engine.law import (
+    AtomicLaw,
+    ContinuedLaw,
+    exact_law,
+    exact_mean_and_variance,
+)
+from sklearn_rankinf._engine.moments import zhang_su_mean_and_variance
+from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.statistics import (
+    AveragePrecision,
+    Floats,
+    Integers,
+    Statistic,
+    increments_of,
+)
+
+_METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
+_ALTERNATIVES = ("greater", "less", "two-sided")
+# Values of the statistic this close, relatively, are the same value.
+_SAME = 1e-12
+_SMALLEST_ERROR = 1e-13
+
+
+class NullDistribution:
+    """A frozen law of a ranking statistic under random labelling.
+
+    It has the names of scipy's frozen distributions, vectorised over their arguments. Nothing is
+    computed before it is asked for. `mean`, `var`, `std`, `stats` and `moment` are those of the exact
+    law, whatever `method` is; everything else is of the law that `method` names.
+
+    Attributes
+    ----------
+    method : str
+        What runs: ``"analytic"``, ``"permutation"``, ``"normal"``, ``"pearson3"`` or ``"zhang_su"``.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores, best first; None without ties.
+    """
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        n_samples: int,
+        n_positives: int,
+        tie_sizes: Integers | None,
+        method: str,
+        n_permutations: int,
+        seeds: np.random.SeedSequence,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_samples = n_samples
+        self.n_positives = n_positives
+        self.tie_sizes = tie_sizes
+        self.method = "analytic" if method == "auto" else method
+        self._statistic = statistic
+        self._n_permutations = n_permutations
+        self._seeds = seeds
+        self._n_jobs = n_jobs
+
+    def __repr__(self) -> str:
+        ties = "" if self.tie_sizes is None else f", n_blocks={self.tie_sizes.size}"
+        return (
+            f"{type(self).__name__}({self._statistic}, n_samples={self.n_samples}, "
+            f"n_positives={self.n_positives}{ties}, method={self.method!r})"
+        )
+
+    # Moments, exact whatever the method.
+
+    def mean(self) -> float:
+        """Exact mean."""
+        return self._mean_and_variance[0]
+
+    def var(self) -> float:
+        """Exact variance."""
+        return self._mean_and_variance[1]
+
+    def std(self) -> float:
+        """Exact standard deviation."""
+        return math.sqrt(self.var())
+
+    def stats(self, moments: str = "mv") -> Any:
+        """Exact mean ('m'), variance ('v'), skewness ('s') and excess kurtosis ('k')."""
+        unknown = set(moments) - set("mvsk")
+        if unknown or not moments:
+            raise ValueError(f"moments must be letters of 'mvsk'; got {moments!r}.")
+        known: dict[str, Callable[[], float]] = {
+            "m": self.mean,
+            "v": self.var,
+            "s": lambda: self._standardized_moment(3),
+            "k": lambda: self._standardized_moment(4) - 3.0,
+        }
+        values = tuple(known[letter]() for letter in "mvsk" if letter in moments)
+        return values if len(values) > 1 else values[0]
+
+    def moment(self, order: int) -> float:
+        """Exact raw moment ``E S**order``, for orders up to 4."""
+        if not isinstance(order, Integral) or not 0 <= order <= 4:
+            raise ValueError(f"order must be an integer from 0 to 4; got {order!r}.")
+        mean, variance = self._mean_and_variance
+        central = [1.0, 0.0, variance]
+        for degree in range(3, int(order) + 1):
+            scale = self.std() ** degree
+            central.append(self._standardized_moment(degree) * scale if scale else 0.0)
+        return math.fsum(
+            math.comb(order, degree) * central[degree] * mean ** (order - degree)
+            for degree in range(int(order) + 1)
+        )
+
+    # The law.
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        return self._law.support()
+
+    def median(self) -> float:
+        """Median: the smallest x with cdf(x) >= 1/2."""
+        return float(self.ppf(0.5))
+
+    def interval(self, confidence: ArrayLike) -> tuple[Any, Any]:
+        """Interval with equal tails around the median that holds `confidence` of the law."""
+        level = np.asarray(confidence, dtype=float)
+        if np.any((level < 0.0) | (level > 1.0)):
+            raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}.")
+        return self.ppf((1.0 - level) / 2.0), self.ppf((1.0 + level) / 2.0)
+
+    def logsf(self, x: ArrayLike) -> Any:
+        """Natural logarithm of the survival function P(S > x)."""
+        return self._over(x, lambda t: self._law.log_tail(_up(t), 1)[0])
+
+    def logcdf(self, x: ArrayLike) -> Any:
+        """Natural logarithm of the distribution function P(S <= x)."""
+        return self._over(x, lambda t: self._law.log_tail(_up(t), -1)[0])
+
+    def sf(self, x: ArrayLike) -> Any:
+        """Survival function P(S > x), strict as in scipy; see `pvalue` for P(S >= x)."""
+        return np.exp(self.logsf(x))
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """Distribution function P(S <= x)."""
+        return np.exp(self.logcdf(x))
+
+    def ppf(self, q: ArrayLike) -> Any:
+        """Quantile: the smallest x with cdf(x) >= q."""
+        return self._quantile(q, -1)
+
+    def isf(self, q: ArrayLike) -> Any:
+        """Upper quantile: the smallest x with sf(x) <= q."""
+        return self._quantile(q, 1)
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
+        """Draw values: hit sets at random, except for the approximations, whose own law is drawn."""
+        shape = (size,) if isinstance(size, Integral) else tuple(size)
+        rng = np.random.default_rng(_seed_sequence(random_state))
+        n_draws = math.prod(shape)
+        if isinstance(self._law, _ApproximateLaw):
+            return self._law.draw(n_draws, rng).reshape(shape)
+        sampler = self._sampler
+        draws = [sampler.draw(size, rng) for size in sampler.chunks(n_draws)]
+        return np.concatenate([np.empty(0), *draws]).reshape(shape)
+
+    # Significance.
+
+    def log_pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
+        """Natural logarithm of `pvalue`, finite where `pvalue` underflows."""
+        return self._over(x, lambda t: self._log_pvalue(t, alternative)[0])
+
+    def pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
+        """P(S >= x) for "greater", P(S <= x) for "less", twice the smaller for "two-sided".
+
+        Values that differ by less than 1e-12 relatively count as equal. A permutation p-value is
+        (b + 1) / (B + 1), with b of B resamples at least as extreme.
+        """
+        return np.exp(self.log_pvalue(x, alternative))
+
+    def relative_error(self, x: ArrayLike, alternative: str = "greater") -> Any:
+        """Estimate, on the large side, of the relative error of `pvalue`; never below 1e-13.
+
+        Numerical for the exact law; the relative Monte Carlo standard error for permutation;
+        infinite, that is unknown, for the approximations.
+        """
+        return self._over(
+            x, lambda t: np.maximum(self._log_pvalue(t, alternative)[1], _SMALLEST_ERROR)
+        )
+
+    def pvalue_bounds(self, x: ArrayLike, alternative: str = "greater") -> tuple[Any, Any]:
+        """Guaranteed lower and upper bounds of the exact p-value.
+
+        They enclose rounding alone where every atom is known; where no better bounds are known they
+        are 0 and 1.
+        """
+        exact = self.method == "analytic" and self._law.is_listed
+        if not exact:
+            _check_alternative(alternative)
+            return self._over(x, np.zeros_like), self._over(x, np.ones_like)
+        p = self.pvalue(x, alternative)
+        return p * (1.0 - _SAME), np.minimum(p * (1.0 + _SAME), 1.0)
+
+    # How it is computed.
+
+    @cached_property
+    def _mean_and_variance(self) -> tuple[float, float]:
+        return exact_mean_and_variance(
+            self._statistic, self.n_samples, self.n_positives, self.tie_sizes
+        )
+
+    def _standardized_moment(self, order: int) -> float:
+        mean, variance = self._mean_and_variance
+        if variance == 0.0:
+            return math.nan
+        increments = increments_of(
+            self._statistic, self.n_samples, self.n_positives, self.tie_sizes
+        )
+        deviation = math.sqrt(variance)
+        moment = central_moment(increments, self.n_positives, mean, deviation, order)
+        return moment / deviation**order
+
+    @cached_property
+    def _law(self) -> AtomicLaw | ContinuedLaw | _ApproximateLaw:
+        problem = self._statistic, self.n_samples, self.n_positives, self.tie_sizes
+        if self.method == "analytic" or self.var() == 0.0:
+            return exact_law(*problem)
+        if self.method == "permutation":
+            sample = np.sort(self._permutation_sample())
+            return AtomicLaw(sample, np.ones(sample.size))
+        if self.method == "zhang_su":
+            mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
+            return _ApproximateLaw(stats.norm(mean, math.sqrt(variance)))
+        if self.method == "normal":
+            return _ApproximateLaw(stats.norm(self.mean(), self.std()))
+        skewness = self._standardized_moment(3)
+        return _ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
+
+    @cached_property
+    def _sampler(self) -> NullSampler:
+        return NullSampler(self._statistic, self.n_samples, self.n_positives, self.tie_sizes)
+
+    def _permutation_sample(self) -> Floats:
+        """Values of the resamples: one random stream a chunk, whatever the number of jobs."""
+        sampler = self._sampler
+        sizes = sampler.chunks(self._n_permutations)
+        seeds = np.random.SeedSequence(
+            self._seeds.entropy, spawn_key=self._seeds.spawn_key
+        ).spawn(len(sizes))
+        draws = Parallel(n_jobs=self._n_jobs)(
+            delayed(_draw_chunk)(sampler, size, seed)
+            for size, seed in zip(sizes, seeds, strict=True)
+        )
+        return np.concatenate(draws)
+
+    def _log_pvalue(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
+        """Log p-values and their relative errors."""
+        _check_alternative(alternative)
+        if alternative != "two-sided":
+            return self._one_sided(t, 1 if alternative == "greater" else -1)
+        greater, greater_error = self._one_sided(t, 1)
+        less, less_error = self._one_sided(t, -1)
+        log_p = np.minimum(np.minimum(greater, less) + math.log(2.0), 0.0)
+        return log_p, np.where(greater <= less, greater_error, less_error)
+
+    def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        log_p, error = self._law.log_tail(_down(t) if sign > 0 else _up(t), sign)
+        if self.method != "permutation" or self.var() == 0.0:
+            return log_p, error
+        n_resamples = self._n_permutations
+        p = (np.rint(np.exp(log_p) * n_resamples) + 1.0) / (n_resamples + 1.0)
+        return np.log(p), np.sqrt((1.0 - p) / (p * n_resamples))
+
+    def _quantile(self, q: ArrayLike, sign: int) -> Any:
+        def quantile(level: Floats) -> Floats:
+            value = np.full(level.shape, np.nan)
+            valid = (level >= 0.0) & (level <= 1.0)
+            low, high = self.support()
+            value[valid] = self._law.quantile(level[valid], sign)
+            value[level == 0.0] = low if sign < 0 else high
+            value[level == 1.0] = high if sign < 0 else low
+            return value
+
+        return self._over(q, quantile)
+
+    def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
+        """Apply a function of a flat array to the finite entries of x; nan stays nan."""
+        values = np.asarray(x, dtype=float)
+        flat = values.ravel()
+        out = np.full(flat.shape, np.nan)
+        known = ~np.isnan(flat)
+        if known.any():
+            limit = np.finfo(float).max / 4.0
+            out[known] = function(np.clip(flat[known], -limit, limit))
+        return out.reshape(values.shape)[()]
+
+
+class _ApproximateLaw:
+    """A continuous law of scipy in the shape of the exact ones."""
+
+    is_listed = False
+
+    def __init__(self, distribution: Any) -> None:
+        self._distribution = distribution
+
+    def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Log of the upper (sign 1) or lower (sign -1) tail; its error is unknown."""
+        with np.errstate(divide="ignore"):
+            log_p = self._distribution.logsf(t) if sign > 0 else self._distribution.logcdf(t)
+        return np.asarray(log_p), np.full(t.shape, np.inf)
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Quantiles from below (sign -1) or above (sign 1)."""
+        return np.asarray(self._distribution.isf(q) if sign > 0 else self._distribution.ppf(q))
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        low, high = self._distribution.support()
+        return float(low), float(high)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw from the approximate law."""
+        return np.asarray(self._distribution.rvs(size=n_draws, random_state=rng))
+
+
+def _draw_chunk(sampler: NullSampler, size: int, seed: np.random.SeedSequence) -> Floats:
+    return sampler.draw(size, np.random.default_rng(seed))
+
+
+def _up(t: Floats) -> Floats:
+    return t + _SAME * np.abs(t)
+
+
+def _down(t: Floats) -> Floats:
+    return t - _SAME * np.abs(t)
+
+
+def ap_null_distribution(
+    n_samples: int,
+    n_positives: int,
+    *,
+    k: float | None = None,
+    normalize: str = "min",
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> NullDistribution:
+    r"""Law of average precision under random labelling.
+
+    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
+    likely; the ties are held fixed.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    k : int or float, optional
+        Law of average precision at `k` instead: an int of at least 1 counts samples, a float between
+        0 and 1 is a fraction of `n_samples`, rounded up.
+    normalize : {"min", "positives"}, default="min"
+        Divisor of average precision at `k`: the smaller of `n_positives` and `k`, or `n_positives`.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+    method : str, default="auto"
+        ``"analytic"`` is the exact law, with a stated numerical error, and what ``"auto"`` takes;
+        ``"permutation"`` is the law of `n_permutations` random labellings. The approximations carry
+        their names: ``"normal"`` and ``"pearson3"`` match the exact moments; ``"zhang_su"`` is the
+        normal law with the approximate moments of [1]_, for rankings without ties.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    law : NullDistribution
+        A frozen law with the names of scipy's: ``mean()``, ``var()``, ``std()``, ``median()``,
+        ``stats(moments)``, ``moment(order)``, ``support()``, ``interval(confidence)``, ``cdf(x)``,
+        ``sf(x)``, ``logcdf(x)``, ``logsf(x)``, ``ppf(q)``, ``isf(q)``, ``rvs(size, random_state)``;
+        and, for significance, ``pvalue(x, alternative)``, which counts ties: P(S >= x), its natural
+        logarithm ``log_pvalue``, ``relative_error`` and ``pvalue_bounds``. The attribute ``method``
+        says what runs. Nothing is computed before it is asked for; mean and variance are exact
+        whatever the method.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type.
+    ValueError
+        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` or
+        `normalize` is not one of those above.
+
+    See Also
+    --------
+    average_precision_test : Test of a ranking against this law.
+
+    Notes
+    -----
+    With blocks of :math:`g_b` equal scores that end at rank :math:`T_b`, :math:`y_b` of the
+    :math:`m` positives in block b and :math:`H_b` down to its end,
+
+    .. math:: \mathrm{AP} = \frac{1}{m} \sum_b \frac{y_b H_b}{T_b},
+
+    and without ties :math:`\mathrm{E\,AP} = \frac{1}{n} \left[ H_n + \frac{m-1}{n-1} (n - H_n)
+    \right]`, with :math:`H_n` the harmonic number. Up to five million different outcomes the
+    probability is a ratio of counts. Beyond that it is found by contour inversion of the moment
+    generating function at a tilt near the saddlepoint, or on a lattice where the law is too coarse
+    for that; see ``relative_error``.
+
+    References
+    ----------
+    .. [1] Zhang, P., & Su, W. (2012). Statistical inference on recall, precision and average
+       precision under random selection. 9th International Conference on Fuzzy Systems and Knowledge
+       Discovery, 1348-1352.
+
+    Examples
+    --------
+    Two of the 56 ways to place three positives among eight ranks reach 11/12:
+
+    >>> from sklearn_rankinf import ap_null_distribution
+    >>> law = ap_null_distribution(8, 3)
+    >>> round(law.mean(), 6), round(law.pvalue(11 / 12) * 56, 9)
+    (0.52838, 2.0)
+    """
+    return _ap_null_distribution(
+        n_samples,
+        n_positives,
+        k=k,
+        normalize=normalize,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def _ap_null_distribution(
+    n_samples: int,
+    n_positives: int,
+    *,
+    k: float | None = None,
+    normalize: str = "min",
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> NullDistribution:
+    """`ap_null_distribution` with a number of jobs for its permutations."""
+    n, m = _check_counts(n_samples, n_positives)
+    sizes = _check_tie_sizes(tie_sizes, n)
+    if normalize not in ("min", "positives"):
+        raise ValueError(f"normalize must be 'min' or 'positives'; got {normalize!r}.")
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}; got {method!r}.")
+    cut = None if k is None else resolve_k(k, n)
+    if method == "zhang_su":
+        _check_zhang_su(n, m, cut, sizes)
+    return NullDistribution(
+        AveragePrecision(None if cut == n else cut, normalize if cut not in (None, n) else "min"),
+        n,
+        m,
+        sizes,
+        method,
+        _check_positive_integer(n_permutations, "n_permutations"),
+        _seed_sequence(random_state),
+        n_jobs,
+    )
+
+
+def resolve_k(k: float, n_samples: int) -> int:
+    """Cut-off rank: an int from 1 to n, or a fraction of n in (0, 1), rounded up."""
+    if isinstance(k, bool) or not isinstance(k, Real):
+        raise TypeError(f"k must be an int or a float; got {k!r} of type {type(k).__name__}.")
+    if isinstance(k, Integral):
+        if not 1 <= k <= n_samples:
+            raise ValueError(f"k must be between 1 and n_samples={n_samples}; got {k}.")
+        return int(k)
+    if not 0.0 < float(k) < 1.0:
+        raise ValueError(
+            f"k as a float is a fraction of the samples between 0 and 1, exclusive; got {k}. "
+            "Pass an int to count samples."
+        )
+    # A fraction of n that is a whole number up to rounding is that number.
+    return max(1, math.ceil(float(k) * n_samples - 1e-9))
+
+
+def _check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
+    for name, value in (("n_samples", n_samples), ("n_positives", n_positives)):
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise TypeError(
+                f"{name} must be an integer; got {value!r} of type {type(value).__name__}."
+            )
+    if n_samples < 1:
+        raise ValueError(f"n_samples must be at least 1; got {n_samples}.")
+    if not 0 <= n_positives <= n_samples:
+        raise ValueError(
+            f"n_positives must be between 0 and n_samples={n_samples}; got {n_positives}."
+        )
+    return int(n_samples), int(n_positives)
+
+
+def _check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | None:
+    """Sizes as integers, or None where every block is a single item."""
+    if tie_sizes is None:
+        return None
+    sizes = np.asarray(tie_sizes)
+    if sizes.ndim != 1:
+        raise ValueError(f"tie_sizes must be one-dimensional; got shape {sizes.shape}.")
+    if sizes.size == 0 or not np.issubdtype(sizes.dtype, np.integer):
+        raise TypeError(f"tie_sizes must be integers; got {tie_sizes!r}.")
+    if sizes.min() < 1:
+        raise ValueError(f"tie_sizes must be at least 1; got {int(sizes.min())}.")
+    if sizes.sum() != n_samples:
+        raise ValueError(
+            f"tie_sizes must add up to n_samples={n_samples}; they add up to {int(sizes.sum())}."
+        )
+    if sizes.max() == 1:
+        return None
+    frozen: NDArray[np.int64] = sizes.astype(np.int64)
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:
+    if k is not None or tie_sizes is not None:
+        raise ValueError(
+            "method='zhang_su' is an approximation for average precision of the whole ranking "
+            "without ties; use method='analytic' or 'normal' with k or with equal scores."
+        )
+    if m == 1 and n > 1:
+        raise ValueError(
+            "method='zhang_su' needs at least 2 positives: its variance is undefined for "
+            "n_positives=1; use method='analytic'."
+        )
+
+
+def _check_positive_integer(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1; got {value}.")
+    return int(value)
+
+
+def _check_alternative(alternative: str) -> None:
+    if alternative not in _ALTERNATIVES:
+        raise ValueError(
+            f"alternative must be 'greater', 'less' or 'two-sided'; got {alternative!r}."
+        )
+
+
+def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    """Seeds of the random streams, drawn at once from a generator that the caller goes on using."""
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
+    if isinstance(random_state, Integral) and random_state >= 0:
+        return np.random.SeedSequence(int(random_state))
+    generator = check_random_state(random_state)
+    return np.random.SeedSequence(generator.randint(2**31 - 1, size=4).tolist())

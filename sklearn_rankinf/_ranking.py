@@ -1,0 +1,419 @@
+"""The ranking: labels and scores reduced to blocks of tied scores and the hits in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+PosLabel: TypeAlias = float | str | bool
+"""What may be named as the positive label: a number, a string or a boolean."""
+
+_N_SHOWN = 5  # labels listed in an error message
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking:
+    r"""Sizes of the blocks of equal scores, best score first, and the positives in each.
+
+    A block of samples with equal scores is one threshold, as it is in
+    :func:`sklearn.metrics.average_precision_score`. The two arrays are all that the exact tests
+    of this package need; they are read-only copies of what was given.
+
+    Parameters
+    ----------
+    tie_sizes : array-like of shape (n_blocks,)
+        Number of samples in each block of equal scores, best score first. Without ties these
+        are ``n_samples`` ones.
+    hits : array-like of shape (n_blocks,)
+        Number of positives in each block.
+
+    Attributes
+    ----------
+    tie_sizes : ndarray of shape (n_blocks,), dtype int64
+        Number of samples in each block.
+    hits : ndarray of shape (n_blocks,), dtype int64
+        Number of positives in each block.
+    n_samples : int
+        Number of samples, the sum of the tie sizes.
+    n_positives : int
+        Number of positives, the sum of the hits.
+    n_blocks : int
+        Number of distinct scores.
+
+    Raises
+    ------
+    TypeError
+        If the counts are not integers.
+    ValueError
+        If the counts are empty, not one-dimensional or of different lengths, if a tie size is
+        smaller than 1, or if a number of hits is negative or larger than its tie size.
+
+    See Also
+    --------
+    average_precision_test : Takes a ranking in place of labels and scores.
+
+    Notes
+    -----
+    With block sizes :math:`g_b` ending at rank :math:`T_b = g_1 + \dots + g_b`, hits
+    :math:`y_b` and cumulative hits :math:`H_b = y_1 + \dots + y_b`, average precision is
+    :math:`\frac{1}{m} \sum_b y_b H_b / T_b`.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking
+    >>> ranking = Ranking.from_scores([0, 1, 1, 0], [0.1, 0.9, 0.5, 0.5])
+    >>> ranking
+    Ranking(n_samples=4, n_positives=2, n_blocks=3)
+    >>> ranking.tie_sizes, ranking.hits
+    (array([1, 2, 1]), array([1, 1, 0]))
+    """
+
+    tie_sizes: NDArray[np.int64]
+    hits: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        tie_sizes = _as_counts(self.tie_sizes, "tie_sizes")
+        hits = _as_counts(self.hits, "hits")
+        _check_counts(tie_sizes, hits)
+        for name, counts in (("tie_sizes", tie_sizes), ("hits", hits)):
+            counts.flags.writeable = False
+            object.__setattr__(self, name, counts)
+
+    def __repr__(self) -> str:
+        return (
+            f"Ranking(n_samples={self.n_samples}, n_positives={self.n_positives}, "
+            f"n_blocks={self.n_blocks})"
+        )
+
+    def __reduce__(self) -> tuple[type[Ranking], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        # NumPy forgets the read-only flag in a pickle; building anew restores it.
+        return type(self), (self.tie_sizes, self.hits)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.tie_sizes.sum())
+
+    @property
+    def n_positives(self) -> int:
+        """Number of positives."""
+        return int(self.hits.sum())
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of distinct scores."""
+        return len(self.tie_sizes)
+
+    @classmethod
+    def from_scores(
+        cls, y_true: ArrayLike, y_score: ArrayLike, *, pos_label: PosLabel = 1
+    ) -> Ranking:
+        """Build a ranking from binary labels and scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Binary labels: numbers, booleans or strings.
+        y_score : array-like of shape (n_samples,)
+            Scores, larger for samples more likely to be positive.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives. Labels that are strings need it.
+
+        Returns
+        -------
+        ranking : Ranking
+            The blocks of equal scores, best score first.
+
+        Raises
+        ------
+        TypeError
+            If `y_true` or `y_score` is of a kind that holds no labels or no scores.
+        ValueError
+            If the lengths differ, if a score or label is missing or not finite, if there are
+            more than two labels, or if `pos_label` is neither of two labels.
+
+        See Also
+        --------
+        Ranking.from_counts : Build a ranking from counts per block.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import Ranking
+        >>> Ranking.from_scores(["ham", "spam", "ham"], [0.2, 0.7, 0.1], pos_label="spam")
+        Ranking(n_samples=3, n_positives=1, n_blocks=3)
+        """
+        labels = _as_labels(y_true)
+        scores = _as_scores(y_score)
+        if len(labels) != len(scores):
+            raise ValueError(
+                f"y_true and y_score must have the same length; got {len(labels)} labels and "
+                f"{len(scores)} scores."
+            )
+        positive = _is_positive(labels, pos_label)
+
+        # The order within a block changes nothing, so an ascending sort read backwards will do.
+        order = np.argsort(scores, kind="stable")[::-1]
+        ordered = scores[order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        tie_sizes = np.diff(starts, append=len(scores))
+        hits = np.add.reduceat(positive[order].astype(np.int64), starts)
+        return cls(tie_sizes, hits)
+
+    @classmethod
+    def from_counts(cls, tie_sizes: ArrayLike, hits: ArrayLike) -> Ranking:
+        """Build a ranking from the sizes and hits of its blocks of equal scores.
+
+        A database or a cluster delivers these with one ``GROUP BY`` over the score.
+
+        Parameters
+        ----------
+        tie_sizes : array-like of shape (n_blocks,)
+            Number of samples in each block of equal scores, best score first.
+        hits : array-like of shape (n_blocks,)
+            Number of positives in each block.
+
+        Returns
+        -------
+        ranking : Ranking
+            The ranking with these counts.
+
+        Raises
+        ------
+        TypeError
+            If the counts are not integers.
+        ValueError
+            If the counts are empty, not one-dimensional or of different lengths, if a tie size
+            is smaller than 1, or if a number of hits is negative or larger than its tie size.
+
+        See Also
+        --------
+        Ranking.from_scores : Build a ranking from labels and scores.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import Ranking
+        >>> Ranking.from_counts([1, 3, 1000], [1, 1, 3])
+        Ranking(n_samples=1004, n_positives=5, n_blocks=3)
+        """
+        return cls(_as_counts(tie_sizes, "tie_sizes"), _as_counts(hits, "hits"))
+
+
+def as_ranking(
+    y_true: ArrayLike | Ranking, y_score: ArrayLike | None = None, pos_label: PosLabel = 1
+) -> Ranking:
+    """Return the ranking that is meant by the first arguments of a test or a score.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, which is returned as it is.
+    y_score : array-like of shape (n_samples,), optional
+        Scores; left out if and only if `y_true` is a ranking.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives; a ranking has none.
+
+    Returns
+    -------
+    ranking : Ranking
+        The validated ranking.
+    """
+    if isinstance(y_true, Ranking):
+        if y_score is not None:
+            raise TypeError(
+                "y_score must be left out when y_true is a Ranking, which holds the order "
+                f"already; got y_score of type {type(y_score).__name__}."
+            )
+        return y_true
+    if y_score is None:
+        raise TypeError(
+            f"y_score is missing: pass the scores with y_true (got {type(y_true).__name__}), or "
+            "a Ranking in place of y_true."
+        )
+    return Ranking.from_scores(y_true, y_score, pos_label=pos_label)
+
+
+def _as_vector(values: Any, name: str) -> NDArray[Any]:
+    """Read a container as a non-empty 1-D array; a single column counts as one."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} holds masked values: drop them, for instance with compressed().")
+    try:
+        array = check_array(
+            values,
+            dtype=None,
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+        )
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as a one-dimensional array: {error}") from error
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(_not_one_dimensional(values, array, name))
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: at least one sample is needed.")
+    return np.asarray(array)
+
+
+def _not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
+    """Say what was given in place of a vector, and what to do about it."""
+    if array.ndim == 0:
+        return (
+            f"{name} must be a one-dimensional array-like; got {values!r} of type "
+            f"{type(values).__name__}."
+        )
+    remedy = {
+        "y_true": "for multilabel targets call once per class, with one column of y_true",
+        "y_score": "pass the scores of the positive class, for instance predict_proba(X)[:, 1]",
+    }.get(name, "pass one count per block")
+    return f"{name} must be one-dimensional; got shape {array.shape}: {remedy}."
+
+
+def _first(values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    """Name the first wrong value and where it is."""
+    position = int(np.flatnonzero(wrong)[0])
+    return f"{values[position : position + 1].tolist()[0]!r} at position {position}"
+
+
+def _lacks_type(values: NDArray[Any], types: type | tuple[type, ...]) -> NDArray[np.bool_]:
+    return np.fromiter((not isinstance(value, types) for value in values), bool, len(values))
+
+
+def _as_labels(y_true: Any) -> NDArray[Any]:
+    """Read labels as an array of numbers, of booleans or of strings, without a gap."""
+    if isinstance(y_true, (list, tuple)) and any(isinstance(value, str) for value in y_true):
+        # NumPy would turn a missing label or a number among strings into a string.
+        container = np.empty(len(y_true), dtype=object)
+        container[:] = y_true
+        y_true = container
+    labels = _as_vector(y_true, "y_true")
+    if labels.dtype == object:
+        labels = _labels_from_objects(labels)
+    if labels.dtype.kind not in "biufU" and not labels.dtype == object:
+        raise TypeError(
+            "y_true must hold numbers, booleans or strings; got values of type "
+            f"{labels.dtype}, such as {labels[:1].tolist()[0]!r}."
+        )
+    if labels.dtype.kind == "f":
+        _check_float_labels(labels)
+    return labels
+
+
+def _labels_from_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    """Check that generic Python objects are labels of one kind."""
+    kind: type | tuple[type, ...] = str if isinstance(labels[0], str) else (Real, np.bool_)
+    wrong = _lacks_type(labels, kind)
+    if wrong.any():
+        raise ValueError(
+            "y_true must hold labels of one kind, numbers, booleans or strings, and none "
+            f"missing; got {_first(labels, wrong)}."
+        )
+    return labels if kind is str else np.array(labels.tolist())
+
+
+def _check_float_labels(labels: NDArray[Any]) -> None:
+    wrong = ~np.isfinite(labels)
+    if wrong.any():
+        raise ValueError(
+            f"y_true holds a missing or infinite label, {_first(labels, wrong)}: drop those "
+            "samples or label them."
+        )
+    wrong = labels != np.trunc(labels)
+    if wrong.any():
+        raise ValueError(
+            f"y_true must hold class labels; got the continuous value {_first(labels, wrong)}: "
+            "turn it into two classes, for instance y_true > threshold."
+        )
+
+
+def _is_positive(labels: NDArray[Any], pos_label: PosLabel) -> NDArray[np.bool_]:
+    """Mark the positives, by the rules of scikit-learn's ``average_precision_score``."""
+    if not isinstance(pos_label, (Real, str, np.bool_)):
+        raise TypeError(
+            f"pos_label must be a number, a string or a boolean; got {pos_label!r} of type "
+            f"{type(pos_label).__name__}."
+        )
+    is_text = labels.dtype.kind in "UO"
+    # A set is several times faster than sorting for strings, and slower for numbers.
+    distinct = sorted(set(labels.tolist())) if is_text else np.unique(labels).tolist()
+    if len(distinct) > 2:
+        raise ValueError(
+            f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
+            "two: call once per class, with y_true == label and the scores of that class."
+        )
+    if len(distinct) == 2 and pos_label not in distinct:
+        raise ValueError(
+            f"pos_label={pos_label!r} is not a label of y_true, whose labels are "
+            f"{_listed(distinct)}: pass one of them as pos_label."
+        )
+    if is_text != isinstance(pos_label, str):
+        return np.zeros(len(labels), dtype=bool)  # one label, of another type: no positives
+    return np.asarray(labels == pos_label, dtype=bool)
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join(repr(value) for value in values[:_N_SHOWN])
+    return shown + (", ..." if len(values) > _N_SHOWN else "")
+
+
+def _as_scores(y_score: Any) -> NDArray[Any]:
+    """Read scores as an array of finite real numbers."""
+    scores = _as_vector(y_score, "y_score")
+    if scores.dtype == object:
+        wrong = _lacks_type(scores, (Real, Decimal, np.bool_))
+        if wrong.any():
+            raise ValueError(
+                f"y_score must hold numbers and none missing; got {_first(scores, wrong)}."
+            )
+        scores = scores.astype(np.float64)
+    if scores.dtype.kind not in "biuf":
+        raise TypeError(
+            f"y_score must hold real numbers; got values of type {scores.dtype}, such as "
+            f"{scores[:1].tolist()[0]!r}."
+        )
+    wrong = ~np.isfinite(scores)
+    if wrong.any():
+        raise ValueError(
+            f"y_score must be finite; got {_first(scores, wrong)}: drop such samples or give "
+            "them a score."
+        )
+    return scores
+
+
+def _as_counts(values: Any, name: str) -> NDArray[np.int64]:
+    """Copy integer counts into an int64 array."""
+    # Nullable integers would come out of scikit-learn's conversion as floats.
+    counts = _as_vector(np.asanyarray(values) if hasattr(values, "dtype") else values, name)
+    if counts.dtype == object:
+        wrong = _lacks_type(counts, (int, np.integer))
+        if wrong.any():
+            raise TypeError(f"{name} must hold integers; got {_first(counts, wrong)}.")
+    elif counts.dtype.kind not in "biu":
+        raise TypeError(
+            f"{name} must hold integers; got values of type {counts.dtype}, such as "
+            f"{counts[:1].tolist()[0]!r}: convert them with astype(int)."
+        )
+    return np.array(counts, dtype=np.int64)
+
+
+def _check_counts(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:
+    if len(tie_sizes) != len(hits):
+        raise ValueError(
+            "tie_sizes and hits must have the same length; got "
+            f"{len(tie_sizes)} tie sizes and {len(hits)} hits."
+        )
+    for message, values, wrong in (
+        ("tie_sizes must be at least 1", tie_sizes, tie_sizes < 1),
+        ("hits must not be negative", hits, hits < 0),
+        ("hits must not exceed the tie size of their block", hits, hits > tie_sizes),
+    ):
+        if wrong.any():
+            raise ValueError(f"{message}; got {_first(values, wrong)}.")

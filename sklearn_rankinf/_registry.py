@@ -1,0 +1,55 @@
+"""The metrics by name, read by everything that offers a choice of metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from sklearn.metrics import average_precision_score
+
+from sklearn_rankinf._engine.statistics import AveragePrecision
+from sklearn_rankinf._null_distributions import ap_null_distribution
+from sklearn_rankinf._significance import average_precision_test
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A ranking metric and the functions that belong to it.
+
+    Parameters
+    ----------
+    name : str
+        The metric's name, its key in `METRICS`.
+    statistic : type
+        The class of its increments over tie blocks.
+    score : callable
+        ``score(y_true, y_score, **options)``, the metric itself.
+    null_distribution : callable
+        ``null_distribution(n_samples, n_positives, **options)``, its frozen null law.
+    test : callable
+        ``test(y_true, y_score, **options)``, its test against random labelling.
+    """
+
+    name: str
+    statistic: type
+    score: Callable[..., float]
+    null_distribution: Callable[..., Any]
+    test: Callable[..., Any]
+
+
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {
+        metric.name: metric
+        for metric in (
+            Metric(
+                name="average_precision",
+                statistic=AveragePrecision,
+                score=average_precision_score,
+                null_distribution=ap_null_distribution,
+                test=average_precision_test,
+            ),
+        )
+    }
+)

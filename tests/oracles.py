@@ -1,0 +1,474 @@
+"""Slow, plain reference computations that share no code with the package.
+
+Everything here is written from the definitions: placements are enumerated one by one, averages
+over random tie-breaking are taken over all orders, probabilities are ratios of counts, and
+moments are exact fractions.  A reader can check each function against the formula in its
+docstring without knowing how the package computes the same number.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import cache, lru_cache
+
+import numpy as np
+from sklearn.metrics import average_precision_score
+
+EQUAL = 1e-12
+"""Relative difference below which two floating-point values of a statistic are the same atom."""
+
+
+# ---------------------------------------------------------------------------------------------
+# Placements of the positives, and the statistic of one placement
+# ---------------------------------------------------------------------------------------------
+
+
+def placements(n_samples: int, n_positives: int) -> Iterator[tuple[int, ...]]:
+    """All sets of ranks (1-based) that the positives can take."""
+    return itertools.combinations(range(1, n_samples + 1), n_positives)
+
+
+def block_of_rank(tie_sizes: Sequence[int]) -> list[int]:
+    """Index of the tie block of every rank, best rank first."""
+    return [block for block, size in enumerate(tie_sizes) for _ in range(size)]
+
+
+def hits_per_block(tie_sizes: Sequence[int], ranks: Sequence[int]) -> list[int]:
+    """Number of positives in every tie block."""
+    owner = block_of_rank(tie_sizes)
+    counts = Counter(owner[rank - 1] for rank in ranks)
+    return [counts[block] for block in range(len(tie_sizes))]
+
+
+def labels_and_scores(
+    tie_sizes: Sequence[int], ranks: Sequence[int]
+) -> tuple[np.ndarray, np.ndarray]:
+    """A data set whose ranking has these tie blocks and these ranks of positives."""
+    y_true = np.zeros(sum(tie_sizes), dtype=int)
+    y_true[np.asarray(ranks, dtype=int) - 1] = 1
+    return y_true, -np.asarray(block_of_rank(tie_sizes), dtype=float)
+
+
+def sklearn_average_precision(tie_sizes: Sequence[int], ranks: Sequence[int]) -> float:
+    """scikit-learn's own average precision of one placement."""
+    return float(average_precision_score(*labels_and_scores(tie_sizes, ranks)))
+
+
+def untied_average_precision_sum(ranks: Sequence[int], k: int) -> Fraction:
+    """``sum(i / L_i)`` over the positives with rank ``L_i <= k``."""
+    return sum(
+        (Fraction(i, rank) for i, rank in enumerate(sorted(ranks), start=1) if rank <= k),
+        start=Fraction(0),
+    )
+
+
+def average_precision(
+    tie_sizes: Sequence[int],
+    hits: Sequence[int],
+    k: int | None = None,
+    normalize: str = "min",
+) -> Fraction:
+    """AP, or AP at k, from the definition, as an exact fraction.
+
+    A tie block that ends by ``k`` is one threshold: each of its ``y`` positives counts the
+    precision at the block's end.  A block that straddles ``k`` counts the average, over all orders
+    in which its items could be drawn up, of what its positives with rank at most ``k`` contribute.
+    """
+    n_positives = sum(hits)
+    if n_positives == 0:
+        return Fraction(0)
+    cut = sum(tie_sizes) if k is None else k
+    total = Fraction(0)
+    end = hits_before = 0
+    for size, found in zip(tie_sizes, hits, strict=True):
+        start, end = end, end + size
+        if end <= cut:
+            total += Fraction(found * (hits_before + found), end)
+        elif start < cut:
+            total += _mean_over_orders(start, size, found, hits_before, cut)
+        hits_before += found
+    divisor = n_positives if k is None or normalize == "positives" else min(n_positives, k)
+    return total / divisor
+
+
+def _mean_over_orders(start: int, size: int, found: int, hits_before: int, cut: int) -> Fraction:
+    """Average contribution of a straddling block over all placements of its hits inside it."""
+    total = Fraction(0)
+    for inside in itertools.combinations(range(1, size + 1), found):
+        for already, position in enumerate(inside, start=1):
+            rank = start + position
+            if rank <= cut:
+                total += Fraction(hits_before + already, rank)
+    return total / math.comb(size, found)
+
+
+def average_precision_at_k_by_tie_breaking(
+    tie_sizes: Sequence[int], hits: Sequence[int], k: int, normalize: str = "min"
+) -> Fraction:
+    """AP at k when only the block that straddles k is put in random order: all orders, averaged.
+
+    The blocks that end by k stay thresholds.  This takes the average over permutations of the
+    items (not over placements of the hits) and so checks `average_precision` from another side.
+    """
+    y_blocks = [[1] * h + [0] * (g - h) for g, h in zip(tie_sizes, hits, strict=True)]
+    ends = list(itertools.accumulate(tie_sizes))
+    straddling = next((b for b, end in enumerate(ends) if end - tie_sizes[b] < k < end), None)
+    if straddling is None:
+        return average_precision(tie_sizes, hits, k, normalize)
+    orders = list(itertools.permutations(y_blocks[straddling]))
+    total = Fraction(0)
+    for order in orders:
+        sizes = [*tie_sizes[:straddling], *[1] * len(order), *tie_sizes[straddling + 1 :]]
+        found = [*hits[:straddling], *order, *hits[straddling + 1 :]]
+        total += average_precision(sizes, found, k, normalize)
+    return total / len(orders)
+
+
+# ---------------------------------------------------------------------------------------------
+# Exact null laws by enumeration
+# ---------------------------------------------------------------------------------------------
+
+
+def enumerated_law(
+    n_samples: int,
+    n_positives: int,
+    statistic: Callable[[tuple[int, ...]], Fraction],
+) -> dict[Fraction, int]:
+    """Value -> number of placements with that value, of any statistic of the ranks of positives."""
+    return dict(Counter(statistic(ranks) for ranks in placements(n_samples, n_positives)))
+
+
+@lru_cache(maxsize=256)
+def average_precision_law(
+    n_samples: int,
+    n_positives: int,
+    tie_sizes: tuple[int, ...] | None = None,
+    k: int | None = None,
+    normalize: str = "min",
+) -> tuple[tuple[Fraction, ...], tuple[int, ...]]:
+    """Sorted values of AP (or AP at k) over all placements, and how many placements have each."""
+    sizes = tie_sizes or (1,) * n_samples
+
+    @cache
+    def of_hits(hits: tuple[int, ...]) -> Fraction:
+        return average_precision(sizes, hits, k, normalize)
+
+    law = enumerated_law(
+        n_samples, n_positives, lambda ranks: of_hits(tuple(hits_per_block(sizes, ranks)))
+    )
+    values = tuple(sorted(law))
+    return values, tuple(law[value] for value in values)
+
+
+@lru_cache(maxsize=64)
+def sklearn_values(
+    n_samples: int, n_positives: int, tie_sizes: tuple[int, ...] | None = None
+) -> np.ndarray:
+    """scikit-learn's average precision of every placement, sorted (one entry a placement)."""
+    sizes = tie_sizes or (1,) * n_samples
+    sets = placements(n_samples, n_positives)
+    values = [sklearn_average_precision(sizes, ranks) for ranks in sets]
+    return np.sort(np.array(values))
+
+
+@lru_cache(maxsize=4)
+def untied_values(n_samples: int, n_positives: int) -> np.ndarray:
+    """Average precision of every placement without ties, sorted; for millions of placements."""
+    n_sets = math.comb(n_samples, n_positives)
+    flat = itertools.chain.from_iterable(placements(n_samples, n_positives))
+    ranks = np.fromiter(flat, dtype=np.int16, count=n_sets * n_positives)
+    ranks = ranks.reshape(n_sets, n_positives)
+    total = np.zeros(n_sets)
+    for i in range(n_positives):
+        total += (i + 1) / ranks[:, i]
+    total /= n_positives
+    total.sort()
+    return total
+
+
+def count_at_least(values: np.ndarray, x: float) -> int:
+    """Number of entries of the sorted array that are at least x, equal ones included."""
+    return len(values) - int(np.searchsorted(values, x * (1.0 - EQUAL), side="left"))
+
+
+def count_at_most(values: np.ndarray, x: float) -> int:
+    """Number of entries of the sorted array that are at most x, equal ones included."""
+    return int(np.searchsorted(values, x * (1.0 + EQUAL), side="right"))
+
+
+def is_isolated(values: np.ndarray, x: float) -> bool:
+    """Whether no entry is so close to x that the meaning of "equal" decides the count."""
+    near = values[(values > x * (1 - 1e-9)) & (values < x * (1 + 1e-9))]
+    return bool(np.all(np.abs(near - x) <= 0.01 * EQUAL * x))
+
+
+def log_count_of_extremes(n_samples: int, n_positives: int, x: float) -> tuple[int, float]:
+    """Number of untied placements with AP >= x, found by search, and the log of its share.
+
+    The ranks are chosen from the best one on, and a branch is cut as soon as even the best
+    completion (all remaining positives right behind) stays below ``x``.  Feasible when few
+    placements are so good, at any n and m.
+    """
+    target = x * n_positives * (1.0 - EQUAL)
+
+    @cache
+    def best_rest(placed: int, last: int) -> float:
+        return math.fsum(i / (last + i - placed) for i in range(placed + 1, n_positives + 1))
+
+    def count(placed: int, last: int, total: float) -> int:
+        if placed == n_positives:
+            return 1
+        found = 0
+        for rank in range(last + 1, n_samples - (n_positives - placed - 1) + 1):
+            now = total + (placed + 1) / rank
+            if now + best_rest(placed + 1, rank) < target:
+                break
+            found += count(placed + 1, rank, now)
+        return found
+
+    number = count(0, 0, 0.0)
+    return number, math.log(number) - log_comb(n_samples, n_positives)
+
+
+def log_comb(n: int, k: int) -> float:
+    """Natural logarithm of the exact integer C(n, k)."""
+    return math.log(math.comb(n, k))
+
+
+# ---------------------------------------------------------------------------------------------
+# Guaranteed bounds for a tail probability at sizes that cannot be enumerated
+# ---------------------------------------------------------------------------------------------
+
+
+def tail_bounds(
+    n_samples: int,
+    n_positives: int,
+    x: float,
+    *,
+    tie_sizes: Sequence[int] | None = None,
+    n_cells: int = 8192,
+) -> tuple[float, float]:
+    """Lower and upper bounds for P(AP >= x), by rounding every increment down, or up, to a cell.
+
+    The law of (hits so far, sum so far) is carried from block to block; sums at or above ``m x``
+    are absorbed in the last cell.  Rounding every increment down can only lower the sum, rounding
+    up can only raise it, so the two answers bracket the truth whatever the number of cells.
+    """
+    sizes = [1] * n_samples if tie_sizes is None else list(tie_sizes)
+    threshold = x * n_positives * (1.0 - EQUAL)
+    low = _absorbed_mass(sizes, n_positives, threshold, n_cells, math.floor)
+    high = _absorbed_mass(sizes, n_positives, threshold, n_cells, math.ceil)
+    return low, high
+
+
+def _absorbed_mass(
+    sizes: list[int],
+    n_positives: int,
+    threshold: float,
+    n_cells: int,
+    rounding: Callable[[float], int],
+) -> float:
+    cell = threshold / n_cells
+    law = np.zeros((n_positives + 1, n_cells + 1))
+    law[0, 0] = 1.0
+    left, end = sum(sizes), 0
+    for size in sizes:
+        end += size
+        new = np.zeros_like(law)
+        for before in range(n_positives + 1):
+            if not law[before].any():
+                continue
+            to_come = n_positives - before
+            for found in range(max(0, size - (left - to_come)), min(size, to_come) + 1):
+                chance = _hypergeometric(left, to_come, size, found)
+                shift = min(n_cells, rounding(found * (before + found) / end / cell))
+                new[before + found, shift:n_cells] += chance * law[before, : n_cells - shift]
+                new[before + found, n_cells] += chance * law[before, n_cells - shift :].sum()
+        law, left = new, left - size
+    return float(law[n_positives, n_cells])
+
+
+def _hypergeometric(population: int, good: int, draws: int, found: int) -> float:
+    """P(found good ones among draws without replacement)."""
+    if draws == 1:
+        return good / population if found else (population - good) / population
+    ways = math.comb(good, found) * math.comb(population - good, draws - found)
+    return ways / math.comb(population, draws)
+
+
+# ---------------------------------------------------------------------------------------------
+# Moments
+# ---------------------------------------------------------------------------------------------
+
+
+def law_moments(
+    law: tuple[tuple[Fraction, ...], tuple[int, ...]], n_moments: int = 4
+) -> list[Fraction]:
+    """Raw moments 1, 2, ... of an enumerated law, as fractions."""
+    values, counts = law
+    total = sum(counts)
+    return [
+        sum((c * v**order for v, c in zip(values, counts, strict=True)), start=Fraction(0)) / total
+        for order in range(1, n_moments + 1)
+    ]
+
+
+def law_mean_and_variance(
+    law: tuple[tuple[Fraction, ...], tuple[int, ...]],
+) -> tuple[Fraction, Fraction]:
+    """Mean and variance of an enumerated law."""
+    first, second = law_moments(law, 2)
+    return first, second - first**2
+
+
+def falling_ratio(n_samples: int, n_positives: int, order: int) -> Fraction:
+    """``(m)_r / (n)_r``: the probability that r given ranks are all positive."""
+    if order > n_positives:
+        return Fraction(0)
+    return Fraction(math.perm(n_positives, order), math.perm(n_samples, order))
+
+
+def mean_and_variance_with_ties(
+    tie_sizes: Sequence[int], n_positives: int
+) -> tuple[Fraction, Fraction]:
+    """Mean and variance of AP from joint inclusion probabilities, summed over pairs of blocks.
+
+    With ``X_b = y_b H_b = sum_{i in b} sum_{j <= T_b} y_i y_j`` (``y_i`` is 1 for a positive at
+    rank ``i``), each product is expanded into index tuples, and a tuple with r distinct indices
+    has expectation ``p_r``.
+    """
+    n_samples = sum(tie_sizes)
+    p1, p2, p3, p4 = (falling_ratio(n_samples, n_positives, r) for r in (1, 2, 3, 4))
+    ends = list(itertools.accumulate(tie_sizes))
+    mean = second = Fraction(0)
+    for b, (g, end) in enumerate(zip(tie_sizes, ends, strict=True)):
+        mean += Fraction(g, end) * (p1 + (end - 1) * p2)
+        same_item = p1 + 3 * (end - 1) * p2 + (end - 1) * (end - 2) * p3
+        two_items = 4 * p2 + 5 * (end - 2) * p3 + (end - 2) * (end - 3) * p4
+        second += Fraction(g, end**2) * (same_item + (g - 1) * two_items)
+        for g2, end2 in zip(tie_sizes[b + 1 :], ends[b + 1 :], strict=True):
+            one = 2 * p2 + (end2 - 2) * p3
+            other = (end - 1) * (3 * p3 + (end2 - 3) * p4)
+            second += 2 * Fraction(g * g2, end * end2) * (one + other)
+    mean /= n_positives
+    return mean, second / n_positives**2 - mean**2
+
+
+def mean_and_variance_at_k(
+    n_samples: int, n_positives: int, k: int | None = None, normalize: str = "min"
+) -> tuple[Decimal, Decimal]:
+    """Mean and variance of untied AP at k in closed form, with 100 digits (k = n gives AP).
+
+    References
+    ----------
+    Manzhos, Ianevych & Melnyk (2025), arXiv:2511.02571.
+    """
+    k = n_samples if k is None else k
+    with localcontext() as context:
+        context.prec = 100
+        p = _decimal(n_positives, n_samples)
+        q = _decimal(n_positives - 1, n_samples - 1)
+        r = _decimal(n_positives - 2, n_samples - 2)
+        t = _decimal(n_positives - 3, n_samples - 3)
+        h, h2 = harmonic(k), harmonic_squares(k)
+        d = min(n_positives, k) if normalize == "min" else n_positives
+        a = 1 - p - q * (3 - 2 * r - p * (2 - q))
+        b = q * (3 * (1 - r) - 2 * p * (1 - q))
+        c = q * (r - p * q)
+        dd = q * (2 - 5 * r + 3 * r * t) - p * (1 - q) ** 2
+        e = q * (3 * r * (1 - t) - p * (1 - q))
+        f = q * (r * (1 - t) - p * (1 - q))
+        g = q * (r * t - p * q)
+        mean = p / d * (k * q + h * (1 - q))
+        inner = k * (c + 2 * (e - f) + (k - 1) * g) + h * (b - 2 * (e - k * f))
+        variance = p / d**2 * (inner + h**2 * dd + h2 * (a - dd))
+        return +mean, +variance
+
+
+def _decimal(numerator: int, denominator: int) -> Decimal:
+    """A ratio; 0 when it belongs to more positives (or samples) than there are."""
+    return Decimal(numerator) / Decimal(denominator) if numerator > 0 else Decimal(0)
+
+
+_EULER_GAMMA = Decimal(
+    "0.5772156649015328606065120900824024310421593359399235988057672348848677267776646709"
+)
+_PI = Decimal(
+    "3.1415926535897932384626433832795028841971693993751058209749445923078164062862089986"
+)
+
+
+def harmonic(n: int) -> Decimal:
+    """``1 + 1/2 + ... + 1/n``: summed up to a million, Euler-Maclaurin (70 digits) beyond."""
+    if n <= 1_000_000:
+        return _sum_of_powers(n, 1)
+    with localcontext() as context:
+        context.prec = 100
+        x = Decimal(n)
+        tail = [1 / (2 * x), -1 / (12 * x**2), 1 / (120 * x**4), -1 / (252 * x**6)]
+        tail += [1 / (240 * x**8), -1 / (132 * x**10), Decimal(691) / (32760 * x**12)]
+        return x.ln() + _EULER_GAMMA + sum(tail)
+
+
+def harmonic_squares(n: int) -> Decimal:
+    """``1 + 1/4 + ... + 1/n**2``, as `harmonic`."""
+    if n <= 1_000_000:
+        return _sum_of_powers(n, 2)
+    with localcontext() as context:
+        context.prec = 100
+        x = Decimal(n)
+        tail = [-1 / x, 1 / (2 * x**2), -1 / (6 * x**3), 1 / (30 * x**5), -1 / (42 * x**7)]
+        tail += [1 / (30 * x**9), Decimal(-5) / (66 * x**11)]
+        return _PI**2 / 6 + sum(tail)
+
+
+@lru_cache(maxsize=64)
+def _sum_of_powers(n: int, power: int) -> Decimal:
+    """``sum(i**-power)`` in fixed point with 90 decimals."""
+    with localcontext() as context:
+        context.prec = 100
+        one = 10**90
+        return Decimal(sum(one // i**power for i in range(1, n + 1))) / Decimal(one)
+
+
+# ---------------------------------------------------------------------------------------------
+# Simulation
+# ---------------------------------------------------------------------------------------------
+
+
+def simulate_average_precision(
+    rng: np.random.Generator,
+    tie_sizes: Sequence[int],
+    n_positives: int,
+    n_draws: int,
+    k: int | None = None,
+    normalize: str = "min",
+) -> np.ndarray:
+    """Average precision under random labels: hits per block are multivariate hypergeometric."""
+    sizes = np.asarray(tie_sizes, dtype=np.int64)
+    ends = np.cumsum(sizes)
+    values = []
+    for start in range(0, n_draws, 10_000):
+        chunk = min(10_000, n_draws - start)
+        if np.all(sizes == 1):
+            keys = rng.random((chunk, len(sizes)))
+            found = np.zeros((chunk, len(sizes)), dtype=np.int64)
+            winners = np.argpartition(keys, n_positives - 1, axis=1)[:, :n_positives]
+            np.put_along_axis(found, winners, 1, axis=1)
+        else:
+            found = rng.multivariate_hypergeometric(
+                sizes, n_positives, size=chunk, method="marginals"
+            )
+        if k is None:
+            gains = found * np.cumsum(found, axis=1) / ends
+            values.append(gains.sum(axis=1) / n_positives)
+        else:
+            values.append(
+                [float(average_precision(tie_sizes, row.tolist(), k, normalize)) for row in found]
+            )
+    return np.concatenate(values)

@@ -1,0 +1,95 @@
+"""Under random labelling, p-values have the distribution they claim.
+
+For a discrete statistic the p-value is never too small, P(p <= a) <= a, and spreading the
+probability of the observed value uniformly, p* = P(S > s) + U P(S = s), makes it exactly uniform.
+Each case simulates data sets with its own sampler, seeded; the Kolmogorov-Smirnov test at 1e-4
+would raise one false alarm in ten thousand seeds.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from oracles import simulate_average_precision
+from scipy import stats
+
+from sklearn_rankinf import ap_null_distribution, average_precision_test
+
+N_DATA_SETS = 2000
+LEVELS = (0.001, 0.01, 0.05, 0.1, 0.5)
+
+CASES = {
+    "enumerable, no ties": ((1,) * 30, 4, None),
+    "enumerable, tied": ((3, 1, 5, 1, 10, 5), 5, None),
+    "few positives": ((1,) * 400, 8, None),
+    "few positives, lightly tied": ((1,) * 100 + (2,) * 150, 8, None),
+    "few positives, heavily tied": ((50,) * 8, 8, None),
+    "many positives": ((1,) * 400, 120, None),
+    "many positives, lightly tied": ((1,) * 100 + (2,) * 150, 120, None),
+    "many positives, heavily tied": ((50,) * 8, 120, None),
+    "one large block at the top": ((200,) + (1,) * 200, 40, None),
+    "one large block at the bottom": ((1,) * 200 + (200,), 40, None),
+    "top 50": ((1,) * 400, 60, 50),
+}
+
+
+def simulated(name):
+    tie_sizes, n_positives, k = CASES[name]
+    law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes, k=k)
+    rng = np.random.default_rng(20121)
+    drawn = simulate_average_precision(rng, tie_sizes, n_positives, N_DATA_SETS, k)
+    return law, drawn, rng
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_pvalues_are_never_too_small(name, alternative):
+    law, drawn, _ = simulated(name)
+    pvalues = law.pvalue(drawn, alternative)
+    for level in LEVELS:
+        limit = stats.binom.isf(1e-5, N_DATA_SETS, level)
+        assert np.sum(pvalues <= level) <= limit, level
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_randomised_pvalues_are_uniform(name):
+    law, drawn, rng = simulated(name)
+    # A relative step of 1e-9 leaves out the observed value and nothing else that matters.
+    at_least = law.pvalue(drawn)
+    above = law.pvalue(drawn * (1 + 1e-9))
+    randomised = above + rng.random(drawn.size) * (at_least - above)
+    assert stats.kstest(randomised, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("n_permutations", [39])
+def test_permutation_test_keeps_its_level(n_permutations):
+    rng = np.random.default_rng(7)
+    y_true = np.r_[np.ones(5, int), np.zeros(45, int)]
+    pvalues = [
+        average_precision_test(
+            y_true,
+            np.round(rng.normal(size=50), 1),
+            method="permutation",
+            n_permutations=n_permutations,
+            random_state=seed,
+        ).pvalue
+        for seed in range(1000)
+    ]
+    for level in (0.025, 0.05, 0.1, 0.5):
+        share = np.mean(np.array(pvalues) <= level + 1e-12)
+        # (b + 1) / (B + 1) attains k / (B + 1) exactly but for ties.
+        assert share <= level + 4.5 * math.sqrt(level * (1 - level) / 1000)
+
+
+def test_exact_test_on_simulated_data_sets_keeps_its_level_where_the_normal_law_does_not():
+    rng = np.random.default_rng(11)
+    y_true = np.r_[np.ones(10, int), np.zeros(90, int)]
+    scores = rng.normal(size=(2000, 100))
+    exact = np.array([average_precision_test(y_true, score).pvalue for score in scores])
+    normal = np.array(
+        [average_precision_test(y_true, score, method="normal").pvalue for score in scores]
+    )
+    limit = stats.binom.isf(1e-5, 2000, 0.01)
+    assert np.sum(exact <= 0.01) <= limit
+    # Its true size at nominal 1 % is 3.5 %.
+    assert np.sum(normal <= 0.01) > limit

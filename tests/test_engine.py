@@ -1,0 +1,295 @@
+"""Floor 0: each algorithm against enumeration, and the algorithms against each other."""
+
+import cmath
+import itertools
+import math
+
+import numpy as np
+import oracles
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import special, stats
+
+from sklearn_rankinf._engine import chain, contour, lattice, moments, sampling, statistics
+from sklearn_rankinf._engine.statistics import AveragePrecision
+
+PATTERNS = [
+    ((1,) * 9, 4, None),
+    ((2, 3, 1, 3), 4, None),
+    ((9,), 4, None),
+    ((1, 1, 6, 1), 4, None),
+    ((1,) * 9, 4, 5),
+    ((2, 3, 1, 3), 4, 4),
+    ((1, 1, 6, 1), 4, 5),
+    ((2, 2, 2, 2), 7, 3),
+]
+
+
+def increments(tie_sizes, n_positives, k=None, normalize="min"):
+    sizes = np.asarray(tie_sizes, dtype=np.int64)
+    return statistics.increments_of(
+        AveragePrecision(k, normalize), int(sizes.sum()), n_positives, sizes
+    )
+
+
+def contour_law(n_samples, n_positives, tie_sizes=None):
+    statistic = AveragePrecision()
+    sizes = None if tie_sizes is None else np.asarray(tie_sizes, dtype=np.int64)
+    fine = statistics.increments_of(statistic, n_samples, n_positives, sizes)
+    coarse = statistics.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
+    mean, variance = moments.mean_and_variance(fine, n_positives)
+    law = contour.ContourLaw(fine, coarse, n_positives, math.sqrt(variance))
+    return law, mean, math.sqrt(variance)
+
+
+# ---------------------------------------------------------------------------------------------
+# Statistics
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("normalize", ["min", "positives"])
+@pytest.mark.parametrize(("tie_sizes", "n_positives", "k"), PATTERNS)
+def test_increments_add_up_to_the_statistic(tie_sizes, n_positives, k, normalize):
+    blocks = increments(tie_sizes, n_positives, k, normalize)
+    for hits in itertools.product(*(range(size + 1) for size in tie_sizes)):
+        if sum(hits) == n_positives:
+            expected = oracles.average_precision(tie_sizes, hits, k, normalize)
+            found = blocks.total(pooled(hits, tie_sizes, blocks.sizes))
+            assert_allclose(found, float(expected), rtol=1e-13)
+
+
+def pooled(hits, tie_sizes, sizes):
+    """Hits per block where blocks behind the cut-off were joined."""
+    hits_up_to = np.cumsum(hits)[np.searchsorted(np.cumsum(tie_sizes), np.cumsum(sizes))]
+    return np.diff(hits_up_to, prepend=0)
+
+
+@pytest.mark.parametrize("t", [0, 1, 2, 10, 1000, 10**6])
+def test_harmonic_numbers(t):
+    assert_allclose(statistics.harmonic(t), float(oracles.harmonic(t)), rtol=1e-14, atol=1e-15)
+    squares = float(oracles.harmonic_squares(t))
+    assert_allclose(statistics.harmonic_squares(t), squares, rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [(0, 7), (99, 100), (99, 101), (100, 101), (10**6, 10**6 + 3), (500, 10**6)]
+)
+def test_differences_of_harmonic_numbers(a, b):
+    expected = math.fsum(1 / i for i in range(a + 1, b + 1))
+    assert_allclose(statistics.harmonic_between(a, b), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("tie_sizes", [None, (1,) * 40 + (3,) * 20 + (1, 2, 3, 4) * 10])
+def test_merging_far_blocks_keeps_the_mean(tie_sizes):
+    n_samples = 200 if tie_sizes is None else sum(tie_sizes)
+    sizes = None if tie_sizes is None else np.array(tie_sizes)
+    statistic = AveragePrecision()
+    exact = statistics.increments_of(statistic, n_samples, 30, sizes)
+    merged = statistics.grouped_increments(statistic, n_samples, 30, sizes, 0.1)
+    assert merged.sizes.sum() == n_samples
+    assert merged.sizes.size < exact.sizes.size
+    mean = moments.mean_and_variance(exact, 30)[0]
+    assert_allclose(moments.mean_and_variance(merged, 30)[0], mean, rtol=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------
+# Forward pass
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("tie_sizes", "n_positives", "k"), PATTERNS)
+def test_atoms_and_their_counts(tie_sizes, n_positives, k):
+    found = chain.atoms(increments(tie_sizes, n_positives, k), n_positives)
+    values, counts = oracles.average_precision_law(sum(tie_sizes), n_positives, tie_sizes, k)
+    assert np.all(np.diff(found.values) >= 0)
+    assert_allclose(special.logsumexp(found.log_counts), math.log(sum(counts)), rtol=1e-12)
+    for value, count in zip(values, counts, strict=True):
+        here = np.isclose(found.values, float(value), rtol=1e-12, atol=1e-15)
+        assert_allclose(np.exp(found.log_counts[here]).sum(), count, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("tie_sizes", "n_positives", "k"), PATTERNS)
+def test_atoms_from_a_value_on(tie_sizes, n_positives, k):
+    blocks = increments(tie_sizes, n_positives, k)
+    values, counts = oracles.average_precision_law(sum(tie_sizes), n_positives, tie_sizes, k)
+    threshold = float(values[2 * len(values) // 3]) * (1 - 1e-12)
+    found = chain.atoms(blocks, n_positives, at_least=threshold)
+    kept = found.values >= threshold
+    expected = sum(c for v, c in zip(values, counts, strict=True) if float(v) >= threshold)
+    assert_allclose(np.exp(found.log_counts[kept]).sum(), expected, rtol=1e-12)
+
+
+def test_atoms_give_up_beyond_the_limit():
+    assert chain.atoms(increments((1,) * 30, 10), 10, limit=1000) is None
+
+
+@pytest.mark.parametrize(("tie_sizes", "n_positives", "k"), PATTERNS)
+def test_number_of_outcomes(tie_sizes, n_positives, k):
+    outcomes = itertools.product(*(range(size + 1) for size in tie_sizes))
+    expected = sum(sum(hits) == n_positives for hits in outcomes)
+    assert chain.n_outcomes(np.array(tie_sizes), n_positives) == expected
+
+
+@pytest.mark.parametrize("z", [1.0, -3.0, 20.0, 2 + 5j, -4 + 50j])
+@pytest.mark.parametrize(("tie_sizes", "n_positives", "k"), PATTERNS)
+def test_transform(tie_sizes, n_positives, k, z):
+    values, counts = oracles.average_precision_law(sum(tie_sizes), n_positives, tie_sizes, k)
+    terms = [c * cmath.exp(z * float(v)) for v, c in zip(values, counts, strict=True)]
+    expected = sum(terms) / sum(counts)
+    found = chain.log_transform(increments(tie_sizes, n_positives, k), n_positives, [z])
+    assert_allclose(np.exp(found), [expected], rtol=1e-12)
+
+
+@pytest.mark.parametrize("tilt", [-8.0, 0.1, 3.0, 12.0])
+def test_rows_left_out_do_not_matter_under_a_tilt(tilt):
+    blocks = increments((1,) * 300, 60)
+    scale = math.sqrt(moments.mean_and_variance(blocks, 60)[1])
+    theta = tilt / scale
+    bands, log_mgf = chain.tilted_bands(blocks, 60, theta)
+    z = theta + 1j * np.array([0.0, 0.5, 2.0, 8.0]) / scale
+    everything = chain.log_transform(blocks, 60, z)
+    trimmed = chain.log_transform(blocks, 60, z, bands)
+    assert_allclose(np.exp(trimmed - everything), 1.0, rtol=1e-11)
+    assert_allclose(log_mgf, everything[0].real, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+@pytest.mark.parametrize(("tie_sizes", "n_positives", "k"), PATTERNS[:2] + PATTERNS[4:])
+def test_central_moments(tie_sizes, n_positives, k, order):
+    law = oracles.average_precision_law(sum(tie_sizes), n_positives, tie_sizes, k)
+    mean, variance = oracles.law_mean_and_variance(law)
+    values, counts = law
+    expected = sum(c * (v - mean) ** order for v, c in zip(values, counts, strict=True))
+    scale = math.sqrt(variance)
+    found = chain.central_moment(
+        increments(tie_sizes, n_positives, k), n_positives, float(mean), scale, order
+    )
+    assert_allclose(found, float(expected / sum(counts)), rtol=1e-9, atol=1e-10 * scale**order)
+
+
+# ---------------------------------------------------------------------------------------------
+# Lattice and contour
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tie_sizes", "n_positives"), [((1,) * 16, 5), ((3, 1, 2, 5, 1, 4), 5), ((1,) * 60, 2)]
+)
+def test_lattice_between_atoms(tie_sizes, n_positives):
+    n_samples = sum(tie_sizes)
+    values, counts = oracles.average_precision_law(n_samples, n_positives, tie_sizes)
+    floats = np.array([float(v) for v in values])
+    shares = np.array(counts) / sum(counts)
+    law = lattice.lattice_law(increments(tie_sizes, n_positives), n_positives, 1.01, 1 << 15)
+    gaps = np.diff(floats)
+    wide = np.flatnonzero(gaps > 20 * 1.01 / (1 << 15))
+    assert wide.size >= 5
+    middle = floats[wide] + gaps[wide] / 2
+    above = np.cumsum(shares[::-1])[::-1][wide + 1]
+    assert_allclose(law.tail(middle, 1), above, rtol=1e-6)
+    assert_allclose(law.tail(middle, -1), np.cumsum(shares)[wide], rtol=1e-6)
+
+
+def test_lattice_keeps_the_mean_and_the_total():
+    n_samples, n_positives, n_cells = 120, 15, 4000
+    law = lattice.lattice_law(increments((1,) * n_samples, n_positives), n_positives, 1.2, n_cells)
+    mass = np.diff(law.below)
+    centres = (law.edges[1:] + law.edges[:-1]) / 2
+    mean, variance = oracles.mean_and_variance_at_k(n_samples, n_positives)
+    assert_allclose(mass.sum(), 1.0, rtol=1e-12)
+    assert_allclose((mass * centres).sum(), float(mean), rtol=1e-10)
+    spread = (mass * (centres - float(mean)) ** 2).sum()
+    # Splitting adds at most a quarter of a squared cell for each of the hits.
+    assert 0 <= spread - float(variance) <= n_positives * (1.2 / n_cells) ** 2 / 4 + 1e-12
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "tie_sizes"),
+    [(200, 40, None), (150, 75, None), (160, 40, (2,) * 80), (300, 30, None)],
+)
+def test_contour_against_lattice(n_samples, n_positives, tie_sizes, sign):
+    inverted, mean, scale = contour_law(n_samples, n_positives, tie_sizes)
+    blocks = increments(tie_sizes or (1,) * n_samples, n_positives)
+    s = mean + sign * np.array([0.5, 1.0, 1.7])[: 3 if sign > 0 else 2] * scale
+    coarse = lattice.lattice_law(blocks, n_positives, 2.0 * float(s.max()), 2000).tail(s, sign)
+    fine = lattice.lattice_law(blocks, n_positives, 2.0 * float(s.max()), 4000).tail(s, sign)
+    log_tail, error = inverted.log_tail(s, sign)
+    assert np.all(error < 1e-6)
+    # The lattice is the coarse one here: its own change with the number of cells says how much.
+    assert_allclose(np.exp(log_tail), fine, rtol=3 * np.max(np.abs(fine / coarse - 1)) + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"), [(24, 11), (22, 8), (40, 5), (20, 15), (100, 3)]
+)
+def test_contour_knows_when_it_does_not_apply(n_samples, n_positives):
+    # Atoms are visible here: what the contour states about itself has to cover that.
+    values = oracles.untied_values(n_samples, n_positives)
+    inverted, mean, scale = contour_law(n_samples, n_positives)
+    for z in (1.0, 2.0, 3.0):
+        s = float(values[np.searchsorted(values, mean + z * scale)])
+        exact = oracles.count_at_least(values, s) / values.size
+        log_tail, error = inverted.log_tail(np.array([s]), 1)
+        if np.isfinite(error[0]):
+            assert abs(math.exp(log_tail[0]) / exact - 1) <= error[0]
+
+
+def test_contour_against_guaranteed_bounds():
+    inverted, mean, scale = contour_law(150, 60)
+    for z in (1.0, 3.0, 5.0):
+        x = mean + z * scale
+        low, high = oracles.tail_bounds(150, 60, x)
+        log_tail, error = inverted.log_tail(np.array([x]), 1)
+        assert error[0] < 1e-4
+        assert low * (1 - error[0]) <= math.exp(log_tail[0]) <= high * (1 + error[0])
+
+
+# ---------------------------------------------------------------------------------------------
+# Sampling
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(7, 3), (12, 2), (9, 1), (6, 5), (5, 5)])
+def test_hit_sets_are_uniform(n_samples, n_positives):
+    rng = np.random.default_rng(0)
+    ranks = sampling.uniform_hit_ranks(n_samples, n_positives, 20_000, rng)
+    assert ranks.shape == (20_000, n_positives)
+    assert np.all(np.diff(ranks, axis=1) > 0)
+    assert ranks.min() >= 0
+    assert ranks.max() < n_samples
+    sets, counts = np.unique(ranks, axis=0, return_counts=True)
+    assert_array_equal(sets, list(itertools.combinations(range(n_samples), n_positives)))
+    if len(sets) > 1:
+        assert stats.chisquare(counts).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(("n_resamples", "n_per_resample"), [(1, 1), (10_000, 100), (7, 10**9)])
+def test_chunks_add_up(n_resamples, n_per_resample):
+    chunks = sampling.chunk_sizes(n_resamples, n_per_resample)
+    assert sum(chunks) == n_resamples
+    assert min(chunks) >= 1
+    assert max(chunks) * n_per_resample <= max(10**6, n_per_resample)
+
+
+@pytest.mark.parametrize("tie_sizes", [None, (1,) * 9, (2, 3, 1, 3), (9,), (1, 7, 1)], ids=str)
+@pytest.mark.parametrize("k", [None, 4])
+@pytest.mark.parametrize("n_positives", [2, 4, 8])
+def test_sampler_against_enumeration(tie_sizes, k, n_positives):
+    sizes = None if tie_sizes is None else np.array(tie_sizes)
+    sampler = sampling.NullSampler(AveragePrecision(k), 9, n_positives, sizes)
+    drawn = sampler.draw(10_000, np.random.default_rng(1))
+    values, counts = oracles.average_precision_law(9, n_positives, tie_sizes, k)
+    atoms = np.array([float(v) for v in values])
+    nearest = np.abs(drawn[:, None] - atoms).argmin(axis=1)
+    assert_allclose(drawn, atoms[nearest], rtol=1e-12, atol=1e-15)
+    observed = np.bincount(nearest, minlength=atoms.size)
+    if atoms.size > 1:
+        expected = np.array(counts) / sum(counts) * drawn.size
+        assert stats.chisquare(observed, expected).pvalue > 1e-5
+
+
+def test_sampler_at_ranks_of_a_long_list():
+    sampler = sampling.NullSampler(AveragePrecision(), 10**12, 3, None)
+    drawn = sampler.draw(100, np.random.default_rng(1))
+    assert np.all((drawn > 0) & (drawn < 1))

@@ -1,0 +1,183 @@
+"""The public names and signatures, as users rely on them."""
+
+import inspect
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import sklearn_rankinf
+
+SCORE_OPTIONS = (
+    "k=None, normalize='min', pos_label=1, alternative='greater', method='auto', "
+    "n_permutations=9999, random_state=0"
+)
+
+SIGNATURES = {
+    "Ranking": "(tie_sizes, hits)",
+    "Ranking.from_counts": "(tie_sizes, hits)",
+    "Ranking.from_scores": "(y_true, y_score, *, pos_label=1)",
+    "adjusted_average_precision_score": (
+        "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
+    ),
+    "ap_null_distribution": (
+        "(n_samples, n_positives, *, k=None, normalize='min', tie_sizes=None, method='auto', "
+        "n_permutations=9999, random_state=0)"
+    ),
+    "average_precision_neg_log10_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
+    "average_precision_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
+    "average_precision_test": f"(y_true, y_score=None, *, {SCORE_OPTIONS}, n_jobs=None)",
+    "standardized_average_precision_score": (
+        "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
+    ),
+}
+
+RESULT_FIELDS = (
+    "statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
+    "null_distribution n_samples n_positives alternative method"
+).split()
+
+LAW_SIGNATURES = {
+    "mean": "()",
+    "var": "()",
+    "std": "()",
+    "median": "()",
+    "stats": "(moments='mv')",
+    "moment": "(order)",
+    "support": "()",
+    "interval": "(confidence)",
+    "cdf": "(x)",
+    "sf": "(x)",
+    "logcdf": "(x)",
+    "logsf": "(x)",
+    "ppf": "(q)",
+    "isf": "(q)",
+    "rvs": "(size=1, random_state=None)",
+    "pvalue": "(x, alternative='greater')",
+    "log_pvalue": "(x, alternative='greater')",
+    "relative_error": "(x, alternative='greater')",
+    "pvalue_bounds": "(x, alternative='greater')",
+}
+
+
+def plain_signature(function):
+    """Signature without annotations (and without the result's)."""
+    signature = inspect.signature(function)
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def resolve(dotted):
+    target = sklearn_rankinf
+    for name in dotted.split("."):
+        target = getattr(target, name)
+    return target
+
+
+def test_public_names():
+    expected = {name.split(".")[0] for name in SIGNATURES} | {"AveragePrecisionTestResult"}
+    assert set(sklearn_rankinf.__all__) == expected
+    assert list(sklearn_rankinf.__all__) == sorted(sklearn_rankinf.__all__)
+
+
+def test_every_other_module_name_is_private():
+    # In a fresh interpreter: earlier tests may have imported anything.
+    code = (
+        "import sklearn_rankinf as p; "
+        "print([n for n in vars(p) if not n.startswith('_') and n not in p.__all__])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signatures(name):
+    assert plain_signature(resolve(name)) == SIGNATURES[name]
+
+
+def test_result_fields():
+    fields = sklearn_rankinf.AveragePrecisionTestResult.__dataclass_fields__
+    assert list(fields) == RESULT_FIELDS
+    assert sklearn_rankinf.AveragePrecisionTestResult.__dataclass_params__.frozen
+    assert not sklearn_rankinf.AveragePrecisionTestResult.__dataclass_params__.eq
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3", "zhang_su"])
+def test_interface_of_a_law(method):
+    law = sklearn_rankinf.ap_null_distribution(20, 4, method=method)
+    for name, signature in LAW_SIGNATURES.items():
+        assert plain_signature(getattr(law, name)) == signature, name
+    for name in ("method", "n_samples", "n_positives", "tie_sizes"):
+        assert hasattr(law, name)
+    public = {name for name in dir(law) if not name.startswith("_")}
+    extra = public - set(LAW_SIGNATURES) - {"method", "n_samples", "n_positives", "tie_sizes"}
+    assert extra == set()
+
+
+@pytest.mark.parametrize("name", sklearn_rankinf.__all__)
+def test_every_public_name_is_documented(name):
+    target = getattr(sklearn_rankinf, name)
+    text = inspect.getdoc(target)
+    assert text
+    first = text.splitlines()[0]
+    assert first.endswith(".")
+    assert "Examples\n--------" in text
+    assert ">>> " in text
+    if inspect.isfunction(target):
+        for section in ("Parameters\n-", "Returns\n-", "See Also\n-"):
+            assert section in text, section
+        for parameter in inspect.signature(target).parameters:
+            assert parameter in text
+
+
+@pytest.mark.parametrize("name", [n for n in SIGNATURES if inspect.isfunction(resolve(n))])
+def test_every_public_function_is_typed(name):
+    signature = inspect.signature(resolve(name))
+    assert signature.return_annotation is not inspect.Signature.empty
+    for parameter in signature.parameters.values():
+        assert parameter.annotation is not inspect.Parameter.empty, parameter.name
+
+
+def test_public_objects_know_their_home():
+    for name in sklearn_rankinf.__all__:
+        assert getattr(sklearn_rankinf, name).__name__ == name
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation", "normal"])
+def test_laws_and_results_survive_pickling(method):
+    rng = np.random.default_rng(0)
+    y_true = np.r_[np.ones(5, int), np.zeros(35, int)]
+    result = sklearn_rankinf.average_precision_test(y_true, rng.normal(size=40), method=method)
+    copy = pickle.loads(pickle.dumps(result))
+    assert copy.pvalue == result.pvalue
+    law, again = result.null_distribution, copy.null_distribution
+    assert again.pvalue(0.3) == law.pvalue(0.3)
+    assert again.mean() == law.mean()
+
+
+def test_engine_imports_numpy_and_scipy_only():
+    code = (
+        "import sys, importlib, pkgutil, types; "
+        "package = types.ModuleType('sklearn_rankinf'); "
+        "path = sys.argv[1]; package.__path__ = [path]; sys.modules['sklearn_rankinf'] = package; "
+        "engine = importlib.import_module('sklearn_rankinf._engine'); "
+        "[importlib.import_module(f'sklearn_rankinf._engine.{m.name}') "
+        "for m in pkgutil.iter_modules(engine.__path__)]; "
+        "print(sorted({'sklearn', 'joblib', 'pandas'} & set(sys.modules)), "
+        "sorted(n for n in sys.modules if n.startswith('sklearn_rankinf.') and '_engine' not in n))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(sklearn_rankinf.__path__[0])],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[] []"
+
+
+def test_import_is_light():
+    code = "import sys, sklearn_rankinf; print({'matplotlib', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

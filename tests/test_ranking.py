@@ -1,0 +1,594 @@
+"""The ranking: containers, label types, ties, and every input that is refused."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.metrics import average_precision_score
+
+from sklearn_rankinf import Ranking
+from sklearn_rankinf._ranking import as_ranking
+
+# Eight samples in four blocks of equal scores: .9 | .7 .7 .7 | .4 .4 | .1 .1
+SCORES = [0.7, 0.1, 0.9, 0.4, 0.7, 0.1, 0.4, 0.7]
+LABELS = [1, 0, 1, 0, 0, 0, 1, 0]
+TIE_SIZES = [1, 3, 2, 2]
+HITS = [1, 1, 1, 0]
+
+
+def as_text(labels):
+    return ["yes" if label else "no" for label in labels]
+
+
+LABEL_CONTAINERS = {
+    "list": LABELS,
+    "tuple": tuple(LABELS),
+    "int8": np.array(LABELS, dtype=np.int8),
+    "uint64": np.array(LABELS, dtype=np.uint64),
+    "float": np.array(LABELS, dtype=float),
+    "float16": np.array(LABELS, dtype=np.float16),
+    "bool list": [bool(label) for label in LABELS],
+    "bool": np.array(LABELS, dtype=bool),
+    "object of ints": np.array(LABELS, dtype=object),
+    "object of bools": np.array([bool(label) for label in LABELS], dtype=object),
+    "minus one and one": np.array(LABELS) * 2 - 1,
+    "two and one": 2 - np.array(LABELS),
+    "not contiguous": np.repeat(LABELS, 2)[::2],
+    "read-only": np.frombuffer(bytes(LABELS), dtype=np.uint8),
+    "column": np.array(LABELS)[:, np.newaxis],
+    "unmasked": np.ma.array(LABELS),
+    "pandas": pd.Series(LABELS, index=range(100, 108)),
+    "pandas bool": pd.Series(LABELS, dtype=bool),
+    "pandas object": pd.Series([bool(label) for label in LABELS], dtype=object),
+    "pandas Int64": pd.Series(LABELS, dtype="Int64"),
+    "pandas boolean": pd.Series(LABELS, dtype="boolean"),
+    "pandas category": pd.Series(LABELS, dtype="category"),
+    "pandas frame": pd.DataFrame({"y": LABELS}),
+    "polars": pl.Series(LABELS),
+    "polars bool": pl.Series([bool(label) for label in LABELS]),
+    "polars frame": pl.DataFrame({"y": LABELS}),
+}
+
+TEXT_CONTAINERS = {
+    "list": as_text(LABELS),
+    "numpy": np.array(as_text(LABELS)),
+    "object": np.array(as_text(LABELS), dtype=object),
+    "column": np.array(as_text(LABELS))[:, np.newaxis],
+    "list of lists": [[label] for label in as_text(LABELS)],
+    "pandas": pd.Series(as_text(LABELS)),
+    "pandas string": pd.Series(as_text(LABELS), dtype="string"),
+    "pandas object": pd.Series(as_text(LABELS), dtype=object),
+    "pandas category": pd.Series(as_text(LABELS), dtype="category"),
+    "polars": pl.Series(as_text(LABELS)),
+    "polars categorical": pl.Series(as_text(LABELS), dtype=pl.Categorical),
+    "polars enum": pl.Series(as_text(LABELS), dtype=pl.Enum(["no", "yes"])),
+}
+
+SCORE_CONTAINERS = {
+    "list": SCORES,
+    "float32": np.array(SCORES, dtype=np.float32),
+    "float16": np.array(SCORES, dtype=np.float16),
+    "longdouble": np.array(SCORES, dtype=np.longdouble),
+    "uint8": np.array([10 * score for score in SCORES], dtype=np.uint8),
+    "int64 beyond floats": 2**60 + np.array([round(10 * score) for score in SCORES]),
+    "object": np.array(SCORES, dtype=object),
+    "fractions": [Fraction(score) for score in SCORES],
+    "decimals": [Decimal(score) for score in SCORES],
+    "column": np.array(SCORES)[:, np.newaxis],
+    "pandas": pd.Series(SCORES, index=range(100, 108)),
+    "pandas Float64": pd.Series(SCORES, dtype="Float64"),
+    "pandas frame": pd.DataFrame({"score": SCORES}),
+    "polars": pl.Series(SCORES),
+}
+
+
+def assert_is_example(ranking):
+    assert ranking.tie_sizes.tolist() == TIE_SIZES
+    assert ranking.hits.tolist() == HITS
+
+
+@pytest.mark.parametrize("y_true", LABEL_CONTAINERS.values(), ids=LABEL_CONTAINERS.keys())
+def test_label_containers(y_true):
+    assert_is_example(Ranking.from_scores(y_true, SCORES))
+
+
+@pytest.mark.parametrize("y_true", TEXT_CONTAINERS.values(), ids=TEXT_CONTAINERS.keys())
+def test_text_label_containers(y_true):
+    assert_is_example(Ranking.from_scores(y_true, SCORES, pos_label="yes"))
+
+
+@pytest.mark.parametrize("y_score", SCORE_CONTAINERS.values(), ids=SCORE_CONTAINERS.keys())
+def test_score_containers(y_score):
+    assert_is_example(Ranking.from_scores(LABELS, y_score))
+
+
+def test_scores_may_be_boolean():
+    ranking = Ranking.from_scores([1, 0, 1], [True, False, False])
+    assert ranking.tie_sizes.tolist() == [1, 2]
+    assert ranking.hits.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label"),
+    [
+        (1 - np.array(LABELS), 0),
+        (np.array(LABELS) == 0, False),
+        (np.array(LABELS, dtype=bool), True),
+        (np.array(LABELS), True),
+        (np.array(LABELS), 1.0),
+        (np.array(LABELS), np.int64(1)),
+        (np.array(LABELS, dtype=bool), np.bool_(True)),
+        (np.array(LABELS) + 4, 5),
+        (as_text(LABELS), np.str_("yes")),
+        (as_text(1 - np.array(LABELS)), "no"),
+    ],
+)
+def test_pos_label(y_true, pos_label):
+    assert_is_example(Ranking.from_scores(y_true, SCORES, pos_label=pos_label))
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label", "n_positives"),
+    [
+        ([0, 0, 0], 1, 0),
+        ([1, 1, 1], 1, 3),
+        ([-1, -1, -1], 1, 0),
+        ([7, 7, 7], 1, 0),
+        ([7, 7, 7], "seven", 0),
+        (["no"] * 3, "yes", 0),
+        (["yes"] * 3, "yes", 3),
+        (["yes"] * 3, 1, 0),
+        ([False] * 3, 1, 0),
+        ([True] * 3, True, 3),
+    ],
+)
+def test_single_class_has_no_positives_or_only_positives(y_true, pos_label, n_positives):
+    ranking = Ranking.from_scores(y_true, [0.3, 0.1, 0.2], pos_label=pos_label)
+    assert ranking.n_positives == n_positives
+    assert ranking.n_samples == ranking.n_blocks == 3
+
+
+def test_ties_are_exactly_equal_scores():
+    close = [0.3, 0.1 + 0.2, 0.3, np.nextafter(0.3, 0)]
+    assert Ranking.from_scores([1, 0, 0, 1], close).tie_sizes.tolist() == [1, 2, 1]
+    assert Ranking.from_scores([1, 0], [0.0, -0.0]).tie_sizes.tolist() == [2]
+    assert Ranking.from_scores([1, 0], [5e-324, 0.0]).hits.tolist() == [1, 0]
+    assert Ranking.from_scores([0, 1], [-1.7e308, 1.7e308]).hits.tolist() == [1, 0]
+
+
+def average_precision_of_counts(ranking):
+    """AP from blocks, in exact fractions, by its definition."""
+    n_so_far, hits_so_far, total = 0, 0, Fraction(0)
+    for size, hits in zip(ranking.tie_sizes.tolist(), ranking.hits.tolist(), strict=True):
+        n_so_far, hits_so_far = n_so_far + size, hits_so_far + hits
+        total += Fraction(hits * hits_so_far, n_so_far)
+    return total / hits_so_far
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=40))
+def test_blocks_hold_all_that_average_precision_needs(samples):
+    y_true, y_score = [label for label, _ in samples], [score for _, score in samples]
+    ranking = Ranking.from_scores(y_true, y_score)
+    assert ranking.n_samples == len(samples)
+    assert ranking.n_positives == sum(y_true)
+    assert ranking.n_blocks == len(set(y_score))
+    if any(y_true):
+        expected = average_precision_score(y_true, y_score)
+        assert float(average_precision_of_counts(ranking)) == pytest.approx(expected, rel=1e-12)
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=30),
+    st.randoms(use_true_random=False),
+)
+def test_order_of_samples_and_monotone_transforms_change_nothing(samples, random):
+    shuffled = random.sample(samples, len(samples))
+    ranking = Ranking.from_scores(*zip(*samples, strict=True))
+    other = Ranking.from_scores([y for y, _ in shuffled], np.exp([s / 2 for _, s in shuffled]))
+    assert other.tie_sizes.tolist() == ranking.tie_sizes.tolist()
+    assert other.hits.tolist() == ranking.hits.tolist()
+
+
+@pytest.mark.parametrize(
+    ("tie_sizes", "hits"),
+    [
+        (TIE_SIZES, HITS),
+        (tuple(TIE_SIZES), np.array(HITS)),
+        (np.array(TIE_SIZES, dtype=np.uint8), np.array(HITS, dtype=bool)),
+        (np.array(TIE_SIZES, dtype=object), np.array(HITS, dtype=object)),
+        (np.array(TIE_SIZES)[:, np.newaxis], HITS),
+        (pd.Series(TIE_SIZES), pd.Series(HITS, dtype="Int64")),
+        (pl.Series(TIE_SIZES), pl.Series(HITS, dtype=pl.UInt32)),
+    ],
+)
+def test_from_counts(tie_sizes, hits):
+    ranking = Ranking.from_counts(tie_sizes, hits)
+    assert_is_example(ranking)
+    assert (ranking.n_samples, ranking.n_positives, ranking.n_blocks) == (8, 3, 4)
+    assert type(ranking.n_samples) is type(ranking.n_positives) is type(ranking.n_blocks) is int
+
+
+def test_counts_beyond_32_bits():
+    ranking = Ranking.from_counts([3_000_000_000, 3_000_000_000], [2_500_000_000, 1])
+    assert ranking.n_samples == 6_000_000_000
+    assert ranking.n_positives == 2_500_000_001
+
+
+def test_arrays_are_read_only_int64_copies():
+    sizes = np.array(TIE_SIZES)
+    for ranking in (Ranking.from_counts(sizes, HITS), Ranking.from_scores(LABELS, SCORES)):
+        for array in (ranking.tie_sizes, ranking.hits):
+            assert array.dtype == np.int64
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 2
+    untouched = Ranking.from_counts(sizes, HITS)
+    sizes[0] = 5
+    assert_is_example(untouched)
+
+
+def test_ranking_is_frozen():
+    with pytest.raises(FrozenInstanceError):
+        Ranking.from_counts([1], [1]).hits = np.array([0])
+
+
+def test_repr():
+    assert repr(Ranking.from_counts(TIE_SIZES, HITS)) == (
+        "Ranking(n_samples=8, n_positives=3, n_blocks=4)"
+    )
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))]
+)
+def test_copies_and_pickles_stay_read_only(duplicate):
+    ranking = duplicate(Ranking.from_counts(TIE_SIZES, HITS))
+    assert_is_example(ranking)
+    assert not ranking.hits.flags.writeable
+    assert not ranking.tie_sizes.flags.writeable
+
+
+def test_as_ranking_takes_either_form():
+    ranking = Ranking.from_counts(TIE_SIZES, HITS)
+    assert as_ranking(ranking) is ranking
+    assert as_ranking(ranking, pos_label="ignored") is ranking
+    assert_is_example(as_ranking(as_text(LABELS), SCORES, "yes"))
+
+
+GOOD = [0.1, 0.2, 0.3]
+
+WRONG_SCORES = {
+    "lengths": (
+        [0, 1],
+        GOOD,
+        ValueError,
+        r"same length; got 2 labels and 3 scores",
+    ),
+    "nan": (
+        [0, 1, 1],
+        [0.1, np.nan, 0.2],
+        ValueError,
+        r"y_score must be finite; got nan at position 1: drop",
+    ),
+    "inf": (
+        [0, 1, 1],
+        [np.inf, 0, 0],
+        ValueError,
+        r"y_score must be finite; got inf at position 0",
+    ),
+    "nan in pandas": (
+        [0, 1, 1],
+        pd.Series([0.1, 0.2, None], dtype="Float64"),
+        ValueError,
+        r"y_score must be finite; got nan at position 2",
+    ),
+    "null in polars": (
+        [0, 1, 1],
+        pl.Series([0.1, None, 0.2]),
+        ValueError,
+        r"y_score must be finite; got nan at position 1",
+    ),
+    "none": (
+        [0, 1, 1],
+        [0.1, None, 0.2],
+        ValueError,
+        r"y_score must hold numbers and none missing; got None at position 1",
+    ),
+    "number among strings": (
+        [0, 1, 1],
+        np.array(["0.1", 2, 3], dtype=object),
+        ValueError,
+        r"y_score must hold numbers and none missing; got '0.1' at position 0",
+    ),
+    "strings": (
+        [0, 1, 1],
+        ["0.1", "0.2", "0.3"],
+        TypeError,
+        r"y_score must hold real numbers; got values of type <U3, such as '0.1'",
+    ),
+    "dates": (
+        [0, 1],
+        np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[D]"),
+        TypeError,
+        r"y_score must hold real numbers; got values of type datetime64\[D\], such as .*2020",
+    ),
+    "complex": (
+        [0, 1],
+        [1j, 2],
+        ValueError,
+        r"y_score cannot be read as a one-dimensional array: Complex data not supported",
+    ),
+    "two columns": (
+        [0, 1],
+        [[0.1, 0.9], [0.2, 0.8]],
+        ValueError,
+        r"y_score must be one-dimensional; got shape \(2, 2\): .*predict_proba\(X\)\[:, 1\]",
+    ),
+    "three dimensions": (
+        [0, 1],
+        np.zeros((2, 1, 1)),
+        ValueError,
+        r"y_score must be one-dimensional; got shape \(2, 1, 1\)",
+    ),
+    "ragged": (
+        [0, 1],
+        [[0.1], [0.2, 0.3]],
+        ValueError,
+        r"y_score cannot be read as a one-dimensional array: .*inhomogeneous",
+    ),
+    "scalar": (
+        [0, 1],
+        0.5,
+        ValueError,
+        r"y_score must be a one-dimensional array-like; got 0.5 of type float",
+    ),
+    "sparse": ([0, 1], sparse.csr_matrix([[1.0], [2.0]]), TypeError, r"[Ss]parse.*toarray\(\)"),
+    "masked": (
+        [0, 1],
+        np.ma.array([0.1, 0.2], mask=[False, True]),
+        ValueError,
+        r"y_score holds masked values: drop them",
+    ),
+    "empty": ([], [], ValueError, r"y_true is empty: at least one sample is needed"),
+    "empty scores": ([0, 1], [], ValueError, r"y_score is empty: at least one sample is needed"),
+}
+
+WRONG_LABELS = {
+    "continuous": (
+        [0.0, 0.5, 1.0],
+        1,
+        ValueError,
+        r"class labels; got the continuous value 0.5 at position 1: .*y_true > threshold",
+    ),
+    "nan": (
+        [0, np.nan, 1],
+        1,
+        ValueError,
+        r"y_true holds a missing or infinite label, nan at position 1: drop",
+    ),
+    "inf": ([0, 1, np.inf], 1, ValueError, r"missing or infinite label, inf at position 2"),
+    "null in pandas": (
+        pd.Series([0, 1, None], dtype="Int64"),
+        1,
+        ValueError,
+        r"missing or infinite label, nan at position 2",
+    ),
+    "null in boolean pandas": (
+        pd.Series([False, None, True], dtype="boolean"),
+        1,
+        ValueError,
+        r"missing or infinite label, nan at position 1",
+    ),
+    "null in polars": (
+        pl.Series([True, None, False]),
+        1,
+        ValueError,
+        r"labels of one kind, .* and none missing; got None at position 1",
+    ),
+    "missing first": ([None, 0, 1], 1, ValueError, r"none missing; got None at position 0"),
+    "missing string": (
+        ["yes", None, "no"],
+        "yes",
+        ValueError,
+        r"none missing; got None at position 1",
+    ),
+    "nan among strings": (
+        ["yes", "no", float("nan")],
+        "yes",
+        ValueError,
+        r"none missing; got nan at position 2",
+    ),
+    "missing pandas string": (
+        pd.Series(["yes", "no", None], dtype="string"),
+        "yes",
+        ValueError,
+        r"none missing; got <NA> at position 2",
+    ),
+    "missing pandas str": (
+        pd.Series(["yes", "no", None]),
+        "yes",
+        ValueError,
+        r"none missing; got (nan|None) at position 2",
+    ),
+    "missing category": (
+        pd.Series(["yes", "no", None], dtype="category"),
+        "yes",
+        ValueError,
+        r"none missing; got nan at position 2",
+    ),
+    "mixed": (
+        [0, "yes", 1],
+        1,
+        ValueError,
+        r"y_true must hold labels of one kind, .*; got 'yes' at position 1",
+    ),
+    "mixed objects": (
+        np.array(["yes", 1, "no"], dtype=object),
+        "yes",
+        ValueError,
+        r"y_true must hold labels of one kind, .*; got 1 at position 1",
+    ),
+    "nested": (["yes", ["no"], "no"], "yes", ValueError, r"got \['no'\] at position 1"),
+    "bytes": (
+        [b"yes", b"no", b"no"],
+        1,
+        TypeError,
+        r"y_true must hold numbers, booleans or strings; got values of type \|S3, such as b'yes'",
+    ),
+    "dates": (
+        np.array(["2020", "2021", "2020"], dtype="datetime64[Y]"),
+        1,
+        TypeError,
+        r"y_true must hold numbers, booleans or strings; got values of type datetime64\[Y\]",
+    ),
+    "multiclass": (
+        [0, 1, 2],
+        1,
+        ValueError,
+        r"y_true holds 3 different labels \(0, 1, 2\), but must hold two: call once per class",
+    ),
+    "multiclass strings": (
+        ["b", "c", "a"],
+        "a",
+        ValueError,
+        r"y_true holds 3 different labels \('a', 'b', 'c'\)",
+    ),
+    "multilabel": (
+        [[0, 1], [1, 1], [0, 0]],
+        1,
+        ValueError,
+        r"y_true must be one-dimensional; got shape \(3, 2\): for multilabel targets call once",
+    ),
+    "pos_label missing": (
+        ["no", "yes", "no"],
+        1,
+        ValueError,
+        r"pos_label=1 is not a label of y_true, whose labels are 'no', 'yes': pass one of them",
+    ),
+    "pos_label of numbers": (
+        [0, 2, 0],
+        1,
+        ValueError,
+        r"pos_label=1 is not a label of y_true, whose labels are 0, 2",
+    ),
+    "pos_label of another type": (
+        [0, 1, 0],
+        "1",
+        ValueError,
+        r"pos_label='1' is not a label of y_true, whose labels are 0, 1",
+    ),
+    "pos_label none": (
+        [0, 1, 0],
+        None,
+        TypeError,
+        r"pos_label must be a number, a string or a boolean; got None of type NoneType",
+    ),
+    "pos_label list": ([0, 1, 0], [1], TypeError, r"pos_label must be .*; got \[1\] of type list"),
+    "no array": (
+        "yes",
+        "yes",
+        ValueError,
+        r"y_true must be a one-dimensional array-like; got 'yes' of type str",
+    ),
+    "none": (
+        None,
+        1,
+        ValueError,
+        r"y_true must be a one-dimensional array-like; got None of type NoneType",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_score", "error", "message"), WRONG_SCORES.values(), ids=WRONG_SCORES.keys()
+)
+def test_wrong_scores(y_true, y_score, error, message):
+    with pytest.raises(error, match=message):
+        Ranking.from_scores(y_true, y_score)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label", "error", "message"), WRONG_LABELS.values(), ids=WRONG_LABELS.keys()
+)
+def test_wrong_labels(y_true, pos_label, error, message):
+    with pytest.raises(error, match=message):
+        Ranking.from_scores(y_true, GOOD, pos_label=pos_label)
+
+
+def test_long_list_of_labels_is_cut():
+    with pytest.raises(ValueError, match=r"9 different labels \(0, 1, 2, 3, 4, \.\.\.\)"):
+        Ranking.from_scores(range(9), range(9))
+
+
+@pytest.mark.parametrize(
+    ("tie_sizes", "hits", "error", "message"),
+    [
+        ([1, 2], [1], ValueError, r"same length; got 2 tie sizes and 1 hits"),
+        ([1, 0], [1, 0], ValueError, r"tie_sizes must be at least 1; got 0 at position 1"),
+        ([-2, 1], [0, 0], ValueError, r"tie_sizes must be at least 1; got -2 at position 0"),
+        ([2, 2], [1, -1], ValueError, r"hits must not be negative; got -1 at position 1"),
+        ([2, 2], [1, 3], ValueError, r"hits must not exceed the tie size .*; got 3 at position 1"),
+        (
+            [1.0, 2.0],
+            [1, 1],
+            TypeError,
+            r"tie_sizes must hold integers; got values of type float64, such as 1.0: .*astype",
+        ),
+        ([1, 2], ["1", "1"], TypeError, r"hits must hold integers; got values of type <U1"),
+        ([1, 2], [1, None], TypeError, r"hits must hold integers; got None at position 1"),
+        (np.array([1, 2.5], dtype=object), [1, 1], TypeError, r"integers; got 2.5 at position 1"),
+        ([], [], ValueError, r"tie_sizes is empty: at least one sample is needed"),
+        ([1], [], ValueError, r"hits is empty: at least one sample is needed"),
+        (3, 1, ValueError, r"tie_sizes must be a one-dimensional array-like; got 3 of type int"),
+        ([[1, 2], [1, 2]], [1, 2], ValueError, r"got shape \(2, 2\): pass one count per block"),
+    ],
+)
+def test_wrong_counts(tie_sizes, hits, error, message):
+    with pytest.raises(error, match=message):
+        Ranking.from_counts(tie_sizes, hits)
+    with pytest.raises(error, match=message):
+        Ranking(tie_sizes, hits)
+
+
+def test_scores_and_ranking_exclude_each_other():
+    ranking = Ranking.from_counts(TIE_SIZES, HITS)
+    with pytest.raises(TypeError, match=r"y_score must be left out .*; got y_score of type list"):
+        as_ranking(ranking, SCORES)
+    with pytest.raises(TypeError, match=r"y_score is missing: .*\(got list\), or a Ranking"):
+        as_ranking(LABELS)
+
+
+@pytest.mark.parametrize("y_true", [[0, 2, 0], ["no", "yes", "no"], [0, 0.5, 1], [0, np.nan, 1]])
+def test_scikit_learn_refuses_the_same_labels(y_true):
+    with pytest.raises(ValueError):
+        average_precision_score(y_true, GOOD)
+    with pytest.raises(ValueError):
+        Ranking.from_scores(y_true, GOOD)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label"),
+    [
+        ([0, 1, 1], 1),
+        ([-1, 1, -1], 1),
+        ([2, 1, 1], 1),
+        ([2, 1, 1], 2),
+        ([True, False, True], 1),
+        ([True, False, True], True),
+        (["a", "b", "a"], "b"),
+        ([0.0, 1.0, 0.0], 1.0),
+        ([3, 3, 3], 3),
+    ],
+)
+def test_scikit_learn_takes_the_same_positives(y_true, pos_label):
+    ranking = Ranking.from_scores(y_true, [0.2, 0.2, 0.1], pos_label=pos_label)
+    expected = average_precision_score(y_true, [0.2, 0.2, 0.1], pos_label=pos_label)
+    assert float(average_precision_of_counts(ranking)) == pytest.approx(expected, rel=1e-12)
