@@ -23,6 +23,8 @@ exclude_patterns = ["_build"]
 autosummary_generate = True
 # Types are in the docstrings, in words; the annotations in signatures would say them twice.
 autodoc_typehints = "none"
+# Every public name is imported from the package itself; the private modules are not shown.
+add_module_names = False
 # The class template lists the members; numpydoc would list them a second time.
 numpydoc_show_class_members = False
 

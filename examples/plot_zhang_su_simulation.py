@@ -59,8 +59,9 @@ laws = {
 # %%
 # Table III
 # ---------
-# The printed values of the paper, as far as they bear on the comparison, beside ours. For
-# ``zhang_su`` the package evaluates the paper's equations (11) to (13) as they are printed.
+# The printed values of the paper, as far as they bear on the comparison, beside ours. The methods
+# ``mean`` and ``var`` of a law are exact whatever its method is; the mean and variance of
+# ``zhang_su``, the paper's equations (11) to (13), are therefore read off its quantiles.
 
 PRINTED = {
     (1000, 100): {
@@ -83,8 +84,8 @@ def print_row(name, mean, variance, quantiles):
 
 
 def moments_of(law, method):
-    """Return mean and variance that belong to a method: a normal law's are the law's own."""
-    if method == "zhang_su":  # mean() and var() are exact whatever the method is
+    """Return the mean and the variance that a method works with."""
+    if method == "zhang_su":
         half_width = law.ppf(0.975) - law.ppf(0.5)
         return law.ppf(0.5), (half_width / 1.959963984540054) ** 2
     return law.mean(), law.var()
@@ -105,10 +106,9 @@ for setting in SETTINGS:
     print()
 
 # %%
-# The simulation and the exact law agree. The paper's mean is too small, and its variance, taken
-# literally, twice too large; by chance the second hides the first, and its 97.5 % quantile ends
-# up near the right place at (1000, 100). None of the three printed quantiles there, which came
-# from simulation, contradicts the exact law.
+# The simulation agrees with the exact law, and so do the quantiles that the paper printed from its
+# own simulation. The paper's approximate mean is a little too small, and its variance, taken
+# literally, is twice too large or more.
 #
 # Figure 1
 # --------
@@ -170,10 +170,11 @@ plt.show()
 # %%
 # The tail, where tests are decided
 # ---------------------------------
-# In the middle the normal law looks harmless. A test, however, reads the tail. Drawn in units of
-# the exact standard deviation and on a logarithmic scale, it is wrong by a factor of six at z = 3
-# and of a thousand at z = 5; the permutation p-value follows the exact law until it reaches its
-# floor, 1/(B + 1).
+# In the middle the normal law looks harmless. A test, however, reads the tail. There, in units of
+# the exact standard deviation and on a logarithmic scale, the normal law is wrong by a factor of
+# six at z = 3 and of a thousand at z = 5. With the paper's variance it is too wide up to z = 4 and
+# falls too fast beyond. The permutation p-value follows the exact law, within its Monte Carlo
+# error, until it reaches its floor, 1/(B + 1).
 
 setting = (1000, 100)
 exact = laws[setting]["analytic"]

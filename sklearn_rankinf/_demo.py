@@ -198,7 +198,7 @@ def format_pvalue(log10_pvalue: float) -> str:
     --------
     >>> from sklearn_rankinf._demo import format_pvalue
     >>> format_pvalue(-0.5), format_pvalue(-400.25)
-    ('0.3162', '5.6e-400')
+    ('0.3162', '5.6e-401')
     """
     if log10_pvalue >= -3.0:
         return f"{10.0**log10_pvalue:.4f}"
@@ -262,17 +262,11 @@ def conclusion(row: Assessment) -> str:
     str
         Whether the ranking is better than chance at the 5 % level, by how much, how surely.
     """
-    name = row.name[0].upper() + row.name[1:]
-    pvalue = format_pvalue(row.log10_pvalue)
+    subject, pvalue = f"Ranking by {row.name}", format_pvalue(row.log10_pvalue)
     if row.log10_pvalue <= np.log10(LEVEL):
-        return (
-            f"{name}: better than chance, {row.average_precision / row.chance:.1f} times its AP; "
-            f"random rankings do as well with probability {pvalue}."
-        )
-    return (
-        f"{name}: not shown to be better than chance; "
-        f"random rankings do as well with probability {pvalue}."
-    )
+        ratio = row.average_precision / row.chance
+        return f"{subject} is better than chance: AP {ratio:.1f} times as high, p = {pvalue}."
+    return f"{subject} is not shown to be better than chance: p = {pvalue}."
 
 
 def contrast(rows: list[Assessment]) -> str:
@@ -351,7 +345,7 @@ def run_demo() -> list[Assessment]:
         f"Rare targets: find the {TARGET_DIGIT}s among scikit-learn's handwritten digits, all but "
         f"{N_TARGETS} of them left out\n({N_TARGETS} positives in {n_samples} items, "
         f"{N_TARGETS / n_samples:.1%}). Half the data tune the rankers, half are held out.\n\n"
-        "Tuning by grid search on -log10 p, the surprise of each fold's average precision (AP):"
+        "Tuning by grid search on -log10 p of average precision (AP), the mean over the folds:"
     )
     scores = tune(candidate_searches(), problem)
     # Nothing is fitted here: it shows what a weak ranking looks like beside tuned ones.
@@ -361,7 +355,8 @@ def run_demo() -> list[Assessment]:
     rows = [assess(name, problem.y_test, score) for name, score in scores.items()]
     _say(format_table(rows))
     _say(
-        f"\nn items, m positives; z = (AP - chance AP)/sd; adjusted AP is 0 at chance, 1 at best.\n"
+        "\nn items, m positives; adjusted AP is 0 at chance, 1 at best; z = (AP - chance AP)/sd;\n"
+        "p is the probability that a random ranking, with the same ties, reaches this AP or more.\n"
         f"'{INK}' is no trained ranker but the sum of the pixels, for comparison.\n\nConclusion"
     )
     _say("\n".join(f"  {conclusion(row)}" for row in rows))

@@ -286,9 +286,10 @@ class NullDistribution:
     def _quantile(self, q: ArrayLike, sign: int) -> Any:
         def quantile(level: Floats) -> Floats:
             value = np.full(level.shape, np.nan)
-            valid = (level >= 0.0) & (level <= 1.0)
             low, high = self.support()
-            value[valid] = self._law.quantile(level[valid], sign)
+            inner = (level > 0.0) & (level < 1.0)
+            if inner.any():
+                value[inner] = self._law.quantile(level[inner], sign)
             value[level == 0.0] = low if sign < 0 else high
             value[level == 1.0] = high if sign < 0 else low
             return value

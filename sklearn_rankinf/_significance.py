@@ -14,11 +14,10 @@ from sklearn_rankinf._engine.statistics import AveragePrecision
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
     _ap_null_distribution,
+    _check_alternative,
     resolve_k,
 )
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
-
-_ALTERNATIVES = ("greater", "less", "two-sided")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +63,8 @@ class AveragePrecisionTestResult(_RankTestResult):
         Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
     pvalue_relative_error : float
         Estimate, on the large side, of the relative error of `pvalue`: numerical for an exact
-        law, the Monte Carlo standard error for ``method="permutation"``.
+        law, the Monte Carlo standard error for ``method="permutation"``, and infinite, that is
+        unknown, for the approximations.
     zscore : float
         (statistic - E) / sd with the exact mean E and standard deviation sd under random
         labelling; nan when the statistic cannot vary.
@@ -193,7 +193,7 @@ def average_precision_test(
     >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
     (0.9167, 2.0)
     """
-    check_alternative(alternative)
+    _check_alternative(alternative)
     ranking, statistic, law = observe_average_precision(
         y_true,
         y_score,
@@ -222,14 +222,6 @@ def average_precision_test(
     )
 
 
-def check_alternative(alternative: str) -> None:
-    """Refuse an alternative that is none of the three."""
-    if alternative not in _ALTERNATIVES:
-        raise ValueError(
-            f"alternative must be 'greater', 'less' or 'two-sided'; got {alternative!r}."
-        )
-
-
 def no_positives(what: str, value: str) -> str:
     """Text of the warning about labels without positives."""
     return f"{what} is undefined without positives in y_true and is set to {value}."
@@ -249,13 +241,12 @@ def observe_average_precision(
 ) -> tuple[Ranking, float, NullDistribution]:
     """Return the ranking, its average precision (at k), and the null law given its ties."""
     ranking = as_ranking(y_true, y_score, pos_label)
-    has_ties = ranking.n_blocks < ranking.n_samples
     law = _ap_null_distribution(
         ranking.n_samples,
         ranking.n_positives,
         k=k,
         normalize=normalize,
-        tie_sizes=ranking.tie_sizes if has_ties else None,
+        tie_sizes=ranking.tie_sizes,
         method=method,
         n_permutations=n_permutations,
         random_state=random_state,

@@ -181,7 +181,7 @@ def untied_values(n_samples: int, n_positives: int) -> np.ndarray:
     """Average precision of every placement without ties, sorted; for millions of placements."""
     n_sets = math.comb(n_samples, n_positives)
     flat = itertools.chain.from_iterable(placements(n_samples, n_positives))
-    ranks = np.fromiter(flat, dtype=np.int16, count=n_sets * n_positives)
+    ranks = np.fromiter(flat, dtype=np.int32, count=n_sets * n_positives)
     ranks = ranks.reshape(n_sets, n_positives)
     total = np.zeros(n_sets)
     for i in range(n_positives):

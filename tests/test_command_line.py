@@ -129,14 +129,14 @@ def test_demo_concludes_in_one_sentence_for_each_ranker(demo):
     after = demo.text.split("Conclusion\n")[1].splitlines()
     for line, name in zip(after, RANKERS, strict=False):
         exact = demo.table()[name][6]
-        verdict = "better than chance" if float(exact) <= 0.05 else "not shown to be better"
-        assert line.strip().lower().startswith(f"{name}: {verdict}")
-        assert line.endswith(f"with probability {exact}.")
+        verdict = "is better" if float(exact) <= 0.05 else "is not shown to be better"
+        assert line.strip().startswith(f"Ranking by {name} {verdict} than chance: ")
+        assert line.endswith(f"p = {exact}.")
 
 
 @pytest.mark.parametrize(
     ("log10_pvalue", "text"),
-    [(0.0, "1.0000"), (-3.0, "0.0010"), (-3.0001, "1.0e-03"), (-400.25, "5.6e-400")],
+    [(0.0, "1.0000"), (-3.0, "0.0010"), (-3.0001, "1.0e-03"), (-400.25, "5.6e-401")],
 )
 def test_format_pvalue(log10_pvalue, text):
     assert _demo.format_pvalue(log10_pvalue) == text

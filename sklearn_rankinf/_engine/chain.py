@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,32 +27,55 @@ _NEGLIGIBLE = 1e-32
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """Fewest and most hits up to the end of each block that matter under a tilt."""
+    """The paths that matter: hits up to the end of each block, and hits in it.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_blocks,)
+        Fewest and most hits up to the end of each block.
+    most : ndarray of shape (n_blocks,)
+        Most hits in each block.
+    """
 
     low: Integers
     high: Integers
+    most: Integers
 
     def union(self, other: Bands) -> Bands:
-        """Rows that matter under either tilt."""
-        return Bands(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+        """Paths that matter under either tilt."""
+        return Bands(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            np.maximum(self.most, other.most),
+        )
+
+    def intersection(self, other: Bands) -> Bands:
+        """Paths in both bands."""
+        return Bands(
+            np.maximum(self.low, other.low),
+            np.minimum(self.high, other.high),
+            np.minimum(self.most, other.most),
+        )
 
     def at(self, ends: Integers, fine_ends: Integers) -> Bands:
         """Bands at finer block ends: hits only grow, so the neighbouring coarse ends bound them."""
         before = np.searchsorted(ends, fine_ends, side="right") - 1
-        after = np.searchsorted(ends, fine_ends, side="left")
+        after = np.minimum(np.searchsorted(ends, fine_ends, side="left"), ends.size - 1)
         low = np.where(before >= 0, self.low[np.maximum(before, 0)], 0)
-        return Bands(low, self.high[np.minimum(after, self.high.size - 1)])
+        most_up_to = np.concatenate([[0], np.cumsum(self.most)])
+        start_block = np.concatenate([[-1], before[:-1]]) + 1
+        return Bands(low, self.high[after], most_up_to[after + 1] - most_up_to[start_block])
 
 
 def feasible_bands(increments: Increments, n_positives: int) -> Bands:
-    """Every number of hits that is possible at the end of each block."""
+    """Every number of hits that is possible at the end of each block and in it."""
     ends = np.cumsum(increments.sizes)
     low = np.maximum(0, n_positives - (ends[-1] - ends))
-    return Bands(low, np.minimum(ends, n_positives))
+    return Bands(low, np.minimum(ends, n_positives), np.minimum(increments.sizes, n_positives))
 
 
 def tilted_bands(increments: Increments, n_positives: int, tilt: float) -> tuple[Bands, float]:
-    """Rows that carry the law tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
+    """Paths that carry the law tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
 
     A forward and a backward pass in logarithms; what is left out is a share of the total below
     double precision, whatever the tilt.
@@ -69,21 +93,23 @@ def tilted_bands(increments: Increments, n_positives: int, tilt: float) -> tuple
         rows.append((first, state))
     n = increments.n_samples
     log_total += float(state[0] - binom.logpmf(n_positives, n, n_positives / n))
-    bands = Bands(feasible.low.copy(), feasible.high.copy())
+    bands = Bands(feasible.low.copy(), feasible.high.copy(), feasible.most.copy())
+    negligible = math.log(_NEGLIGIBLE)
     future = np.zeros(1)
     for block in range(increments.sizes.size - 1, -1, -1):
         first, state = rows[block]
         share = state + future
-        kept = np.flatnonzero(share >= share.max() + math.log(_NEGLIGIBLE))
+        kept = np.flatnonzero(share >= share.max() + negligible)
         bands.low[block], bands.high[block] = first + kept[0], first + kept[-1]
-        if block:
-            before, past = rows[block - 1]
-            weights, y = _log_weights(increments, n_positives, tilt, block, before, past.size)
-            target = before + np.arange(past.size) + y[:, None] - first
-            inside = (target >= 0) & (target < future.size)
-            reached = np.where(inside, future[np.clip(target, 0, future.size - 1)], -np.inf)
-            future = np.logaddexp.reduce(weights + reached, axis=0)
-            future = future - future.max()
+        before, past = rows[block - 1] if block else (0, np.zeros(1))
+        weights, y = _log_weights(increments, n_positives, tilt, block, before, past.size)
+        target = before + np.arange(past.size) + y[:, None] - first
+        inside = (target >= 0) & (target < future.size)
+        reached = weights + np.where(inside, future[np.clip(target, 0, future.size - 1)], -np.inf)
+        hits = (reached + past).max(axis=1)
+        bands.most[block] = np.flatnonzero(hits >= hits.max() + negligible)[-1]
+        future = np.logaddexp.reduce(reached, axis=0)
+        future = future - future.max()
     return bands, log_total
 
 
@@ -92,10 +118,9 @@ def _log_weights(
 ) -> tuple[Floats, Integers]:
     """Log weight of each (hits in the block, hits before it), and the hits in the block."""
     size = int(increments.sizes[block])
-    y = np.arange(min(size, n_positives) + 1)
-    h = first + np.arange(n_rows)
-    p = n_positives / increments.n_samples
-    own = binom.logpmf(y, size, p) + tilt * y * (
+    most = min(size, n_positives)
+    y, h = np.arange(most + 1), first + np.arange(n_rows)
+    own = binomial_log_weights(size, most, n_positives / increments.n_samples) + tilt * y * (
         increments.linear[block] + increments.square[block] * y
     )
     return own[:, None] + tilt * increments.cross[block] * np.outer(y, h), y
@@ -119,16 +144,19 @@ def log_transform(
     """Natural logarithm of ``E exp(z S)`` for every node of a vector of complex z.
 
     Costs (nodes) x (rows in the bands) for each place where a hit can fall. Rows outside the bands
-    are dropped; without bands all feasible rows are kept.
+    are dropped; without bands all feasible rows are kept. Where a tilt is so extreme that the weights
+    leave the range of floats the result is -inf.
     """
     z = np.asarray(z, dtype=complex).ravel()
-    if bands is None:
-        bands = feasible_bands(increments, n_positives)
+    feasible = feasible_bands(increments, n_positives)
+    bands = feasible if bands is None else bands.intersection(feasible)
     state = np.ones((1, z.size), dtype=complex)
     first, log_scale = 0, np.zeros(z.size)
     for block in range(increments.sizes.size):
         state, first, log_step = _step(increments, n_positives, z, bands, block, state, first)
         size = np.abs(state).max(axis=0)
+        if not size.all():
+            return np.full(z.size, complex(-np.inf))
         # Dividing by powers of two costs no rounding.
         shift = np.exp2(np.floor(np.log2(size)))
         state /= shift
@@ -157,9 +185,9 @@ def _step(
     low, high = int(bands.low[block]), int(bands.high[block])
     after = np.zeros((high - low + 1, z.size), dtype=complex)
     last = first + state.shape[0] - 1
-    ys = np.arange(max(0, low - last), min(size, high - first) + 1)
+    ys = np.arange(max(0, low - last), min(int(bands.most[block]), high - first) + 1)
     log_divisor = math.log1p(-p) if size == 1 else 0.0
-    log_weights = binom_log_pmf(ys, size, p) - log_divisor
+    log_weights = binomial_log_weights(size, min(size, n_positives), p)[ys] - log_divisor
     own = ys * (increments.linear[block] + increments.square[block] * ys)
     slopes = ys * increments.cross[block]
     starts, stops = np.maximum(first, low - ys), np.minimum(last, high - ys)
@@ -182,11 +210,14 @@ def _step(
     return after, low, log_divisor + reference
 
 
-def binom_log_pmf(y: Integers, size: int, p: float) -> Floats:
-    """Log of the binomial probabilities of y; the two of a single item without scipy's overhead."""
+@lru_cache(maxsize=4096)
+def binomial_log_weights(size: int, most: int, p: float) -> Floats:
+    """Log probabilities of 0 to `most` hits in a block; the same blocks return in every pass."""
     if size == 1:
-        return np.where(y == 0, math.log1p(-p), math.log(p))
-    return np.asarray(binom.logpmf(y, size, p))
+        return np.array([math.log1p(-p), math.log(p)])[: most + 1]
+    weights = np.asarray(binom.logpmf(np.arange(most + 1), size, p))
+    weights.flags.writeable = False
+    return weights
 
 
 def _geometric_rows(head: Complexes, log_ratio: Complexes, n_rows: int) -> Complexes:
@@ -346,10 +377,7 @@ def largest_value(increments: Increments, n_positives: int) -> float:
 
 def smallest_value(increments: Increments, n_positives: int) -> float:
     """The smallest value that the statistic can take."""
-    negated = Increments(
-        increments.sizes, -increments.cross, -increments.linear, -increments.square
-    )
-    return -largest_value(negated, n_positives)
+    return -largest_value(increments.negated(), n_positives)
 
 
 def _sorted_atoms(parts: list[tuple[Floats, Floats]]) -> Atoms:

@@ -17,13 +17,15 @@ from sklearn_rankinf._engine.chain import Bands, Complexes, log_transform, tilte
 from sklearn_rankinf._engine.statistics import Floats, Increments
 
 # Tilts in units of 1 / (standard deviation): |tilt| = _FIRST_TILT * _TILT_RATIO**index.
-_FIRST_TILT, _TILT_RATIO, _N_TILTS = 0.02, 1.35, 40
+_FIRST_TILT, _TILT_RATIO, _N_TILTS = 0.02, 1.35, 36
 # exp(K - theta s) may exceed its minimum over theta by this factor: a larger tilt keeps the contour
 # away from the pole at 0, at the price of some cancellation.
 _SLACK = 2.5
 _ALIASING = 30.0
 _STEP = 0.2
 _DECAYED = 1e-11
+# The transform is given up if this many probes at the end of the longest contour add up to more.
+_N_PROBES, _DECAYING = 24, 1e-6
 
 
 @dataclass(eq=False)
@@ -83,19 +85,25 @@ class ContourLaw:
         self._tilts: dict[tuple[int, int], _Tilt] = {}
         self._contours: dict[tuple[int, int, int], _Nodes] = {}
         self._merging: dict[tuple[int, int], float] = {}
+        self._decaying: dict[tuple[int, int, int], bool] = {}
 
-    def log_tail(self, s: Floats, sign: int) -> tuple[Floats, Floats]:
+    def log_tail(
+        self, s: Floats, sign: int, insist: bool = False
+    ) -> tuple[Floats, Floats]:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error.
 
         Meant for s on the same side of the mean as the tail. The error is infinite where the method
-        does not apply.
+        does not apply; unless `insist` is set, where the transform will not decay in time nothing
+        is tried.
         """
         log_p = np.full(s.shape, -np.inf)
         error = np.full(s.shape, np.inf)
         chosen = np.array([self._choose(float(x), sign) for x in s], dtype=np.int64).reshape(-1, 2)
         for index, halvings in np.unique(chosen, axis=0):
             same = np.flatnonzero((chosen == (index, halvings)).all(axis=1))
-            log_p[same], error[same] = self._invert(s[same], sign, int(index), int(halvings))
+            contour = int(index), sign, int(halvings)
+            if insist or self._decays(*contour):
+                log_p[same], error[same] = self._invert(s[same], *contour)
         return log_p, error
 
     def tilt_for(self, s: float, sign: int) -> float:
@@ -152,9 +160,23 @@ class ContourLaw:
             step, halvings = step / 2.0, halvings + 1
         return index, halvings
 
-    def _invert(self, s: Floats, sign: int, index: int, halvings: int) -> tuple[Floats, Floats]:
+    def _decays(self, index: int, sign: int, halvings: int) -> bool:
+        """Whether the transform will have decayed at the last node, seen on the merged blocks."""
+        key = (index, sign, halvings)
+        if key not in self._decaying:
+            tilt = self._tilt(index, sign)
+            step = _STEP / 2.0**halvings / self._scale
+            z = tilt.theta + 1j * step * (self._max_nodes - np.arange(_N_PROBES) - 0.5)
+            values = log_transform(self._coarse, self._n_positives, z, tilt.bands)
+            heights = np.exp(values.real - tilt.log_mgf) * np.abs(tilt.theta / z)
+            self._decaying[key] = bool(heights.sum() < _DECAYING)
+        return self._decaying[key]
+
+    def _invert(self, s: Floats, index: int, sign: int, halvings: int) -> tuple[Floats, Floats]:
         theta = self._tilt(index, sign).theta
         nodes = self._contour(index, sign, halvings, 64)
+        if not np.isfinite(nodes.log_transform).all():
+            return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
         while True:
             heights = np.exp((nodes.log_transform - nodes.log_mgf).real) / np.abs(nodes.z)
             phases = nodes.log_transform.imag[:, None] - np.outer(nodes.z.imag, s)

@@ -14,12 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from sklearn_rankinf._engine.chain import Bands, binom_log_pmf, feasible_bands
+from sklearn_rankinf._engine.chain import Bands, binomial_log_weights, feasible_bands
 from sklearn_rankinf._engine.statistics import Floats, Increments
-
-# Weights this many logarithmic units below the largest are left out: a share of 1e-18.
-_NEGLIGIBLE = 42.0
-
 
 @dataclass(frozen=True, eq=False)
 class LatticeLaw:
@@ -50,15 +46,13 @@ def lattice_law(
     top: float,
     n_cells: int,
     bands: Bands | None = None,
-    tilt: float = 0.0,
 ) -> LatticeLaw:
     """Law of the statistic on `n_cells` cells from 0 to `top`, with the rest absorbed above.
 
-    Rows (hits so far) outside `bands` are left out, and so are numbers of hits in a block that are
-    negligible both as they are and under `tilt`, the saddlepoint of the top.
+    Paths outside `bands` are left out.
     """
-    if bands is None:
-        bands = feasible_bands(increments, n_positives)
+    feasible = feasible_bands(increments, n_positives)
+    bands = feasible if bands is None else bands.intersection(feasible)
     width = top / n_cells
     n, p = increments.n_samples, n_positives / increments.n_samples
     ends = np.cumsum(increments.sizes)
@@ -70,10 +64,11 @@ def lattice_law(
         low, high = int(bands.low[block]), int(bands.high[block])
         after = np.zeros((high - low + 1, n_cells))
         lost = np.zeros(high - low + 1)
-        weights, kept = _block_weights(increments, n_positives, block, high, tilt)
+        size = int(increments.sizes[block])
+        weights = np.exp(binomial_log_weights(size, min(size, n_positives), p))
         for row, histogram in enumerate(state):
             h = first + row
-            for y in range(max(kept[0], low - h), min(kept[1], high - h) + 1):
+            for y in range(max(0, low - h), min(int(bands.most[block]), high - h) + 1):
                 gain = y * (
                     increments.cross[block] * h
                     + increments.linear[block]
@@ -92,22 +87,6 @@ def lattice_law(
     below = np.concatenate([[0.0], np.cumsum(mass)])
     above = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]]) + absorbed
     return LatticeLaw(edges, below, above)
-
-
-def _block_weights(
-    increments: Increments, n_positives: int, block: int, high: int, tilt: float
-) -> tuple[Floats, tuple[int, int]]:
-    """Probabilities of y hits in a block, and the first and last y that matter."""
-    size = int(increments.sizes[block])
-    y = np.arange(min(size, n_positives) + 1)
-    log_weights = binom_log_pmf(y, size, n_positives / increments.n_samples)
-    largest_gain = y * (
-        increments.cross[block] * high + increments.linear[block] + increments.square[block] * y
-    )
-    tilted = log_weights + tilt * largest_gain
-    matters = (log_weights > log_weights.max() - _NEGLIGIBLE) | (tilted > tilted.max() - _NEGLIGIBLE)
-    kept = np.flatnonzero(matters)
-    return np.exp(log_weights), (int(kept[0]), int(kept[-1]))
 
 
 def _add_shifted(

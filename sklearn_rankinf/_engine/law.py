@@ -40,7 +40,9 @@ MAX_ATOMS = 5e6
 _MAX_LISTED = 1e6
 # A contour is good enough from here on; the lattice's own error is about 1e-5.
 _GOOD = 1e-6
+_TOLERABLE = 1e-2
 _MERGE_ABOVE = 5000
+_MAX_COMPLETIONS = 2e7
 _N_CELLS = 4096
 
 
@@ -207,13 +209,27 @@ class ContinuedLaw:
                     self._n_samples, self._n_positives, self._tie_sizes
                 )
                 error[at_one] = 1e-12
-        for algorithm in (self._listed_tail, self._lattice_tail):
-            weak = np.flatnonzero(error > _GOOD)
+        for algorithm, enough in (
+            (self._listed_tail, _GOOD),
+            (self._lattice_tail, _GOOD),
+            (self._insistent_tail, _TOLERABLE),
+            (self._bound, math.inf),
+        ):
+            weak = np.flatnonzero(error > enough) if enough < math.inf else np.isinf(error).nonzero()[0]
             if weak.size:
-                other, other_error = algorithm(t[weak], sign, log_p[weak])
-                better = other_error < error[weak]
+                other, other_error = algorithm(t[weak], sign)
+                better = (other_error < error[weak]) | np.isneginf(log_p[weak])
                 log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
         return log_p, error
+
+    def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """The contour where it has not decayed, with its large error."""
+        return self._contour.log_tail(t, sign, insist=True)
+
+    def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Chernoff's bound, of unknown error, where nothing else answers."""
+        bound = np.array([self._contour.log_bound(float(x), sign) for x in t])
+        return bound, np.full(t.shape, np.inf)
 
     @cached_property
     def _contour(self) -> ContourLaw:
@@ -236,31 +252,34 @@ class ContinuedLaw:
             self._statistic, self._n_samples, self._n_positives, self._tie_sizes, ratio
         )
 
-    def _listed_tail(self, t: Floats, sign: int, log_p: Floats) -> tuple[Floats, Floats]:
-        """Exact upper tail by listing all placements from t on, where they are few."""
-        unknown = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+    def _listed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Exact tail by listing all placements from t outwards, where they are few."""
+        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         blocks = self._n_samples if self._tie_sizes is None else self._tie_sizes.size
+        if blocks * self._n_positives > _MAX_COMPLETIONS:
+            return log_p, error
         log_placements = log_binomial(self._n_samples, self._n_positives)
-        bound = np.array([self._contour.log_bound(float(x), sign) for x in t])
-        few = bound + log_placements < math.log(_MAX_LISTED) + 3.0
-        if sign < 0 or blocks * self._n_positives > 2e7 or not few.any():
-            return unknown
+        bound, _ = self._bound(t, sign)
+        few = np.flatnonzero(bound + log_placements < math.log(_MAX_LISTED) + 3.0)
+        if not few.size:
+            return log_p, error
         increments = increments_of(
             self._statistic, self._n_samples, self._n_positives, self._tie_sizes
         )
-        listed = atoms(increments, self._n_positives, float(t[few].min()), _MAX_LISTED)
+        signed = increments if sign > 0 else increments.negated()
+        listed = atoms(signed, self._n_positives, float((sign * t[few]).min()), _MAX_LISTED)
         if listed is None:
-            return unknown
-        if not listed.values.size:
-            return unknown[0], np.where(few, 1e-13, np.inf)
-        law = AtomicLaw(listed.values, np.exp(listed.log_counts))
-        tail, _ = law.log_tail(t, sign)
-        tail += math.log(float(np.sum(np.exp(listed.log_counts)))) - log_placements
-        return tail, np.where(few, 1e-12, np.inf)
+            return log_p, error
+        error[few] = 1e-12
+        if listed.values.size:
+            counts = np.exp(listed.log_counts)
+            tail, _ = AtomicLaw(listed.values, counts).log_tail(sign * t[few], 1)
+            log_p[few] = tail + math.log(counts.sum()) - log_placements
+        return log_p, error
 
-    def _lattice_tail(self, t: Floats, sign: int, log_p: Floats) -> tuple[Floats, Floats]:
+    def _lattice_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Tail from the lattice that ends at mean + 4 sd, + 8 sd, ...: cells follow the question."""
         tail, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        # The lattice ends at mean + 4 sd, + 8 sd, ...: the cells follow the scale of the question.
         reach = np.maximum(1.0, (1.25 * t - self._mean) / (4.0 * self._std))
         levels = np.ceil(np.log2(reach)).astype(int)
         for level in np.unique(levels):
@@ -293,7 +312,6 @@ class ContinuedLaw:
         coarse, ends = self._coarse, np.cumsum(self._coarse.sizes)
         bands, _ = tilted_bands(coarse, m, -4.0 / self._std)
         # Tilts below the saddlepoint are covered as well: the bands lie between.
-        tilt = 0.0
         for s in (self._mean, min(top, self.support()[1])):
             tilt = self._contour.tilt_for(s, 1)
             bands = bands.union(tilted_bands(coarse, m, tilt)[0])
@@ -301,7 +319,7 @@ class ContinuedLaw:
         for ratio, n_cells in ((0.02, _N_CELLS), (0.02, _N_CELLS // 2), (0.04, _N_CELLS // 2)):
             increments = self._grouped(ratio)
             rows = bands.at(ends, np.cumsum(increments.sizes))
-            laws.append(lattice_law(increments, m, top, n_cells, rows, tilt))
+            laws.append(lattice_law(increments, m, top, n_cells, rows))
         return laws
 
 

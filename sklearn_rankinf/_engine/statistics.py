@@ -98,6 +98,10 @@ class Increments:
         """Number of items before each block."""
         return np.cumsum(self.sizes) - self.sizes
 
+    def negated(self) -> Increments:
+        """Coefficients of the statistic with the opposite sign."""
+        return Increments(self.sizes, -self.cross, -self.linear, -self.square)
+
     def total(self, hits: ArrayLike) -> Floats:
         """Value of the statistic for hits per block, along the last axis."""
         y = np.asarray(hits, dtype=float)
