@@ -21,7 +21,8 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log
 
 Complexes = NDArray[np.complex128]
 
-# Paths whose share of the tilted total is below this are left out; far below double precision.
+# Paths whose share of the tilted total is below this are left out; far below double precision,
+# because along a contour the transform decays and what was left out does not.
 _NEGLIGIBLE = 1e-32
 
 
@@ -74,11 +75,13 @@ def feasible_bands(increments: Increments, n_positives: int) -> Bands:
     return Bands(low, np.minimum(ends, n_positives), np.minimum(increments.sizes, n_positives))
 
 
-def tilted_bands(increments: Increments, n_positives: int, tilt: float) -> tuple[Bands, float]:
+def tilted_bands(
+    increments: Increments, n_positives: int, tilt: float, share: float = _NEGLIGIBLE
+) -> tuple[Bands, float]:
     """Paths that carry the law tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
 
-    A forward and a backward pass in logarithms; what is left out is a share of the total below
-    double precision, whatever the tilt.
+    A forward and a backward pass in logarithms; paths are left out where they carry less than
+    `share` of the tilted total.
     """
     feasible = feasible_bands(increments, n_positives)
     rows: list[tuple[int, Floats]] = []
@@ -94,12 +97,12 @@ def tilted_bands(increments: Increments, n_positives: int, tilt: float) -> tuple
     n = increments.n_samples
     log_total += float(state[0] - binom.logpmf(n_positives, n, n_positives / n))
     bands = Bands(feasible.low.copy(), feasible.high.copy(), feasible.most.copy())
-    negligible = math.log(_NEGLIGIBLE)
+    negligible = math.log(share)
     future = np.zeros(1)
     for block in range(increments.sizes.size - 1, -1, -1):
         first, state = rows[block]
-        share = state + future
-        kept = np.flatnonzero(share >= share.max() + negligible)
+        carried = state + future
+        kept = np.flatnonzero(carried >= carried.max() + negligible)
         bands.low[block], bands.high[block] = first + kept[0], first + kept[-1]
         before, past = rows[block - 1] if block else (0, np.zeros(1))
         weights, y = _log_weights(increments, n_positives, tilt, block, before, past.size)

@@ -66,6 +66,8 @@ def lattice_law(
         lost = np.zeros(high - low + 1)
         size = int(increments.sizes[block])
         weights = np.exp(binomial_log_weights(size, min(size, n_positives), p))
+        tails = np.zeros((state.shape[0], n_cells + 1))
+        tails[:, :-1] = np.cumsum(state[:, ::-1], axis=1)[:, ::-1]
         for row, histogram in enumerate(state):
             h = first + row
             for y in range(max(0, low - h), min(int(bands.most[block]), high - h) + 1):
@@ -76,7 +78,7 @@ def lattice_law(
                 )
                 target = h + y - low
                 lost[target] += _add_shifted(
-                    after[target], weights[y], histogram, gain / width
+                    after[target], weights[y], histogram, tails[row], gain / width
                 )
         # The weights are those of independent labels: what is absorbed still has to end at m hits.
         rest = binom.logpmf(n_positives - np.arange(low, high + 1), n - int(ends[block]), p)
@@ -90,20 +92,24 @@ def lattice_law(
 
 
 def _add_shifted(
-    target: NDArray[np.float64], weight: float, histogram: NDArray[np.float64], shift: float
+    target: NDArray[np.float64],
+    weight: float,
+    histogram: NDArray[np.float64],
+    tails: NDArray[np.float64],
+    shift: float,
 ) -> float:
-    """Add a histogram moved up by a fractional number of cells; return what passed the top."""
+    """Add a histogram moved up by a fractional number of cells; return what passed the top.
+
+    `tails` are the sums of the histogram from each cell on.
+    """
     n_cells = histogram.size
     whole = int(shift)
+    if whole >= n_cells:
+        return weight * float(tails[0])
     part = shift - whole
-    passed = 0.0
-    for cells, share in ((whole, weight * (1.0 - part)), (whole + 1, weight * part)):
-        if share == 0.0:
-            continue
-        if cells >= n_cells:
-            passed += share * float(histogram.sum())
-            continue
-        target[cells:] += share * histogram[: n_cells - cells]
-        if cells:
-            passed += share * float(histogram[n_cells - cells :].sum())
-    return passed
+    target[whole:] += (weight * (1.0 - part)) * histogram[: n_cells - whole]
+    passed = (1.0 - part) * tails[n_cells - whole]
+    if part:
+        target[whole + 1 :] += (weight * part) * histogram[: n_cells - whole - 1]
+        passed += part * tails[n_cells - whole - 1]
+    return weight * float(passed)

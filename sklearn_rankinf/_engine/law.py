@@ -126,7 +126,7 @@ class ContinuedLaw:
         self._tie_sizes = tie_sizes
         mean, variance = exact_mean_and_variance(statistic, n_samples, n_positives, tie_sizes)
         self._mean, self._std = mean, math.sqrt(variance)
-        self._lattices: dict[int, list[LatticeLaw]] = {}
+        self._lattices: dict[int, tuple[LatticeLaw, LatticeLaw]] = {}
 
     @property
     def is_listed(self) -> bool:
@@ -288,39 +288,37 @@ class ContinuedLaw:
         return tail, error
 
     def _on_lattice(self, t: Floats, sign: int, level: int) -> tuple[Floats, Floats]:
-        """Tail from the finest lattice; the error from halved cells and doubled blocks."""
+        """Tail from the finer lattice; the error from one with half the cells and blocks."""
         if level not in self._lattices:
             self._lattices[level] = self._make_lattices(level)
-        finest, halved, merged = self._lattices[level]
-        p = finest.tail(t, sign)
-        width = finest.edges[1] - finest.edges[0]
+        fine, rough = self._lattices[level]
+        p = fine.tail(t, sign)
+        width = fine.edges[1] - fine.edges[0]
         # An atom at t spreads over a few cells and only half of it is counted.
-        jump = np.abs(finest.tail(t - 3 * width, sign) - finest.tail(t + 3 * width, sign))
-        slope = np.abs(finest.tail(t - 9 * width, sign) - finest.tail(t + 9 * width, sign)) / 3.0
-        doubt = np.abs(p - halved.tail(t, sign)) + 2.0 * np.abs(
-            halved.tail(t, sign) - merged.tail(t, sign)
-        )
-        doubt += np.maximum(0.0, jump - 1.5 * slope)
+        jump = np.abs(fine.tail(t - 3 * width, sign) - fine.tail(t + 3 * width, sign))
+        slope = np.abs(fine.tail(t - 9 * width, sign) - fine.tail(t + 9 * width, sign)) / 3.0
+        doubt = np.abs(p - rough.tail(t, sign)) + np.maximum(0.0, jump - 1.5 * slope)
         positive = p > 1e-290
         safe = np.where(positive, p, 1.0)
         log_p = np.where(positive, np.log(safe), -np.inf)
-        return log_p, np.where(positive, 1e-10 + doubt / safe, np.inf)
+        return log_p, np.where(positive, 1e-6 + doubt / safe, np.inf)
 
-    def _make_lattices(self, level: int) -> list[LatticeLaw]:
+    def _make_lattices(self, level: int) -> tuple[LatticeLaw, LatticeLaw]:
         m = self._n_positives
         top = self._mean + 4.0 * 2.0**level * self._std
-        coarse, ends = self._coarse, np.cumsum(self._coarse.sizes)
-        bands, _ = tilted_bands(coarse, m, -4.0 / self._std)
-        # Tilts below the saddlepoint are covered as well: the bands lie between.
-        for s in (self._mean, min(top, self.support()[1])):
-            tilt = self._contour.tilt_for(s, 1)
-            bands = bands.union(tilted_bands(coarse, m, tilt)[0])
-        laws = []
-        for ratio, n_cells in ((0.02, _N_CELLS), (0.02, _N_CELLS // 2), (0.04, _N_CELLS // 2)):
+        # Tilts between the lowest and the highest are covered as well: the bands lie between.
+        highest = self._contour.tilt_for(min(top, self.support()[1]), 1)
+        tilts = (-4.0 / self._std, 0.0, highest)
+        bands = [tilted_bands(self._coarse, m, tilt, share=1e-16)[0] for tilt in tilts]
+        band = bands[0].union(bands[1]).union(bands[2])
+        ends = np.cumsum(self._coarse.sizes)
+
+        def law(ratio: float, n_cells: int) -> LatticeLaw:
             increments = self._grouped(ratio)
-            rows = bands.at(ends, np.cumsum(increments.sizes))
-            laws.append(lattice_law(increments, m, top, n_cells, rows))
-        return laws
+            paths = band.at(ends, np.cumsum(increments.sizes))
+            return lattice_law(increments, m, top, n_cells, paths)
+
+        return law(0.02, _N_CELLS), law(0.04, _N_CELLS // 2)
 
 
 def exact_law(
