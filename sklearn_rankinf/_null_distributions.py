@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
@@ -42,13 +43,14 @@ class NullDistribution:
     """A frozen law of a ranking statistic under random labelling.
 
     It has the names of scipy's frozen distributions, vectorised over their arguments. Nothing is
-    computed before it is asked for. `mean`, `var`, `std`, `stats` and `moment` are those of the exact
-    law, whatever `method` is; everything else is of the law that `method` names.
+    computed before it is asked for. `mean`, `var`, `std`, `stats` and `moment` are those of the
+    exact law, whatever `method` is; everything else is of the law that `method` names.
 
     Attributes
     ----------
     method : str
-        What runs: ``"analytic"``, ``"permutation"``, ``"normal"``, ``"pearson3"`` or ``"zhang_su"``.
+        What runs: ``"analytic"``, ``"permutation"``, ``"normal"``, ``"pearson3"`` or
+        ``"zhang_su"``.
     n_samples, n_positives : int
         Size of the ranking and number of positives.
     tie_sizes : ndarray or None
@@ -166,8 +168,8 @@ class NullDistribution:
         return self._quantile(q, 1)
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
-        """Draw values: hit sets at random, except for the approximations, whose own law is drawn."""
-        shape = (size,) if isinstance(size, Integral) else tuple(size)
+        """Draw values: random hit sets, or for an approximation its own law."""
+        shape = (int(size),) if isinstance(size, int | np.integer) else tuple(size)
         rng = np.random.default_rng(_seed_sequence(random_state))
         n_draws = math.prod(shape)
         if isinstance(self._law, _ApproximateLaw):
@@ -256,9 +258,8 @@ class NullDistribution:
         """Values of the resamples: one random stream a chunk, whatever the number of jobs."""
         sampler = self._sampler
         sizes = sampler.chunks(self._n_permutations)
-        seeds = np.random.SeedSequence(
-            self._seeds.entropy, spawn_key=self._seeds.spawn_key
-        ).spawn(len(sizes))
+        # `spawn` counts its calls; a copy gives the same streams to the same law every time.
+        seeds = copy(self._seeds).spawn(len(sizes))
         draws = Parallel(n_jobs=self._n_jobs)(
             delayed(_draw_chunk)(sampler, size, seed)
             for size, seed in zip(sizes, seeds, strict=True)
@@ -371,8 +372,8 @@ def ap_null_distribution(
     n_positives : int
         Number of positives among them.
     k : int or float, optional
-        Law of average precision at `k` instead: an int of at least 1 counts samples, a float between
-        0 and 1 is a fraction of `n_samples`, rounded up.
+        Law of average precision at `k` instead: an int of at least 1 counts samples, a float
+        between 0 and 1 is a fraction of `n_samples`, rounded up.
     normalize : {"min", "positives"}, default="min"
         Divisor of average precision at `k`: the smaller of `n_positives` and `k`, or `n_positives`.
     tie_sizes : array-like of shape (n_blocks,), optional
@@ -572,7 +573,7 @@ def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
-    if isinstance(random_state, Integral) and random_state >= 0:
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
         return np.random.SeedSequence(int(random_state))
     generator = check_random_state(random_state)
     return np.random.SeedSequence(generator.randint(2**31 - 1, size=4).tolist())

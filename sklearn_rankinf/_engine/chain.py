@@ -1,9 +1,9 @@
 """The forward pass over (tie block, hits so far).
 
-Hits per block are independent binomials conditioned on their total, so the weight of ``y`` hits in a
-block does not depend on the hits before it: a step of the pass is a shift by ``y`` and a product.
-What is attached to the state decides what comes out: ``exp(z S)`` gives the transform of S, the values
-of S themselves give its atoms.
+Hits per block are independent binomials conditioned on their total, so the weight of ``y`` hits in
+a block does not depend on the hits before it: a step of the pass is a shift by ``y`` and a product.
+What is attached to the state decides what comes out: ``exp(z S)`` gives the transform of S, the
+values of S themselves give its atoms.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def log_transform(
     """Natural logarithm of ``E exp(z S)`` for every node of a vector of complex z.
 
     Costs (nodes) x (rows in the bands) for each place where a hit can fall. Rows outside the bands
-    are dropped; without bands all feasible rows are kept. Where a tilt is so extreme that the weights
-    leave the range of floats the result is -inf.
+    are dropped; without bands all feasible rows are kept. Where a tilt is so extreme that the
+    weights leave the range of floats the result is -inf.
     """
     z = np.asarray(z, dtype=complex).ravel()
     feasible = feasible_bands(increments, n_positives)
@@ -240,7 +240,8 @@ def central_moment(
 ) -> float:
     """``E (S - mean)**order``, a Taylor coefficient of the transform by Cauchy's formula.
 
-    On a circle of radius 0.1 standard deviations 32 nodes leave an aliasing error far below rounding.
+    On a circle of radius 0.1 standard deviations 32 nodes leave an aliasing error far below
+    rounding.
     """
     n_nodes, radius = 32, 0.1 / scale
     angle = 2.0 * np.pi * (np.arange(n_nodes // 2 + 1)) / n_nodes
@@ -287,8 +288,8 @@ def atoms(
 ) -> Atoms | None:
     """Every value of the statistic with its number of placements of the hits.
 
-    With ``at_least`` only values from there on are followed: a partial sum is dropped as soon as its
-    best completion stays below. None if more than ``limit`` partial sums are alive.
+    With ``at_least`` only values from there on are followed: a partial sum is dropped as soon as
+    its best completion stays below. None if more than ``limit`` partial sums are alive.
     """
     best = None if at_least is None else _best_completions(increments, n_positives)
     ends = np.cumsum(increments.sizes)
@@ -298,7 +299,9 @@ def atoms(
     done: list[tuple[Floats, Floats]] = []
     for block in range(increments.sizes.size):
         grown: dict[int, list[tuple[Floats, Floats]]] = {}
-        for h, y, values, logs in _branches(increments, n_positives, block, alive, remaining[block]):
+        for h, y, values, logs in _branches(
+            increments, n_positives, block, alive, remaining[block]
+        ):
             if best is not None:
                 kept = values + best[block + 1, h + y] >= at_least
                 values, logs = values[kept], logs[kept]

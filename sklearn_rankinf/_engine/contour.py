@@ -1,10 +1,11 @@
 """Tail probabilities by tilted contour inversion of the transform.
 
-``P(S >= s) = (1 / 2 pi i) int E exp(z S) exp(-z s) dz / z`` along ``Re z = theta > 0``; a negative tilt
-gives the lower tail. The trapezoid rule with midpoint nodes ``theta + i (j + 1/2) h`` converges
-geometrically in 1/h, and the sum may be cut where the transform has decayed. At an atom the integral
-converges to ``P(S > s) + P(S = s) / 2``, so the transform must have decayed relative to the
-probability itself, or the law is too coarse for this method: `ContourLaw.log_tail` says so by its error.
+``P(S >= s) = (1 / 2 pi i) int E exp(z S) exp(-z s) dz / z`` along ``Re z = theta > 0``; a negative
+tilt gives the lower tail. The trapezoid rule with midpoint nodes ``theta + i (j + 1/2) h``
+converges geometrically in 1/h, and the sum may be cut where the transform has decayed. At an atom
+the integral converges to ``P(S > s) + P(S = s) / 2``, so the transform must have decayed relative
+to the probability itself, or the law is too coarse for this method: `ContourLaw.log_tail` says so
+by its error.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ class ContourLaw:
     scale : float
         Standard deviation of the statistic, the unit of the tilts.
     refined : Increments, optional
-        Where `increments` are themselves merged: the same with half the ratio, to correct the transform
-        and to state the error that merging makes.
+        Where `increments` are themselves merged: the same with half the ratio, to correct the
+        transform and to state the error that merging makes.
     max_nodes : int, default=512
         Most nodes of one contour; the error says when they were too few.
     """
@@ -87,9 +88,7 @@ class ContourLaw:
         self._merging: dict[tuple[int, int], float] = {}
         self._decaying: dict[tuple[int, int, int], bool] = {}
 
-    def log_tail(
-        self, s: Floats, sign: int, insist: bool = False
-    ) -> tuple[Floats, Floats]:
+    def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error.
 
         Meant for s on the same side of the mean as the tail. The error is infinite where the method
@@ -149,16 +148,23 @@ class ContourLaw:
         while halvings < 12:
             period = 2.0 * np.pi / (step / self._scale)
             below = abs(tilt.theta) * period >= _ALIASING - lowest
-            # Chernoff's bound at larger tilts for what the rule picks up one period further out.
-            above = min(
-                self._exponent(s, sign, j)
-                - (abs(self._tilt(j, sign).theta) - abs(tilt.theta)) * period
-                for j in range(index + 1, min(index + 5, _N_TILTS))
-            ) if index + 1 < _N_TILTS else -np.inf
+            above = self._bound_beyond(s, sign, index, period)
             if below and above - exponent <= -_ALIASING:
                 break
             step, halvings = step / 2.0, halvings + 1
         return index, halvings
+
+    def _bound_beyond(self, s: float, sign: int, index: int, period: float) -> float:
+        """Chernoff's bound, at larger tilts, of what the rule picks up one period further out.
+
+        Comparable with the exponent at the tilt itself.
+        """
+        theta = abs(self._tilt(index, sign).theta)
+        bounds = [
+            self._exponent(s, sign, j) - (abs(self._tilt(j, sign).theta) - theta) * period
+            for j in range(index + 1, min(index + 5, _N_TILTS))
+        ]
+        return min(bounds, default=-np.inf)
 
     def _decays(self, index: int, sign: int, halvings: int) -> bool:
         """Whether the transform will have decayed at the last node, seen on the merged blocks."""

@@ -1,9 +1,10 @@
 """The whole law of a statistic on a value lattice.
 
-The forward pass carries a histogram of the sum so far for every number of hits. An increment that falls
-between two cells is split between them so that the mean is kept; what passes the top is absorbed. Only
-positive terms are added, so the tail keeps its relative precision. It serves laws that are too coarse
-for contour inversion: few positives in a long list, where single top ranks make visible atoms.
+The forward pass carries a histogram of the sum so far for every number of hits. An increment that
+falls between two cells is split between them so that the mean is kept; what passes the top is
+absorbed. Only positive terms are added, so the tail keeps its relative precision. It serves laws
+that are too coarse for contour inversion: few positives in a long list, where single top ranks make
+visible atoms.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from scipy.stats import binom
 
 from sklearn_rankinf._engine.chain import Bands, binomial_log_weights, feasible_bands
 from sklearn_rankinf._engine.statistics import Floats, Increments
+
 
 @dataclass(frozen=True, eq=False)
 class LatticeLaw:
@@ -88,7 +90,7 @@ def lattice_law(
     edges = (np.arange(n_cells + 1) - 0.5) * width
     below = np.concatenate([[0.0], np.cumsum(mass)])
     above = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]]) + absorbed
-    return LatticeLaw(edges, below, above)
+    return LatticeLaw(edges.astype(float), below, above)
 
 
 def _add_shifted(

@@ -1,9 +1,9 @@
 """The exact law of an additive rank statistic: which algorithm answers, and how well.
 
-Small problems keep every atom. Else a probability comes from contour inversion where the transform has
-decayed relative to it, from the list of the few placements beyond it in the extreme upper tail, and from
-the lattice where the law is too coarse for the contour. Every answer carries an error estimate, and the
-answer with the smallest one is given.
+Small problems keep every atom. Else a probability comes from contour inversion where the transform
+has decayed relative to it, from the list of the few placements beyond it in the extreme upper tail,
+and from the lattice where the law is too coarse for the contour. Every answer carries an error
+estimate, and the answer with the smallest one is given.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class AtomicLaw:
             strictly_above = self._from[1:][::-1]
             reached = np.searchsorted(strictly_above, q * self._total * (1.0 + tolerance), "right")
             index = self.values.size - reached
-        return self.values[np.clip(index, 0, self.values.size - 1)]
+        return np.asarray(self.values[np.clip(index, 0, self.values.size - 1)])
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
@@ -195,9 +195,7 @@ class ContinuedLaw:
         n, m = self._n_samples, self._n_positives
         sizes = np.array([m, n - m] if first else [n - m, m])
         hits = np.array([m, 0] if first else [0, m])
-        return float(
-            self._statistic.shuffled(np.cumsum(sizes) - sizes, sizes, m).total(hits)
-        )
+        return float(self._statistic.shuffled(np.cumsum(sizes) - sizes, sizes, m).total(hits))
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean: the best of the algorithms."""
@@ -209,13 +207,13 @@ class ContinuedLaw:
                     self._n_samples, self._n_positives, self._tie_sizes
                 )
                 error[at_one] = 1e-12
-        for algorithm, enough in (
+        for algorithm, good_enough in (
             (self._listed_tail, _GOOD),
             (self._lattice_tail, _GOOD),
             (self._insistent_tail, _TOLERABLE),
-            (self._bound, math.inf),
+            (self._bound, np.finfo(float).max),
         ):
-            weak = np.flatnonzero(error > enough) if enough < math.inf else np.isinf(error).nonzero()[0]
+            weak = np.flatnonzero(error > good_enough)
             if weak.size:
                 other, other_error = algorithm(t[weak], sign)
                 better = (other_error < error[weak]) | np.isneginf(log_p[weak])
@@ -278,7 +276,7 @@ class ContinuedLaw:
         return log_p, error
 
     def _lattice_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tail from the lattice that ends at mean + 4 sd, + 8 sd, ...: cells follow the question."""
+        """Tail from the lattice whose top is the first of mean + 4 sd, + 8 sd, ... beyond t."""
         tail, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         reach = np.maximum(1.0, (1.25 * t - self._mean) / (4.0 * self._std))
         levels = np.ceil(np.log2(reach)).astype(int)
@@ -328,11 +326,10 @@ def exact_law(
     if n_positives in (0, n_samples):
         value = constant_value(statistic, n_samples, n_positives)
         return AtomicLaw(np.array([value]), np.ones(1))
-    few_items = tie_sizes is not None or n_samples <= MAX_ATOMS
-    if few_items and (
-        tie_sizes is not None or log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
-        or statistic.horizon is not None
-    ):
+    few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
+    few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
+    # Without ties and horizon every placement is an outcome of its own.
+    if tie_sizes is not None or (few_ranks and (few_placements or statistic.horizon is not None)):
         increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
         if n_outcomes(increments.sizes, n_positives) <= MAX_ATOMS:
             listed = atoms(increments, n_positives)
@@ -342,7 +339,7 @@ def exact_law(
 
 
 def _weights(log_counts: Floats, n_samples: int, n_positives: int) -> Floats:
-    """Numbers of placements, whole where they fit a float, else relative to the largest."""
+    """Numbers of placements, whole where they are small, else relative to the largest."""
     if log_binomial(n_samples, n_positives) < math.log(2.0**30):
-        return np.rint(np.exp(log_counts))
-    return np.exp(log_counts - log_counts.max())
+        return np.asarray(np.rint(np.exp(log_counts)))
+    return np.asarray(np.exp(log_counts - log_counts.max()))

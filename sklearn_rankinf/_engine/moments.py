@@ -1,9 +1,9 @@
 """Exact moments of additive rank statistics under random labelling, in closed form.
 
-A statistic that is quadratic in the hits is ``sum_i w_i z_i + sum_{i<j} v_ij z_i z_j`` in the labels
-``z``. Split ``v`` into its mean, its row effects and a rest whose rows sum to zero: the linear and the
-degenerate part of a sample drawn without replacement are uncorrelated, so the variance is a sum of two
-squares and nothing cancels.
+A statistic that is quadratic in the hits is ``sum_i w_i z_i + sum_{i<j} v_ij z_i z_j`` in the
+labels ``z``. Split ``v`` into its mean, its row effects and a rest whose rows sum to zero: the
+linear and the degenerate part of a sample drawn without replacement are uncorrelated, so the
+variance is a sum of two squares and nothing cancels.
 """
 
 from __future__ import annotations

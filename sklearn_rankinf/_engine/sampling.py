@@ -6,8 +6,8 @@ import numpy as np
 
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, Statistic
 
-# Resamples of one chunk hold about this many ranks; the chunks, and with them the random streams, are
-# the same whatever number of workers shares them.
+# Resamples of one chunk hold about this many ranks; the chunks, and with them the random streams,
+# are the same whatever number of workers shares them.
 _RANKS_PER_CHUNK = 500_000
 
 
@@ -16,9 +16,9 @@ def uniform_hit_ranks(
 ) -> Integers:
     """Random sets of hits: `n_sets` rows of `n_positives` distinct ascending ranks from 0 to n - 1.
 
-    Where the hits are a small part, ranks are drawn independently and duplicates drawn again until all
-    are distinct: a sequence of independent draws, stopped at its m-th new value. Else every rank gets a
-    random key and those with the smallest keys are taken.
+    Where the hits are a small part, ranks are drawn independently and duplicates drawn again until
+    all are distinct: a sequence of independent draws, stopped at its m-th new value. Else every
+    rank gets a random key and those with the smallest keys are taken.
     """
     dtype = np.int32 if n_samples < 2**31 else np.int64
     if 4 * n_positives > n_samples:

@@ -1,13 +1,13 @@
 """What is summed: one small class for each additive rank statistic.
 
 A ranking is a sequence of blocks of equal scores, best first; block b has ``size`` items and ends
-at rank ``T_b``. With ``y_b`` hits (positives) in block b and ``h_b`` hits before it, every statistic
-here is
+at rank ``T_b``. With ``y_b`` hits (positives) in block b and ``h_b`` hits before it, every
+statistic here is
 
     S = sum_b y_b (cross_b h_b + linear_b + square_b y_b),
 
-a sum of increments that are quadratic in the hits. The rest of the engine knows nothing but the three
-coefficients, so a new metric is a class that returns them.
+a sum of increments that are quadratic in the hits. The rest of the engine knows nothing but the
+three coefficients, so a new metric is a class that returns them.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class AveragePrecision(Statistic):
         """Coefficients of blocks of equal scores."""
         start, size = _blocks(starts, sizes)
         divisor = self.divisor(n_positives)
-        whole = 1.0 / ((start + size) * divisor)
+        whole = np.asarray(1.0 / ((start + size) * divisor), dtype=float)
         increments = Increments(size, whole, np.zeros_like(whole), whole)
         if self.k is None:
             return increments
@@ -195,7 +195,6 @@ class AveragePrecision(Statistic):
         behind = np.where(counted > 1, counted - (start + 1.0) * one_hit, 0.0)
         pairs = behind / (np.maximum(size * (size - 1.0), 1.0) * divisor)
         return Increments(size, each, each - pairs, pairs)
-
 
     def log_probability_of_one(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
@@ -300,7 +299,9 @@ def _merge(increments: Increments, ratio: float) -> Increments:
     first = np.asarray(firsts)
     g = increments.sizes.astype(float)
     size = np.add.reduceat(increments.sizes, first)
-    inside_before = increments.starts - np.repeat(increments.starts[first], np.diff([*firsts, len(g)]))
+    inside_before = increments.starts - np.repeat(
+        increments.starts[first], np.diff([*firsts, len(g)])
+    )
     # E[y_i] = y g_i/G, E[y_i (y_i - 1)] = y (y-1) g_i (g_i-1) / (G (G-1)), and so for i < j.
     cross = np.add.reduceat(g * increments.cross, first) / size
     alone = np.add.reduceat(g * (increments.linear + increments.square), first) / size

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from oracles import simulate_average_precision
 from scipy import stats
+from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import ap_null_distribution, average_precision_test
 
@@ -81,15 +82,17 @@ def test_permutation_test_keeps_its_level(n_permutations):
         assert share <= level + 4.5 * math.sqrt(level * (1 - level) / 1000)
 
 
-def test_exact_test_on_simulated_data_sets_keeps_its_level_where_the_normal_law_does_not():
+def test_exact_law_keeps_the_level_on_simulated_data_sets_and_the_normal_law_does_not():
     rng = np.random.default_rng(11)
     y_true = np.r_[np.ones(10, int), np.zeros(90, int)]
-    scores = rng.normal(size=(2000, 100))
-    exact = np.array([average_precision_test(y_true, score).pvalue for score in scores])
-    normal = np.array(
-        [average_precision_test(y_true, score, method="normal").pvalue for score in scores]
-    )
+    y_scores = rng.normal(size=(2000, 100))
+    observed = [average_precision_score(y_true, y_score) for y_score in y_scores]
+    exact = ap_null_distribution(100, 10).pvalue(observed)
+    normal = ap_null_distribution(100, 10, method="normal").pvalue(observed)
     limit = stats.binom.isf(1e-5, 2000, 0.01)
     assert np.sum(exact <= 0.01) <= limit
     # Its true size at nominal 1 % is 3.5 %.
     assert np.sum(normal <= 0.01) > limit
+    for index in range(3):
+        result = average_precision_test(y_true, y_scores[index])
+        np.testing.assert_allclose(result.pvalue, exact[index], rtol=1e-6)
