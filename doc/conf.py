@@ -1,14 +1,11 @@
 """Sphinx configuration: everything is built from local files, without the network."""
 
-import tomllib
-from pathlib import Path
+import sklearn_rankinf
 
-_metadata = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-
-project = _metadata["name"]
-author = _metadata["authors"][0]["name"]
+project = "sklearn-rankinf"
+author = "the sklearn-rankinf developers"
 copyright = f"2026, {author}"
-version = release = _metadata["version"]
+version = release = sklearn_rankinf.__version__
 
 extensions = [
     "sphinx.ext.autodoc",

@@ -221,18 +221,20 @@ def test_contour_against_lattice(n_samples, n_positives, tie_sizes, sign):
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "n_positives"), [(24, 11), (22, 8), (40, 5), (20, 15), (100, 3)]
+    ("n_samples", "n_positives"), [(24, 11), (22, 8), (40, 5), (20, 15), (100, 3), (18, 9), (25, 8)]
 )
 def test_contour_knows_when_it_does_not_apply(n_samples, n_positives):
     # Atoms are visible here: what the contour states about itself has to cover that.
     values = oracles.untied_values(n_samples, n_positives)
     inverted, mean, scale = contour_law(n_samples, n_positives)
-    for z in (1.0, 2.0, 3.0):
-        s = float(values[np.searchsorted(values, mean + z * scale)])
-        exact = oracles.count_at_least(values, s) / values.size
-        log_tail, error = inverted.log_tail(np.array([s]), 1)
+    for z in (-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.7, 2.0, 3.0):
+        sign = 1 if z > 0 else -1
+        s = float(values[min(np.searchsorted(values, mean + z * scale), values.size - 1)])
+        count = oracles.count_at_least if sign > 0 else oracles.count_at_most
+        log_tail, error = inverted.log_tail(np.array([s]), sign)
         if np.isfinite(error[0]):
-            assert abs(math.exp(log_tail[0]) / exact - 1) <= error[0]
+            share = count(values, s) / values.size
+            assert abs(math.exp(log_tail[0]) / share - 1) <= error[0], z
 
 
 def test_contour_against_guaranteed_bounds():
