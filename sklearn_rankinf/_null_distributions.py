@@ -145,19 +145,19 @@ class NullDistribution:
 
     def logsf(self, x: ArrayLike) -> Any:
         """Natural logarithm of the survival function P(S > x)."""
-        return self._over(x, lambda t: self._law.log_tail(_up(t), 1)[0])
+        return self._over(x, lambda t: self._law.tail(_up(t), 1)[1])
 
     def logcdf(self, x: ArrayLike) -> Any:
         """Natural logarithm of the distribution function P(S <= x)."""
-        return self._over(x, lambda t: self._law.log_tail(_up(t), -1)[0])
+        return self._over(x, lambda t: self._law.tail(_up(t), -1)[1])
 
     def sf(self, x: ArrayLike) -> Any:
         """Survival function P(S > x), strict as in scipy; see `pvalue` for P(S >= x)."""
-        return np.exp(self.logsf(x))
+        return self._over(x, lambda t: self._law.tail(_up(t), 1)[0])
 
     def cdf(self, x: ArrayLike) -> Any:
         """Distribution function P(S <= x)."""
-        return np.exp(self.logcdf(x))
+        return self._over(x, lambda t: self._law.tail(_up(t), -1)[0])
 
     def ppf(self, q: ArrayLike) -> Any:
         """Quantile: the smallest x with cdf(x) >= q."""
@@ -182,7 +182,7 @@ class NullDistribution:
 
     def log_pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
         """Natural logarithm of `pvalue`, finite where `pvalue` underflows."""
-        return self._over(x, lambda t: self._log_pvalue(t, alternative)[0])
+        return self._over(x, lambda t: self._significance(t, alternative)[1])
 
     def pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
         """P(S >= x) for "greater", P(S <= x) for "less", twice the smaller for "two-sided".
@@ -190,7 +190,7 @@ class NullDistribution:
         Values that differ by less than 1e-12 relatively count as equal. A permutation p-value is
         (b + 1) / (B + 1), with b of B resamples at least as extreme.
         """
-        return np.exp(self.log_pvalue(x, alternative))
+        return self._over(x, lambda t: self._significance(t, alternative)[0])
 
     def relative_error(self, x: ArrayLike, alternative: str = "greater") -> Any:
         """Estimate, on the large side, of the relative error of `pvalue`; never below 1e-13.
@@ -199,7 +199,7 @@ class NullDistribution:
         infinite, that is unknown, for the approximations.
         """
         return self._over(
-            x, lambda t: np.maximum(self._log_pvalue(t, alternative)[1], _SMALLEST_ERROR)
+            x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
         )
 
     def pvalue_bounds(self, x: ArrayLike, alternative: str = "greater") -> tuple[Any, Any]:
@@ -241,7 +241,7 @@ class NullDistribution:
             return exact_law(*problem)
         if self.method == "permutation":
             sample = np.sort(self._permutation_sample())
-            return AtomicLaw(sample, np.ones(sample.size))
+            return AtomicLaw(sample, np.zeros(sample.size))
         if self.method == "zhang_su":
             mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
             return _ApproximateLaw(stats.norm(mean, math.sqrt(variance)))
@@ -266,23 +266,25 @@ class NullDistribution:
         )
         return np.concatenate(draws)
 
-    def _log_pvalue(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
-        """Log p-values and their relative errors."""
+    def _significance(self, t: Floats, alternative: str) -> tuple[Floats, Floats, Floats]:
+        """P-values, their logarithms and their relative errors."""
         _check_alternative(alternative)
         if alternative != "two-sided":
             return self._one_sided(t, 1 if alternative == "greater" else -1)
-        greater, greater_error = self._one_sided(t, 1)
-        less, less_error = self._one_sided(t, -1)
-        log_p = np.minimum(np.minimum(greater, less) + math.log(2.0), 0.0)
-        return log_p, np.where(greater <= less, greater_error, less_error)
+        greater, less = self._one_sided(t, 1), self._one_sided(t, -1)
+        p, log_p, error = (
+            np.where(greater[1] <= less[1], one, other)
+            for one, other in zip(greater, less, strict=True)
+        )
+        return np.minimum(2.0 * p, 1.0), np.minimum(log_p + math.log(2.0), 0.0), error
 
-    def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        log_p, error = self._law.log_tail(_down(t) if sign > 0 else _up(t), sign)
+    def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        p, log_p, error = self._law.tail(_down(t) if sign > 0 else _up(t), sign)
         if self.method != "permutation" or self.var() == 0.0:
-            return log_p, error
+            return p, log_p, error
         n_resamples = self._n_permutations
-        p = (np.rint(np.exp(log_p) * n_resamples) + 1.0) / (n_resamples + 1.0)
-        return np.log(p), np.sqrt((1.0 - p) / (p * n_resamples))
+        p = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
+        return p, np.log(p), np.sqrt((1.0 - p) / (p * n_resamples))
 
     def _quantile(self, q: ArrayLike, sign: int) -> Any:
         def quantile(level: Floats) -> Floats:
@@ -306,7 +308,7 @@ class NullDistribution:
         if known.any():
             limit = np.finfo(float).max / 4.0
             out[known] = function(np.clip(flat[known], -limit, limit))
-        return out.reshape(values.shape)[()]
+        return out.reshape(values.shape) if values.ndim else float(out[0])
 
 
 class _ApproximateLaw:
@@ -317,11 +319,13 @@ class _ApproximateLaw:
     def __init__(self, distribution: Any) -> None:
         self._distribution = distribution
 
-    def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Log of the upper (sign 1) or lower (sign -1) tail; its error is unknown."""
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """Upper (sign 1) or lower (sign -1) tail and its log; the error is unknown."""
+        upper, law = sign > 0, self._distribution
         with np.errstate(divide="ignore"):
-            log_p = self._distribution.logsf(t) if sign > 0 else self._distribution.logcdf(t)
-        return np.asarray(log_p), np.full(t.shape, np.inf)
+            log_p = law.logsf(t) if upper else law.logcdf(t)
+        p = law.sf(t) if upper else law.cdf(t)
+        return np.asarray(p), np.asarray(log_p), np.full(t.shape, np.inf)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Quantiles from below (sign -1) or above (sign 1)."""
@@ -342,11 +346,13 @@ def _draw_chunk(sampler: NullSampler, size: int, seed: np.random.SeedSequence) -
 
 
 def _up(t: Floats) -> Floats:
-    return t + _SAME * np.abs(t)
+    """Just above every value that counts as equal to t."""
+    return t + _SAME * np.abs(t) + np.finfo(float).tiny
 
 
 def _down(t: Floats) -> Floats:
-    return t - _SAME * np.abs(t)
+    """Just below every value that counts as equal to t."""
+    return t - _SAME * np.abs(t) - np.finfo(float).tiny
 
 
 def ap_null_distribution(
@@ -524,9 +530,9 @@ def _check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | 
     sizes = np.asarray(tie_sizes)
     if sizes.ndim != 1:
         raise ValueError(f"tie_sizes must be one-dimensional; got shape {sizes.shape}.")
-    if sizes.size == 0 or not np.issubdtype(sizes.dtype, np.integer):
+    if sizes.size and not np.issubdtype(sizes.dtype, np.integer):
         raise TypeError(f"tie_sizes must be integers; got {tie_sizes!r}.")
-    if sizes.min() < 1:
+    if sizes.size and sizes.min() < 1:
         raise ValueError(f"tie_sizes must be at least 1; got {int(sizes.min())}.")
     if sizes.sum() != n_samples:
         raise ValueError(

@@ -158,11 +158,11 @@ def log_transform(
     for block in range(increments.sizes.size):
         state, first, log_step = _step(increments, n_positives, z, bands, block, state, first)
         size = np.abs(state).max(axis=0)
-        if not size.all():
+        if size.min() < 1e-290:
             return np.full(z.size, complex(-np.inf))
-        # Dividing by powers of two costs no rounding.
+        # Powers of two cost no rounding.
         shift = np.exp2(np.floor(np.log2(size)))
-        state /= shift
+        state *= 1.0 / shift
         log_scale += np.log(shift) + log_step
     p = n_positives / increments.n_samples
     total = binom.logpmf(n_positives, increments.n_samples, p)
@@ -291,12 +291,15 @@ def atoms(
     With ``at_least`` only values from there on are followed: a partial sum is dropped as soon as
     its best completion stays below. None if more than ``limit`` partial sums are alive.
     """
+    if n_positives == 1 and at_least is None:
+        return _sorted_atoms([(increments.linear + increments.square, np.log(increments.sizes))])
     best = None if at_least is None else _best_completions(increments, n_positives)
     ends = np.cumsum(increments.sizes)
     remaining = ends[-1] - ends
     all_hits = _sums_if_all_hits(increments, n_positives)
     alive: dict[int, tuple[Floats, Floats]] = {0: (np.zeros(1), np.zeros(1))}
     done: list[tuple[Floats, Floats]] = []
+    n_done = 0
     for block in range(increments.sizes.size):
         grown: dict[int, list[tuple[Floats, Floats]]] = {}
         for h, y, values, logs in _branches(
@@ -305,17 +308,17 @@ def atoms(
             if best is not None:
                 kept = values + best[block + 1, h + y] >= at_least
                 values, logs = values[kept], logs[kept]
-            if h + y == n_positives:
-                done.append((values, logs))
-            elif n_positives - h - y == remaining[block]:
-                done.append((values + all_hits[block + 1], logs))
+            all_remaining = n_positives - h - y == remaining[block]
+            if h + y == n_positives or all_remaining:
+                done.append((values + all_hits[block + 1] if all_remaining else values, logs))
+                n_done += values.size
             elif values.size:
                 grown.setdefault(h + y, []).append((values, logs))
         alive = {
             h: (np.concatenate([v for v, _ in parts]), np.concatenate([w for _, w in parts]))
             for h, parts in grown.items()
         }
-        if sum(v.size for v, _ in alive.values()) + sum(v.size for v, _ in done) > limit:
+        if n_done + sum(v.size for v, _ in alive.values()) > limit:
             return None
         if not alive:
             break

@@ -23,8 +23,8 @@ _FIRST_TILT, _TILT_RATIO, _N_TILTS = 0.02, 1.35, 36
 # away from the pole at 0, at the price of some cancellation.
 _SLACK = 2.5
 _ALIASING = 30.0
-_STEP = 0.2
-_DECAYED = 1e-11
+_STEP = 0.1
+_DECAYED = 1e-9
 # The transform is given up if this many probes at the end of the longest contour add up to more.
 _N_PROBES, _DECAYING = 24, 1e-6
 
@@ -110,7 +110,7 @@ class ContourLaw:
         return self._tilt(self._saddle(s, sign), sign).theta
 
     def log_bound(self, s: float, sign: int) -> float:
-        """Chernoff's upper bound of the log of the tail at s."""
+        """Chernoff's bound of the log of the tail at s, as far as merged blocks give it."""
         return min(0.0, self._exponent(s, sign, self._saddle(s, sign)))
 
     def _tilt(self, index: int, sign: int) -> _Tilt:
@@ -180,7 +180,7 @@ class ContourLaw:
 
     def _invert(self, s: Floats, index: int, sign: int, halvings: int) -> tuple[Floats, Floats]:
         theta = self._tilt(index, sign).theta
-        nodes = self._contour(index, sign, halvings, 64)
+        nodes = self._contour(index, sign, halvings, 128)
         if not np.isfinite(nodes.log_transform).all():
             return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
         while True:
@@ -208,7 +208,8 @@ class ContourLaw:
         )
         rounding = 1e-15 * np.sqrt(self._increments.sizes.size) * cancellation
         error = 1e-13 + 4.0 * rounding + cut + 2.0 * abs(merging)
-        return log_p, np.where(usable & (log_p < 1e-6), error, np.inf)
+        # A larger error would itself be a guess.
+        return log_p, np.where(usable & (log_p < 1e-6) & (error < 0.1), error, np.inf)
 
     def _contour(self, index: int, sign: int, halvings: int, n_nodes: int) -> _Nodes:
         """At least `n_nodes` nodes of a contour; those already there are kept."""

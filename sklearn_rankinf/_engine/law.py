@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.chain import (
+    Atoms,
     atoms,
     largest_value,
     n_outcomes,
@@ -37,10 +40,14 @@ from sklearn_rankinf._engine.statistics import (
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
 # Up to this many placements are listed in the extreme upper tail.
-_MAX_LISTED = 1e6
+_MAX_LISTED = 3e5
+# It is not tried before the log of the tail, by a bound that is loose at the very end, is this part
+# of the log of the smallest probability.
+_EXTREME = 0.3
 # A contour is good enough from here on; the lattice's own error is about 1e-5.
 _GOOD = 1e-6
 _TOLERABLE = 1e-2
+_FAR = -20.0
 _MERGE_ABOVE = 5000
 _MAX_COMPLETIONS = 2e7
 _N_CELLS = 4096
@@ -73,34 +80,37 @@ class AtomicLaw:
     ----------
     values : ndarray of shape (n_atoms,)
         Ascending values.
-    probabilities : ndarray of shape (n_atoms,)
-        Their weights, which need not be normalised; whole numbers stay exact.
+    log_weights : ndarray of shape (n_atoms,)
+        Natural logarithms of their weights, which need not be normalised. Small whole weights stay
+        whole, so that a probability is a ratio of counts.
     """
 
-    def __init__(self, values: Floats, probabilities: Floats) -> None:
-        self.values = values
-        self._up_to = np.concatenate([[0.0], np.cumsum(probabilities)])
-        self._from = np.concatenate([np.cumsum(probabilities[::-1])[::-1], [0.0]])
-        self._total = self._up_to[-1]
+    is_listed = True
 
-    def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and the relative error."""
+    def __init__(self, values: Floats, log_weights: Floats) -> None:
+        self.values = values
+        self._up_to = _cumulative(log_weights)
+        self._from = tuple(sums[::-1] for sums in _cumulative(log_weights[::-1]))
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
         if sign > 0:
-            weight = self._from[np.searchsorted(self.values, t, side="left")]
+            sums, index = self._from, np.searchsorted(self.values, t, side="left")
+            outside = index == self.values.size
         else:
-            weight = self._up_to[np.searchsorted(self.values, t, side="right")]
-        with np.errstate(divide="ignore"):
-            log_p = np.log(weight / self._total)
-        return log_p, np.full(t.shape, 1e-13)
+            sums, index = self._up_to, np.searchsorted(self.values, t, side="right") - 1
+            outside = index < 0
+        index = np.clip(index, 0, self.values.size - 1)
+        p, log_p = (np.asarray(part[index]) for part in sums)
+        return np.where(outside, 0.0, p), np.where(outside, -np.inf, log_p), np.full(t.shape, 1e-13)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest value v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        tolerance = 1e-12
         if sign < 0:
-            index = np.searchsorted(self._up_to[1:], q * self._total * (1.0 - tolerance), "left")
+            index = np.searchsorted(self._up_to[0], q * (1.0 - 1e-12), side="left")
         else:
-            strictly_above = self._from[1:][::-1]
-            reached = np.searchsorted(strictly_above, q * self._total * (1.0 + tolerance), "right")
+            strictly_above = np.append(self._from[0][1:], 0.0)
+            reached = np.searchsorted(strictly_above[::-1], q * (1.0 + 1e-12), side="right")
             index = self.values.size - reached
         return np.asarray(self.values[np.clip(index, 0, self.values.size - 1)])
 
@@ -108,14 +118,27 @@ class AtomicLaw:
         """Smallest and largest value."""
         return float(self.values[0]), float(self.values[-1])
 
-    @property
-    def is_listed(self) -> bool:
-        """Whether every atom is known."""
-        return True
+
+def _cumulative(log_weights: Floats) -> tuple[Floats, Floats]:
+    """Shares of the total up to each weight, and their logarithms."""
+    top = log_weights.max()
+    counts = np.exp(log_weights)
+    whole = math.isfinite(counts.sum()) and counts.sum() < 2.0**30
+    sums = np.cumsum(np.rint(counts) if whole else np.exp(log_weights - top))
+    shares = sums / sums[-1]
+    with np.errstate(divide="ignore"):
+        log_shares = np.log(shares)
+    tiny = int(np.searchsorted(shares, 1e-290))
+    if tiny:
+        log_total = math.log(sums[-1]) + (0.0 if whole else top)
+        log_shares[:tiny] = np.logaddexp.accumulate(log_weights[:tiny]) - log_total
+    return shares, log_shares
 
 
 class ContinuedLaw:
     """A law with too many atoms to list, by contour inversion, partial lists and lattices."""
+
+    is_listed = False
 
     def __init__(
         self, statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
@@ -127,66 +150,90 @@ class ContinuedLaw:
         mean, variance = exact_mean_and_variance(statistic, n_samples, n_positives, tie_sizes)
         self._mean, self._std = mean, math.sqrt(variance)
         self._lattices: dict[int, tuple[LatticeLaw, LatticeLaw]] = {}
+        self._listed: dict[int, tuple[float, Atoms | None]] = {}
 
-    @property
-    def is_listed(self) -> bool:
-        """Whether every atom is known."""
-        return False
-
-    def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and the relative error."""
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
         low, high = self.support()
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
         error = np.full(t.shape, 1e-13)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
-        beyond = inside & (sign * (t - self._mean) >= 0.0)
+        log_zero, next_value = self._atom_at_zero
+        at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
+        log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
+        beyond = inside & ~at_zero & (sign * (t - self._mean) >= 0.0)
         if beyond.any():
             log_p[beyond], error[beyond] = self._far_tail(t[beyond], sign)
-        near = inside & ~beyond
+        near = inside & ~at_zero & ~beyond
         if near.any():
             log_rest, rest_error = self._far_tail(t[near], -sign)
-            rest = np.minimum(np.exp(log_rest), 1.0)
-            log_p[near] = np.log1p(-np.minimum(rest, 1.0 - 1e-300))
-            error[near] = 1e-13 + rest_error * rest / np.maximum(1.0 - rest, 1e-300)
-        return np.minimum(log_p, 0.0), error
+            log_p[near] = _log_complement(log_rest)
+            odds = np.exp(np.minimum(log_rest, 0.0) - log_p[near])
+            error[near] = 1e-13 + np.where(odds > 0.0, rest_error * odds, 0.0)
+        log_p = np.minimum(log_p, 0.0)
+        return np.exp(log_p), log_p, error
 
     def quantile(self, q: Floats, sign: int) -> Floats:
-        """Value v with ``P(S <= v) = q`` (sign -1) or ``P(S > v) = q`` (sign 1), by bisection."""
-        low = np.full(q.shape, self.support()[0])
-        high = np.full(q.shape, self.support()[1])
-        with np.errstate(divide="ignore"):
-            log_q = np.log(q)
-        # From the body outwards, so that few tilts are visited.
-        reach = self._std
-        while True:
-            left, right = self._mean - reach, self._mean + reach
-            ends = np.array([max(left, low.min()), min(right, high.max())])
-            at_left, at_right = self.log_tail(ends, sign)[0]
-            too_low = at_left > log_q if sign > 0 else at_left < log_q
-            too_high = at_right <= log_q if sign > 0 else at_right >= log_q
-            inner_left, inner_right = (left > low) & too_low, (right < high) & too_high
-            low, high = np.where(inner_left, left, low), np.where(inner_right, right, high)
-            if np.all(inner_left | (left <= low)) and np.all(inner_right | (right >= high)):
-                break
-            reach *= 1.7
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1), bisected."""
+        lowest, highest = self.support()
+
+        def reached(v: Floats) -> NDArray[np.bool_]:
+            log_p = self.tail(v, sign)[1]
+            return np.asarray(log_p <= np.log(q) if sign > 0 else log_p >= np.log(q))
+
+        low, high = np.full(q.shape, lowest), np.full(q.shape, highest)
+        # From the body outwards, so that no more of the tails is computed than is needed.
+        end = self._mean - 2.0 * self._std
+        while end > lowest and np.any(low == lowest):
+            above = reached(np.full(q.shape, end))
+            low = np.where(~above, np.maximum(low, end), low)
+            high = np.where(above, np.minimum(high, end), high)
+            end = self._mean - 1.4 * (self._mean - end)
+        end = self._mean + 2.0 * self._std
+        while end < highest and np.any(high == highest):
+            above = reached(np.full(q.shape, end))
+            low = np.where(~above, np.maximum(low, end), low)
+            high = np.where(above, np.minimum(high, end), high)
+            end = self._mean + 1.4 * (end - self._mean)
         for _ in range(60):
             middle = 0.5 * (low + high)
             if np.all((middle <= low) | (middle >= high)):
                 break
-            value = self.log_tail(middle, sign)[0]
-            above = value <= log_q if sign > 0 else value >= log_q
+            above = reached(middle)
             low, high = np.where(above, low, middle), np.where(above, middle, high)
-        return high
+        if self._statistic.horizon is None:
+            return high
+        # The smallest value may be an atom: 0 where no hit is counted. Just beyond it, the tail is
+        # that of all other values.
+        first = lowest + np.finfo(float).tiny if sign > 0 else lowest
+        return np.where(reached(np.full(q.shape, first)), lowest, high)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
         return self._support
 
     @cached_property
+    def _atom_at_zero(self) -> tuple[float, float]:
+        """Log probability that no hit is counted, and the next value; without a horizon none."""
+        low, _ = self.support()
+        if low > 0.0 or self._statistic.horizon is None:
+            return -math.inf, low
+        increments = increments_of(
+            self._statistic, self._n_samples, self._n_positives, self._tie_sizes
+        )
+        one_hit = increments.linear + increments.square
+        inert = int(increments.sizes[one_hit == 0.0].sum())
+        log_zero = log_binomial(inert, self._n_positives) - log_binomial(
+            self._n_samples, self._n_positives
+        )
+        return log_zero, float(one_hit[one_hit > 0.0].min())
+
+    @cached_property
     def _support(self) -> tuple[float, float]:
         m = self._n_positives
         if self._tie_sizes is None:
-            return self._value_at(first=False), self._value_at(first=True)
+            # Rounding must not put a perfect ranking outside.
+            return self._value_at(first=False), min(self._value_at(first=True) * (1 + 1e-15), 1.0)
         increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
         return smallest_value(increments, m), largest_value(increments, m)
 
@@ -221,8 +268,12 @@ class ContinuedLaw:
         return log_p, error
 
     def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """The contour where it has not decayed, with its large error."""
-        return self._contour.log_tail(t, sign, insist=True)
+        """The contour far out where it has not decayed quite; in the body the lattice is better."""
+        log_p, error = self._bound(t, sign)
+        far = log_p < _FAR
+        if far.any():
+            log_p[far], error[far] = self._contour.log_tail(t[far], sign, insist=True)
+        return log_p, error
 
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Chernoff's bound, of unknown error, where nothing else answers."""
@@ -253,27 +304,38 @@ class ContinuedLaw:
     def _listed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Exact tail by listing all placements from t outwards, where they are few."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        log_placements = log_binomial(self._n_samples, self._n_positives)
+        for i in np.argsort(-sign * t):
+            listed = self._list_from(float(t[i]), sign)
+            if listed is None:
+                break
+            error[i] = 1e-12
+            beyond = listed.log_counts[np.searchsorted(listed.values, sign * t[i], side="left") :]
+            if beyond.size:
+                log_p[i] = np.logaddexp.reduce(beyond) - log_placements
+        return log_p, error
+
+    def _list_from(self, t: float, sign: int) -> Atoms | None:
+        """Placements from t outwards; None where they are too many to list."""
         blocks = self._n_samples if self._tie_sizes is None else self._tie_sizes.size
         if blocks * self._n_positives > _MAX_COMPLETIONS:
-            return log_p, error
+            return None
+        known_from, known = self._listed.get(sign, (math.inf * sign, None))
+        if known is not None and sign * t >= sign * known_from:
+            return known
+        if sign in self._listed and known is None and sign * t <= sign * known_from:
+            return None
         log_placements = log_binomial(self._n_samples, self._n_positives)
-        bound, _ = self._bound(t, sign)
-        few = np.flatnonzero(bound + log_placements < math.log(_MAX_LISTED) + 3.0)
-        if not few.size:
-            return log_p, error
+        if self._contour.log_bound(t, sign) > math.log(_MAX_LISTED) - _EXTREME * log_placements:
+            return None
         increments = increments_of(
             self._statistic, self._n_samples, self._n_positives, self._tie_sizes
         )
         signed = increments if sign > 0 else increments.negated()
-        listed = atoms(signed, self._n_positives, float((sign * t[few]).min()), _MAX_LISTED)
-        if listed is None:
-            return log_p, error
-        error[few] = 1e-12
-        if listed.values.size:
-            counts = np.exp(listed.log_counts)
-            tail, _ = AtomicLaw(listed.values, counts).log_tail(sign * t[few], 1)
-            log_p[few] = tail + math.log(counts.sum()) - log_placements
-        return log_p, error
+        listed = atoms(signed, self._n_positives, sign * t, _MAX_LISTED)
+        if listed is not None or known is None:
+            self._listed[sign] = (t, listed)
+        return listed
 
     def _lattice_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tail from the lattice whose top is the first of mean + 4 sd, + 8 sd, ... beyond t."""
@@ -295,7 +357,9 @@ class ContinuedLaw:
         # An atom at t spreads over a few cells and only half of it is counted.
         jump = np.abs(fine.tail(t - 3 * width, sign) - fine.tail(t + 3 * width, sign))
         slope = np.abs(fine.tail(t - 9 * width, sign) - fine.tail(t + 9 * width, sign)) / 3.0
-        doubt = np.abs(p - rough.tail(t, sign)) + np.maximum(0.0, jump - 1.5 * slope)
+        # Splitting spreads a value over a few cells, which lifts a steep tail.
+        lift = np.abs(fine.tail(t - 3 * width, sign) - 2 * p + fine.tail(t + 3 * width, sign))
+        doubt = np.abs(p - rough.tail(t, sign)) + np.maximum(0.0, jump - 1.5 * slope) + lift
         positive = p > 1e-290
         safe = np.where(positive, p, 1.0)
         log_p = np.where(positive, np.log(safe), -np.inf)
@@ -319,13 +383,19 @@ class ContinuedLaw:
         return law(0.02, _N_CELLS), law(0.04, _N_CELLS // 2)
 
 
+def _log_complement(log_p: Any) -> Any:
+    """``log(1 - p)``, for p up to 1."""
+    with np.errstate(divide="ignore"):
+        return np.log(-np.expm1(np.minimum(log_p, 0.0)))
+
+
 def exact_law(
     statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
 ) -> AtomicLaw | ContinuedLaw:
     """The exact law: listed where its outcomes are few, continued else."""
     if n_positives in (0, n_samples):
         value = constant_value(statistic, n_samples, n_positives)
-        return AtomicLaw(np.array([value]), np.ones(1))
+        return AtomicLaw(np.array([value]), np.zeros(1))
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
     # Without ties and horizon every placement is an outcome of its own.
@@ -334,12 +404,5 @@ def exact_law(
         if n_outcomes(increments.sizes, n_positives) <= MAX_ATOMS:
             listed = atoms(increments, n_positives)
             assert listed is not None
-            return AtomicLaw(listed.values, _weights(listed.log_counts, n_samples, n_positives))
+            return AtomicLaw(listed.values, listed.log_counts)
     return ContinuedLaw(statistic, n_samples, n_positives, tie_sizes)
-
-
-def _weights(log_counts: Floats, n_samples: int, n_positives: int) -> Floats:
-    """Numbers of placements, whole where they are small, else relative to the largest."""
-    if log_binomial(n_samples, n_positives) < math.log(2.0**30):
-        return np.asarray(np.rint(np.exp(log_counts)))
-    return np.asarray(np.exp(log_counts - log_counts.max()))
