@@ -95,6 +95,9 @@ def zhang_su_mean_and_variance(n_samples: int, n_positives: int) -> tuple[float,
         mean = (1/m) sum_i i (1/mu_i + V_i/mu_i^3),
         variance = (1/m^2) [sum_i i^2 (V_i/mu_i^4 - V_i^2/mu_i^6)
                             + 2 sum_{i<j} i j C_ij / (mu_i mu_j)^2].
+
+    The variance is reconstructed from the values that the printed equations take at (1000, 100) and
+    (2000, 500), 2.647e-4 and 2.798e-4, which it gives to all digits.
     """
     n, m = float(n_samples), float(n_positives)
     h, h2 = float(harmonic(m)), float(harmonic_squares(m))
