@@ -6,9 +6,9 @@ The simulation study of Zhang and Su, exactly
 Zhang and Su [1]_ ask how average precision (AP) behaves when a ranking knows nothing about the
 labels, and answer with a normal approximation and a simulation. This example repeats their
 simulation study, Table III and Figure 1, and puts four answers side by side: the exact law, the
-permutation null, the normal law with the paper's own mean and variance as printed, and the normal
-law with the exact mean and variance. Some numbers of the paper turn out to be misprints; they are
-marked. The formulas are on the page :ref:`theory`.
+permutation null, the normal law with the paper's approximate mean and variance, its (13) in a
+reconstruction (see :ref:`theory`), and the normal law with the exact mean and variance. Some
+numbers of the paper turn out to be misprints; they are marked.
 
 .. [1] P. Zhang and W. Su (2012). Statistical inference on recall, precision and average precision
    under random selection. *9th International Conference on Fuzzy Systems and Knowledge Discovery
@@ -67,12 +67,12 @@ PRINTED = {
     (1000, 100): {
         "empirical mean": ".1037   misprint: the exact mean is .1058",
         "theoretical mean": ".10373  agrees with (11)",
-        "theoretical variance": ".0001392  misprint: (13) as printed gives .0002647",
+        "theoretical variance": ".0001392  misprint: (13), reconstructed, gives .0002647",
         "quantiles": ".0876 .1044 .1321  agree with the exact law",
     },
     (2000, 500): {
         "theoretical mean": ".25217  agrees with (11)",
-        "theoretical variance": ".000142  misprint: (13) as printed gives .0002798",
+        "theoretical variance": ".000142  misprint: (13), reconstructed, gives .0002798",
     },
 }
 
@@ -107,8 +107,8 @@ for setting in SETTINGS:
 
 # %%
 # The simulation agrees with the exact law, and so do the quantiles that the paper printed from its
-# own simulation. The paper's approximate mean is a little too small, and its variance, taken
-# literally, is twice too large or more.
+# own simulation. The paper's approximate mean is a little too small, and the variance that its
+# (13) evaluates to is more than twice the exact one.
 #
 # Figure 1
 # --------

@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -31,6 +31,7 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
     increments_of,
 )
+from sklearn_rankinf._ranking import as_counts
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
 _ALTERNATIVES = ("greater", "less", "two-sided")
@@ -55,6 +56,28 @@ class NullDistribution:
         Size of the ranking and number of positives.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties.
+    statistic : object
+        What the law is of, as a sum over blocks of equal scores.
+
+    See Also
+    --------
+    ap_null_distribution : Makes such a law.
+    average_precision_test : Carries one in its result.
+
+    Notes
+    -----
+    Functions of x or q take scalars, for which they return a float, and arrays of any shape, for
+    which they return an array of that shape; nan gives nan. A pickle holds the arguments, not what
+    was computed. A law may be shared by threads.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import ap_null_distribution
+    >>> law = ap_null_distribution(1000, 100)
+    >>> round(law.mean(), 4), round(law.std(), 4)
+    (0.1058, 0.0114)
+    >>> law.pvalue([0.1, 0.14]).round(4)
+    array([0.6674, 0.0087])
     """
 
     def __init__(
@@ -72,15 +95,20 @@ class NullDistribution:
         self.n_positives = n_positives
         self.tie_sizes = tie_sizes
         self.method = "analytic" if method == "auto" else method
-        self._statistic = statistic
+        self.statistic = statistic
         self._n_permutations = n_permutations
         self._seeds = seeds
         self._n_jobs = n_jobs
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Millions of atoms or resamples are computed again sooner than they are sent.
+        lazy = ("_law", "_sampler")
+        return {name: value for name, value in vars(self).items() if name not in lazy}
+
     def __repr__(self) -> str:
         ties = "" if self.tie_sizes is None else f", n_blocks={self.tie_sizes.size}"
         return (
-            f"{type(self).__name__}({self._statistic}, n_samples={self.n_samples}, "
+            f"{type(self).__name__}({self.statistic}, n_samples={self.n_samples}, "
             f"n_positives={self.n_positives}{ties}, method={self.method!r})"
         )
 
@@ -99,7 +127,31 @@ class NullDistribution:
         return math.sqrt(self.var())
 
     def stats(self, moments: str = "mv") -> Any:
-        """Exact mean ('m'), variance ('v'), skewness ('s') and excess kurtosis ('k')."""
+        """Exact mean, variance, skewness and excess kurtosis.
+
+        Parameters
+        ----------
+        moments : str, default="mv"
+            Which of them: letters of "mvsk". Mean and variance are immediate; skewness and kurtosis
+            cost a pass over n_samples times n_positives.
+
+        Returns
+        -------
+        float or tuple of float
+            In the order m, v, s, k; a float if only one is asked for. Skewness and kurtosis are nan
+            where the statistic cannot vary.
+
+        Raises
+        ------
+        ValueError
+            If `moments` has another letter.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import ap_null_distribution
+        >>> round(ap_null_distribution(1000, 100).stats("s"), 3)
+        0.787
+        """
         unknown = set(moments) - set("mvsk")
         if unknown or not moments:
             raise ValueError(f"moments must be letters of 'mvsk'; got {moments!r}.")
@@ -113,7 +165,23 @@ class NullDistribution:
         return values if len(values) > 1 else values[0]
 
     def moment(self, order: int) -> float:
-        """Exact raw moment ``E S**order``, for orders up to 4."""
+        """Exact raw moment ``E S**order``.
+
+        Parameters
+        ----------
+        order : int
+            From 0 to 4. Orders 3 and 4 cost a pass over n_samples times n_positives.
+
+        Returns
+        -------
+        float
+            The moment.
+
+        Raises
+        ------
+        ValueError
+            If `order` is not an integer from 0 to 4.
+        """
         if not isinstance(order, Integral) or not 0 <= order <= 4:
             raise ValueError(f"order must be an integer from 0 to 4; got {order!r}.")
         mean, variance = self._mean_and_variance
@@ -137,7 +205,23 @@ class NullDistribution:
         return float(self.ppf(0.5))
 
     def interval(self, confidence: ArrayLike) -> tuple[Any, Any]:
-        """Interval with equal tails around the median that holds `confidence` of the law."""
+        """Interval with equal tails around the median.
+
+        Parameters
+        ----------
+        confidence : array-like of float
+            Part of the law that it holds, between 0 and 1.
+
+        Returns
+        -------
+        low, high : float or ndarray
+            ``ppf((1 - confidence) / 2)`` and ``ppf((1 + confidence) / 2)``.
+
+        Raises
+        ------
+        ValueError
+            If `confidence` is not between 0 and 1.
+        """
         level = np.asarray(confidence, dtype=float)
         if np.any((level < 0.0) | (level > 1.0)):
             raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}.")
@@ -168,7 +252,27 @@ class NullDistribution:
         return self._quantile(q, 1)
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
-        """Draw values: random hit sets, or for an approximation its own law."""
+        """Draw independent values.
+
+        Parameters
+        ----------
+        size : int or tuple of int, default=1
+            Shape of the result.
+        random_state : int, RandomState, Generator or None, default=None
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape `size`
+            Values of the statistic for random hit sets; for an approximation, draws from its law.
+
+        Raises
+        ------
+        ValueError
+            If `size` is negative.
+        """
+        if np.any(np.asarray(size) < 0) or np.asarray(size).dtype.kind not in "iu":
+            raise ValueError(f"size must be an int of at least 0 or a tuple of them; got {size!r}.")
         shape = (int(size),) if isinstance(size, int | np.integer) else tuple(size)
         rng = np.random.default_rng(_seed_sequence(random_state))
         n_draws = math.prod(shape)
@@ -181,22 +285,85 @@ class NullDistribution:
     # Significance.
 
     def log_pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
-        """Natural logarithm of `pvalue`, finite where `pvalue` underflows."""
+        """Natural logarithm of `pvalue`, finite where `pvalue` underflows.
+
+        Parameters
+        ----------
+        x : array-like
+            Observed values.
+        alternative : {"greater", "less", "two-sided"}, default="greater"
+            Direction of the test.
+
+        Returns
+        -------
+        float or ndarray
+            Logarithms; -inf for values that cannot be reached.
+
+        Examples
+        --------
+        Of all ways to place 200 positives among 2200 ranks one is perfect:
+
+        >>> from sklearn_rankinf import ap_null_distribution
+        >>> round(ap_null_distribution(2200, 200).log_pvalue(1.0), 2)
+        -666.68
+        """
         return self._over(x, lambda t: self._significance(t, alternative)[1])
 
     def pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
-        """P(S >= x) for "greater", P(S <= x) for "less", twice the smaller for "two-sided".
+        """P-value of observed values: unlike `sf` it counts values equal to x.
 
+        Parameters
+        ----------
+        x : array-like
+            Observed values.
+        alternative : {"greater", "less", "two-sided"}, default="greater"
+            P(S >= x), P(S <= x), or twice the smaller of the two, at most 1.
+
+        Returns
+        -------
+        float or ndarray
+            P-values.
+
+        Raises
+        ------
+        ValueError
+            If `alternative` is none of the three.
+
+        Notes
+        -----
         Values that differ by less than 1e-12 relatively count as equal. A permutation p-value is
-        (b + 1) / (B + 1), with b of B resamples at least as extreme.
+        (b + 1) / (B + 1), with b of B resamples at least as extreme [1]_.
+
+        References
+        ----------
+        .. [1] Phipson, B., & Smyth, G. K. (2010). Permutation p-values should never be zero.
+           Statistical Applications in Genetics and Molecular Biology, 9(1), 39.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import ap_null_distribution
+        >>> law = ap_null_distribution(4, 1)  # AP is 1, 1/2, 1/3 or 1/4
+        >>> law.pvalue([1 / 3, 1.0]), law.sf([1 / 3, 1.0])
+        (array([0.75, 0.25]), array([0.5, 0. ]))
         """
         return self._over(x, lambda t: self._significance(t, alternative)[0])
 
     def relative_error(self, x: ArrayLike, alternative: str = "greater") -> Any:
-        """Estimate, on the large side, of the relative error of `pvalue`; never below 1e-13.
+        """Estimate of the relative error of `pvalue`; never below 1e-13.
 
-        Numerical for the exact law; the relative Monte Carlo standard error for permutation;
-        infinite, that is unknown, for the approximations.
+        Parameters
+        ----------
+        x : array-like
+            Observed values.
+        alternative : {"greater", "less", "two-sided"}, default="greater"
+            Direction of the test.
+
+        Returns
+        -------
+        float or ndarray
+            For the exact law the numerical error, estimated on the large side, and infinite where
+            no more than a rough bound of the p-value is known. For permutation the Monte Carlo
+            standard error divided by the p-value. For the approximations infinite: it is not known.
         """
         return self._over(
             x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
@@ -205,12 +372,22 @@ class NullDistribution:
     def pvalue_bounds(self, x: ArrayLike, alternative: str = "greater") -> tuple[Any, Any]:
         """Guaranteed lower and upper bounds of the exact p-value.
 
-        They enclose rounding alone where every atom is known; where no better bounds are known they
-        are 0 and 1.
+        Parameters
+        ----------
+        x : array-like
+            Observed values.
+        alternative : {"greater", "less", "two-sided"}, default="greater"
+            Direction of the test.
+
+        Returns
+        -------
+        lower, upper : float or ndarray
+            They enclose rounding alone where every atom is known; where no better bounds are known
+            they are 0 and 1.
         """
         exact = self.method == "analytic" and self._law.is_listed
         if not exact:
-            _check_alternative(alternative)
+            check_alternative(alternative)
             return self._over(x, np.zeros_like), self._over(x, np.ones_like)
         p = self.pvalue(x, alternative)
         return p * (1.0 - _SAME), np.minimum(p * (1.0 + _SAME), 1.0)
@@ -220,23 +397,21 @@ class NullDistribution:
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
         return exact_mean_and_variance(
-            self._statistic, self.n_samples, self.n_positives, self.tie_sizes
+            self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         )
 
     def _standardized_moment(self, order: int) -> float:
         mean, variance = self._mean_and_variance
         if variance == 0.0:
             return math.nan
-        increments = increments_of(
-            self._statistic, self.n_samples, self.n_positives, self.tie_sizes
-        )
+        increments = increments_of(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
         deviation = math.sqrt(variance)
         moment = central_moment(increments, self.n_positives, mean, deviation, order)
         return moment / deviation**order
 
     @cached_property
     def _law(self) -> AtomicLaw | ContinuedLaw | _ApproximateLaw:
-        problem = self._statistic, self.n_samples, self.n_positives, self.tie_sizes
+        problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         if self.method == "analytic" or self.var() == 0.0:
             return exact_law(*problem)
         if self.method == "permutation":
@@ -252,7 +427,7 @@ class NullDistribution:
 
     @cached_property
     def _sampler(self) -> NullSampler:
-        return NullSampler(self._statistic, self.n_samples, self.n_positives, self.tie_sizes)
+        return NullSampler(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     def _permutation_sample(self) -> Floats:
         """Values of the resamples: one random stream a chunk, whatever the number of jobs."""
@@ -268,7 +443,7 @@ class NullDistribution:
 
     def _significance(self, t: Floats, alternative: str) -> tuple[Floats, Floats, Floats]:
         """P-values, their logarithms and their relative errors."""
-        _check_alternative(alternative)
+        check_alternative(alternative)
         if alternative != "two-sided":
             return self._one_sided(t, 1 if alternative == "greater" else -1)
         greater, less = self._one_sided(t, 1), self._one_sided(t, -1)
@@ -388,7 +563,9 @@ def ap_null_distribution(
         ``"analytic"`` is the exact law, with a stated numerical error, and what ``"auto"`` takes;
         ``"permutation"`` is the law of `n_permutations` random labellings. The approximations carry
         their names: ``"normal"`` and ``"pearson3"`` match the exact moments; ``"zhang_su"`` is the
-        normal law with the approximate moments of [1]_, for rankings without ties.
+        normal law with the approximate moments of [1]_, the variance reconstructed from its values
+        at two sizes, for rankings without ties. A statistic that cannot vary has its one value
+        under every method.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -445,7 +622,7 @@ def ap_null_distribution(
     >>> round(law.mean(), 6), round(law.pvalue(11 / 12) * 56, 9)
     (0.52838, 2.0)
     """
-    return _ap_null_distribution(
+    return frozen_ap_law(
         n_samples,
         n_positives,
         k=k,
@@ -457,7 +634,7 @@ def ap_null_distribution(
     )
 
 
-def _ap_null_distribution(
+def frozen_ap_law(
     n_samples: int,
     n_positives: int,
     *,
@@ -469,7 +646,7 @@ def _ap_null_distribution(
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> NullDistribution:
-    """`ap_null_distribution` with a number of jobs for its permutations."""
+    """`ap_null_distribution`, with a number of jobs for its permutations."""
     n, m = _check_counts(n_samples, n_positives)
     sizes = _check_tie_sizes(tie_sizes, n)
     if normalize not in ("min", "positives"):
@@ -485,7 +662,7 @@ def _ap_null_distribution(
         m,
         sizes,
         method,
-        _check_positive_integer(n_permutations, "n_permutations"),
+        _check_integer(n_permutations, "n_permutations", 1),
         _seed_sequence(random_state),
         n_jobs,
     )
@@ -509,29 +686,17 @@ def resolve_k(k: float, n_samples: int) -> int:
 
 
 def _check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
-    for name, value in (("n_samples", n_samples), ("n_positives", n_positives)):
-        if isinstance(value, bool) or not isinstance(value, Integral):
-            raise TypeError(
-                f"{name} must be an integer; got {value!r} of type {type(value).__name__}."
-            )
-    if n_samples < 1:
-        raise ValueError(f"n_samples must be at least 1; got {n_samples}.")
-    if not 0 <= n_positives <= n_samples:
-        raise ValueError(
-            f"n_positives must be between 0 and n_samples={n_samples}; got {n_positives}."
-        )
-    return int(n_samples), int(n_positives)
+    n, m = _check_integer(n_samples, "n_samples", 1), _check_integer(n_positives, "n_positives", 0)
+    if m > n:
+        raise ValueError(f"n_positives must be between 0 and n_samples={n}; got {m}.")
+    return n, m
 
 
 def _check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | None:
     """Sizes as integers, or None where every block is a single item."""
     if tie_sizes is None:
         return None
-    sizes = np.asarray(tie_sizes)
-    if sizes.ndim != 1:
-        raise ValueError(f"tie_sizes must be one-dimensional; got shape {sizes.shape}.")
-    if sizes.size and not np.issubdtype(sizes.dtype, np.integer):
-        raise TypeError(f"tie_sizes must be integers; got {tie_sizes!r}.")
+    sizes = as_counts(tie_sizes, "tie_sizes")
     if sizes.size and sizes.min() < 1:
         raise ValueError(f"tie_sizes must be at least 1; got {int(sizes.min())}.")
     if sizes.sum() != n_samples:
@@ -540,9 +705,8 @@ def _check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | 
         )
     if sizes.max() == 1:
         return None
-    frozen: NDArray[np.int64] = sizes.astype(np.int64)
-    frozen.flags.writeable = False
-    return frozen
+    sizes.flags.writeable = False
+    return sizes
 
 
 def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:
@@ -558,15 +722,16 @@ def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -
         )
 
 
-def _check_positive_integer(value: Any, name: str) -> int:
+def _check_integer(value: Any, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1; got {value}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}; got {value}.")
     return int(value)
 
 
-def _check_alternative(alternative: str) -> None:
+def check_alternative(alternative: str) -> None:
+    """Refuse an alternative that is none of the three."""
     if alternative not in _ALTERNATIVES:
         raise ValueError(
             f"alternative must be 'greater', 'less' or 'two-sided'; got {alternative!r}."
@@ -579,7 +744,7 @@ def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
-    if isinstance(random_state, int | np.integer) and random_state >= 0:
-        return np.random.SeedSequence(int(random_state))
+    if isinstance(random_state, int | np.integer):
+        return np.random.SeedSequence(_check_integer(random_state, "random_state", 0))
     generator = check_random_state(random_state)
     return np.random.SeedSequence(generator.randint(2**31 - 1, size=4).tolist())

@@ -78,9 +78,9 @@ class Ranking:
     hits: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        tie_sizes = _as_counts(self.tie_sizes, "tie_sizes")
-        hits = _as_counts(self.hits, "hits")
-        _check_counts(tie_sizes, hits)
+        tie_sizes = as_counts(self.tie_sizes, "tie_sizes")
+        hits = as_counts(self.hits, "hits")
+        _check_hits(tie_sizes, hits)
         for name, counts in (("tie_sizes", tie_sizes), ("hits", hits)):
             counts.flags.writeable = False
             object.__setattr__(self, name, counts)
@@ -201,7 +201,7 @@ class Ranking:
         >>> Ranking.from_counts([1, 3, 1000], [1, 1, 3])
         Ranking(n_samples=1004, n_positives=5, n_blocks=3)
         """
-        return cls(_as_counts(tie_sizes, "tie_sizes"), _as_counts(hits, "hits"))
+        return cls(as_counts(tie_sizes, "tie_sizes"), as_counts(hits, "hits"))
 
 
 def as_ranking(
@@ -388,7 +388,7 @@ def _as_scores(y_score: Any) -> NDArray[Any]:
     return scores
 
 
-def _as_counts(values: Any, name: str) -> NDArray[np.int64]:
+def as_counts(values: Any, name: str) -> NDArray[np.int64]:
     """Copy integer counts into an int64 array."""
     # Nullable integers would come out of scikit-learn's conversion as floats.
     counts = _as_vector(np.asanyarray(values) if hasattr(values, "dtype") else values, name)
@@ -404,7 +404,7 @@ def _as_counts(values: Any, name: str) -> NDArray[np.int64]:
     return np.array(counts, dtype=np.int64)
 
 
-def _check_counts(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:
+def _check_hits(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:
     if len(tie_sizes) != len(hits):
         raise ValueError(
             "tie_sizes and hits must have the same length; got "

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._null_distributions import _check_alternative
+from sklearn_rankinf._null_distributions import check_alternative
 from sklearn_rankinf._ranking import PosLabel, Ranking
 from sklearn_rankinf._significance import (
     adjusted,
@@ -95,7 +95,7 @@ def average_precision_pvalue(
     ...     greater_is_better=False,
     ... )
     """
-    _check_alternative(alternative)
+    check_alternative(alternative)
     ranking, statistic, law = observe_average_precision(
         y_true,
         y_score,
@@ -185,7 +185,7 @@ def average_precision_neg_log10_pvalue(
     ...     response_method=("decision_function", "predict_proba"),
     ... )
     """
-    _check_alternative(alternative)
+    check_alternative(alternative)
     ranking, statistic, law = observe_average_precision(
         y_true,
         y_score,

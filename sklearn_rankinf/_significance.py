@@ -10,12 +10,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.statistics import AveragePrecision
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
-    _ap_null_distribution,
-    _check_alternative,
-    resolve_k,
+    check_alternative,
+    frozen_ap_law,
 )
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
 
@@ -193,7 +191,7 @@ def average_precision_test(
     >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
     (0.9167, 2.0)
     """
-    _check_alternative(alternative)
+    check_alternative(alternative)
     ranking, statistic, law = observe_average_precision(
         y_true,
         y_score,
@@ -241,7 +239,7 @@ def observe_average_precision(
 ) -> tuple[Ranking, float, NullDistribution]:
     """Return the ranking, its average precision (at k), and the null law given its ties."""
     ranking = as_ranking(y_true, y_score, pos_label)
-    law = _ap_null_distribution(
+    law = frozen_ap_law(
         ranking.n_samples,
         ranking.n_positives,
         k=k,
@@ -252,17 +250,7 @@ def observe_average_precision(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    return ranking, average_precision(ranking, k=k, normalize=normalize), law
-
-
-def average_precision(ranking: Ranking, *, k: float | None, normalize: str) -> float:
-    """Average precision (at k) of a ranking; 0.0 without positives, as in scikit-learn."""
-    if ranking.n_positives == 0:
-        return 0.0
-    statistic = AveragePrecision(
-        k=None if k is None else resolve_k(k, ranking.n_samples), normalize=normalize
-    )
-    return float(statistic.evaluate(ranking.tie_sizes, ranking.hits))
+    return ranking, law.statistic.evaluate(ranking.tie_sizes, ranking.hits), law
 
 
 def log10_pvalue(law: NullDistribution, statistic: float, alternative: str) -> float:

@@ -114,31 +114,31 @@ def test_moments_of_the_ranks_of_targets(n, m):
 # ---------------------------------------------------------------------------------------------
 
 TABLE_III = [
-    # size, exact mean, exact variance, printed theoretical mean, value of the printed (13)
+    # size, exact mean, exact variance, printed theoretical mean, value of (13)
     ((1000, 100), 0.1058428, 1.301537e-4, 0.10373, 2.647e-4),
     ((2000, 500), 0.2526932, 9.892955e-5, 0.25217, 2.798e-4),
 ]
 
 
-@pytest.mark.parametrize(("size", "mean", "variance", "printed_mean", "printed_13"), TABLE_III)
-def test_exact_moments_of_table_three(size, mean, variance, printed_mean, printed_13):
+@pytest.mark.parametrize(("size", "mean", "variance", "printed_mean", "value_of_13"), TABLE_III)
+def test_exact_moments_of_table_three(size, mean, variance, printed_mean, value_of_13):
     law = ap_null_distribution(*size)
     assert_allclose(law.mean(), mean, rtol=5e-7)
     assert_allclose(law.var(), variance, rtol=5e-7)
-    # The approximations as printed are not these moments.
+    # The paper's approximations are not these moments.
     assert abs(law.mean() - printed_mean) > 5e-4
-    assert printed_13 > 2 * law.var()
+    assert value_of_13 > 2 * law.var()
 
 
-@pytest.mark.parametrize(("size", "mean", "variance", "printed_mean", "printed_13"), TABLE_III)
-def test_printed_approximations(size, mean, variance, printed_mean, printed_13):
+@pytest.mark.parametrize(("size", "mean", "variance", "printed_mean", "value_of_13"), TABLE_III)
+def test_approximations_of_the_paper(size, mean, variance, printed_mean, value_of_13):
     law = ap_null_distribution(*size, method="zhang_su")
     assert law.method == "zhang_su"
     # The approximate law is normal; its own mean is where the p-value is one half.
     centre = law.ppf(0.5)
     assert_allclose(centre, printed_mean, atol=5.1e-6)
     spread = law.ppf(stats.norm.cdf(1.0)) - centre
-    assert_allclose(spread**2, printed_13, rtol=3e-4)
+    assert_allclose(spread**2, value_of_13, rtol=3e-4)
     x = np.array([0.9, 1.0, 1.2]) * centre
     assert_allclose(law.sf(x), stats.norm.sf((x - centre) / spread), rtol=1e-9)
     # Mean and variance of the law stay exact whatever the method is.

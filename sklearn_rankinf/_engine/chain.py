@@ -213,12 +213,13 @@ def _step(
     return after, low, log_divisor + reference
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def binomial_log_weights(size: int, most: int, p: float) -> Floats:
     """Log probabilities of 0 to `most` hits in a block; the same blocks return in every pass."""
     if size == 1:
-        return np.array([math.log1p(-p), math.log(p)])[: most + 1]
-    weights = np.asarray(binom.logpmf(np.arange(most + 1), size, p))
+        weights = np.array([math.log1p(-p), math.log(p)])[: most + 1]
+    else:
+        weights = np.asarray(binom.logpmf(np.arange(most + 1), size, p))
     weights.flags.writeable = False
     return weights
 
@@ -254,25 +255,25 @@ def central_moment(
 
 
 def n_outcomes(sizes: Integers, n_positives: int) -> float:
-    """Number of different hit counts per block, as a float (infinite where it overflows).
+    """Number of different hit counts per block, infinite where it is beyond 1e15.
 
-    Without ties this is ``C(n, m)``.
+    Without ties this is ``C(n, m)``. Hits and misses are symmetric; the count only grows with every
+    block and, up to half of the items, with every hit, so one large entry settles it.
     """
+    fewer = min(n_positives, int(sizes.sum()) - n_positives)
     if np.all(sizes == 1):
-        log_count = log_binomial(sizes.size, n_positives)
-        if log_count > 40.0:
+        if log_binomial(sizes.size, fewer) > 34.0:
             return math.inf
-        return float(math.comb(sizes.size, n_positives))
-    ways = np.zeros(n_positives + 1)
+        return float(math.comb(sizes.size, fewer))
+    ways = np.zeros(fewer + 1)
     ways[0] = 1.0
     for size in sizes:
-        summed = np.cumsum(ways)
-        top = min(int(size), n_positives)
-        ways = summed
-        ways[top + 1 :] = summed[top + 1 :] - summed[: n_positives - top]
-        if ways[n_positives] > 1e15:
+        ways = np.cumsum(ways)
+        top = min(int(size), fewer)
+        ways[top + 1 :] -= ways[: fewer - top].copy()
+        if ways.max() > 1e15:
             return math.inf
-    return float(ways[n_positives])
+    return float(ways[fewer])
 
 
 @dataclass(frozen=True, eq=False)

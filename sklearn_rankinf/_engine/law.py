@@ -1,9 +1,6 @@
-"""The exact law of an additive rank statistic: which algorithm answers, and how well.
+"""The exact law of an additive rank statistic.
 
-Small problems keep every atom. Else a probability comes from contour inversion where the transform
-has decayed relative to it, from the list of the few placements beyond it in the extreme upper tail,
-and from the lattice where the law is too coarse for the contour. Every answer carries an error
-estimate, and the answer with the smallest one is given.
+Where its outcomes are few every atom is listed. Else its tails are computed one by one.
 """
 
 from __future__ import annotations
@@ -15,16 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.chain import (
-    Atoms,
-    atoms,
-    largest_value,
-    n_outcomes,
-    smallest_value,
-    tilted_bands,
-)
-from sklearn_rankinf._engine.contour import ContourLaw
-from sklearn_rankinf._engine.lattice import LatticeLaw, lattice_law
+from sklearn_rankinf._engine.chain import atoms, largest_value, n_outcomes, smallest_value
 from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     AveragePrecision,
@@ -36,21 +24,10 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
     log_binomial,
 )
+from sklearn_rankinf._engine.tails import Tails
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
-# Up to this many placements are listed in the extreme upper tail.
-_MAX_LISTED = 3e5
-# It is not tried before the log of the tail, by a bound that is loose at the very end, is this part
-# of the log of the smallest probability.
-_EXTREME = 0.3
-# A contour is good enough from here on; the lattice's own error is about 1e-5.
-_GOOD = 1e-6
-_TOLERABLE = 1e-2
-_FAR = -20.0
-_MERGE_ABOVE = 5000
-_MAX_COMPLETIONS = 2e7
-_N_CELLS = 4096
 
 
 def exact_mean_and_variance(
@@ -149,8 +126,6 @@ class ContinuedLaw:
         self._tie_sizes = tie_sizes
         mean, variance = exact_mean_and_variance(statistic, n_samples, n_positives, tie_sizes)
         self._mean, self._std = mean, math.sqrt(variance)
-        self._lattices: dict[int, tuple[LatticeLaw, LatticeLaw]] = {}
-        self._listed: dict[int, tuple[float, Atoms | None]] = {}
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
@@ -245,142 +220,55 @@ class ContinuedLaw:
         return float(self._statistic.shuffled(np.cumsum(sizes) - sizes, sizes, m).total(hits))
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tails of values on the tail's side of the mean: the best of the algorithms."""
-        log_p, error = self._contour.log_tail(t, sign)
+        """Tails of values on the tail's side of the mean."""
+        # What is far out for the hits is far out, on the other side, for the misses.
+        if self._by_misses:
+            log_p, error = self._tails.log_tail(self._all_hits - t, -sign)
+        else:
+            log_p, error = self._tails.log_tail(t, sign)
         if sign > 0:
             at_one = t >= 1.0 - 2e-12
-            if at_one.any():
-                log_p[at_one] = self._statistic.log_probability_of_one(
-                    self._n_samples, self._n_positives, self._tie_sizes
-                )
-                error[at_one] = 1e-12
-        for algorithm, good_enough in (
-            (self._listed_tail, _GOOD),
-            (self._lattice_tail, _GOOD),
-            (self._insistent_tail, _TOLERABLE),
-            (self._bound, np.finfo(float).max),
-        ):
-            weak = np.flatnonzero(error > good_enough)
-            if weak.size:
-                other, other_error = algorithm(t[weak], sign)
-                better = (other_error < error[weak]) | np.isneginf(log_p[weak])
-                log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
+            log_p[at_one] = self._log_probability_of_one
+            error[at_one] = 1e-12
         return log_p, error
 
-    def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """The contour far out where it has not decayed quite; in the body the lattice is better."""
-        log_p, error = self._bound(t, sign)
-        far = log_p < _FAR
-        if far.any():
-            log_p[far], error[far] = self._contour.log_tail(t[far], sign, insist=True)
-        return log_p, error
-
-    def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Chernoff's bound, of unknown error, where nothing else answers."""
-        bound = np.array([self._contour.log_bound(float(x), sign) for x in t])
-        return bound, np.full(t.shape, np.inf)
+    @property
+    def _by_misses(self) -> bool:
+        """Whether misses are fewer than hits: then they are what is counted."""
+        return 2 * self._n_positives > self._n_samples
 
     @cached_property
-    def _contour(self) -> ContourLaw:
-        sizes = self._n_samples if self._tie_sizes is None else self._tie_sizes.size
-        if sizes <= _MERGE_ABOVE:
-            fine = increments_of(
-                self._statistic, self._n_samples, self._n_positives, self._tie_sizes
-            )
-            return ContourLaw(fine, self._coarse, self._n_positives, self._std)
-        return ContourLaw(
-            self._grouped(0.02), self._coarse, self._n_positives, self._std, self._grouped(0.01)
+    def _all_hits(self) -> float:
+        """What the value would be if every item were a hit."""
+        return self._grouped(0.05).of_misses()[1]
+
+    @cached_property
+    def _log_probability_of_one(self) -> float:
+        return self._statistic.log_probability_of_one(
+            self._n_samples, self._n_positives, self._tie_sizes
         )
 
     @cached_property
-    def _coarse(self) -> Increments:
-        return self._grouped(0.05)
-
-    def _grouped(self, ratio: float) -> Increments:
-        return grouped_increments(
-            self._statistic, self._n_samples, self._n_positives, self._tie_sizes, ratio
+    def _tails(self) -> Tails:
+        n, m = self._n_samples, self._n_positives
+        n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
+        low, high = self.support()
+        if not self._by_misses:
+            return Tails(self._grouped, n, n_blocks, m, self._mean, self._std, high)
+        mean = self._all_hits - self._mean
+        return Tails(
+            lambda ratio: self._grouped(ratio).of_misses()[0],
+            n,
+            n_blocks,
+            n - m,
+            mean,
+            self._std,
+            self._all_hits - low,
         )
 
-    def _listed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Exact tail by listing all placements from t outwards, where they are few."""
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        log_placements = log_binomial(self._n_samples, self._n_positives)
-        for i in np.argsort(-sign * t):
-            listed = self._list_from(float(t[i]), sign)
-            if listed is None:
-                break
-            error[i] = 1e-12
-            beyond = listed.log_counts[np.searchsorted(listed.values, sign * t[i], side="left") :]
-            if beyond.size:
-                log_p[i] = np.logaddexp.reduce(beyond) - log_placements
-        return log_p, error
-
-    def _list_from(self, t: float, sign: int) -> Atoms | None:
-        """Placements from t outwards; None where they are too many to list."""
-        blocks = self._n_samples if self._tie_sizes is None else self._tie_sizes.size
-        if blocks * self._n_positives > _MAX_COMPLETIONS:
-            return None
-        known_from, known = self._listed.get(sign, (math.inf * sign, None))
-        if known is not None and sign * t >= sign * known_from:
-            return known
-        if sign in self._listed and known is None and sign * t <= sign * known_from:
-            return None
-        log_placements = log_binomial(self._n_samples, self._n_positives)
-        if self._contour.log_bound(t, sign) > math.log(_MAX_LISTED) - _EXTREME * log_placements:
-            return None
-        increments = increments_of(
-            self._statistic, self._n_samples, self._n_positives, self._tie_sizes
-        )
-        signed = increments if sign > 0 else increments.negated()
-        listed = atoms(signed, self._n_positives, sign * t, _MAX_LISTED)
-        if listed is not None or known is None:
-            self._listed[sign] = (t, listed)
-        return listed
-
-    def _lattice_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tail from the lattice whose top is the first of mean + 4 sd, + 8 sd, ... beyond t."""
-        tail, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        reach = np.maximum(1.0, (1.25 * t - self._mean) / (4.0 * self._std))
-        levels = np.ceil(np.log2(reach)).astype(int)
-        for level in np.unique(levels):
-            same = levels == level
-            tail[same], error[same] = self._on_lattice(t[same], sign, int(level))
-        return tail, error
-
-    def _on_lattice(self, t: Floats, sign: int, level: int) -> tuple[Floats, Floats]:
-        """Tail from the finer lattice; the error from one with half the cells and blocks."""
-        if level not in self._lattices:
-            self._lattices[level] = self._make_lattices(level)
-        fine, rough = self._lattices[level]
-        p = fine.tail(t, sign)
-        width = fine.edges[1] - fine.edges[0]
-        # An atom at t spreads over a few cells and only half of it is counted.
-        jump = np.abs(fine.tail(t - 3 * width, sign) - fine.tail(t + 3 * width, sign))
-        slope = np.abs(fine.tail(t - 9 * width, sign) - fine.tail(t + 9 * width, sign)) / 3.0
-        # Splitting spreads a value over a few cells, which lifts a steep tail.
-        lift = np.abs(fine.tail(t - 3 * width, sign) - 2 * p + fine.tail(t + 3 * width, sign))
-        doubt = np.abs(p - rough.tail(t, sign)) + np.maximum(0.0, jump - 1.5 * slope) + lift
-        positive = p > 1e-290
-        safe = np.where(positive, p, 1.0)
-        log_p = np.where(positive, np.log(safe), -np.inf)
-        return log_p, np.where(positive, 1e-6 + doubt / safe, np.inf)
-
-    def _make_lattices(self, level: int) -> tuple[LatticeLaw, LatticeLaw]:
-        m = self._n_positives
-        top = self._mean + 4.0 * 2.0**level * self._std
-        # Tilts between the lowest and the highest are covered as well: the bands lie between.
-        highest = self._contour.tilt_for(min(top, self.support()[1]), 1)
-        tilts = (-4.0 / self._std, 0.0, highest)
-        bands = [tilted_bands(self._coarse, m, tilt, share=1e-16)[0] for tilt in tilts]
-        band = bands[0].union(bands[1]).union(bands[2])
-        ends = np.cumsum(self._coarse.sizes)
-
-        def law(ratio: float, n_cells: int) -> LatticeLaw:
-            increments = self._grouped(ratio)
-            paths = band.at(ends, np.cumsum(increments.sizes))
-            return lattice_law(increments, m, top, n_cells, paths)
-
-        return law(0.02, _N_CELLS), law(0.04, _N_CELLS // 2)
+    def _grouped(self, ratio: float | None) -> Increments:
+        problem = self._statistic, self._n_samples, self._n_positives, self._tie_sizes
+        return increments_of(*problem) if ratio is None else grouped_increments(*problem, ratio)
 
 
 def _log_complement(log_p: Any) -> Any:

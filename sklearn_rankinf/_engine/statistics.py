@@ -102,6 +102,19 @@ class Increments:
         """Coefficients of the statistic with the opposite sign."""
         return Increments(self.sizes, -self.cross, -self.linear, -self.square)
 
+    def of_misses(self) -> tuple[Increments, float]:
+        """The same statistic told by its misses: ``S = constant - (statistic of the misses)``.
+
+        With ``x = size - y`` misses in a block, w before it and B items before it, the misses take
+        away ``x (-cross w + linear' - square x)`` of the value that all hits would have, where
+        ``linear' = cross B + linear + 2 square size + sum over later blocks of size cross``.
+        """
+        crossed = self.sizes * self.cross
+        later = crossed.sum() - np.cumsum(crossed)
+        linear = self.cross * self.starts + self.linear + 2.0 * self.square * self.sizes + later
+        misses = Increments(self.sizes, -self.cross, linear, -self.square)
+        return misses, float(self.total(self.sizes))
+
     def total(self, hits: ArrayLike) -> Floats:
         """Value of the statistic for hits per block, along the last axis."""
         y = np.asarray(hits, dtype=float)
