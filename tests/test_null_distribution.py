@@ -1,6 +1,10 @@
 """The frozen null law of average precision: exactness, conventions and errors."""
 
+import itertools
 import math
+import pickle
+import re
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -8,8 +12,11 @@ import oracles
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf._engine.law import ContinuedLaw
+from sklearn_rankinf._engine.statistics import AveragePrecision
 
 SMALL = [
     (1, 1, None),
@@ -747,3 +754,129 @@ def test_construction_is_cheap_and_lazy():
     law = ap_null_distribution(10**9, 10**6)
     assert law.mean() == pytest.approx(1e-3, rel=0.1)
     assert law.tie_sizes is None or len(law.tie_sizes) == 0
+
+
+# ---------------------------------------------------------------------------------------------
+# Few negatives
+# ---------------------------------------------------------------------------------------------
+
+
+def all_values_with_two_negatives(n_samples):
+    """AP for every pair of ranks of the two negatives, by direct summation."""
+    t = np.arange(1, n_samples + 1)
+    from_rank = np.cumsum((1 / t)[::-1])[::-1]
+    first, second = np.triu_indices(n_samples, 1)
+    lost_after = from_rank[first] + from_rank[second]
+    lost_there = (1 - 1 / t[first]) + (1 - 2 / t[second])
+    return (n_samples - lost_after - lost_there) / (n_samples - 2)
+
+
+def test_values_with_two_negatives_are_those_of_scikit_learn():
+    values = all_values_with_two_negatives(9)
+    expected = [
+        average_precision_score([int(i not in pair) for i in range(9)], -np.arange(9))
+        for pair in itertools.combinations(range(9), 2)
+    ]
+    assert_allclose(values, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("q", [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999])
+def test_two_negatives_in_a_thousand(q):
+    values = all_values_with_two_negatives(1000)
+    x = float(np.quantile(values, q, method="inverted_cdf"))
+    law = ContinuedLaw(AveragePrecision(), 1000, 998, None)
+    for sign in (1, -1):
+        t = x * (1 - sign * 1e-12)
+        p, _, error = law.tail(np.array([t]), sign)
+        expected = np.mean(values >= t) if sign > 0 else np.mean(values <= t)
+        assert abs(p[0] / expected - 1) <= max(error[0], 1e-9)
+        assert error[0] < 0.2
+    assert_allclose(ap_null_distribution(1000, 998).pvalue(x), np.mean(values >= x * (1 - 1e-12)))
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(1000, 997), (3000, 2997), (1000, 990)])
+def test_few_negatives_against_simulation(n_samples, n_positives):
+    rng = np.random.default_rng(5)
+    n_draws = 20_000
+    t = np.arange(1, n_samples + 1)
+    from_rank = np.cumsum((1 / t)[::-1])[::-1]
+    misses = np.array(
+        [np.sort(rng.choice(n_samples, n_samples - n_positives, False)) for _ in range(n_draws)]
+    )
+    order = np.arange(1, n_samples - n_positives + 1)
+    lost = from_rank[misses].sum(axis=1) + (1 - order / t[misses]).sum(axis=1)
+    values = (n_samples - lost) / n_positives
+    law = ap_null_distribution(n_samples, n_positives)
+    for q in (0.02, 0.1, 0.5, 0.9, 0.98):
+        x = float(np.quantile(values, q, method="inverted_cdf"))
+        share = np.mean(values >= x * (1 - 1e-12))
+        standard_error = np.sqrt(share * (1 - share) / n_draws)
+        p = law.pvalue(x)
+        assert abs(p - share) <= 4.5 * standard_error + law.relative_error(x) * p
+
+
+def test_nearly_all_positive_and_tied_is_a_ratio_of_counts():
+    # The tie holds none, one or both of the two negatives: 4,498,500 placements in all.
+    tie_sizes = [2] + [1] * 2998
+    law = ap_null_distribution(3000, 2998, tie_sizes=tie_sizes)
+    worst, _ = law.support()
+    assert_allclose(law.pvalue(worst, "less"), 1 / math.comb(3000, 2), rtol=1e-12)
+    assert law.relative_error(0.9999) == 1e-13
+
+
+@pytest.mark.parametrize("tie_sizes", [(2,) * 1250, (1, 2) * 1000, (1,) * 1500 + (1500,)])
+def test_large_tied_problems_raise_no_warning(tie_sizes):
+    n_samples = sum(tie_sizes)
+    law = ap_null_distribution(n_samples, n_samples // 2, tie_sizes=tie_sizes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        p = law.pvalue(law.mean() + 2 * law.std())
+    assert 0.015 < p < 0.035
+
+
+# ---------------------------------------------------------------------------------------------
+# Laws as objects
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation"])
+def test_a_pickle_holds_the_arguments_and_not_what_was_computed(method):
+    law = ap_null_distribution(40, 4, method=method)
+    p = law.pvalue(0.5)
+    pickled = pickle.dumps(law)
+    assert len(pickled) < 10_000
+    assert pickle.loads(pickled).pvalue(0.5) == p
+
+
+@pytest.mark.parametrize("size", [-1, 2.5, (3, -1)])
+def test_wrong_size_of_draws(size):
+    with pytest.raises(ValueError, match=re.escape(f"got {size!r}")):
+        ap_null_distribution(8, 3).rvs(size)
+
+
+def test_negative_random_state():
+    with pytest.raises(ValueError, match="random_state must be at least 0; got -1"):
+        ap_null_distribution(8, 3, random_state=-1)
+
+
+def test_steep_lower_tail():
+    # Between the bounds of a floor and a ceiling lattice, computed apart from this package.
+    x = float.fromhex("0x1.3c37db0ba1d98p-4")
+    assert_allclose(ap_null_distribution(604, 83).log_pvalue(x, "less"), -81.550049, atol=1e-6)
+
+
+def test_few_large_blocks_state_a_large_error():
+    # Exact by enumeration of the hits in the four blocks.
+    x = float.fromhex("0x1.7eba5ff104d34p-2")
+    law = ap_null_distribution(1960, 895, tie_sizes=[490] * 4)
+    error = abs(math.expm1(law.log_pvalue(x, "less") + 124.42376))
+    assert error <= law.relative_error(x, "less") < 0.02
+
+
+@pytest.mark.parametrize("arguments", [{"k": 8}, {"tie_sizes": [1000, 1000]}])
+def test_few_outcomes_with_many_placements_raise_no_warning(arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        law = ap_null_distribution(2000, 700, **arguments)
+        p, log_p = law.pvalue(0.4), law.log_pvalue(0.4)
+    assert_allclose(math.exp(log_p), p, rtol=1e-12)

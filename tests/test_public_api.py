@@ -109,10 +109,11 @@ def test_interface_of_a_law(method):
     law = sklearn_rankinf.ap_null_distribution(20, 4, method=method)
     for name, signature in LAW_SIGNATURES.items():
         assert plain_signature(getattr(law, name)) == signature, name
-    for name in ("method", "n_samples", "n_positives", "tie_sizes"):
+    attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}
+    for name in attributes:
         assert hasattr(law, name)
     public = {name for name in dir(law) if not name.startswith("_")}
-    extra = public - set(LAW_SIGNATURES) - {"method", "n_samples", "n_positives", "tie_sizes"}
+    extra = public - set(LAW_SIGNATURES) - attributes
     assert extra == set()
 
 

@@ -27,6 +27,9 @@ _STEP = 0.1
 _DECAYED = 1e-9
 # The transform is given up if this many probes at the end of the longest contour add up to more.
 _N_PROBES, _DECAYING = 24, 1e-6
+# Most nodes of a contour, and of one that nothing else can replace.
+_MAX_NODES, _INSISTENT_NODES = 512, 4096
+_FEW_BLOCKS, _BLOCK_NODES = 64, 32768
 
 
 @dataclass(eq=False)
@@ -64,8 +67,6 @@ class ContourLaw:
     refined : Increments, optional
         Where `increments` are themselves merged: the same with half the ratio, to correct the
         transform and to state the error that merging makes.
-    max_nodes : int, default=512
-        Most nodes of one contour; the error says when they were too few.
     """
 
     def __init__(
@@ -75,14 +76,12 @@ class ContourLaw:
         n_positives: int,
         scale: float,
         refined: Increments | None = None,
-        max_nodes: int = 512,
     ) -> None:
         self._increments = increments
         self._coarse = coarse
         self._n_positives = n_positives
         self._scale = scale
         self._refined = refined
-        self._max_nodes = max_nodes
         self._tilts: dict[tuple[int, int], _Tilt] = {}
         self._contours: dict[tuple[int, int, int], _Nodes] = {}
         self._merging: dict[tuple[int, int], float] = {}
@@ -102,7 +101,8 @@ class ContourLaw:
             same = np.flatnonzero((chosen == (index, halvings)).all(axis=1))
             contour = int(index), sign, int(halvings)
             if insist or self._decays(*contour):
-                log_p[same], error[same] = self._invert(s[same], *contour)
+                max_nodes = _INSISTENT_NODES if insist else _MAX_NODES
+                log_p[same], error[same] = self._invert(s[same], *contour, max_nodes)
         return log_p, error
 
     def tilt_for(self, s: float, sign: int) -> float:
@@ -172,15 +172,21 @@ class ContourLaw:
         if key not in self._decaying:
             tilt = self._tilt(index, sign)
             step = _STEP / 2.0**halvings / self._scale
-            z = tilt.theta + 1j * step * (self._max_nodes - np.arange(_N_PROBES) - 0.5)
+            z = tilt.theta + 1j * step * (_MAX_NODES - np.arange(_N_PROBES) - 0.5)
             values = log_transform(self._coarse, self._n_positives, z, tilt.bands)
             heights = np.exp(values.real - tilt.log_mgf) * np.abs(tilt.theta / z)
             self._decaying[key] = bool(heights.sum() < _DECAYING)
         return self._decaying[key]
 
-    def _invert(self, s: Floats, index: int, sign: int, halvings: int) -> tuple[Floats, Floats]:
+    def _invert(
+        self, s: Floats, index: int, sign: int, halvings: int, max_nodes: int
+    ) -> tuple[Floats, Floats]:
         theta = self._tilt(index, sign).theta
-        nodes = self._contour(index, sign, halvings, 128)
+        n_blocks = self._increments.sizes.size
+        # The transform of a few large blocks comes back after it has died away: look far.
+        few_blocks = n_blocks <= _FEW_BLOCKS
+        first_look = int(np.clip(_BLOCK_NODES / n_blocks, 512, 2048)) if few_blocks else 128
+        nodes = self._contour(index, sign, halvings, first_look)
         if not np.isfinite(nodes.log_transform).all():
             return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
         while True:
@@ -189,12 +195,12 @@ class ContourLaw:
             terms = heights[:, None] * np.exp(1j * (phases - np.angle(nodes.z)[:, None]))
             total = sign * terms.real.sum(axis=0)
             # Oscillating terms cut off where they have not decayed may add up to many of the last.
-            last = heights[-max(8, heights.size // 8) :].sum()
+            last = heights[-max(8, heights.size // (2 if few_blocks else 8)) :].sum()
             with np.errstate(divide="ignore", invalid="ignore"):
                 cut = last / np.abs(total)
                 cancellation = heights.sum() / np.abs(total)
             n_nodes = heights.size
-            if np.all(cut < _DECAYED) or 2 * n_nodes > self._max_nodes:
+            if np.all(cut < _DECAYED) or 2 * n_nodes > max_nodes:
                 break
             nodes = self._contour(index, sign, halvings, 2 * n_nodes)
         merging = self._merging_correction(index, sign)

@@ -99,15 +99,16 @@ class AtomicLaw:
 def _cumulative(log_weights: Floats) -> tuple[Floats, Floats]:
     """Shares of the total up to each weight, and their logarithms."""
     top = log_weights.max()
-    counts = np.exp(log_weights)
-    whole = math.isfinite(counts.sum()) and counts.sum() < 2.0**30
-    sums = np.cumsum(np.rint(counts) if whole else np.exp(log_weights - top))
-    shares = sums / sums[-1]
+    # Whole numbers of placements add up without rounding, the others in extended precision.
+    whole = top + math.log(log_weights.size) < math.log(2.0**30)
+    weights = np.rint(np.exp(log_weights)) if whole else np.exp(log_weights - top)
+    sums = np.cumsum(weights, dtype=np.longdouble)
+    shares = np.asarray(sums / sums[-1], dtype=float)
     with np.errstate(divide="ignore"):
         log_shares = np.log(shares)
     tiny = int(np.searchsorted(shares, 1e-290))
     if tiny:
-        log_total = math.log(sums[-1]) + (0.0 if whole else top)
+        log_total = math.log(float(sums[-1])) + (0.0 if whole else top)
         log_shares[:tiny] = np.logaddexp.accumulate(log_weights[:tiny]) - log_total
     return shares, log_shares
 
@@ -143,8 +144,9 @@ class ContinuedLaw:
         if near.any():
             log_rest, rest_error = self._far_tail(t[near], -sign)
             log_p[near] = _log_complement(log_rest)
-            odds = np.exp(np.minimum(log_rest, 0.0) - log_p[near])
-            error[near] = 1e-13 + np.where(odds > 0.0, rest_error * odds, 0.0)
+            # A rest that is only bounded is uncertain by no more than itself.
+            rest_error = np.minimum(rest_error, 1.0)
+            error[near] = 1e-13 + rest_error * np.exp(np.minimum(log_rest - log_p[near], 50.0))
         log_p = np.minimum(log_p, 0.0)
         return np.exp(log_p), log_p, error
 
@@ -208,16 +210,16 @@ class ContinuedLaw:
         m = self._n_positives
         if self._tie_sizes is None:
             # Rounding must not put a perfect ranking outside.
-            return self._value_at(first=False), min(self._value_at(first=True) * (1 + 1e-15), 1.0)
+            highest = min(self._value_at(0) * (1.0 + 1e-13), 1.0)
+            return self._value_at(self._n_samples - m), highest
         increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
         return smallest_value(increments, m), largest_value(increments, m)
 
-    def _value_at(self, first: bool) -> float:
-        """Value of an untied ranking with all hits first, or all last."""
-        n, m = self._n_samples, self._n_positives
-        sizes = np.array([m, n - m] if first else [n - m, m])
-        hits = np.array([m, 0] if first else [0, m])
-        return float(self._statistic.shuffled(np.cumsum(sizes) - sizes, sizes, m).total(hits))
+    def _value_at(self, start: int) -> float:
+        """Value of an untied ranking with all hits in a row, behind the first `start` ranks."""
+        hits_before = np.arange(self._n_positives)
+        ranks = self._statistic.tied(start + hits_before, 1, self._n_positives)
+        return float(np.sum(ranks.cross * hits_before + ranks.linear + ranks.square))
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""
@@ -254,7 +256,7 @@ class ContinuedLaw:
         n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
         low, high = self.support()
         if not self._by_misses:
-            return Tails(self._grouped, n, n_blocks, m, self._mean, self._std, high)
+            return Tails(self._grouped, n, n_blocks, m, self._mean, self._std, low, high)
         mean = self._all_hits - self._mean
         return Tails(
             lambda ratio: self._grouped(ratio).of_misses()[0],
@@ -263,6 +265,7 @@ class ContinuedLaw:
             n - m,
             mean,
             self._std,
+            self._all_hits - high,
             self._all_hits - low,
         )
 
@@ -290,7 +293,7 @@ def exact_law(
     if tie_sizes is not None or (few_ranks and (few_placements or statistic.horizon is not None)):
         increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
         if n_outcomes(increments.sizes, n_positives) <= MAX_ATOMS:
-            listed = atoms(increments, n_positives)
-            assert listed is not None
-            return AtomicLaw(listed.values, listed.log_counts)
+            listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
+            if listed is not None:
+                return AtomicLaw(listed.values, listed.log_counts)
     return ContinuedLaw(statistic, n_samples, n_positives, tie_sizes)

@@ -26,9 +26,11 @@ _EXTREME = 0.3
 # A contour is good enough from here on; the lattice's own error is about 1e-5.
 _GOOD = 1e-6
 _TOLERABLE = 1e-2
-_FAR = -20.0
+_FAR = -12.0
 _MERGE_ABOVE = 5000
 _MAX_COMPLETIONS = 2e7
+# Laws of so few blocks are coarse far out, and their outcomes beyond a value few.
+_FEW_BLOCKS, _FEW_BLOCKS_DOUBT = 16, 5e-3
 _N_CELLS = 4096
 
 
@@ -44,8 +46,8 @@ class Tails:
         Numbers of items, of blocks and of hits.
     mean, std : float
         Exact moments.
-    highest : float
-        Largest value.
+    lowest, highest : float
+        Smallest and largest value.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Tails:
         n_positives: int,
         mean: float,
         std: float,
+        lowest: float,
         highest: float,
     ) -> None:
         self._increments = increments
@@ -64,15 +67,20 @@ class Tails:
         self._log_placements = log_binomial(n_samples, n_positives)
         self._mean = mean
         self._std = std
+        self._lowest = lowest
         self._highest = highest
-        self._lattices: dict[int, tuple[LatticeLaw, LatticeLaw]] = {}
+        self._lattices: dict[int, tuple[LatticeLaw, LatticeLaw, LatticeLaw, float, float]] = {}
         self._listed: dict[int, tuple[float, Atoms | None]] = {}
 
     def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error."""
-        log_p, error = self._contour.log_tail(t, sign)
+        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        first = [self._contour_tail, self._listed_tail]
+        if self._few_blocks:
+            first.reverse()
         for algorithm, good_enough in (
-            (self._listed_tail, _GOOD),
+            (first[0], _GOOD),
+            (first[1], _GOOD),
             (self._lattice_tail, _GOOD),
             (self._insistent_tail, _TOLERABLE),
             (self._bound, np.finfo(float).max),
@@ -84,12 +92,21 @@ class Tails:
                 log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
         return log_p, error
 
+    @property
+    def _few_blocks(self) -> bool:
+        return self._n_blocks <= _FEW_BLOCKS
+
+    def _contour_tail(self, t: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
+        log_p, error = self._contour.log_tail(t, sign, insist)
+        # The transform of few blocks may come back beyond any node, by as much as the atom at t.
+        return log_p, error + (_FEW_BLOCKS_DOUBT if self._few_blocks else 0.0)
+
     def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """The contour far out where it has not decayed quite; in the body the lattice is better."""
         log_p, error = self._bound(t, sign)
         far = log_p < _FAR
         if far.any():
-            log_p[far], error[far] = self._contour.log_tail(t[far], sign, insist=True)
+            log_p[far], error[far] = self._contour_tail(t[far], sign, insist=True)
         return log_p, error
 
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
@@ -130,10 +147,8 @@ class Tails:
             return known
         if sign in self._listed and known is None and sign * t <= sign * known_from:
             return None
-        if (
-            self._contour.log_bound(t, sign)
-            > math.log(_MAX_LISTED) - _EXTREME * self._log_placements
-        ):
+        far = math.log(_MAX_LISTED) - _EXTREME * self._log_placements
+        if not self._few_blocks and self._contour.log_bound(t, sign) > far:
             return None
         increments = self._increments(None)
         signed = increments if sign > 0 else increments.negated()
@@ -153,31 +168,36 @@ class Tails:
         return tail, error
 
     def _on_lattice(self, t: Floats, sign: int, level: int) -> tuple[Floats, Floats]:
-        """Tail from the finer lattice; the error from one with half the cells and blocks."""
+        """Tail from the finest lattice; the error from the two others."""
         if level not in self._lattices:
             self._lattices[level] = self._make_lattices(level)
-        fine, rough = self._lattices[level]
+        fine, halved, merged, lowest, highest = self._lattices[level]
         p = fine.tail(t, sign)
         width = fine.edges[1] - fine.edges[0]
-        # An atom at t spreads over a few cells and only half of it is counted.
-        jump = np.abs(fine.tail(t - 3 * width, sign) - fine.tail(t + 3 * width, sign))
-        slope = np.abs(fine.tail(t - 9 * width, sign) - fine.tail(t + 9 * width, sign)) / 3.0
-        # Splitting adds a variance of up to width^2 / 6 an increment, which lifts a steep tail.
         lift = np.abs(fine.tail(t - 3 * width, sign) - 2 * p + fine.tail(t + 3 * width, sign))
+        jump = np.abs(fine.tail(t - 3 * width, sign) - fine.tail(t + 3 * width, sign))
+        # Splitting adds a variance of up to width^2 / 6 an increment, which lifts a steep tail.
         n_splits = min(self._n_positives, self._n_blocks)
         blur = n_splits * jump**2 / (216.0 * np.maximum(p, 1e-300))
-        doubt = np.abs(p - rough.tail(t, sign)) + np.maximum(0.0, jump - 1.5 * slope) + lift + blur
+        # Cells and merging may err in opposite directions, so each is measured by itself.
+        half = halved.tail(t, sign)
+        doubt = np.abs(p - half) + np.abs(half - merged.tail(t, sign))
+        doubt += _atom(fine, t, sign) + lift + blur
         positive = p > 1e-290
         safe = np.where(positive, p, 1.0)
         log_p = np.where(positive, np.log(safe), -np.inf)
-        return log_p, np.where(positive, 1e-6 + doubt / safe, np.inf)
+        tilts = np.array([self._contour.tilt_for(float(x), sign) for x in t])
+        covered = positive & (tilts >= lowest) & (tilts <= highest)
+        return log_p, np.where(covered, 1e-6 + doubt / safe, np.inf)
 
-    def _make_lattices(self, level: int) -> tuple[LatticeLaw, LatticeLaw]:
+    def _make_lattices(self, level: int) -> tuple[LatticeLaw, LatticeLaw, LatticeLaw, float, float]:
+        """A lattice, with half the cells, with wider blocks too, and the tilts that they hold."""
         m = self._n_positives
         top = self._mean + 4.0 * 2.0**level * self._std
         # Tilts between the lowest and the highest are covered as well: the bands lie between.
         highest = self._contour.tilt_for(min(top, self._highest), 1)
-        tilts = (-4.0 / self._std, 0.0, highest)
+        lowest = self._contour.tilt_for(0.9 * self._lowest + 0.1 * self._mean, -1)
+        tilts = (lowest, 0.0, highest)
         bands = [tilted_bands(self._coarse, m, tilt, share=1e-16)[0] for tilt in tilts]
         band = bands[0].union(bands[1]).union(bands[2])
         ends = np.cumsum(self._coarse.sizes)
@@ -187,4 +207,25 @@ class Tails:
             paths = band.at(ends, np.cumsum(increments.sizes))
             return lattice_law(increments, m, top, n_cells, paths)
 
-        return law(0.02, _N_CELLS), law(0.04, _N_CELLS // 2)
+        half = _N_CELLS // 2
+        return law(0.02, _N_CELLS), law(0.02, half), law(0.04, half), lowest, highest
+
+
+def _atom(lattice: LatticeLaw, t: Floats, sign: int) -> Floats:
+    """Mass at t that may be counted by half: an atom at t is spread over a few cells.
+
+    It is what lies within a few cells beyond its share of what lies within wider ranges, and half a
+    cell's mass for atoms that are denser than that.
+    """
+    width = lattice.edges[1] - lattice.edges[0]
+
+    def within(n_cells: float) -> Floats:
+        reach = n_cells * width
+        return np.abs(lattice.tail(t - reach, sign) - lattice.tail(t + reach, sign))
+
+    excess = [
+        within(near) - 1.1 * within(wider * near) / wider
+        for near in (1.5, 3.0)
+        for wider in (1.5, 2.0, 3.0, 5.0, 10.0)
+    ]
+    return np.asarray(np.maximum(np.max(excess, axis=0), 0.0) + 0.5 * within(0.5))
