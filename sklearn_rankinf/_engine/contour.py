@@ -185,6 +185,7 @@ class ContourLaw:
         n_blocks = self._increments.sizes.size
         # The transform of a few large blocks comes back after it has died away: look far.
         few_blocks = n_blocks <= _FEW_BLOCKS
+        doubtful = few_blocks or max_nodes > _MAX_NODES
         first_look = int(np.clip(_BLOCK_NODES / n_blocks, 512, 2048)) if few_blocks else 128
         nodes = self._contour(index, sign, halvings, first_look)
         if not np.isfinite(nodes.log_transform).all():
@@ -195,7 +196,7 @@ class ContourLaw:
             terms = heights[:, None] * np.exp(1j * (phases - np.angle(nodes.z)[:, None]))
             total = sign * terms.real.sum(axis=0)
             # Oscillating terms cut off where they have not decayed may add up to many of the last.
-            last = heights[-max(8, heights.size // (2 if few_blocks else 8)) :].sum()
+            last = heights[-max(8, heights.size // (2 if doubtful else 8)) :].sum()
             with np.errstate(divide="ignore", invalid="ignore"):
                 cut = last / np.abs(total)
                 cancellation = heights.sum() / np.abs(total)
@@ -215,7 +216,7 @@ class ContourLaw:
         rounding = 1e-15 * np.sqrt(self._increments.sizes.size) * cancellation
         error = 1e-13 + 4.0 * rounding + cut + 2.0 * abs(merging)
         # A larger error would itself be a guess.
-        return log_p, np.where(usable & (log_p < 1e-6) & (error < 0.1), error, np.inf)
+        return log_p, np.where(usable & (log_p < 1e-6) & (error < 1.0), error, np.inf)
 
     def _contour(self, index: int, sign: int, halvings: int, n_nodes: int) -> _Nodes:
         """At least `n_nodes` nodes of a contour; those already there are kept."""
