@@ -160,18 +160,16 @@ class ContinuedLaw:
 
         low, high = np.full(q.shape, lowest), np.full(q.shape, highest)
         # From the body outwards, so that no more of the tails is computed than is needed.
-        end = self._mean - 2.0 * self._std
-        while end > lowest and np.any(low == lowest):
-            above = reached(np.full(q.shape, end))
-            low = np.where(~above, np.maximum(low, end), low)
-            high = np.where(above, np.minimum(high, end), high)
-            end = self._mean - 1.4 * (self._mean - end)
-        end = self._mean + 2.0 * self._std
-        while end < highest and np.any(high == highest):
-            above = reached(np.full(q.shape, end))
-            low = np.where(~above, np.maximum(low, end), low)
-            high = np.where(above, np.minimum(high, end), high)
-            end = self._mean + 1.4 * (end - self._mean)
+        for direction in (-1.0, 1.0):
+            reach = 2.0 * self._std
+            while np.any(low == lowest if direction < 0.0 else high == highest):
+                end = self._mean + direction * reach
+                if not lowest < end < highest:
+                    break
+                above = reached(np.full(q.shape, end))
+                low = np.where(above, low, np.maximum(low, end))
+                high = np.where(above, np.minimum(high, end), high)
+                reach *= 1.4
         for _ in range(60):
             middle = 0.5 * (low + high)
             if np.all((middle <= low) | (middle >= high)):
