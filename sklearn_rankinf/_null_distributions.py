@@ -61,8 +61,8 @@ class NullDistribution:
 
     See Also
     --------
-    ap_null_distribution : Makes such a law.
-    average_precision_test : Carries one in its result.
+    sklearn_rankinf.ap_null_distribution : Makes such a law.
+    sklearn_rankinf.average_precision_test : Carries one in its result.
 
     Notes
     -----

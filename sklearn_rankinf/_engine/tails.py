@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.chain import Atoms, atoms, tilted_bands
 from sklearn_rankinf._engine.contour import ContourLaw
@@ -135,7 +136,7 @@ class Tails:
             error[i] = 1e-12
             beyond = listed.log_counts[np.searchsorted(listed.values, sign * t[i], side="left") :]
             if beyond.size:
-                log_p[i] = np.logaddexp.reduce(beyond) - self._log_placements
+                log_p[i] = logsumexp(beyond) - self._log_placements
         return log_p, error
 
     def _list_from(self, t: float, sign: int) -> Atoms | None:
