@@ -697,7 +697,7 @@ def _check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | 
     if tie_sizes is None:
         return None
     sizes = as_counts(tie_sizes, "tie_sizes")
-    if sizes.size and sizes.min() < 1:
+    if sizes.min() < 1:
         raise ValueError(f"tie_sizes must be at least 1; got {int(sizes.min())}.")
     if sizes.sum() != n_samples:
         raise ValueError(

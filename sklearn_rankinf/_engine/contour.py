@@ -143,7 +143,7 @@ class ContourLaw:
         while index + 1 < _N_TILTS and self._exponent(s, sign, index + 1) <= lowest + _SLACK:
             index += 1
         tilt = self._tilt(index, sign)
-        exponent = tilt.log_mgf - tilt.theta * s
+        exponent = self._exponent(s, sign, index)
         step, halvings = _STEP, 0
         while halvings < 12:
             period = 2.0 * np.pi / (step / self._scale)
