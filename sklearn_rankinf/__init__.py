@@ -1,24 +1,56 @@
 """Exact inference on rankings of rare targets, inside scikit-learn's tools."""
 
 from sklearn_rankinf._null_distributions import ap_null_distribution
+from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._scorers import (
+    average_precision_significance_scorer,
+    make_significance_scorer,
+)
 from sklearn_rankinf._scores import (
     adjusted_average_precision_score,
+    average_precision_at_k_score,
     average_precision_neg_log10_pvalue,
     average_precision_pvalue,
+    precision_at_k_score,
+    r_precision_score,
+    recall_at_k_score,
     standardized_average_precision_score,
 )
 from sklearn_rankinf._significance import AveragePrecisionTestResult, average_precision_test
+from sklearn_rankinf._top_k import (
+    TopKTestResult,
+    min_hits_at_k,
+    precision_at_k_test,
+    recall_at_k_test,
+)
+from sklearn_rankinf._top_k_distributions import (
+    precision_at_k_null_distribution,
+    recall_at_k_null_distribution,
+)
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AveragePrecisionTestResult",
+    "NullDistributionDisplay",
     "Ranking",
+    "TopKTestResult",
     "adjusted_average_precision_score",
     "ap_null_distribution",
+    "average_precision_at_k_score",
     "average_precision_neg_log10_pvalue",
     "average_precision_pvalue",
+    "average_precision_significance_scorer",
     "average_precision_test",
+    "make_significance_scorer",
+    "min_hits_at_k",
+    "precision_at_k_null_distribution",
+    "precision_at_k_score",
+    "precision_at_k_test",
+    "r_precision_score",
+    "recall_at_k_null_distribution",
+    "recall_at_k_score",
+    "recall_at_k_test",
     "standardized_average_precision_score",
 ]

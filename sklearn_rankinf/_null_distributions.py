@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.chain import central_moment
+from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import (
     AtomicLaw,
     ContinuedLaw,
@@ -23,6 +23,7 @@ from sklearn_rankinf._engine.law import (
     exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.moments import zhang_su_mean_and_variance
+from sklearn_rankinf._engine.resampling import PermutedAveragePrecision
 from sklearn_rankinf._engine.sampling import NullSampler
 from sklearn_rankinf._engine.statistics import (
     AveragePrecision,
@@ -31,6 +32,7 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
     increments_of,
 )
+from sklearn_rankinf._engine.transform import central_moment
 from sklearn_rankinf._ranking import as_counts
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
@@ -38,6 +40,10 @@ _ALTERNATIVES = ("greater", "less", "two-sided")
 # Values of the statistic this close, relatively, are the same value.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
+# Exact laws of so few blocks are cheap, and hardly ever asked for again; of the others the last ones
+# are kept, by value.
+_FEW_BLOCKS = 64
+_LAWS = LawCache(max_laws=64, max_atoms=200_000)
 
 
 class NullDistribution:
@@ -79,6 +85,9 @@ class NullDistribution:
     >>> law.pvalue([0.1, 0.14]).round(4)
     array([0.6674, 0.0087])
     """
+
+    # Relative error of tails that is good enough.
+    _tolerance = 0.0
 
     def __init__(
         self,
@@ -229,19 +238,19 @@ class NullDistribution:
 
     def logsf(self, x: ArrayLike) -> Any:
         """Natural logarithm of the survival function P(S > x)."""
-        return self._over(x, lambda t: self._law.tail(_up(t), 1)[1])
+        return self._over(x, lambda t: self._law.tail(self._above(t), 1)[1])
 
     def logcdf(self, x: ArrayLike) -> Any:
         """Natural logarithm of the distribution function P(S <= x)."""
-        return self._over(x, lambda t: self._law.tail(_up(t), -1)[1])
+        return self._over(x, lambda t: self._law.tail(self._above(t), -1)[1])
 
     def sf(self, x: ArrayLike) -> Any:
         """Survival function P(S > x), strict as in scipy; see `pvalue` for P(S >= x)."""
-        return self._over(x, lambda t: self._law.tail(_up(t), 1)[0])
+        return self._over(x, lambda t: self._law.tail(self._above(t), 1)[0])
 
     def cdf(self, x: ArrayLike) -> Any:
         """Distribution function P(S <= x)."""
-        return self._over(x, lambda t: self._law.tail(_up(t), -1)[0])
+        return self._over(x, lambda t: self._law.tail(self._above(t), -1)[0])
 
     def ppf(self, q: ArrayLike) -> Any:
         """Quantile: the smallest x with cdf(x) >= q."""
@@ -271,10 +280,8 @@ class NullDistribution:
         ValueError
             If `size` is negative.
         """
-        if np.any(np.asarray(size) < 0) or np.asarray(size).dtype.kind not in "iu":
-            raise ValueError(f"size must be an int of at least 0 or a tuple of them; got {size!r}.")
-        shape = (int(size),) if isinstance(size, int | np.integer) else tuple(size)
-        rng = np.random.default_rng(_seed_sequence(random_state))
+        shape = as_shape(size)
+        rng = np.random.default_rng(as_seed_sequence(random_state))
         n_draws = math.prod(shape)
         if isinstance(self._law, _ApproximateLaw):
             return self._law.draw(n_draws, rng).reshape(shape)
@@ -390,7 +397,8 @@ class NullDistribution:
             check_alternative(alternative)
             return self._over(x, np.zeros_like), self._over(x, np.ones_like)
         p = self.pvalue(x, alternative)
-        return p * (1.0 - _SAME), np.minimum(p * (1.0 + _SAME), 1.0)
+        error = np.maximum(self.relative_error(x, alternative), _SAME)
+        return p * np.maximum(1.0 - error, 0.0), np.minimum(p * (1.0 + error), 1.0)
 
     # How it is computed.
 
@@ -411,9 +419,20 @@ class NullDistribution:
 
     @cached_property
     def _law(self) -> AtomicLaw | ContinuedLaw | _ApproximateLaw:
+        sizes = self.tie_sizes
+        if self.method == "analytic" and sizes is not None and sizes.size <= _FEW_BLOCKS:
+            return self._new_law()
+        key: tuple[Any, ...] = self.statistic, self.n_samples, self.n_positives, self.method
+        key += (self._tolerance, None if sizes is None else sizes.tobytes())
+        if self.method == "permutation":
+            key += (self._n_permutations, str(self._seeds.entropy), self._seeds.spawn_key)
+        law: AtomicLaw | ContinuedLaw | _ApproximateLaw = _LAWS.find(key, self._new_law)
+        return law
+
+    def _new_law(self) -> AtomicLaw | ContinuedLaw | _ApproximateLaw:
         problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         if self.method == "analytic" or self.var() == 0.0:
-            return exact_law(*problem)
+            return exact_law(*problem, self._tolerance)
         if self.method == "permutation":
             sample = np.sort(self._permutation_sample())
             return AtomicLaw(sample, np.zeros(sample.size))
@@ -426,7 +445,7 @@ class NullDistribution:
         return _ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
 
     @cached_property
-    def _sampler(self) -> NullSampler:
+    def _sampler(self) -> NullSampler | PermutedAveragePrecision:
         return NullSampler(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     def _permutation_sample(self) -> Floats:
@@ -454,12 +473,22 @@ class NullDistribution:
         return np.minimum(2.0 * p, 1.0), np.minimum(log_p + math.log(2.0), 0.0), error
 
     def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        p, log_p, error = self._law.tail(_down(t) if sign > 0 else _up(t), sign)
-        if self.method != "permutation" or self.var() == 0.0:
+        p, log_p, error = self._law.tail(self._below(t) if sign > 0 else self._above(t), sign)
+        if not self._counts_resamples:
             return p, log_p, error
         n_resamples = self._n_permutations
         p = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
         return p, np.log(p), np.sqrt((1.0 - p) / (p * n_resamples))
+
+    def _above(self, t: Floats) -> Floats:
+        return _up(t)
+
+    def _below(self, t: Floats) -> Floats:
+        return _down(t)
+
+    @property
+    def _counts_resamples(self) -> bool:
+        return self.method == "permutation" and self.var() > 0.0
 
     def _quantile(self, q: ArrayLike, sign: int) -> Any:
         def quantile(level: Floats) -> Floats:
@@ -484,6 +513,102 @@ class NullDistribution:
             limit = np.finfo(float).max / 4.0
             out[known] = function(np.clip(flat[known], -limit, limit))
         return out.reshape(values.shape) if values.ndim else float(out[0])
+
+
+class PermutationDistribution(NullDistribution):
+    """A frozen law that is known by its resamples alone.
+
+    Weighted average precision, and averages over classes, have no exact law at hand: support,
+    moments, probabilities and quantiles are those of the resamples. Only the mean of an average
+    over classes without weights is exact.
+
+    Attributes
+    ----------
+    method : str
+        ``"permutation"``.
+    n_samples : int
+        Number of samples.
+    n_positives : int or ndarray of shape (n_classes,)
+        Number of positives, or of samples of each class.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores, best first; None without ties, and for averages, whose
+        classes have ties of their own.
+    statistic : object
+        What is weighted or averaged.
+
+    See Also
+    --------
+    sklearn_rankinf.average_precision_test : Carries such a law with weights and averages.
+
+    Notes
+    -----
+    The resamples are drawn when they are first asked for, in chunks with a random stream each, so
+    that they are the same for every number of jobs.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import average_precision_test
+    >>> y_true, y_score = [1, 1, 0, 0, 0, 0], [6, 5, 4, 3, 2, 1]
+    >>> result = average_precision_test(y_true, y_score, sample_weight=[2, 1, 1, 1, 1, 1])
+    >>> result.null_distribution.method
+    'permutation'
+    """
+
+    def __init__(
+        self,
+        permuted: PermutedAveragePrecision,
+        statistic: Statistic,
+        n_samples: int,
+        n_positives: Any,
+        tie_sizes: Integers | None,
+        n_permutations: int,
+        seeds: np.random.SeedSequence,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            statistic,
+            n_samples,
+            n_positives,
+            tie_sizes,
+            "permutation",
+            n_permutations,
+            seeds,
+            n_jobs,
+        )
+        self._permuted = permuted
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.statistic}, n_samples={self.n_samples}, "
+            f"n_positives={self.n_positives}, {self._permuted})"
+        )
+
+    @cached_property
+    def _sampler(self) -> PermutedAveragePrecision:
+        return self._permuted
+
+    @cached_property
+    def _law(self) -> AtomicLaw:
+        sample = np.sort(self._permutation_sample())
+        return AtomicLaw(sample, np.zeros(sample.size))
+
+    @cached_property
+    def _mean_and_variance(self) -> tuple[float, float]:
+        values = self._law.values
+        if values[-1] - values[0] <= _SAME * abs(values[-1]):
+            return float(values[0]), 0.0  # one value, up to rounding
+        mean = self._permuted.exact_mean()
+        return float(values.mean()) if mean is None else mean, float(values.var())
+
+    def _standardized_moment(self, order: int) -> float:
+        if self.var() == 0.0:
+            return math.nan
+        values = self._law.values
+        return float(np.mean((values - values.mean()) ** order)) / self.std() ** order
+
+    @property
+    def _counts_resamples(self) -> bool:
+        return True
 
 
 class _ApproximateLaw:
@@ -516,8 +641,23 @@ class _ApproximateLaw:
         return np.asarray(self._distribution.rvs(size=n_draws, random_state=rng))
 
 
-def _draw_chunk(sampler: NullSampler, size: int, seed: np.random.SeedSequence) -> Floats:
+def _draw_chunk(
+    sampler: NullSampler | PermutedAveragePrecision, size: int, seed: np.random.SeedSequence
+) -> Floats:
     return sampler.draw(size, np.random.default_rng(seed))
+
+
+def tolerating(law: NullDistribution, relative_error: float) -> NullDistribution:
+    """The same law, computed no more precisely than to a relative error of its tails."""
+    law = copy(law)
+    vars(law).pop("_law", None)
+    law._tolerance = relative_error
+    return law
+
+
+def plain(value: Any) -> Any:
+    """A float for a scalar, else the array."""
+    return value if np.ndim(value) else float(value)
 
 
 def _up(t: Floats) -> Floats:
@@ -647,12 +787,10 @@ def frozen_ap_law(
     n_jobs: int | None = None,
 ) -> NullDistribution:
     """`ap_null_distribution`, with a number of jobs for its permutations."""
-    n, m = _check_counts(n_samples, n_positives)
-    sizes = _check_tie_sizes(tie_sizes, n)
-    if normalize not in ("min", "positives"):
-        raise ValueError(f"normalize must be 'min' or 'positives'; got {normalize!r}.")
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}; got {method!r}.")
+    n, m = check_counts(n_samples, n_positives)
+    sizes = check_tie_sizes(tie_sizes, n)
+    check_normalize(normalize)
+    _check_method(method)
     cut = None if k is None else resolve_k(k, n)
     if method == "zhang_su":
         _check_zhang_su(n, m, cut, sizes)
@@ -662,10 +800,51 @@ def frozen_ap_law(
         m,
         sizes,
         method,
-        _check_integer(n_permutations, "n_permutations", 1),
-        _seed_sequence(random_state),
+        check_integer(n_permutations, "n_permutations", 1),
+        as_seed_sequence(random_state),
         n_jobs,
     )
+
+
+def value_of_perfect_ranking(law: NullDistribution) -> Any:
+    """Value of the statistic for a perfect ranking without ties."""
+    if isinstance(law, PermutationDistribution):
+        return law._permuted.best()
+    return law.statistic.best(law.n_samples, law.n_positives)
+
+
+def permuted_ap_law(
+    permuted: PermutedAveragePrecision,
+    statistic: AveragePrecision,
+    n_samples: int,
+    n_positives: Any,
+    tie_sizes: Integers | None,
+    *,
+    n_permutations: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> PermutationDistribution:
+    """Law of weighted or averaged average precision, with its arguments checked."""
+    return PermutationDistribution(
+        permuted,
+        statistic,
+        n_samples,
+        n_positives,
+        tie_sizes,
+        check_integer(n_permutations, "n_permutations", 1),
+        as_seed_sequence(random_state),
+        n_jobs,
+    )
+
+
+def check_permutation(method: str, what: str) -> None:
+    """Refuse a method other than permutation for a statistic that has no exact law."""
+    _check_method(method)
+    if method not in ("auto", "permutation"):
+        raise ValueError(
+            f"method={method!r} is not available for {what}, which has no law in closed form: use "
+            "method='permutation', or 'auto', which takes it."
+        )
 
 
 def resolve_k(k: float, n_samples: int) -> int:
@@ -685,14 +864,25 @@ def resolve_k(k: float, n_samples: int) -> int:
     return max(1, math.ceil(float(k) * n_samples - 1e-9))
 
 
-def _check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
-    n, m = _check_integer(n_samples, "n_samples", 1), _check_integer(n_positives, "n_positives", 0)
+def _check_method(method: str) -> None:
+    if method not in _METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}; got {method!r}.")
+
+
+def check_normalize(normalize: str) -> None:
+    """Refuse a divisor of average precision at k that is neither of the two."""
+    if normalize not in ("min", "positives"):
+        raise ValueError(f"normalize must be 'min' or 'positives'; got {normalize!r}.")
+
+
+def check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
+    n, m = check_integer(n_samples, "n_samples", 1), check_integer(n_positives, "n_positives", 0)
     if m > n:
         raise ValueError(f"n_positives must be between 0 and n_samples={n}; got {m}.")
     return n, m
 
 
-def _check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | None:
+def check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | None:
     """Sizes as integers, or None where every block is a single item."""
     if tie_sizes is None:
         return None
@@ -722,7 +912,7 @@ def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -
         )
 
 
-def _check_integer(value: Any, name: str, least: int) -> int:
+def check_integer(value: Any, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
     if value < least:
@@ -738,13 +928,20 @@ def check_alternative(alternative: str) -> None:
         )
 
 
-def _seed_sequence(random_state: Any) -> np.random.SeedSequence:
+def as_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of an array of random draws."""
+    if np.any(np.asarray(size) < 0) or np.asarray(size).dtype.kind not in "iu":
+        raise ValueError(f"size must be an int of at least 0 or a tuple of them; got {size!r}.")
+    return (int(size),) if isinstance(size, int | np.integer) else tuple(size)
+
+
+def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """Seeds of the random streams, drawn at once from a generator that the caller goes on using."""
     if random_state is None:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
     if isinstance(random_state, int | np.integer):
-        return np.random.SeedSequence(_check_integer(random_state, "random_state", 0))
+        return np.random.SeedSequence(check_integer(random_state, "random_state", 0))
     generator = check_random_state(random_state)
     return np.random.SeedSequence(generator.randint(2**31 - 1, size=4).tolist())

@@ -148,22 +148,7 @@ class Ranking:
         >>> Ranking.from_scores(["ham", "spam", "ham"], [0.2, 0.7, 0.1], pos_label="spam")
         Ranking(n_samples=3, n_positives=1, n_blocks=3)
         """
-        labels = _as_labels(y_true)
-        scores = _as_scores(y_score)
-        if len(labels) != len(scores):
-            raise ValueError(
-                f"y_true and y_score must have the same length; got {len(labels)} labels and "
-                f"{len(scores)} scores."
-            )
-        positive = _is_positive(labels, pos_label)
-
-        # The order within a block changes nothing, so an ascending sort read backwards will do.
-        order = np.argsort(scores, kind="stable")[::-1]
-        ordered = scores[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        tie_sizes = np.diff(starts, append=len(scores))
-        hits = np.add.reduceat(positive[order].astype(np.int64), starts)
-        return cls(tie_sizes, hits)
+        return cls(*_counts_by_block(*as_binary(y_true, y_score, pos_label)))
 
     @classmethod
     def from_counts(cls, tie_sizes: ArrayLike, hits: ArrayLike) -> Ranking:
@@ -238,6 +223,182 @@ def as_ranking(
     return Ranking.from_scores(y_true, y_score, pos_label=pos_label)
 
 
+@dataclass(frozen=True, eq=False)
+class LabelTable:
+    """Labels and scores with one column a class.
+
+    Attributes
+    ----------
+    labels : ndarray of bool of shape (n_samples, n_classes)
+        Whether a sample is of a class.
+    scores : ndarray of shape (n_samples, n_classes)
+        Scores, larger for samples more likely to be of the class.
+    """
+
+    labels: NDArray[np.bool_]
+    scores: NDArray[Any]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.labels)
+
+    @property
+    def n_positives(self) -> NDArray[np.int64]:
+        """Number of samples of each class."""
+        return np.asarray(self.labels.sum(axis=0), dtype=np.int64)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return int(self.labels.shape[1])
+
+    def column(self, index: int) -> LabelTable:
+        """Labels and scores of one class."""
+        columns = slice(index, index + 1)
+        return LabelTable(self.labels[:, columns], self.scores[:, columns])
+
+    def ranking(self, index: int) -> Ranking:
+        """Ranking for one class."""
+        return Ranking(*_counts_by_block(self.labels[:, index], self.scores[:, index]))
+
+
+def as_binary(
+    y_true: ArrayLike, y_score: ArrayLike, pos_label: PosLabel
+) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Mark the positives of binary labels and read their scores."""
+    labels = _as_labels(y_true)
+    scores = _as_scores(y_score)
+    _check_lengths(len(labels), len(scores))
+    return _is_positive(labels, pos_label), scores
+
+
+def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Order the scores, best first, and count those of each value."""
+    # The order within a block changes nothing, so an ascending sort read backwards will do.
+    order = np.argsort(scores, kind="stable")[::-1]
+    ordered = scores[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    return order, np.diff(starts, append=len(scores))
+
+
+def _counts_by_block(
+    positive: NDArray[np.bool_], scores: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count the samples and the positives in each block of equal scores."""
+    order, tie_sizes = rank_order(scores)
+    starts = np.cumsum(tie_sizes) - tie_sizes
+    return tie_sizes, np.add.reduceat(positive[order].astype(np.int64), starts)
+
+
+def has_classes(y_true: Any, y_score: Any) -> bool:
+    """Whether labels and scores are of several classes, with one column of scores each."""
+    if isinstance(y_true, Ranking) or y_score is None:
+        return False
+    n_columns = _n_columns(y_score)
+    if n_columns < 2:
+        return False
+    # Two columns of scores for two labels are a slip: those of the positive class are meant.
+    return n_columns > 2 or _n_columns(y_true) > 1 or len(_distinct(_as_labels(y_true))) > 2
+
+
+def _n_columns(values: Any) -> int:
+    shape = getattr(values, "shape", None)
+    if shape is None:
+        try:
+            shape = np.shape(values)
+        except ValueError:
+            return 1  # ragged: refused where it is read
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def as_label_table(y_true: ArrayLike, y_score: ArrayLike) -> LabelTable:
+    """Read multiclass labels, or an indicator matrix, and the scores of every class."""
+    scores = _as_table(y_score, "y_score")
+    wrong = ~np.isfinite(scores)
+    if wrong.any():
+        raise ValueError(
+            f"y_score must be finite; got {_first_cell(scores, wrong)}: drop such samples or give "
+            "them a score."
+        )
+    if _n_columns(y_true) > 1:
+        labels = _indicators(y_true, scores.shape)
+    else:
+        labels = _one_column_a_class(_as_labels(y_true), scores.shape)
+    return LabelTable(labels, scores)
+
+
+def _indicators(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    table = _as_table(y_true, "y_true")
+    if table.shape != shape:
+        raise ValueError(
+            "y_true as an indicator matrix and y_score must have the same shape; got "
+            f"{table.shape} and {shape}."
+        )
+    wrong = (table != 0.0) & (table != 1.0)
+    if wrong.any():
+        raise ValueError(
+            f"y_true as an indicator matrix must hold 0 and 1; got {_first_cell(table, wrong)}."
+        )
+    return np.asarray(table == 1.0)
+
+
+def _one_column_a_class(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    _check_lengths(len(labels), shape[0])
+    distinct = _distinct(labels)
+    if len(distinct) != shape[1]:
+        raise ValueError(
+            f"y_true holds {len(distinct)} classes ({_listed(distinct)}), but y_score has "
+            f"{shape[1]} columns: pass one column for each class of y_true, in sorted order; if "
+            "y_true lacks samples of a class, pass it as the indicator matrix that "
+            "sklearn.preprocessing.label_binarize(y_true, classes=...) makes."
+        )
+    return np.stack([np.asarray(labels == label, dtype=bool) for label in distinct], axis=1)
+
+
+def _as_table(values: Any, name: str) -> NDArray[np.float64]:
+    """Read a container with several columns as numbers."""
+    try:
+        table = check_array(values, dtype=np.float64, ensure_all_finite=False)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as a table of numbers: {error}") from error
+    return np.asarray(table)
+
+
+def _first_cell(table: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    """Name the first wrong value of a table and where it is."""
+    row, column = (int(index[0]) for index in np.nonzero(wrong))
+    return f"{table[row, column].item()!r} at row {row}, column {column}"
+
+
+def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] | None:
+    """Read sample weights, as parts of the largest; None if all are equal, the same as none."""
+    weights = _as_reals(sample_weight, "sample_weight", "drop such samples or give them a weight")
+    if len(weights) != n_samples:
+        raise ValueError(
+            "sample_weight must have one weight for each sample; got "
+            f"{len(weights)} weights and {n_samples} samples."
+        )
+    weights = weights.astype(np.float64)
+    wrong = weights < 0.0
+    if wrong.any():
+        raise ValueError(f"sample_weight must not be negative; got {_first(weights, wrong)}.")
+    if not weights.any():
+        raise ValueError(
+            f"sample_weight is 0 for all {n_samples} samples: at least one weight must be positive."
+        )
+    # Only their ratios count, and sums of parts do not overflow.
+    return None if np.all(weights == weights[0]) else weights / weights.max()
+
+
+def _check_lengths(n_labels: int, n_scores: int) -> None:
+    if n_labels != n_scores:
+        raise ValueError(
+            f"y_true and y_score must have the same length; got {n_labels} labels and "
+            f"{n_scores} scores."
+        )
+
+
 def _as_vector(values: Any, name: str) -> NDArray[Any]:
     """Read a container as a non-empty 1-D array; a single column counts as one."""
     if np.ma.is_masked(values):
@@ -273,6 +434,7 @@ def _not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
     remedy = {
         "y_true": "for multilabel targets call once per class, with one column of y_true",
         "y_score": "pass the scores of the positive class, for instance predict_proba(X)[:, 1]",
+        "sample_weight": "pass one weight per sample",
     }.get(name, "pass one count per block")
     return f"{name} must be one-dimensional; got shape {array.shape}: {remedy}."
 
@@ -342,8 +504,7 @@ def _is_positive(labels: NDArray[Any], pos_label: PosLabel) -> NDArray[np.bool_]
             f"{type(pos_label).__name__}."
         )
     is_text = labels.dtype.kind in "UO"
-    # A set is several times faster than sorting for strings, and slower for numbers.
-    distinct = sorted(set(labels.tolist())) if is_text else np.unique(labels).tolist()
+    distinct = _distinct(labels)
     if len(distinct) > 2:
         raise ValueError(
             f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
@@ -359,6 +520,12 @@ def _is_positive(labels: NDArray[Any], pos_label: PosLabel) -> NDArray[np.bool_]
     return np.asarray(labels == pos_label, dtype=bool)
 
 
+def _distinct(labels: NDArray[Any]) -> list[Any]:
+    """Distinct labels in order: a set is faster than sorting for strings, slower for numbers."""
+    is_text = labels.dtype.kind in "UO"
+    return sorted(set(labels.tolist())) if is_text else np.unique(labels).tolist()
+
+
 def _listed(values: list[Any]) -> str:
     shown = ", ".join(repr(value) for value in values[:_N_SHOWN])
     return shown + (", ..." if len(values) > _N_SHOWN else "")
@@ -366,26 +533,28 @@ def _listed(values: list[Any]) -> str:
 
 def _as_scores(y_score: Any) -> NDArray[Any]:
     """Read scores as an array of finite real numbers."""
-    scores = _as_vector(y_score, "y_score")
-    if scores.dtype == object:
-        wrong = _lacks_type(scores, (Real, Decimal, np.bool_))
+    return _as_reals(y_score, "y_score", "drop such samples or give them a score")
+
+
+def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
+    """Read a vector of finite real numbers."""
+    numbers = _as_vector(values, name)
+    if numbers.dtype == object:
+        wrong = _lacks_type(numbers, (Real, Decimal, np.bool_))
         if wrong.any():
             raise ValueError(
-                f"y_score must hold numbers and none missing; got {_first(scores, wrong)}."
+                f"{name} must hold numbers and none missing; got {_first(numbers, wrong)}."
             )
-        scores = scores.astype(np.float64)
-    if scores.dtype.kind not in "biuf":
+        numbers = numbers.astype(np.float64)
+    if numbers.dtype.kind not in "biuf":
         raise TypeError(
-            f"y_score must hold real numbers; got values of type {scores.dtype}, such as "
-            f"{scores[:1].tolist()[0]!r}."
+            f"{name} must hold real numbers; got values of type {numbers.dtype}, such as "
+            f"{numbers[:1].tolist()[0]!r}."
         )
-    wrong = ~np.isfinite(scores)
+    wrong = ~np.isfinite(numbers)
     if wrong.any():
-        raise ValueError(
-            f"y_score must be finite; got {_first(scores, wrong)}: drop such samples or give "
-            "them a score."
-        )
-    return scores
+        raise ValueError(f"{name} must be finite; got {_first(numbers, wrong)}: {remedy}.")
+    return numbers
 
 
 def as_counts(values: Any, name: str) -> NDArray[np.int64]:

@@ -9,9 +9,15 @@ from typing import Any
 
 from sklearn.metrics import average_precision_score
 
-from sklearn_rankinf._engine.statistics import AveragePrecision
+from sklearn_rankinf._engine.statistics import AveragePrecision, HitsAtK
 from sklearn_rankinf._null_distributions import ap_null_distribution
+from sklearn_rankinf._scores import precision_at_k_score, recall_at_k_score
 from sklearn_rankinf._significance import average_precision_test
+from sklearn_rankinf._top_k import precision_at_k_test, recall_at_k_test
+from sklearn_rankinf._top_k_distributions import (
+    precision_at_k_null_distribution,
+    recall_at_k_null_distribution,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,20 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
                 score=average_precision_score,
                 null_distribution=ap_null_distribution,
                 test=average_precision_test,
+            ),
+            Metric(
+                name="recall_at_k",
+                statistic=HitsAtK,
+                score=recall_at_k_score,
+                null_distribution=recall_at_k_null_distribution,
+                test=recall_at_k_test,
+            ),
+            Metric(
+                name="precision_at_k",
+                statistic=HitsAtK,
+                score=precision_at_k_score,
+                null_distribution=precision_at_k_null_distribution,
+                test=precision_at_k_test,
             ),
         )
     }

@@ -9,14 +9,16 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._null_distributions import check_alternative
-from sklearn_rankinf._ranking import PosLabel, Ranking
+from sklearn_rankinf._engine.statistics import AveragePrecision, HitsAtK
+from sklearn_rankinf._null_distributions import check_alternative, check_normalize, resolve_k
+from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
 from sklearn_rankinf._significance import (
     adjusted,
     log10_pvalue,
     no_positives,
     observe_average_precision,
     standardized,
+    warn_caller,
 )
 
 
@@ -199,7 +201,7 @@ def average_precision_neg_log10_pvalue(
     if ranking.n_positives == 0:
         message = no_positives("-log10 of the p-value", "0.0")
         warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
-    return abs(log10_pvalue(law, statistic, alternative))
+    return float(abs(log10_pvalue(law, statistic, alternative)))
 
 
 def adjusted_average_precision_score(
@@ -264,7 +266,7 @@ def adjusted_average_precision_score(
     ranking, statistic, law = observe_average_precision(
         y_true, y_score, k=k, normalize=normalize, pos_label=pos_label
     )
-    score = adjusted(statistic, law)
+    score = float(adjusted(statistic, law))
     if math.isnan(score):
         message = _undefined("Adjusted average precision", ranking)
         warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
@@ -334,11 +336,262 @@ def standardized_average_precision_score(
     ranking, statistic, law = observe_average_precision(
         y_true, y_score, k=k, normalize=normalize, pos_label=pos_label
     )
-    score = standardized(statistic, law)
+    score = float(standardized(statistic, law))
     if math.isnan(score):
         message = _undefined("Standardized average precision", ranking)
         warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
     return score
+
+
+def recall_at_k_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: float,
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""Recall at k: the share of the positives that is among the first k samples.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    k : int or float
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of the samples, rounded up.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        Recall at `k`, between 0 and 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`recall_at_k_test` does.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    precision_at_k_score : The share of the first k samples that is positive.
+    recall_at_k_test : Test against random labelling.
+
+    Notes
+    -----
+    Where a block of g equal scores straddles rank k, behind a samples with better scores, each of
+    its positives counts :math:`(k - a) / g`, the average over random tie-breaking.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import recall_at_k_score
+    >>> recall_at_k_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1], k=2)
+    0.5
+    >>> recall_at_k_score([1, 0, 1, 0, 0], [0.9, 0.5, 0.5, 0.5, 0.5], k=2)
+    0.625
+    """
+    return _share_of_hits("Recall at k", "positives", as_ranking(y_true, y_score, pos_label), k)
+
+
+def precision_at_k_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: float,
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""Precision at k: the share of the first k samples that is positive.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    k : int or float
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of the samples, rounded up.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        Precision at `k`, between 0 and 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`precision_at_k_test` does.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    recall_at_k_score : The share of the positives that is among the first k samples.
+    r_precision_score : Precision at the number of positives.
+    precision_at_k_test : Test against random labelling.
+
+    Notes
+    -----
+    Where a block of g equal scores straddles rank k, behind a samples with better scores, each of
+    its positives counts :math:`(k - a) / g`, the average over random tie-breaking. If all scores
+    are equal, precision at every k is the share of positives.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import precision_at_k_score
+    >>> precision_at_k_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1], k=2)
+    0.5
+    >>> precision_at_k_score([1, 0, 1, 0, 0], [0.5, 0.5, 0.5, 0.5, 0.5], k=2)
+    0.4
+    """
+    return _share_of_hits("Precision at k", "places", as_ranking(y_true, y_score, pos_label), k)
+
+
+def r_precision_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""R-precision: precision at the number of positives, where it equals recall.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        R-precision, between 0 and 1; 1 for a perfect ranking.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`precision_at_k_test` does.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    precision_at_k_score : Precision at any k.
+
+    Notes
+    -----
+    It is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples, averaged
+    over random tie-breaking where equal scores straddle rank m.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import r_precision_score
+    >>> r_precision_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1])
+    0.5
+    """
+    ranking = as_ranking(y_true, y_score, pos_label)
+    k = max(ranking.n_positives, 1)
+    return _share_of_hits("R-precision", "places", ranking, k)
+
+
+def average_precision_at_k_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: float,
+    normalize: str = "min",
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""Average precision at k: the mean precision at the positives among the first k samples.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    k : int or float
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of the samples, rounded up.
+    normalize : {"min", "positives"}, default="min"
+        Divisor: the smaller of the number of positives and `k`, so that a perfect ranking has 1, or
+        the number of positives.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        Average precision at `k`, between 0 and 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`average_precision_test` does.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    average_precision_test : Test against random labelling, with the same `k` and `normalize`.
+    sklearn.metrics.average_precision_score : Average precision of the whole ranking, which this is
+        for `k` equal to the number of samples.
+
+    Notes
+    -----
+    Blocks of equal scores that end by rank k are one threshold each, as in scikit-learn: a block
+    with y positives that ends at rank T, with h positives before it, adds :math:`y (h + y) / T`. A
+    block of g that straddles rank k, behind a samples, adds its expectation over random
+    tie-breaking. With :math:`j = k - a` and :math:`S = \sum_{i=a+1}^{k} 1 / i` that is
+
+    .. math:: \frac{h y S}{g} + \frac{y S}{g}
+              + \frac{y (y - 1)}{g (g - 1)} \bigl(j - (a + 1) S\bigr).
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import average_precision_at_k_score
+    >>> y_true, y_score = [1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1]
+    >>> average_precision_at_k_score(y_true, y_score, k=2)
+    0.5
+    >>> round(average_precision_at_k_score(y_true, y_score, k=3), 4)
+    0.8333
+    """
+    check_normalize(normalize)
+    ranking = as_ranking(y_true, y_score, pos_label)
+    _warn_without_positives("Average precision at k", ranking)
+    statistic = AveragePrecision(resolve_k(k, ranking.n_samples), normalize)
+    return float(statistic.evaluate(ranking.tie_sizes, ranking.hits))
+
+
+def _share_of_hits(what: str, divisor: str, ranking: Ranking, k: float) -> float:
+    _warn_without_positives(what, ranking)
+    statistic = HitsAtK(resolve_k(k, ranking.n_samples), divisor)
+    return float(statistic.evaluate(ranking.tie_sizes, ranking.hits))
+
+
+def _warn_without_positives(what: str, ranking: Ranking) -> None:
+    if ranking.n_positives == 0:
+        warn_caller(no_positives(what, "0.0"), UndefinedMetricWarning)
 
 
 def _undefined(what: str, ranking: Ranking) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.stats import binom
 
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
@@ -141,78 +141,6 @@ def _shifted_sum(log_terms: Floats) -> Floats:
     return np.asarray(np.log(np.exp(shifted - top).sum(axis=0)) + top)
 
 
-def log_transform(
-    increments: Increments, n_positives: int, z: ArrayLike, bands: Bands | None = None
-) -> Complexes:
-    """Natural logarithm of ``E exp(z S)`` for every node of a vector of complex z.
-
-    Costs (nodes) x (rows in the bands) for each place where a hit can fall. Rows outside the bands
-    are dropped; without bands all feasible rows are kept. Where a tilt is so extreme that the
-    weights leave the range of floats the result is -inf.
-    """
-    z = np.asarray(z, dtype=complex).ravel()
-    feasible = feasible_bands(increments, n_positives)
-    bands = feasible if bands is None else bands.intersection(feasible)
-    state = np.ones((1, z.size), dtype=complex)
-    first, log_scale = 0, np.zeros(z.size)
-    for block in range(increments.sizes.size):
-        state, first, log_step = _step(increments, n_positives, z, bands, block, state, first)
-        size = np.abs(state).max(axis=0)
-        if size.min() < 1e-290:
-            return np.full(z.size, complex(-np.inf))
-        # Powers of two cost no rounding.
-        shift = np.exp2(np.floor(np.log2(size)))
-        state *= 1.0 / shift
-        log_scale += np.log(shift) + log_step
-    p = n_positives / increments.n_samples
-    total = binom.logpmf(n_positives, increments.n_samples, p)
-    return np.asarray(np.log(state[n_positives - first]) + log_scale - total)
-
-
-def _step(
-    increments: Increments,
-    n_positives: int,
-    z: Complexes,
-    bands: Bands,
-    block: int,
-    state: Complexes,
-    first: int,
-) -> tuple[Complexes, int, float]:
-    """One block: hits so far move up by y, weighted by ``C(g,y) p^y q^(g-y) exp(z c(h,y))``.
-
-    The weights of a single item are divided by q (a miss then costs nothing) and extreme weights by
-    a reference; the logarithm of what they were divided by is returned.
-    """
-    size = int(increments.sizes[block])
-    p = n_positives / increments.n_samples
-    low, high = int(bands.low[block]), int(bands.high[block])
-    after = np.zeros((high - low + 1, z.size), dtype=complex)
-    last = first + state.shape[0] - 1
-    ys = np.arange(max(0, low - last), min(int(bands.most[block]), high - first) + 1)
-    log_divisor = math.log1p(-p) if size == 1 else 0.0
-    log_weights = binomial_log_weights(size, min(size, n_positives), p)[ys] - log_divisor
-    own = ys * (increments.linear[block] + increments.square[block] * ys)
-    slopes = ys * increments.cross[block]
-    starts, stops = np.maximum(first, low - ys), np.minimum(last, high - ys)
-    exponents = log_weights + z.real.max() * (own + slopes * np.array([starts, stops]))
-    reference = float(exponents[:, starts <= stops].max())
-    if abs(reference) < 300.0:
-        reference = 0.0
-    for i, y in enumerate(ys):
-        start, stop = int(starts[i]), int(stops[i])
-        if stop < start:
-            continue
-        moved = state[start - first : stop - first + 1]
-        if y == 0 and size == 1 and reference == 0.0:
-            after[start - low : stop - low + 1] += moved
-            continue
-        head = np.exp(log_weights[i] - reference + z * (own[i] + slopes[i] * start))
-        factors = _geometric_rows(head, z * slopes[i], stop - start + 1)
-        factors *= moved
-        after[start + y - low : stop + y - low + 1] += factors
-    return after, low, log_divisor + reference
-
-
 @lru_cache(maxsize=1024)
 def binomial_log_weights(size: int, most: int, p: float) -> Floats:
     """Log probabilities of 0 to `most` hits in a block; the same blocks return in every pass."""
@@ -222,36 +150,6 @@ def binomial_log_weights(size: int, most: int, p: float) -> Floats:
         weights = np.asarray(binom.logpmf(np.arange(most + 1), size, p))
     weights.flags.writeable = False
     return weights
-
-
-def _geometric_rows(head: Complexes, log_ratio: Complexes, n_rows: int) -> Complexes:
-    """Rows ``head * exp(log_ratio * i)``, by doubling: a product each instead of an exponential."""
-    rows = np.empty((n_rows, head.size), dtype=complex)
-    rows[0] = head
-    filled = 1
-    while filled < n_rows:
-        take = min(filled, n_rows - filled)
-        np.multiply(rows[:take], np.exp(log_ratio * filled), out=rows[filled : filled + take])
-        filled += take
-    return rows
-
-
-def central_moment(
-    increments: Increments, n_positives: int, mean: float, scale: float, order: int
-) -> float:
-    """``E (S - mean)**order``, a Taylor coefficient of the transform by Cauchy's formula.
-
-    On a circle of radius 0.1 standard deviations 32 nodes leave an aliasing error far below
-    rounding.
-    """
-    n_nodes, radius = 32, 0.1 / scale
-    angle = 2.0 * np.pi * (np.arange(n_nodes // 2 + 1)) / n_nodes
-    z = radius * np.exp(1j * angle)
-    values = np.exp(log_transform(increments, n_positives, z) - mean * z)
-    # Nodes come in conjugate pairs; the two real ones stand alone.
-    weight = np.where((angle == 0.0) | (angle == np.pi), 1.0, 2.0)
-    coefficient = float(np.sum(weight * (values * np.exp(-1j * order * angle)).real)) / n_nodes
-    return math.factorial(order) * coefficient / radius**order
 
 
 def n_outcomes(sizes: Integers, n_positives: int) -> float:

@@ -5,7 +5,7 @@ tilt gives the lower tail. The trapezoid rule with midpoint nodes ``theta + i (j
 converges geometrically in 1/h, and the sum may be cut where the transform has decayed. At an atom
 the integral converges to ``P(S > s) + P(S = s) / 2``, so the transform must have decayed relative
 to the probability itself, or the law is too coarse for this method: `ContourLaw.log_tail` says so
-by its error.
+by its error. One contour serves all values for which its tilt is not too far from the best one.
 """
 
 from __future__ import annotations
@@ -14,41 +14,67 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._engine.chain import Bands, Complexes, log_transform, tilted_bands
-from sklearn_rankinf._engine.statistics import Floats, Increments
+from sklearn_rankinf._engine.chain import Bands, Complexes, tilted_bands
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+from sklearn_rankinf._engine.transform import log_transform
 
 # Tilts in units of 1 / (standard deviation): |tilt| = _FIRST_TILT * _TILT_RATIO**index.
 _FIRST_TILT, _TILT_RATIO, _N_TILTS = 0.02, 1.35, 36
+# The tilt that is tried first, about 1, and the tilts whose log transform is computed in one pass.
+_USUAL, _N_LADDER = 13, 24
 # exp(K - theta s) may exceed its minimum over theta by this factor: a larger tilt keeps the contour
 # away from the pole at 0, at the price of some cancellation.
 _SLACK = 2.5
-_ALIASING = 30.0
-_STEP = 0.1
-_DECAYED = 1e-9
+_ALIASING = 25.0
+_STEP, _FINEST = 0.2, 24
+_DECAYED = 3e-9
+_GOOD = 1e-7
+# The first look goes this far, in units of 1 / (standard deviation).
+_FIRST_REACH = 12.8
 # The transform is given up if this many probes at the end of the longest contour add up to more.
 _N_PROBES, _DECAYING = 24, 1e-6
 # Most nodes of a contour, and of one that nothing else can replace.
 _MAX_NODES, _INSISTENT_NODES = 512, 4096
-_FEW_BLOCKS, _BLOCK_NODES = 64, 32768
-
-
-@dataclass(eq=False)
-class _Tilt:
-    """What is known at one tilt: the transform there, the rows that matter, the spread."""
-
-    theta: float
-    log_mgf: float
-    bands: Bands
+# The transform of few blocks does not decay much further than this many nodes show.
+_FEW_BLOCKS, _NODES_OF_FEW_BLOCKS = 64, 128
+# With no more hits than this, dropping rows costs more than it saves.
+_FEW_HITS = 64
+# Paths that carry less than this share of the tilted total are left out.
+_NEGLIGIBLE = 1e-22
 
 
 @dataclass(eq=False)
 class _Nodes:
     """Transform along one contour, extended as far as it was needed."""
 
+    theta: float
     step: float
     z: Complexes
     log_transform: Complexes
-    log_mgf: float
+
+    def tail(self, s: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """Log tail at each s (-inf where the sum is not positive), the sums, and the terms' sizes.
+
+        The sums and sizes are on one scale.
+        """
+        scale = self.log_transform[0].real  # the largest, or nearly so
+        heights = np.exp(self.log_transform.real - scale) / np.abs(self.z)
+        angles = self.log_transform.imag - np.angle(self.z)
+        total = sign * (heights @ np.cos(angles[:, None] - np.outer(self.z.imag, s)))
+        safe = np.where(total > 0.0, total, 1e-300)
+        log_p = np.log(safe * self.step / np.pi) + scale - self.theta * s
+        return np.where(total > 0.0, log_p, -np.inf), safe, heights
+
+    def atom(self, s: Floats) -> Floats:
+        """Half the mass at each s as far as the second half of the nodes resolves it.
+
+        ``P(S = s)`` is the mean of ``E exp(z S) exp(-z s)`` along the contour. On the scale of the
+        sums of `tail`.
+        """
+        half = slice(self.z.size // 2, None)
+        sizes = np.exp(self.log_transform.real[half] - self.log_transform[0].real)
+        angles = self.log_transform.imag[half, None] - np.outer(self.z.imag[half], s)
+        return np.asarray(np.abs(sizes @ np.cos(angles)) / sizes.size * np.pi / (2.0 * self.step))
 
 
 class ContourLaw:
@@ -64,9 +90,13 @@ class ContourLaw:
         Number of positives.
     scale : float
         Standard deviation of the statistic, the unit of the tilts.
+    support : tuple of float, optional
+        Smallest and largest value.
     refined : Increments, optional
         Where `increments` are themselves merged: the same with half the ratio, to correct the
         transform and to state the error that merging makes.
+    tolerance : float, default=0.0
+        Relative error that is good enough.
     """
 
     def __init__(
@@ -75,14 +105,20 @@ class ContourLaw:
         coarse: Increments,
         n_positives: int,
         scale: float,
+        support: tuple[float, float] = (-np.inf, np.inf),
         refined: Increments | None = None,
+        tolerance: float = 0.0,
     ) -> None:
         self._increments = increments
         self._coarse = coarse
         self._n_positives = n_positives
         self._scale = scale
+        self._support = support
         self._refined = refined
-        self._tilts: dict[tuple[int, int], _Tilt] = {}
+        self._good = max(_GOOD, tolerance)
+        self._few_blocks = increments.sizes.size <= _FEW_BLOCKS
+        self._log_mgfs: dict[tuple[int, int], float] = {}
+        self._bands: dict[tuple[int, int], Bands | None] = {}
         self._contours: dict[tuple[int, int, int], _Nodes] = {}
         self._merging: dict[tuple[int, int], float] = {}
         self._decaying: dict[tuple[int, int, int], bool] = {}
@@ -91,42 +127,75 @@ class ContourLaw:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error.
 
         Meant for s on the same side of the mean as the tail. The error is infinite where the method
-        does not apply; unless `insist` is set, where the transform will not decay in time nothing
-        is tried.
+        does not apply; unless `insist` is set, a contour along which the transform will not decay
+        in time is not followed to its end.
         """
-        log_p = np.full(s.shape, -np.inf)
-        error = np.full(s.shape, np.inf)
-        chosen = np.array([self._choose(float(x), sign) for x in s], dtype=np.int64).reshape(-1, 2)
-        for index, halvings in np.unique(chosen, axis=0):
-            same = np.flatnonzero((chosen == (index, halvings)).all(axis=1))
-            contour = int(index), sign, int(halvings)
-            if insist or self._decays(*contour):
-                max_nodes = _INSISTENT_NODES if insist else _MAX_NODES
-                log_p[same], error[same] = self._invert(s[same], *contour, max_nodes)
+        log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
+        for contour in [key for key in list(self._contours) if key[1] == sign]:
+            self._improve(s, contour, insist, log_p, error, np.flatnonzero(error > self._good))
+        for choose in (self._usual, self._best):
+            weak = np.flatnonzero(error > self._good)
+            chosen = np.array([choose(float(x), sign) for x in s[weak]], dtype=np.int64)
+            for index, fineness in np.unique(chosen.reshape(-1, 2), axis=0):
+                same = weak[(chosen == (index, fineness)).all(axis=1)]
+                self._improve(s, (int(index), sign, int(fineness)), insist, log_p, error, same)
         return log_p, error
+
+    def _improve(
+        self,
+        s: Floats,
+        contour: tuple[int, int, int],
+        insist: bool,
+        log_p: Floats,
+        error: Floats,
+        where: Integers,
+    ) -> None:
+        """Take the answers of a contour where they are better than those there are."""
+        if where.size:
+            other, other_error = self._invert(s[where], contour, insist)
+            better = other_error < error[where]
+            log_p[where[better]], error[where[better]] = other[better], other_error[better]
 
     def tilt_for(self, s: float, sign: int) -> float:
         """The tilt (a multiple of 1 / scale from a fixed ladder) nearest the saddlepoint of s."""
-        return self._tilt(self._saddle(s, sign), sign).theta
+        return self._theta(self._saddle(s, sign), sign)
 
     def log_bound(self, s: float, sign: int) -> float:
         """Chernoff's bound of the log of the tail at s, as far as merged blocks give it."""
         return min(0.0, self._exponent(s, sign, self._saddle(s, sign)))
 
-    def _tilt(self, index: int, sign: int) -> _Tilt:
-        if (index, sign) not in self._tilts:
-            theta = sign * _FIRST_TILT * _TILT_RATIO**index / self._scale
-            bands, log_mgf = tilted_bands(self._coarse, self._n_positives, theta)
-            self._tilts[index, sign] = _Tilt(theta, log_mgf, bands)
-        return self._tilts[index, sign]
+    def _theta(self, index: int, sign: int) -> float:
+        return sign * _FIRST_TILT * _TILT_RATIO**index / self._scale
+
+    def _log_mgf(self, index: int, sign: int) -> float:
+        """Log transform at a real tilt: of the usual tilts in one pass, of extreme ones alone."""
+        if (0, sign) not in self._log_mgfs:
+            thetas = np.array([self._theta(i, sign) for i in range(_N_LADDER)])
+            values = log_transform(self._coarse, self._n_positives, thetas).real
+            if np.isfinite(values).all():
+                self._log_mgfs.update(((i, sign), float(v)) for i, v in enumerate(values))
+        if (index, sign) not in self._log_mgfs:
+            theta = self._theta(index, sign)
+            self._log_mgfs[index, sign] = tilted_bands(self._coarse, self._n_positives, theta)[1]
+        return self._log_mgfs[index, sign]
+
+    def _bands_at(self, index: int, sign: int) -> Bands | None:
+        """Rows that matter at a tilt; None where all of them are few."""
+        if self._n_positives <= _FEW_HITS and index < _N_LADDER:
+            return None
+        if (index, sign) not in self._bands:
+            theta = self._theta(index, sign)
+            bands, log_mgf = tilted_bands(self._coarse, self._n_positives, theta, _NEGLIGIBLE)
+            self._bands[index, sign] = bands
+            self._log_mgfs[index, sign] = log_mgf
+        return self._bands[index, sign]
 
     def _exponent(self, s: float, sign: int, index: int) -> float:
-        tilt = self._tilt(index, sign)
-        return tilt.log_mgf - tilt.theta * s
+        return self._log_mgf(index, sign) - self._theta(index, sign) * s
 
     def _saddle(self, s: float, sign: int) -> int:
         """Ladder index that minimises ``K(theta) - theta s``, which is convex in theta."""
-        index = 13
+        index = _USUAL
         best = self._exponent(s, sign, index)
         for direction in (1, -1):
             while 0 <= index + direction < _N_TILTS:
@@ -136,119 +205,136 @@ class ContourLaw:
                 index, best = index + direction, value
         return index
 
-    def _choose(self, s: float, sign: int) -> tuple[int, int]:
-        """Ladder index and number of halvings of the step for one s."""
+    def _usual(self, s: float, sign: int) -> tuple[int, int]:
+        """The usual tilt, which is good enough for most values, and its step for s."""
+        if self._beyond(s, sign, 2.0 * np.pi / self._step(0)):
+            return _USUAL, 0
+        return _USUAL, self._fineness(s, sign, _USUAL, self._exponent(s, sign, _USUAL))
+
+    def _beyond(self, s: float, sign: int, distance: float) -> bool:
+        """Whether there is no value so far out from s."""
+        return sign * s + distance > (self._support[1] if sign > 0 else -self._support[0])
+
+    def _best(self, s: float, sign: int) -> tuple[int, int]:
+        """Ladder index of the best tilt for s, and its step."""
         index = self._saddle(s, sign)
         lowest = self._exponent(s, sign, index)
         while index + 1 < _N_TILTS and self._exponent(s, sign, index + 1) <= lowest + _SLACK:
             index += 1
-        tilt = self._tilt(index, sign)
-        exponent = self._exponent(s, sign, index)
-        step, halvings = _STEP, 0
-        while halvings < 12:
-            period = 2.0 * np.pi / (step / self._scale)
-            below = abs(tilt.theta) * period >= _ALIASING - lowest
-            above = self._bound_beyond(s, sign, index, period)
-            if below and above - exponent <= -_ALIASING:
-                break
-            step, halvings = step / 2.0, halvings + 1
-        return index, halvings
+        return index, self._fineness(s, sign, index, lowest)
 
-    def _bound_beyond(self, s: float, sign: int, index: int, period: float) -> float:
-        """Chernoff's bound, at larger tilts, of what the rule picks up one period further out.
+    def _fineness(self, s: float, sign: int, index: int, log_p: float) -> int:
+        """Half octaves by which the step is refined until aliasing is negligible beside p."""
+        for fineness in range(_FINEST):
+            period = 2.0 * np.pi / self._step(fineness)
+            if self._log_aliasing(s, index, sign, period) - log_p <= -_ALIASING:
+                return fineness
+        return _FINEST
 
-        Comparable with the exponent at the tilt itself.
+    def _step(self, fineness: int) -> float:
+        return float(_STEP / 2.0 ** (fineness / 2) / self._scale)
+
+    def _log_aliasing(self, s: float, index: int, sign: int, period: float) -> float:
+        """Bound of the log of what the trapezoid rule picks up one period further in and out.
+
+        Further in there is at most everything, further out what Chernoff's bound allows.
         """
-        theta = abs(self._tilt(index, sign).theta)
-        bounds = [
-            self._exponent(s, sign, j) - (abs(self._tilt(j, sign).theta) - theta) * period
+        theta = abs(self._theta(index, sign))
+        inside = -theta * period
+        if self._beyond(s, sign, period):
+            return inside
+        outside = [
+            self._exponent(s, sign, j) - (abs(self._theta(j, sign)) - theta) * period
             for j in range(index + 1, min(index + 5, _N_TILTS))
         ]
-        return min(bounds, default=-np.inf)
+        return max(inside, min(outside, default=-np.inf))
 
-    def _decays(self, index: int, sign: int, halvings: int) -> bool:
+    def _decays(self, index: int, sign: int, fineness: int) -> bool:
         """Whether the transform will have decayed at the last node, seen on the merged blocks."""
-        key = (index, sign, halvings)
+        key = (index, sign, fineness)
         if key not in self._decaying:
-            tilt = self._tilt(index, sign)
-            step = _STEP / 2.0**halvings / self._scale
-            z = tilt.theta + 1j * step * (_MAX_NODES - np.arange(_N_PROBES) - 0.5)
-            values = log_transform(self._coarse, self._n_positives, z, tilt.bands)
-            heights = np.exp(values.real - tilt.log_mgf) * np.abs(tilt.theta / z)
+            theta, step = self._theta(index, sign), self._step(fineness)
+            z = theta + 1j * step * (_MAX_NODES - np.arange(_N_PROBES) - 0.5)
+            values = log_transform(self._coarse, self._n_positives, z, self._bands_at(index, sign))
+            heights = np.exp(values.real - self._log_mgf(index, sign)) * np.abs(theta / z)
             self._decaying[key] = bool(heights.sum() < _DECAYING)
         return self._decaying[key]
 
     def _invert(
-        self, s: Floats, index: int, sign: int, halvings: int, max_nodes: int
+        self, s: Floats, contour: tuple[int, int, int], insist: bool
     ) -> tuple[Floats, Floats]:
-        theta = self._tilt(index, sign).theta
-        n_blocks = self._increments.sizes.size
-        # The transform of a few large blocks comes back after it has died away: look far.
-        few_blocks = n_blocks <= _FEW_BLOCKS
-        doubtful = few_blocks or max_nodes > _MAX_NODES
-        first_look = int(np.clip(_BLOCK_NODES / n_blocks, 512, 2048)) if few_blocks else 128
-        nodes = self._contour(index, sign, halvings, first_look)
-        if not np.isfinite(nodes.log_transform).all():
-            return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
+        """Log tails and their relative errors from one contour, followed as far as is needed."""
+        index, sign, fineness = contour
+        max_nodes = _INSISTENT_NODES if insist else _MAX_NODES
+        nodes = self._contour(contour, self._first_look(fineness))
+        before = np.inf
         while True:
-            heights = np.exp((nodes.log_transform - nodes.log_mgf).real) / np.abs(nodes.z)
-            phases = nodes.log_transform.imag[:, None] - np.outer(nodes.z.imag, s)
-            terms = heights[:, None] * np.exp(1j * (phases - np.angle(nodes.z)[:, None]))
-            total = sign * terms.real.sum(axis=0)
+            if not np.isfinite(nodes.log_transform).all():
+                return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
+            log_p, total, heights = nodes.tail(s, sign)
             # Oscillating terms cut off where they have not decayed may add up to many of the last.
-            last = heights[-max(8, heights.size // (2 if doubtful else 8)) :].sum()
-            with np.errstate(divide="ignore", invalid="ignore"):
-                cut = last / np.abs(total)
-                cancellation = heights.sum() / np.abs(total)
-            n_nodes = heights.size
-            if np.all(cut < _DECAYED) or 2 * n_nodes > max_nodes:
+            share = 2 if self._few_blocks or insist else 8
+            cut = heights[-max(8, heights.size // share) :].sum() / total
+            if np.all(cut < max(_DECAYED, 0.1 * self._good)) or heights.size >= max_nodes:
                 break
-            nodes = self._contour(index, sign, halvings, 2 * n_nodes)
+            if self._few_blocks:
+                if np.all(cut < 0.9 * self._good) or cut.max() > 0.5 * before:
+                    break
+                before, wanted = cut.max(), 2 * heights.size
+            elif insist or self._decays(*contour):
+                wanted = _nodes_needed(heights, cut.max())
+            else:
+                break
+            nodes = self._contour(contour, min(max_nodes, wanted))
+        if self._few_blocks:
+            cut = cut + nodes.atom(s) / total
         merging = self._merging_correction(index, sign)
-        usable = total > 0.0
-        log_p = np.full(s.shape, -np.inf)
-        log_p[usable] = (
-            np.log(total[usable] * nodes.step / np.pi)
-            + nodes.log_mgf
-            - theta * s[usable]
-            + 4.0 / 3.0 * merging
-        )
-        rounding = 1e-15 * np.sqrt(self._increments.sizes.size) * cancellation
+        log_p = log_p + 4.0 / 3.0 * merging
+        period = 2.0 * np.pi / nodes.step
+        aliasing = np.array([self._log_aliasing(float(x), index, sign, period) for x in s])
+        rounding = 1e-15 * np.sqrt(self._increments.sizes.size) * heights.sum() / total
         error = 1e-13 + 4.0 * rounding + cut + 2.0 * abs(merging)
+        error += np.exp(np.minimum(aliasing - log_p, 50.0))
         # A larger error would itself be a guess.
-        return log_p, np.where(usable & (log_p < 1e-6) & (error < 1.0), error, np.inf)
+        usable = np.isfinite(log_p) & (log_p < 1e-6) & (error < 1.0)
+        return log_p, np.where(usable, error, np.inf)
 
-    def _contour(self, index: int, sign: int, halvings: int, n_nodes: int) -> _Nodes:
+    def _first_look(self, fineness: int) -> int:
+        """Nodes of the first look."""
+        if self._few_blocks:
+            return _NODES_OF_FEW_BLOCKS
+        return int(_FIRST_REACH / _STEP * 2.0 ** (fineness / 2))
+
+    def _contour(self, contour: tuple[int, int, int], n_nodes: int) -> _Nodes:
         """At least `n_nodes` nodes of a contour; those already there are kept."""
-        key = (index, sign, halvings)
-        tilt = self._tilt(index, sign)
-        known = self._contours.get(key)
+        index, sign, fineness = contour
+        known = self._contours.get(contour)
         if known is None:
-            step = _STEP / 2.0**halvings / self._scale
-            at_tilt = self._transform(tilt, np.array([tilt.theta + 0.0j]))[0].real
-            known = _Nodes(step, np.empty(0, complex), np.empty(0, complex), float(at_tilt))
+            nothing = np.empty(0, complex)
+            known = _Nodes(self._theta(index, sign), self._step(fineness), nothing, nothing)
         if known.z.size < n_nodes:
             heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
-            added = tilt.theta + 1j * heights
+            added = known.theta + 1j * heights
             values = [
-                self._transform(tilt, chunk)
-                for chunk in np.array_split(added, max(1, added.size // 128))
+                self._transform(index, sign, chunk)
+                for chunk in np.array_split(added, -(-added.size // 128))
             ]
             known = _Nodes(
+                known.theta,
                 known.step,
                 np.concatenate([known.z, added]),
                 np.concatenate([known.log_transform, *values]),
-                known.log_mgf,
             )
-            self._contours[key] = known
+            self._contours[contour] = known
         return known
 
-    def _transform(self, tilt: _Tilt, z: Complexes) -> Complexes:
-        return self._transform_of(self._increments, tilt, z)
-
-    def _transform_of(self, increments: Increments, tilt: _Tilt, z: Complexes) -> Complexes:
-        ends = np.cumsum(increments.sizes)
-        bands = tilt.bands.at(np.cumsum(self._coarse.sizes), ends)
+    def _transform(
+        self, index: int, sign: int, z: Complexes, increments: Increments | None = None
+    ) -> Complexes:
+        increments = self._increments if increments is None else increments
+        bands = self._bands_at(index, sign)
+        if bands is not None:
+            bands = bands.at(np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes))
         return log_transform(increments, self._n_positives, z, bands)
 
     def _merging_correction(self, index: int, sign: int) -> float:
@@ -256,8 +342,15 @@ class ContourLaw:
         if self._refined is None:
             return 0.0
         if (index, sign) not in self._merging:
-            tilt = self._tilt(index, sign)
-            z = np.array([tilt.theta + 0.0j])
-            finer = self._transform_of(self._refined, tilt, z)[0].real
-            self._merging[index, sign] = float(finer - self._transform(tilt, z)[0].real)
+            z = np.array([self._theta(index, sign) + 0.0j])
+            finer = self._transform(index, sign, z, self._refined)[0].real
+            self._merging[index, sign] = float(finer - self._transform(index, sign, z)[0].real)
         return self._merging[index, sign]
+
+
+def _nodes_needed(heights: Floats, cut: float) -> int:
+    """Nodes after which the heights, if they go on as they do, will have decayed."""
+    n_nodes, quarter = heights.size, heights.size // 4
+    fall = np.log(heights[-2 * quarter : -quarter].sum() / heights[-quarter:].sum())
+    wanted = np.log(cut / _DECAYED) * quarter / max(fall, 1e-3)
+    return n_nodes + int(np.clip(wanted, n_nodes // 4, 2 * n_nodes))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.chain import atoms, largest_value, n_outcomes, smallest_value
+from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     AveragePrecision,
@@ -28,6 +29,9 @@ from sklearn_rankinf._engine.tails import Tails
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
+# With few blocks they are listed by halves up to this length, and where something else will do up to
+# this one, if the lists are shorter than the outcomes by this factor.
+_FEW_BLOCKS, _MAX_HALVES, _SHORT_HALVES, _SHORTER = 64, 1e6, 1e4, 40.0
 
 
 def exact_mean_and_variance(
@@ -119,9 +123,15 @@ class ContinuedLaw:
     is_listed = False
 
     def __init__(
-        self, statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+        self,
+        statistic: Statistic,
+        n_samples: int,
+        n_positives: int,
+        tie_sizes: Integers | None,
+        tolerance: float = 0.0,
     ) -> None:
         self._statistic = statistic
+        self._tolerance = tolerance
         self._n_samples = n_samples
         self._n_positives = n_positives
         self._tie_sizes = tie_sizes
@@ -254,7 +264,8 @@ class ContinuedLaw:
         n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
         low, high = self.support()
         if not self._by_misses:
-            return Tails(self._grouped, n, n_blocks, m, self._mean, self._std, low, high)
+            moments = self._mean, self._std
+            return Tails(self._grouped, n, n_blocks, m, *moments, low, high, self._tolerance)
         mean = self._all_hits - self._mean
         return Tails(
             lambda ratio: self._grouped(ratio).of_misses()[0],
@@ -265,11 +276,41 @@ class ContinuedLaw:
             self._std,
             self._all_hits - high,
             self._all_hits - low,
+            self._tolerance,
         )
 
     def _grouped(self, ratio: float | None) -> Increments:
         problem = self._statistic, self._n_samples, self._n_positives, self._tie_sizes
         return increments_of(*problem) if ratio is None else grouped_increments(*problem, ratio)
+
+
+class HalvesLaw(ContinuedLaw):
+    """A law whose outcomes are many, and listed by halves."""
+
+    is_listed = True
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        n_samples: int,
+        n_positives: int,
+        tie_sizes: Integers | None,
+        split: int,
+    ) -> None:
+        super().__init__(statistic, n_samples, n_positives, tie_sizes)
+        self._split = split
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        log_p = np.minimum(self._halves.log_tail(t, sign), 0.0)
+        return np.exp(log_p), log_p, np.full(t.shape, 1e-12)
+
+    @cached_property
+    def _halves(self) -> Halves:
+        increments = increments_of(
+            self._statistic, self._n_samples, self._n_positives, self._tie_sizes
+        )
+        return Halves(increments, self._n_positives, self._split)
 
 
 def _log_complement(log_p: Any) -> Any:
@@ -279,19 +320,34 @@ def _log_complement(log_p: Any) -> Any:
 
 
 def exact_law(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    statistic: Statistic,
+    n_samples: int,
+    n_positives: int,
+    tie_sizes: Integers | None,
+    tolerance: float = 0.0,
 ) -> AtomicLaw | ContinuedLaw:
-    """The exact law: listed where its outcomes are few, continued else."""
+    """The exact law: listed, whole or by halves, where its outcomes are few, continued else.
+
+    A relative error of `tolerance` is good enough for the tails.
+    """
+    problem = statistic, n_samples, n_positives, tie_sizes
     if n_positives in (0, n_samples):
         value = constant_value(statistic, n_samples, n_positives)
         return AtomicLaw(np.array([value]), np.zeros(1))
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
     # Without ties and horizon every placement is an outcome of its own.
-    if tie_sizes is not None or (few_ranks and (few_placements or statistic.horizon is not None)):
-        increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
-        if n_outcomes(increments.sizes, n_positives) <= MAX_ATOMS:
-            listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
-            if listed is not None:
-                return AtomicLaw(listed.values, listed.log_counts)
-    return ContinuedLaw(statistic, n_samples, n_positives, tie_sizes)
+    if tie_sizes is None and not (few_ranks and (few_placements or statistic.horizon is not None)):
+        return ContinuedLaw(*problem, tolerance)
+    increments = increments_of(*problem)
+    outcomes = n_outcomes(increments.sizes, n_positives)
+    if increments.sizes.size <= _FEW_BLOCKS:
+        split, length = best_split(increments.sizes, n_positives)
+        most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
+        if outcomes > _SHORTER * length and length <= most:
+            return HalvesLaw(*problem, split)
+    if outcomes <= MAX_ATOMS:
+        listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
+        if listed is not None:
+            return AtomicLaw(listed.values, listed.log_counts)
+    return ContinuedLaw(*problem, tolerance)

@@ -106,3 +106,63 @@ def zhang_su_mean_and_variance(n_samples: int, n_positives: int) -> tuple[float,
     diagonal = (c * m * (h - 1.0) - c * c * (m * m * h2 - 2.0 * m * h + m)) / n**2
     crossed = m * (n - m) / n**3 * (0.5 + (n - 1.0) * (m - h) / (n * (m - 1.0)))
     return mean, diagonal + 2.0 * crossed
+
+
+def linear_mean_and_variance(
+    weights: Floats, sizes: Floats, n_positives: int
+) -> tuple[Floats, Floats]:
+    """Exact mean and variance of a sum of item weights over the hits, along the last axis.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (..., n_blocks)
+        What a hit in each block adds.
+    sizes : ndarray of shape (..., n_blocks)
+        Numbers of items, which may be 0.
+    n_positives : int
+        Number of hits.
+    """
+    n, m = sizes.sum(axis=-1), float(n_positives)
+    average = (sizes * weights).sum(axis=-1) / n
+    squares = (sizes * (weights - average[..., None]) ** 2).sum(axis=-1)
+    varies = (sizes > 0.0).sum(axis=-1) > 1
+    variance = m * (n - m) / np.maximum(n * (n - 1.0), 1.0) * squares
+    return m * average, np.where(varies, variance, 0.0)
+
+
+def linear_standardized_moment(
+    weights: Floats, sizes: Floats, n_positives: int, order: int
+) -> Floats:
+    """Third or fourth central moment of a sum of item weights, over its standard deviation's power.
+
+    With c the weights less their mean [1]_, the third central moment is
+
+        m (n-m) (n-2m) / (n (n-1) (n-2)) sum c^3,
+
+    and the fourth
+
+        m (n-m) / (n (n-1) (n-2) (n-3))
+            {[n (n+1) - 6 m (n-m)] sum c^4 + 3 (m-1) (n-m-1) (sum c^2)^2}.
+
+    References
+    ----------
+    .. [1] Isserlis, L. (1931). On the moment distributions of moments in the case of samples drawn
+       from a limited universe. Proceedings of the Royal Society A, 132, 586-604.
+    """
+    n, m = sizes.sum(axis=-1), float(n_positives)
+    centred = weights - ((sizes * weights).sum(axis=-1) / n)[..., None]
+    second, third, fourth = ((sizes * centred**power).sum(axis=-1) for power in (2, 3, 4))
+    scale = m * (n - m) / (n * (n - 1.0))
+    _, variance = linear_mean_and_variance(weights, sizes, n_positives)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if order == 3:
+            # Two items: either is the hit, and the third moment is 0.
+            moment = np.where(n > 2.0, scale * (n - 2.0 * m) / (n - 2.0) * third, 0.0)
+        else:
+            both = (n * (n + 1.0) - 6.0 * m * (n - m)) * fourth
+            both = both + 3.0 * (m - 1.0) * (n - m - 1.0) * second**2
+            # One hit, or one miss, is an item drawn at random.
+            moment = np.where(
+                (m == 1.0) | (m == n - 1.0), fourth / n, scale * both / ((n - 2.0) * (n - 3.0))
+            )
+        return np.asarray(np.where(variance > 0.0, moment / variance ** (order / 2.0), np.nan))

@@ -44,6 +44,18 @@ def chunk_sizes(n_resamples: int, n_per_resample: int) -> list[int]:
     return [min(chunk, n_resamples - done) for done in range(0, n_resamples, chunk)]
 
 
+def hits_around_blocks(blocks: Integers) -> tuple[Integers, Integers]:
+    """For rows of hits in ascending blocks: hits before the block of each, and to its end."""
+    place = np.arange(blocks.shape[1])
+    new = np.ones(blocks.shape, dtype=bool)
+    new[:, 1:] = blocks[:, 1:] != blocks[:, :-1]
+    before = np.maximum.accumulate(np.where(new, place, 0), axis=1)
+    ends = np.ones(blocks.shape, dtype=bool)
+    ends[:, :-1] = new[:, 1:]
+    last = np.where(ends, place, blocks.shape[1])[:, ::-1]
+    return before, np.minimum.accumulate(last, axis=1)[:, ::-1] + 1
+
+
 class NullSampler:
     """Draws values of a statistic under random labelling.
 
@@ -99,9 +111,14 @@ class NullSampler:
             )
             return self._tied.total(hits)
         ranks = uniform_hit_ranks(self._n_samples, self._n_positives, n_draws, rng)
-        if self._ends is None:
-            return self._untied_values(ranks)
-        return self._tied_values(np.searchsorted(self._ends, ranks, side="right"))
+        places = ranks
+        if self._ends is not None:
+            places = np.searchsorted(self._ends, ranks, side="right")
+        return self.values(places)
+
+    def values(self, places: Integers) -> Floats:
+        """Values of rows of hits at ascending places: ranks from 0, or blocks if there are ties."""
+        return self._untied_values(places) if self._ends is None else self._tied_values(places)
 
     def _untied_values(self, ranks: Integers) -> Floats:
         increments = self._statistic.tied(ranks, 1, self._n_positives)
@@ -112,14 +129,8 @@ class NullSampler:
     def _tied_values(self, blocks: Integers) -> Floats:
         """Each hit adds ``cross h + linear + square y`` of its block: y of them, the increment."""
         assert self._tied is not None
-        place = np.arange(blocks.shape[1])
-        new = np.ones(blocks.shape, dtype=bool)
-        new[:, 1:] = blocks[:, 1:] != blocks[:, :-1]
-        hits_before = np.maximum.accumulate(np.where(new, place, 0), axis=1)
-        ends = np.ones(blocks.shape, dtype=bool)
-        ends[:, :-1] = new[:, 1:]
-        last = np.where(ends, place, blocks.shape[1])[:, ::-1]
-        hits_inside = np.minimum.accumulate(last, axis=1)[:, ::-1] + 1 - hits_before
+        hits_before, hits_to_end = hits_around_blocks(blocks)
+        hits_inside = hits_to_end - hits_before
         gains = (
             self._tied.cross[blocks] * hits_before
             + self._tied.linear[blocks]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -140,6 +140,9 @@ class Statistic(Protocol):
     ) -> float:
         """Natural logarithm of the probability that the value is 1."""
 
+    def best(self, n_samples: int, n_positives: int) -> Any:
+        """Value of a perfect ranking without ties."""
+
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         starts = np.cumsum(tie_sizes) - tie_sizes
@@ -175,6 +178,11 @@ class AveragePrecision(Statistic):
         if self.k is None or self.normalize == "positives":
             return float(max(n_positives, 1))
         return float(max(min(n_positives, self.k), 1))
+
+    def best(self, n_samples: int, n_positives: int) -> float:
+        """Value of a perfect ranking without ties."""
+        counted = n_positives if self.k is None else min(n_positives, self.k)
+        return counted / self.divisor(n_positives)
 
     def tied(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
         """Coefficients of blocks of equal scores."""
@@ -228,6 +236,105 @@ class AveragePrecision(Statistic):
         return log_binomial(n_samples - reached, n_positives - reached) - log_binomial(
             n_samples, n_positives
         )
+
+
+@dataclass(frozen=True, eq=False)
+class HitsAtK(Statistic):
+    """Hits among the first k places, as a share of all positives or of the places.
+
+    A block of equal scores that straddles rank k adds its expectation over random tie-breaking:
+    ``y j / g`` for y hits among its g items, j of which have a place.
+
+    Parameters
+    ----------
+    k : int or ndarray of int
+        Cut-off; an array stands for one statistic each.
+    divisor : {"positives", "places"}
+        Divide by the number of positives (recall) or by k (precision).
+    """
+
+    k: int | Integers
+    divisor: str = "positives"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, HitsAtK) and self.divisor == other.divisor
+        return same and np.array_equal(self.k, other.k)  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((self.divisor, np.asarray(self.k, dtype=np.int64).tobytes()))
+
+    @property
+    def horizon(self) -> int:
+        """Rank beyond which hits add nothing."""
+        return int(np.max(self.k))
+
+    def divided_by(self, n_positives: int) -> Any:
+        """What the number of hits is divided by."""
+        return max(n_positives, 1) if self.divisor == "positives" else self.k
+
+    def best(self, n_samples: int, n_positives: int) -> Any:
+        """Value of a perfect ranking without ties."""
+        return np.minimum(n_positives, self.k) / self.divided_by(n_positives)
+
+    def tied(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+        """Coefficients of blocks of equal scores, for one k."""
+        start, size = _blocks(starts, sizes)
+        counted = np.clip(self.k - start, 0, size)
+        each = counted / (size * float(self.divided_by(n_positives)))
+        return Increments(size, np.zeros_like(each), each, np.zeros_like(each))
+
+    def shuffled(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+        """Coefficients of the expected increment of blocks in random order: the same."""
+        return self.tied(starts, sizes, n_positives)
+
+    def log_probability_of_one(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> float:
+        """Natural logarithm of the probability that the value is 1, for one k.
+
+        Recall is 1 where every hit is in a block that ends by k, precision where every block that
+        begins before k holds nothing but hits.
+        """
+        before, inside, counted = (int(part) for part in self.straddling(tie_sizes))
+        hits, chosen_from = n_positives, before
+        if self.divisor == "places":
+            full = before + (inside if counted else 0)
+            hits, chosen_from = n_positives - full, n_samples - full
+        if not 0 <= hits <= chosen_from:
+            return -math.inf
+        return log_binomial(chosen_from, hits) - log_binomial(n_samples, n_positives)
+
+    def straddling(self, tie_sizes: Integers | None) -> tuple[Integers, Integers, Integers]:
+        """Items in blocks that end by k; size of the block that straddles k, and places in it.
+
+        Where no block straddles k it has no places, and size 1.
+        """
+        k = np.asarray(self.k, dtype=np.int64)
+        if tie_sizes is None:
+            return k, np.ones_like(k), np.zeros_like(k)
+        ends = np.cumsum(tie_sizes)
+        block = np.searchsorted(ends, k, side="left")
+        whole = ends[block] == k
+        start = ends[block] - tie_sizes[block]
+        return (
+            np.where(whole, k, start),
+            np.where(whole, 1, tie_sizes[block]),
+            np.where(whole, 0, k - start),
+        )
+
+    def count(self, tie_sizes: Integers, hits: Integers) -> Any:
+        """Number of hits among the first k places, a fraction where a block straddles k."""
+        before, inside, counted = self.straddling(tie_sizes)
+        ends = np.cumsum(tie_sizes)
+        hits_before = np.append(0, np.cumsum(hits))[np.searchsorted(ends, before, side="right")]
+        straddler = np.searchsorted(ends, before + 1)
+        found = np.append(hits, 0)[straddler]
+        return hits_before + found * counted / inside
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
+        """Value for a ranking given by the sizes of its blocks and the hits in them."""
+        value = self.count(tie_sizes, hits) / self.divided_by(int(np.sum(hits)))
+        return value if np.ndim(self.k) else float(value)
 
 
 def _blocks(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:

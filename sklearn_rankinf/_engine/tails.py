@@ -49,6 +49,8 @@ class Tails:
         Exact moments.
     lowest, highest : float
         Smallest and largest value.
+    tolerance : float, default=0.0
+        Relative error that is good enough.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Tails:
         std: float,
         lowest: float,
         highest: float,
+        tolerance: float = 0.0,
     ) -> None:
         self._increments = increments
         self._n_blocks = n_blocks
@@ -70,6 +73,7 @@ class Tails:
         self._std = std
         self._lowest = lowest
         self._highest = highest
+        self._tolerance = tolerance
         self._lattices: dict[int, tuple[LatticeLaw, LatticeLaw, LatticeLaw, float, float]] = {}
         self._listed: dict[int, tuple[float, Atoms | None]] = {}
 
@@ -79,10 +83,11 @@ class Tails:
         first = [self._contour_tail, self._listed_tail]
         if self._few_blocks:
             first.reverse()
+        good = max(_GOOD, self._tolerance)
         for algorithm, good_enough in (
-            (first[0], _GOOD),
-            (first[1], _GOOD),
-            (self._lattice_tail, _GOOD),
+            (first[0], good),
+            (first[1], good),
+            (self._lattice_tail, good),
             (self._insistent_tail, _TOLERABLE),
             (self._bound, np.finfo(float).max),
         ):
@@ -117,10 +122,12 @@ class Tails:
 
     @cached_property
     def _contour(self) -> ContourLaw:
-        m, std = self._n_positives, self._std
+        m, std, ends = self._n_positives, self._std, (self._lowest, self._highest)
         if self._n_blocks <= _MERGE_ABOVE:
-            return ContourLaw(self._increments(None), self._coarse, m, std)
-        return ContourLaw(self._increments(0.02), self._coarse, m, std, self._increments(0.01))
+            fine, refined = self._increments(None), None
+        else:
+            fine, refined = self._increments(0.02), self._increments(0.01)
+        return ContourLaw(fine, self._coarse, m, std, ends, refined, self._tolerance)
 
     @cached_property
     def _coarse(self) -> Increments:

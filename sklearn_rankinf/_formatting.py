@@ -1,0 +1,83 @@
+"""Numbers and tables as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def format_pvalue(log10_pvalue: float) -> str:
+    """Return a p-value in text, from its logarithm so that none is printed as zero.
+
+    Parameters
+    ----------
+    log10_pvalue : float
+        Logarithm to base 10 of the p-value.
+
+    Returns
+    -------
+    str
+        Four decimals from 0.001 on, mantissa and exponent below.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._formatting import format_pvalue
+    >>> format_pvalue(-0.5), format_pvalue(-400.25)
+    ('0.3162', '5.6e-401')
+    """
+    if log10_pvalue == -math.inf:
+        return "0"  # approximations only: no exact p-value of a ranking is 0
+    if log10_pvalue >= -3.0:
+        return f"{10.0**log10_pvalue:.4f}"
+    exponent = math.floor(log10_pvalue)
+    mantissa = round(10.0 ** (log10_pvalue - exponent), 1)
+    if mantissa >= 10.0:
+        mantissa, exponent = 1.0, exponent + 1
+    return f"{mantissa:.1f}e{exponent:03d}"
+
+
+def format_count(count: float) -> str:
+    """Return a number of hits, without decimals where it is whole.
+
+    Parameters
+    ----------
+    count : float
+        A number of hits; ties may make it a fraction.
+
+    Returns
+    -------
+    str
+        The count.
+    """
+    return str(round(count)) if abs(count - round(count)) < 1e-9 else f"{count:.2f}"
+
+
+def format_table(headings: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]]) -> str:
+    """Return cells as an aligned table.
+
+    Parameters
+    ----------
+    headings : sequence of (str, str)
+        Two lines of heading for each column.
+    rows : sequence of sequence of str
+        The cells, row by row.
+
+    Returns
+    -------
+    str
+        Two heading lines, a rule, and one line a row; the first column to the left, the others to
+        the right.
+    """
+    columns = [
+        [*heads, *cells] for heads, cells in zip(headings, zip(*rows, strict=True), strict=True)
+    ]
+    widths = [max(map(len, column)) for column in columns]
+    lines = [
+        "  ".join(
+            text.rjust(width) if position else text.ljust(width)
+            for position, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in zip(*columns, strict=True)
+    ]
+    lines.insert(2, "-" * max(map(len, lines)))
+    return "\n".join(lines)

@@ -1,0 +1,167 @@
+"""The shape of a null law on an axis: probabilities of the bins between edges."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankinf._engine.law import AtomicLaw
+from sklearn_rankinf._engine.statistics import HitsAtK
+from sklearn_rankinf._null_distributions import NullDistribution
+
+Floats = NDArray[np.float64]
+
+# The body of the law, in standard deviations from the mean.
+_BODY = (-4.0, 7.0)
+_N_BINS = 120
+_N_FAR_BINS = 120
+# Counts of hits that are drawn as bars of their own; more of them are drawn in groups.
+_MAX_BARS = 80
+# Part of a bin that separates its edge from the observed value.
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LawShape:
+    """A law as a histogram, with the law's own probabilities.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Ascending edges of the bins.
+    probabilities : ndarray of shape (n_bins,)
+        Probabilities of the bins.
+    step : float or None
+        Distance of neighbouring values, where each bin holds one value of an evenly spaced law.
+    """
+
+    edges: Floats
+    probabilities: Floats
+    step: float | None = None
+
+    @property
+    def unit(self) -> float:
+        """Width that a density is multiplied by to be a height: one step, or 1 for a density."""
+        return 1.0 if self.step is None else self.step
+
+    @property
+    def heights(self) -> Floats:
+        """Probability of each value of an evenly spaced law, or the density of each bin."""
+        return self.probabilities / np.diff(self.edges) * self.unit
+
+    @property
+    def centres(self) -> Floats:
+        """Middles of the bins."""
+        return 0.5 * (self.edges[1:] + self.edges[:-1])
+
+    def heights_of(self, sample: Floats) -> Floats:
+        """Heights of a sample from the law, on the same scale."""
+        counts, _ = np.histogram(sample, self.edges)
+        return counts / sample.size / np.diff(self.edges) * self.unit
+
+
+def law_shape(
+    law: NullDistribution, observed: float, *, alternative: str, with_tail: bool
+) -> LawShape:
+    """Compute the shape of a law around its body, with the observed value at an edge.
+
+    Parameters
+    ----------
+    law : NullDistribution
+        The law.
+    observed : float
+        The observed value.
+    alternative : str
+        Says on which side of the observed value its edge is, so that the bins of the tail hold
+        the values that count as at least as extreme.
+    with_tail : bool
+        Whether the bins go on to the observed value if it is beyond the body.
+
+    Returns
+    -------
+    LawShape
+        Bins and their probabilities.
+    """
+    mean, deviation = law.mean(), law.std()
+    if deviation == 0.0:
+        return _single_value(mean)
+    low, high = law.support()
+    low = max(low, mean + _BODY[0] * deviation)
+    high = min(high, mean + _BODY[1] * deviation)
+    if with_tail:
+        low, high = min(low, observed - 0.5 * deviation), max(high, observed + 0.5 * deviation)
+    if isinstance(law.statistic, HitsAtK):
+        return _shape_of_hits(law, law.statistic, low, high, observed, alternative)
+    edges = _edges(law, low, high, observed, alternative)
+    return LawShape(edges, _bin_probabilities(law, edges))
+
+
+def _single_value(value: float) -> LawShape:
+    return LawShape(np.array([value - 0.01, value + 0.01]), np.ones(1), 0.02)
+
+
+def _edges(
+    law: NullDistribution, low: float, high: float, observed: float, alternative: str
+) -> Floats:
+    """Edges that are close in the body and further apart beyond it."""
+    mean, deviation = law.mean(), law.std()
+    inner = max(low, mean + _BODY[0] * deviation), min(high, mean + _BODY[1] * deviation)
+    # Bins are open below: the smallest value must not fall out of the first.
+    edges = [np.linspace(inner[0] - 1e-9 * deviation, inner[1], _n_bins(law) + 1)]
+    if low < inner[0]:
+        edges.append(np.linspace(low, inner[0], _N_FAR_BINS)[:-1])
+    if high > inner[1]:
+        edges.append(np.linspace(inner[1], high, _N_FAR_BINS)[1:])
+    side = -1.0 if observed >= mean and alternative != "less" else 1.0
+    cut = observed + side * _SAME * max(abs(observed), deviation)
+    if low < cut < high:
+        edges.append(np.array([cut]))
+    joined = np.unique(np.concatenate(edges))
+    # An edge that nearly meets the one at the observed value would cut off a sliver.
+    near = (np.abs(joined - cut) < 0.02 * deviation) & (joined != cut)
+    near[[0, -1]] = False
+    return np.asarray(joined[~near])
+
+
+def _n_bins(law: NullDistribution) -> int:
+    """Number of bins in the body: few values or few resamples fill few bins."""
+    if not isinstance(law._law, AtomicLaw):
+        return _N_BINS
+    return min(_N_BINS, max(12, law._law.values.size // (8 if law.method == "analytic" else 150)))
+
+
+def _bin_probabilities(law: NullDistribution, edges: Floats) -> Floats:
+    """Probabilities from the tail on each bin's own side of the mean, where none cancels."""
+    upper = edges >= law.mean()
+    above, below = np.exp(law.logsf(edges[upper])), np.exp(law.logcdf(edges[~upper]))
+    parts = [np.diff(below), -np.diff(above)]
+    if above.size and below.size:
+        parts.insert(1, np.array([1.0 - below[-1] - above[0]]))
+    return np.asarray(np.maximum(np.concatenate(parts), 0.0))
+
+
+def _shape_of_hits(
+    law: NullDistribution,
+    statistic: HitsAtK,
+    low: float,
+    high: float,
+    observed: float,
+    alternative: str,
+) -> LawShape:
+    """Bins of one hit each, or of a few where they are many, with an edge at the observed value."""
+    divisor = float(statistic.divided_by(law.n_positives))
+    _, size, _ = statistic.straddling(law.tie_sizes)
+    group = math.ceil((high - low) * divisor / _MAX_BARS)
+    step = group / divisor
+    is_lattice = group == 1 and int(size) == 1
+    # Half a hit from the observed value; ties across rank k put values everywhere between hits.
+    offset = 0.5 / divisor if int(size) == 1 else _SAME / divisor
+    cut = observed + (offset if alternative == "less" else -offset)
+    first = math.floor((low - cut) / step - 1e-6)
+    last = math.ceil((high - cut) / step + 1e-6)
+    edges = np.asarray(cut + step * np.arange(first, last + 1), dtype=np.float64)
+    probabilities = _bin_probabilities(law, edges)
+    return LawShape(edges, probabilities, step if is_lattice else None)

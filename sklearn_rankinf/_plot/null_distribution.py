@@ -1,0 +1,707 @@
+"""Display of a null law with the observed value in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from sklearn_rankinf._engine.statistics import HitsAtK
+from sklearn_rankinf._formatting import format_pvalue
+from sklearn_rankinf._null_distributions import NullDistribution
+from sklearn_rankinf._plot._law_shape import LawShape, law_shape
+from sklearn_rankinf._plot._matplotlib import import_pyplot
+from sklearn_rankinf._plot._response import estimator_scores, rows
+from sklearn_rankinf._ranking import PosLabel, Ranking
+from sklearn_rankinf._registry import METRICS
+
+_LAW_NAMES: Mapping[str, str] = {
+    "analytic": "exact law under random labelling",
+    "permutation": "law of random labellings",
+    "normal": "normal approximation",
+    "binomial": "binomial approximation",
+    "pearson3": "Pearson III approximation",
+    "zhang_su": "Zhang-Su approximation",
+}
+_SCALES = ("linear", "log")
+_RESPONSE_METHODS = ("decision_function", "predict_proba")
+
+
+class NullDistributionDisplay:
+    """Null law of a ranking statistic, with the observed value and its p-value.
+
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to make one, or
+    pass the result of a test. A result carries its null law, so that nothing is tested again.
+
+    Parameters
+    ----------
+    result : test result, or sequence of test results
+        What :func:`average_precision_test`, :func:`recall_at_k_test` or
+        :func:`precision_at_k_test` returns. Several results, of the folds of a cross-validation
+        for example, are drawn in one picture.
+    name : str or list of str, optional
+        Name of the ranking in the legend; a list has one name for each result.
+
+    Attributes
+    ----------
+    result : test result or list of test results
+        What was given.
+    name : str, list of str or None
+        What was given.
+    line_ : matplotlib artist or list of artists
+        The law: its density, filled, or bars of probability where its values are evenly spaced,
+        as those of hits at k; for several results outlines.
+    observed_line_ : matplotlib artist or list of artists
+        Vertical line at the observed value.
+    tail_ : matplotlib artist or None
+        The part of the law that is at least as extreme as the observed value, on its side.
+    normal_line_ : matplotlib artist or None
+        The normal density with the exact mean and standard deviation.
+    chance_level_ : matplotlib artist or None
+        Vertical line at the mean of the law.
+    histogram_ : matplotlib artist or None
+        Outline of a histogram of random labellings.
+    ax_ : matplotlib axes
+        The axes with the picture.
+    figure_ : matplotlib figure
+        The figure with the axes.
+
+    Raises
+    ------
+    TypeError
+        If a result has no null distribution.
+    ValueError
+        If a result is of several cut-offs k, or if there is no result or not one name for each.
+
+    See Also
+    --------
+    average_precision_test : The test whose result is drawn.
+    sklearn.metrics.PrecisionRecallDisplay : The curve whose area average precision sums up.
+
+    Notes
+    -----
+    The height of the law over a bin from a to b is ``(P(S > a) - P(S > b)) / (b - a)``, from the
+    exact tails, without any sampling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import NullDistributionDisplay, average_precision_test
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.repeat([1, 0], [10, 190])
+    >>> result = average_precision_test(y_true, y_true + rng.normal(size=200))
+    >>> display = NullDistributionDisplay(result, name="my ranker")
+    >>> display.plot()  # doctest: +SKIP
+    <...>
+    """
+
+    line_: Any
+    observed_line_: Any
+    tail_: Any
+    normal_line_: Any
+    chance_level_: Any
+    histogram_: Any
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, result: Any, *, name: str | Sequence[str] | None = None) -> None:
+        self.result = result
+        self.name = name
+        _single_results(result)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | Sequence[str] | None = None,
+        yscale: str = "linear",
+        curve_kwargs: Mapping[str, Any] | None = None,
+        observed_kwargs: Mapping[str, Any] | None = None,
+        plot_chance_level: bool = True,
+        chance_level_kw: Mapping[str, Any] | None = None,
+        plot_normal: bool = True,
+        normal_kwargs: Mapping[str, Any] | None = None,
+        n_permutations: int = 0,
+        random_state: Any = 0,
+        histogram_kwargs: Mapping[str, Any] | None = None,
+        despine: bool = False,
+    ) -> NullDistributionDisplay:
+        """Draw the law and the observed value.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        name : str or list of str, optional
+            Name of the ranking in the legend, instead of the display's own.
+        yscale : {"linear", "log"}, default="linear"
+            Scale of the heights. A logarithmic one shows the law as far out as the observed value.
+        curve_kwargs : dict, optional
+            Keywords of matplotlib for the law.
+        observed_kwargs : dict, optional
+            Keywords of matplotlib's ``axvline`` for the observed value.
+        plot_chance_level : bool, default=True
+            Whether to mark the mean under random labelling, for several results the mean of them.
+        chance_level_kw : dict, optional
+            Keywords of matplotlib's ``axvline`` for that mark.
+        plot_normal : bool, default=True
+            Whether to draw the normal density with the exact mean and standard deviation, for
+            contrast. It is never drawn for several results, nor over a law that is normal itself.
+        normal_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the normal density.
+        n_permutations : int, default=0
+            Number of random labellings whose histogram is drawn over the law of a single result.
+        random_state : int, RandomState, Generator or None, default=0
+            Source of the random labellings.
+        histogram_kwargs : dict, optional
+            Keywords of matplotlib's ``stairs`` for that histogram.
+        despine : bool, default=False
+            Whether to leave out the spines at the top and on the right.
+
+        Returns
+        -------
+        display : NullDistributionDisplay
+            The display itself, with its artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `yscale` is neither of the two, if `n_permutations` is negative, or if there is not
+            one name for each result.
+        """
+        if yscale not in _SCALES:
+            raise ValueError(f"yscale must be 'linear' or 'log'; got {yscale!r}.")
+        if n_permutations < 0:
+            raise ValueError(f"n_permutations must be at least 0; got {n_permutations}.")
+        results = _single_results(self.result)
+        names = _names(self.name if name is None else name, len(results))
+        plt = import_pyplot(f"{type(self).__name__}.plot")
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        self.tail_ = self.normal_line_ = self.chance_level_ = self.histogram_ = None
+        if len(results) == 1:
+            shapes = [self._plot_one(results[0], names[0], yscale, curve_kwargs, observed_kwargs)]
+            law = results[0].null_distribution
+            if n_permutations:
+                sample = _random_labellings(law, n_permutations, random_state)
+                self._plot_histogram(shapes[0], sample, histogram_kwargs)
+            if plot_normal and law.method not in ("normal", "zhang_su") and law.std() > 0.0:
+                self._plot_normal(shapes[0], results[0], yscale, normal_kwargs)
+        else:
+            shapes = self._plot_several(results, names, yscale, curve_kwargs, observed_kwargs)
+        if plot_chance_level:
+            self._plot_chance_level(results, chance_level_kw)
+        self._finish(results, shapes, yscale, despine)
+        return self
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | Ranking,
+        y_score: ArrayLike | None = None,
+        *,
+        metric: str = "average_precision",
+        k: float | None = None,
+        pos_label: PosLabel = 1,
+        alternative: str = "greater",
+        method: str = "auto",
+        name: str | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> NullDistributionDisplay:
+        """Test a ranking given by labels and scores, and draw the result.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or Ranking
+            Binary labels, or a ranking, with `y_score` left out.
+        y_score : array-like of shape (n_samples,), optional
+            Scores, larger for samples more likely to be positive.
+        metric : str, default="average_precision"
+            What is tested: ``"average_precision"``, ``"recall_at_k"`` or ``"precision_at_k"``.
+        k : int or float, optional
+            Number of samples at the top, or a fraction of the samples between 0 and 1. Recall and
+            precision at k need it.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        alternative : {"greater", "less", "two-sided"}, default="greater"
+            The alternative hypothesis.
+        method : str, default="auto"
+            How the p-value is computed, see the test of the metric.
+        name : str, optional
+            Name of the ranking in the legend.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : NullDistributionDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If labels, scores or options are not those of the test, or if `k` is missing.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import NullDistributionDisplay
+        >>> y_true, y_score = [1, 0, 1, 0, 0, 0], [6, 5, 4, 3, 2, 1]
+        >>> NullDistributionDisplay.from_predictions(y_true, y_score)  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_predictions")
+        result = _test(
+            metric,
+            y_true,
+            y_score,
+            k=k,
+            pos_label=pos_label,
+            alternative=alternative,
+            method=method,
+        )
+        return cls(result, name=name).plot(ax, **plot_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        metric: str = "average_precision",
+        k: float | None = None,
+        pos_label: PosLabel = 1,
+        alternative: str = "greater",
+        method: str = "auto",
+        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        name: str | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> NullDistributionDisplay:
+        """Test the ranking of samples by a fitted estimator, and draw the result.
+
+        Parameters
+        ----------
+        estimator : object
+            A fitted classifier, or a pipeline that ends in one.
+        X : array-like of shape (n_samples, n_features)
+            The samples, which must not have trained the estimator.
+        y : array-like of shape (n_samples,)
+            Binary labels.
+        metric : str, default="average_precision"
+            What is tested: ``"average_precision"``, ``"recall_at_k"`` or ``"precision_at_k"``.
+        k : int or float, optional
+            Number of samples at the top, or a fraction of the samples between 0 and 1.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        alternative : {"greater", "less", "two-sided"}, default="greater"
+            The alternative hypothesis.
+        method : str, default="auto"
+            How the p-value is computed, see the test of the metric.
+        response_method : str or sequence of str, default=("decision_function", "predict_proba")
+            Methods of the estimator that give the scores, the first one that it has.
+        name : str, optional
+            Name of the ranking in the legend; the class of the estimator if left out.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : NullDistributionDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If the estimator has none of the response methods.
+        ValueError
+            If `pos_label` is no class of the estimator, or if labels or options are not those of
+            the test.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn_rankinf import NullDistributionDisplay
+        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+        >>> model = LogisticRegression().fit(X[:200], y[:200])
+        >>> NullDistributionDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_estimator")
+        y_score = estimator_scores(estimator, X, pos_label, response_method)
+        return cls.from_predictions(
+            y,
+            y_score,
+            metric=metric,
+            k=k,
+            pos_label=pos_label,
+            alternative=alternative,
+            method=method,
+            name=type(estimator).__name__ if name is None else name,
+            ax=ax,
+            **plot_options,
+        )
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        cv_results: Mapping[str, Any],
+        X: Any,
+        y: ArrayLike,
+        *,
+        metric: str = "average_precision",
+        k: float | None = None,
+        pos_label: PosLabel = 1,
+        alternative: str = "greater",
+        method: str = "auto",
+        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        name: str | Sequence[str] | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> NullDistributionDisplay:
+        """Test the ranking of each test fold by its own estimator, and draw all results.
+
+        Parameters
+        ----------
+        cv_results : dict
+            What :func:`sklearn.model_selection.cross_validate` returns with
+            ``return_estimator=True`` and ``return_indices=True``.
+        X : array-like of shape (n_samples, n_features)
+            The samples that were cross-validated.
+        y : array-like of shape (n_samples,)
+            Their binary labels.
+        metric : str, default="average_precision"
+            What is tested: ``"average_precision"``, ``"recall_at_k"`` or ``"precision_at_k"``.
+        k : int or float, optional
+            Number of samples at the top of a fold, or a fraction of its samples between 0 and 1.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        alternative : {"greater", "less", "two-sided"}, default="greater"
+            The alternative hypothesis.
+        method : str, default="auto"
+            How the p-values are computed, see the test of the metric.
+        response_method : str or sequence of str, default=("decision_function", "predict_proba")
+            Methods of the estimators that give the scores, the first one that they have.
+        name : str or list of str, optional
+            Name in the legend, or one for each fold; "fold 0" and so on if left out.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : NullDistributionDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If an estimator has none of the response methods.
+        ValueError
+            If `cv_results` lacks estimators or indices, if `X` or `y` is not what was
+            cross-validated, or if labels or options are not those of the test.
+
+        Notes
+        -----
+        The training sets of the folds overlap, so that their p-values are not independent of each
+        other and must not be multiplied or averaged into one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.model_selection import cross_validate
+        >>> from sklearn_rankinf import NullDistributionDisplay
+        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+        >>> cv_results = cross_validate(
+        ...     LogisticRegression(), X, y, return_estimator=True, return_indices=True
+        ... )
+        >>> NullDistributionDisplay.from_cv_results(cv_results, X, y)  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_cv_results")
+        results = [
+            _test(
+                metric,
+                rows(y, test),
+                estimator_scores(estimator, rows(X, test), pos_label, response_method),
+                k=k,
+                pos_label=pos_label,
+                alternative=alternative,
+                method=method,
+            )
+            for estimator, test in _folds(cv_results, X, y)
+        ]
+        if name is None:
+            name = [f"fold {number}" for number in range(len(results))]
+        return cls(results, name=name).plot(ax, **plot_options)
+
+    # Parts of the picture.
+
+    def _plot_one(
+        self,
+        result: Any,
+        name: str | None,
+        yscale: str,
+        curve_kwargs: Mapping[str, Any] | None,
+        observed_kwargs: Mapping[str, Any] | None,
+    ) -> LawShape:
+        law, observed = result.null_distribution, float(result.statistic)
+        shape = law_shape(law, observed, alternative=result.alternative, with_tail=yscale == "log")
+        label = _LAW_NAMES.get(law.method, law.method)
+        self.line_ = _draw_law(
+            self.ax_, shape, _style({"color": "C0", "alpha": 0.35, "label": label}, curve_kwargs)
+        )
+        extreme = _is_extreme(shape, result)
+        if extreme.any():
+            tail = replace(shape, probabilities=np.where(extreme, shape.probabilities, 0.0))
+            self.tail_ = _draw_law(self.ax_, tail, {"color": "C3", "alpha": 0.75})
+        self.observed_line_ = self.ax_.axvline(
+            observed, **_style({"color": "C3", "label": _label(result, name)}, observed_kwargs)
+        )
+        return shape
+
+    def _plot_several(
+        self,
+        results: list[Any],
+        names: list[str | None],
+        yscale: str,
+        curve_kwargs: Mapping[str, Any] | None,
+        observed_kwargs: Mapping[str, Any] | None,
+    ) -> list[LawShape]:
+        shapes, self.line_, self.observed_line_ = [], [], []
+        for number, (result, name) in enumerate(zip(results, names, strict=True)):
+            color = f"C{number % 10}"
+            shape = law_shape(
+                result.null_distribution,
+                float(result.statistic),
+                alternative=result.alternative,
+                with_tail=yscale == "log",
+            )
+            # Densities, since the steps of the folds may differ.
+            shape = replace(shape, step=None)
+            style = _style({"color": color, "alpha": 0.6}, curve_kwargs)
+            self.line_.append(self.ax_.stairs(shape.heights, shape.edges, **style))
+            style = _style({"color": color, "label": _label(result, name)}, observed_kwargs)
+            self.observed_line_.append(self.ax_.axvline(float(result.statistic), **style))
+            shapes.append(shape)
+        return shapes
+
+    def _plot_histogram(
+        self, shape: LawShape, sample: Any, kwargs: Mapping[str, Any] | None
+    ) -> None:
+        label = f"{sample.size} random labellings"
+        style = _style({"color": "C0", "linewidth": 1.0, "label": label}, kwargs)
+        self.histogram_ = self.ax_.stairs(shape.heights_of(sample), shape.edges, **style)
+
+    def _plot_normal(
+        self, shape: LawShape, result: Any, yscale: str, kwargs: Mapping[str, Any] | None
+    ) -> None:
+        law = result.null_distribution
+        mean, deviation = law.mean(), law.std()
+        low, high = shape.edges[[0, -1]]
+        if yscale == "linear":
+            low = min(low, mean - 3.5 * deviation)
+        x = np.linspace(low, high, 400)
+        label = "normal law, same mean and sd"
+        style = _style({"color": "k", "linestyle": ":", "label": label}, kwargs)
+        height = stats.norm.pdf(x, mean, deviation) * shape.unit
+        (self.normal_line_,) = self.ax_.plot(x, height, **style)
+
+    def _plot_chance_level(self, results: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
+        chance = float(np.mean([result.null_distribution.mean() for result in results]))
+        style = {"color": "k", "linestyle": "--", "linewidth": 1.0}
+        style |= {"label": f"chance level ({_short_name(results[0])} = {chance:.3g})"}
+        self.chance_level_ = self.ax_.axvline(chance, **_style(style, kwargs))
+
+    def _finish(
+        self, results: list[Any], shapes: list[LawShape], yscale: str, despine: bool
+    ) -> None:
+        ax = self.ax_
+        observed = [float(result.statistic) for result in results]
+        low = min(min(shape.edges[0] for shape in shapes), *observed, math.inf)
+        high = max(max(shape.edges[-1] for shape in shapes), *observed, -math.inf)
+        margin = 0.03 * (high - low)
+        ax.set_xlim(low - margin, high + margin)
+        heights = np.concatenate([shape.heights for shape in shapes])
+        if yscale == "log":
+            positive = heights[heights > 0.0]
+            ax.set_yscale("log")
+            ax.set_ylim(max(positive.min() * 0.3, 1e-300), positive.max() * 3.0)
+        else:
+            ax.set_ylim(0.0, None)
+        law = results[0].null_distribution
+        ax.set_xlabel(_long_name(law))
+        ax.set_ylabel("Density" if shapes[0].step is None else "Probability")
+        _legend(ax, self.line_, self.observed_line_)
+        if despine:
+            ax.spines[["top", "right"]].set_visible(False)
+
+
+def _legend(ax: Any, line: Any, observed: Any) -> None:
+    """Legend with what was observed first, then the law, then the rest."""
+    first = [*observed, *line] if isinstance(observed, list) else [observed, line]
+    handles, labels = ax.get_legend_handles_labels()
+    order = sorted(
+        range(len(handles)),
+        key=lambda i: next((j for j, artist in enumerate(first) if artist is handles[i]), 99),
+    )
+    ax.legend([handles[i] for i in order], [labels[i] for i in order])
+
+
+def _draw_law(ax: Any, shape: LawShape, style: Mapping[str, Any]) -> Any:
+    """Draw bars for the values of an evenly spaced law, a filled outline for a density."""
+    if shape.step is None:
+        return ax.stairs(shape.heights, shape.edges, fill=True, **style)
+    return ax.bar(shape.centres, shape.heights, width=0.85 * shape.step, **style)
+
+
+def _is_extreme(shape: LawShape, result: Any) -> Any:
+    """Bins that are at least as extreme as the observed value, on its side."""
+    law, observed = result.null_distribution, float(result.statistic)
+    greater = result.alternative == "greater"
+    if result.alternative == "two-sided":
+        greater = law.log_pvalue(observed, "greater") <= law.log_pvalue(observed, "less")
+    if shape.step is not None:
+        slack = 0.01 * shape.step
+        return shape.centres >= observed - slack if greater else shape.centres <= observed + slack
+    slack = 1e-8 * max(abs(observed), law.std())
+    if greater:
+        return shape.edges[:-1] >= observed - slack
+    return shape.edges[1:] <= observed + slack
+
+
+def _random_labellings(law: NullDistribution, size: int, random_state: Any) -> Any:
+    """Values of the statistic under random labellings, whatever the method of the law."""
+    exact = copy(law)
+    if law.method != "permutation":
+        # An approximation would draw from itself.
+        exact.method = "analytic"
+    return exact.rvs(size, random_state=random_state)
+
+
+def _style(default: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Keywords with the given ones first, in matplotlib's long names."""
+    aliases = {"c": "color", "ls": "linestyle", "lw": "linewidth"}
+    return {**default, **{aliases.get(key, key): value for key, value in (given or {}).items()}}
+
+
+def _label(result: Any, name: str | None) -> str:
+    value = f"{_short_name(result)} = {result.statistic:.3g}"
+    pvalue = format_pvalue(float(result.log10_pvalue))
+    text = f"{value}, p = {pvalue}" if pvalue != "0" else f"{value}, p underflows"
+    return text if name is None else f"{name}: {text}"
+
+
+def _short_name(result: Any) -> str:
+    statistic = result.null_distribution.statistic
+    if isinstance(statistic, HitsAtK):
+        noun = "recall" if statistic.divisor == "positives" else "precision"
+        return f"{noun}@{int(statistic.k)}"
+    k = getattr(statistic, "k", None)
+    return "AP" if k is None else f"AP@{k}"
+
+
+def _long_name(law: NullDistribution) -> str:
+    statistic = law.statistic
+    if isinstance(statistic, HitsAtK):
+        noun = "Recall" if statistic.divisor == "positives" else "Precision"
+        return f"{noun} at k = {int(statistic.k)}"
+    k = getattr(statistic, "k", None)
+    return "Average precision" if k is None else f"Average precision at k = {k}"
+
+
+def _single_results(result: Any) -> list[Any]:
+    """Results of one test each, a result of several classes split into theirs."""
+    if isinstance(result, Sequence):
+        if not result:
+            raise ValueError("result must be a test result or several; got an empty sequence.")
+        return [single for part in result for single in _single_results(part)]
+    if not hasattr(result, "null_distribution"):
+        raise TypeError(
+            "result must be what a test such as average_precision_test returns, or a sequence of "
+            f"such results; got {type(result).__name__}."
+        )
+    laws = result.null_distribution
+    if isinstance(laws, tuple):
+        return [_result_of_class(result, number) for number in range(len(laws))]
+    if np.ndim(result.statistic):
+        raise ValueError(
+            "a display takes results of one k each; got one of k="
+            f"{np.asarray(laws.statistic.k).tolist()}. Test each k by itself and pass the list."
+        )
+    return [result]
+
+
+def _result_of_class(result: Any, number: int) -> Any:
+    per_class = (
+        "statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
+        "null_distribution n_positives"
+    ).split()
+    return replace(result, **{field: getattr(result, field)[number] for field in per_class})
+
+
+def _names(name: str | Sequence[str] | None, n_results: int) -> list[str | None]:
+    if name is None or isinstance(name, str):
+        return [name] * n_results
+    if len(name) != n_results:
+        raise ValueError(
+            f"name must be a string or have one entry for each of the {n_results} results; got "
+            f"{len(name)} names."
+        )
+    return list(name)
+
+
+def _test(metric: str, y_true: Any, y_score: Any, *, k: float | None, **options: Any) -> Any:
+    """Result of the test of a metric, `k` passed on only where it was given."""
+    if metric not in METRICS:
+        raise ValueError(f"metric must be one of {', '.join(map(repr, METRICS))}; got {metric!r}.")
+    test = METRICS[metric].test
+    if k is not None:
+        options["k"] = k
+    elif signature(test).parameters["k"].default is Parameter.empty:
+        raise ValueError(f"metric={metric!r} needs k, the number of samples at the top.")
+    return test(y_true, y_score, **options)
+
+
+def _folds(cv_results: Mapping[str, Any], X: Any, y: Any) -> list[tuple[Any, Any]]:
+    """Pairs of an estimator and the indices of its test fold."""
+    missing = [key for key in ("estimator", "indices") if key not in cv_results]
+    if missing:
+        raise ValueError(
+            f"cv_results has no {' and no '.join(map(repr, missing))}: call cross_validate with "
+            "return_estimator=True and return_indices=True."
+        )
+    indices = cv_results["indices"]
+    n_samples = 1 + max(int(np.max(part)) for half in indices.values() for part in half)
+    for name, data in (("X", X), ("y", y)):
+        length = data.shape[0] if hasattr(data, "shape") else len(data)
+        if length < n_samples:
+            raise ValueError(
+                f"{name} must be what was cross-validated, with at least {n_samples} samples; got "
+                f"{length}."
+            )
+    return list(zip(cv_results["estimator"], indices["test"], strict=True))

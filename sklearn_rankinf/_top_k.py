@@ -1,0 +1,458 @@
+"""Tests of hits at k against random labelling, and the number of hits that is significant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankinf._engine.hits import binomial_tail, normal_tail
+from sklearn_rankinf._engine.hypergeometric import (
+    log_tail,
+    mean_and_deviation,
+    min_hits,
+    smallest,
+)
+from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._null_distributions import check_alternative, check_counts, plain
+from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
+from sklearn_rankinf._significance import (
+    RankTestResult,
+    no_positives,
+    significance_fields,
+    warn_caller,
+)
+from sklearn_rankinf._top_k_distributions import (
+    TopKNullDistribution,
+    check_top_k_method,
+    frozen_top_k_law,
+    resolve_each_k,
+)
+
+_COUNT_METHODS = ("analytic", "binomial", "normal")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopKTestResult(RankTestResult):
+    """Result of :func:`recall_at_k_test` and :func:`precision_at_k_test`.
+
+    For an array of k the fields that depend on k are arrays of its shape.
+
+    Attributes
+    ----------
+    statistic : float or ndarray
+        Recall or precision at `k`.
+    pvalue : float or ndarray
+        Probability, when labels are assigned to the ranks at random, of a statistic at least as
+        extreme as the observed one.
+    log10_pvalue : float or ndarray
+        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+    pvalue_relative_error : float or ndarray
+        Estimate, on the large side, of the relative error of `pvalue`: numerical for an exact
+        law, the Monte Carlo standard error for ``method="permutation"``, and infinite, that is
+        unknown, for the approximations.
+    zscore : float or ndarray
+        (statistic - E) / sd with the exact mean E and standard deviation sd under random
+        labelling; nan where the statistic cannot vary.
+    adjusted_statistic : float or ndarray
+        (statistic - E) / (best - E), with the value of a perfect ranking without ties: 0 is
+        chance, 1 is perfect; nan where no ranking is better than another.
+    null_distribution : TopKNullDistribution
+        The law of the statistic under random labelling, given the ties.
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives.
+    alternative : {"greater", "less", "two-sided"}
+        The alternative hypothesis.
+    method : str
+        The method that ran.
+    k : int or ndarray of int
+        Number of samples counted.
+    hits : float or ndarray
+        Number of positives among the first `k` samples; a fraction where equal scores straddle
+        `k`, the average over random tie-breaking.
+
+    See Also
+    --------
+    recall_at_k_test : A test that returns this result.
+    precision_at_k_test : A test that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, recall_at_k_test
+    >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
+    >>> result = recall_at_k_test(ranking, k=[2, 4])
+    >>> result.hits, result.pvalue.round(4)
+    (array([2., 3.]), array([0.1071, 0.0714]))
+    """
+
+    k: Any
+    hits: Any
+
+    def __repr__(self) -> str:
+        if not np.ndim(self.k):
+            return super().__repr__().replace("(", f"(k={self.k}, hits={self.hits:.6g}, ", 1)
+        return (
+            f"{type(self).__name__}({np.size(self.k)} values of k from {np.min(self.k)} to "
+            f"{np.max(self.k)}, smallest pvalue={np.min(self.pvalue):.4g}, "
+            f"n_samples={self.n_samples}, n_positives={self.n_positives}, "
+            f"alternative={self.alternative!r}, method={self.method!r})"
+        )
+
+
+def recall_at_k_test(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: Any,
+    pos_label: PosLabel = 1,
+    alternative: str = "greater",
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> TopKTestResult:
+    r"""Test whether the first k samples hold more of the positives than random labelling gives.
+
+    The null hypothesis is random selection: with the scores and their ties as they are, every
+    choice of `n_positives` of the `n_samples` samples as the positives is equally likely.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
+    k : int, float or array-like of them
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of `n_samples`, rounded up. An array makes one test for each entry.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored when `y_true` is a ranking.
+    alternative : {"greater", "less", "two-sided"}, default="greater"
+        Whether small p-values are for more positives than by chance, for fewer, or for either.
+        Two-sided is twice the smaller of the one-sided p-values, at most 1.
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
+        How the p-value is computed; see :func:`recall_at_k_null_distribution`.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+    n_jobs : int, optional
+        For tests that resample in parallel; a random labelling is a few random numbers here, so
+        that one job draws them all and the argument changes nothing.
+
+    Returns
+    -------
+    result : TopKTestResult
+        The statistic, its p-value, and the null distribution they were compared with; arrays of
+        the shape of `k` where that is an array.
+
+    Raises
+    ------
+    TypeError
+        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+    ValueError
+        If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), or if `k` or an
+        option is not one of those above.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
+        and adjusted statistic are nan.
+
+    See Also
+    --------
+    precision_at_k_test : The same test, told by the share of positives among the first k.
+    min_hits_at_k : Number of hits that is significant.
+    recall_at_k_null_distribution : The null distribution by itself.
+    recall_at_k_score : The statistic.
+
+    Notes
+    -----
+    Without ties across rank k the p-value is the hypergeometric tail [1]_
+
+    .. math:: P(H \ge h) = \sum_{i \ge h} \binom{m}{i} \binom{n - m}{k - i} \Big/ \binom{n}{k}.
+
+    Where equal scores straddle rank k the statistic is its average over random tie-breaking, and
+    the p-value is exact given these ties. P-values for several k are each valid by itself: choosing
+    the smallest of them is not.
+
+    References
+    ----------
+    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+       University.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import recall_at_k_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+    >>> result = recall_at_k_test(y_true, y_score, k=2)
+    >>> result.hits, round(result.statistic, 4), round(result.pvalue * 56, 9)
+    (2.0, 0.6667, 6.0)
+    """
+    return _hits_test(
+        "positives",
+        as_ranking(y_true, y_score, pos_label),
+        alternative,
+        k=k,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def precision_at_k_test(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: Any,
+    pos_label: PosLabel = 1,
+    alternative: str = "greater",
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+) -> TopKTestResult:
+    r"""Test whether more of the first k samples are positive than random labelling gives.
+
+    The null hypothesis is random selection: with the scores and their ties as they are, every
+    choice of `n_positives` of the `n_samples` samples as the positives is equally likely.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
+    k : int, float or array-like of them
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of `n_samples`, rounded up. An array makes one test for each entry.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored when `y_true` is a ranking.
+    alternative : {"greater", "less", "two-sided"}, default="greater"
+        Whether small p-values are for more positives than by chance, for fewer, or for either.
+        Two-sided is twice the smaller of the one-sided p-values, at most 1.
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
+        How the p-value is computed; see :func:`recall_at_k_null_distribution`.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+    n_jobs : int, optional
+        For tests that resample in parallel; a random labelling is a few random numbers here, so
+        that one job draws them all and the argument changes nothing.
+
+    Returns
+    -------
+    result : TopKTestResult
+        The statistic, its p-value, and the null distribution they were compared with; arrays of
+        the shape of `k` where that is an array.
+
+    Raises
+    ------
+    TypeError
+        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+    ValueError
+        If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), or if `k` or an
+        option is not one of those above.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
+        and adjusted statistic are nan.
+
+    See Also
+    --------
+    recall_at_k_test : The same test, told by the share of the positives that is found.
+    min_hits_at_k : Number of hits that is significant.
+    precision_at_k_null_distribution : The null distribution by itself.
+    precision_at_k_score : The statistic.
+
+    Notes
+    -----
+    Precision at k is recall at k times m / k, so that the p-values are the same; see
+    :func:`recall_at_k_test` for them and for ties.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import precision_at_k_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+    >>> result = precision_at_k_test(y_true, y_score, k=0.5)
+    >>> result.k, result.statistic, round(result.pvalue * 56, 9)
+    (4, 0.75, 4.0)
+    """
+    return _hits_test(
+        "places",
+        as_ranking(y_true, y_score, pos_label),
+        alternative,
+        k=k,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def _hits_test(divisor: str, ranking: Ranking, alternative: str, **options: Any) -> TopKTestResult:
+    check_alternative(alternative)
+    law: TopKNullDistribution = frozen_top_k_law(
+        divisor, ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
+    )
+    if ranking.n_positives == 0:
+        name = "Recall at k" if divisor == "positives" else "Precision at k"
+        warn_caller(no_positives(name, "0.0"), UndefinedMetricWarning)
+    statistic = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
+    return TopKTestResult(
+        **significance_fields(statistic, law, alternative),
+        k=law.statistic.k,
+        hits=plain(law.statistic.count(ranking.tie_sizes, ranking.hits)),
+    )
+
+
+def min_hits_at_k(
+    n_samples: int,
+    n_positives: int,
+    *,
+    k: Any,
+    alpha: ArrayLike = 0.05,
+    method: str = "analytic",
+    interpolate: bool = False,
+) -> Any:
+    r"""Smallest number of positives among the first k that is significant.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    k : int, float or array-like of them
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of `n_samples`, rounded up.
+    alpha : float or array-like of float, default=0.05
+        Level of significance, between 0 and 1; broadcast against `k`.
+    method : {"analytic", "binomial", "normal"}, default="analytic"
+        The exact law, or one of its approximations: sampling with replacement, or the normal law
+        with the exact mean and variance and a continuity correction of 1/2.
+    interpolate : bool, default=False
+        Whether to interpolate between the p-values of the last count that is not significant and
+        the first that is, for a smooth curve over k.
+
+    Returns
+    -------
+    min_hits : int, float or ndarray
+        The number of hits; ``min(n_positives, k) + 1``, which cannot be reached, where no number
+        of hits is significant. An int, or an array of them; with `interpolate` a float, or an
+        array of them.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type.
+    ValueError
+        If a number is out of its range, `k` and `alpha` cannot be broadcast, or `method` is not
+        one of those above.
+
+    See Also
+    --------
+    recall_at_k_test : Test of a ranking.
+    recall_at_k_null_distribution : The law; with ties across rank k, where the number that is
+        needed may be a fraction, its ``isf(alpha)`` is the largest value that is not significant.
+
+    Notes
+    -----
+    It is the smallest h with :math:`P(H \ge h) \le \alpha` for a hypergeometric H [1]_.
+    Interpolated, with :math:`p(h_0) > \alpha \ge p(h_0 + 1)`, it is
+
+    .. math:: h^* = h_0 + \frac{p(h_0) - \alpha}{p(h_0) - p(h_0 + 1)}.
+
+    References
+    ----------
+    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+       University.
+
+    Examples
+    --------
+    Of the first 100 of 1000 samples, 10 are positive by chance if 100 are in all, and 16 are
+    significant:
+
+    >>> from sklearn_rankinf import min_hits_at_k
+    >>> min_hits_at_k(1000, 100, k=100)
+    16
+    >>> min_hits_at_k(1000, 100, k=100, alpha=[0.1, 0.05, 0.01, 0.001])
+    array([15, 16, 18, 21])
+    >>> round(min_hits_at_k(1000, 100, k=100, interpolate=True), 3)
+    15.403
+    """
+    n, m = check_counts(n_samples, n_positives)
+    check_top_k_method(method, _COUNT_METHODS)
+    cuts, levels = _broadcast(resolve_each_k(k, n), _check_alpha(alpha))
+    needed = _needed(n, m, cuts, levels, method)
+    if not interpolate:
+        return needed if needed.ndim else int(needed)
+    before, at = (_upper_tail(needed - less, n, m, cuts, method) for less in (1, 0))
+    # Where even the largest count is not significant, an approximation may not reach the level.
+    between = (before > levels) & (at <= levels)
+    share = np.where(between, (before - levels) / np.where(between, before - at, 1.0), 1.0)
+    return plain(needed - 1 + share)
+
+
+def _needed(n: int, m: int, k: Integers, alpha: Floats, method: str) -> Integers:
+    if method == "analytic":
+        return np.asarray(min_hits(alpha, n, m, k))
+    most = np.minimum(m, k) + 1
+    if method == "normal":
+        mean, deviation = mean_and_deviation(n, m, k)
+        limit = np.ceil(mean + 0.5 - ndtri(alpha) * deviation - 1e-9)
+        return np.asarray(np.clip(limit, 0, most).astype(np.int64))
+    mean = np.asarray(m / n * k, dtype=float)
+    deviation = np.sqrt((1.0 - m / n) * mean)
+    return np.asarray(
+        smallest(
+            lambda h: _upper_tail(h, n, m, k, method) <= alpha * (1.0 + 1e-12),
+            np.zeros_like(most),
+            most,
+            mean - ndtri(alpha) * deviation,
+            deviation,
+        )
+    )
+
+
+def _upper_tail(hits: Integers, n: int, m: int, k: Integers, method: str) -> Floats:
+    if method == "analytic":
+        return np.exp(log_tail(hits, n, m, k))
+    if method == "binomial":
+        return binomial_tail(hits, k, m / n, 1)[0]
+    mean, deviation = mean_and_deviation(n, m, k)
+    return normal_tail(hits, mean, np.maximum(deviation, np.finfo(float).tiny), 1, 0.5)[0]
+
+
+def _check_alpha(alpha: ArrayLike) -> Floats:
+    try:
+        levels = np.asarray(alpha, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"alpha must be a float or an array of floats; got {alpha!r}.") from None
+    if not np.all((levels > 0.0) & (levels < 1.0)):
+        raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {alpha!r}.")
+    return levels
+
+
+def _broadcast(k: int | Integers, alpha: Floats) -> tuple[Integers, Floats]:
+    try:
+        cuts, levels = np.broadcast_arrays(np.asarray(k, dtype=np.int64), alpha)
+    except ValueError:
+        raise ValueError(
+            f"k of shape {np.shape(k)} and alpha of shape {alpha.shape} cannot be broadcast "
+            "against each other: give one of them an axis of its own, as in k[:, None]."
+        ) from None
+    return cuts, levels

@@ -1,0 +1,516 @@
+"""Null distributions of recall and precision at k."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankinf._engine.hits import ApproximateHits, BinomialHits, HitsLaw, NormalHits
+from sklearn_rankinf._engine.law import AtomicLaw
+from sklearn_rankinf._engine.moments import (
+    linear_mean_and_variance,
+    linear_standardized_moment,
+)
+from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers
+from sklearn_rankinf._null_distributions import (
+    NullDistribution,
+    as_seed_sequence,
+    as_shape,
+    check_counts,
+    check_integer,
+    check_tie_sizes,
+    plain,
+    resolve_k,
+)
+
+_METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
+
+
+class TopKNullDistribution(NullDistribution):
+    """A frozen law of recall or precision at k under random labelling.
+
+    It has the methods of every null distribution. For an array of k it holds one law for each, and
+    every method broadcasts its argument against k, as scipy's frozen distributions do.
+
+    Attributes
+    ----------
+    method : str
+        What runs: ``"analytic"``, ``"permutation"``, ``"binomial"`` or ``"normal"``.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores, best first; None without ties.
+    statistic : object
+        What the law is of; its attribute ``k`` is the number of samples counted.
+
+    See Also
+    --------
+    sklearn_rankinf.recall_at_k_null_distribution : Makes such a law.
+    sklearn_rankinf.precision_at_k_null_distribution : Makes such a law.
+
+    Notes
+    -----
+    Values whose difference is small against their distance from the next possible value, and
+    smaller than 1e-12 relatively, count as equal.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import recall_at_k_null_distribution
+    >>> law = recall_at_k_null_distribution(1000, 100, k=[50, 100])
+    >>> law.mean(), law.pvalue(0.15).round(4)
+    (array([0.05, 0.1 ]), array([0.    , 0.0622]))
+    """
+
+    statistic: HitsAtK
+
+    # Moments, exact whatever the method.
+
+    def mean(self) -> Any:
+        """Exact mean."""
+        return self._mean_and_variance[0]
+
+    def var(self) -> Any:
+        """Exact variance."""
+        return self._mean_and_variance[1]
+
+    def std(self) -> Any:
+        """Exact standard deviation."""
+        return plain(np.sqrt(self.var()))
+
+    def moment(self, order: int) -> Any:
+        """Exact raw moment ``E S**order``.
+
+        Parameters
+        ----------
+        order : int
+            From 0 to 4.
+
+        Returns
+        -------
+        float or ndarray of the shape of k
+            The moment.
+
+        Raises
+        ------
+        ValueError
+            If `order` is not an integer from 0 to 4.
+        """
+        if not isinstance(order, Integral) or not 0 <= order <= 4:
+            raise ValueError(f"order must be an integer from 0 to 4; got {order!r}.")
+        mean, deviation = np.asarray(self.mean()), np.asarray(self.std())
+        central = [np.ones(mean.shape), np.zeros(mean.shape), deviation**2]
+        for degree in range(3, int(order) + 1):
+            scaled = np.nan_to_num(self._standardized_moment(degree))
+            central.append(scaled * deviation**degree)
+        terms = [
+            math.comb(order, degree) * central[degree] * mean ** (order - degree)
+            for degree in range(int(order) + 1)
+        ]
+        return plain(np.sum(terms, axis=0))
+
+    # The law.
+
+    def support(self) -> tuple[Any, Any]:
+        """Smallest and largest value."""
+        low, high = self._law.support()
+        return low, high
+
+    def median(self) -> Any:
+        """Median: the smallest x with cdf(x) >= 1/2."""
+        return self.ppf(0.5)
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
+        """Draw independent values.
+
+        Parameters
+        ----------
+        size : int or tuple of int, default=1
+            Number or shape of the draws from each law.
+        random_state : int, RandomState, Generator or None, default=None
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of shape `size` + shape of k
+            Values of the statistic for random hit sets; for an approximation, draws from its law.
+
+        Raises
+        ------
+        ValueError
+            If `size` is negative.
+        """
+        shape = as_shape(size)
+        rng = np.random.default_rng(as_seed_sequence(random_state))
+        law = self._law if isinstance(self._law, ApproximateHits) else self._exact
+        return np.asarray(law.draw(shape, rng))
+
+    # How it is computed.
+
+    @cached_property
+    def _exact(self) -> HitsLaw:
+        return HitsLaw(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
+
+    @cached_property
+    def _law(self) -> Any:
+        if self.method == "binomial":
+            return BinomialHits(self._exact)
+        if self.method == "normal":
+            return NormalHits(self._exact, self.mean(), self.std())
+        return self._resampled() if self.method == "permutation" else self._exact
+
+    def _resampled(self) -> _LawsByEntry:
+        """Laws of the resamples: those of one k do not depend on what other k there are."""
+        cuts = np.asarray(self.statistic.k)
+        laws = []
+        for k in cuts.ravel().tolist():
+            statistic = HitsAtK(k, self.statistic.divisor)
+            law = HitsLaw(statistic, self.n_samples, self.n_positives, self.tie_sizes)
+            (seed,) = copy(self._seeds).spawn(1)
+            sample = np.sort(law.draw((self._n_permutations,), np.random.default_rng(seed)))
+            low, high = law.support()
+            sample = np.array([low]) if low == high else sample
+            laws.append(AtomicLaw(sample, np.zeros(sample.size)))
+        return _LawsByEntry(laws, cuts.shape)
+
+    @property
+    def _weights_and_sizes(self) -> tuple[Floats, Floats]:
+        """What a hit adds, and the number of items, before, in and behind the straddling block."""
+        law = self._exact
+        inside = np.where(law.counted > 0, law.inside, 0)
+        behind = self.n_samples - law.before - inside
+        weights = np.stack(
+            [np.ones(inside.shape), law.counted / law.inside, np.zeros(inside.shape)], axis=-1
+        )
+        sizes = np.stack([law.before, inside, behind], axis=-1).astype(float)
+        return weights / law.divisor[..., None], sizes
+
+    @cached_property
+    def _mean_and_variance(self) -> tuple[Any, Any]:
+        _, variance = linear_mean_and_variance(*self._weights_and_sizes, self.n_positives)
+        k = np.asarray(self.statistic.k, dtype=float)
+        mean = self.n_positives * k / self.n_samples / self._exact.divisor
+        low, high = self._exact.support()
+        return plain(mean), plain(np.where(np.asarray(low) == np.asarray(high), 0.0, variance))
+
+    def _standardized_moment(self, order: int) -> Any:
+        moment = linear_standardized_moment(*self._weights_and_sizes, self.n_positives, order)
+        return plain(np.where(np.asarray(self.var()) > 0.0, moment, np.nan))
+
+    def _above(self, t: Floats) -> Floats:
+        return t + self._tolerance(t)
+
+    def _below(self, t: Floats) -> Floats:
+        return t - self._tolerance(t)
+
+    def _tolerance(self, t: Floats) -> Floats:
+        """Distance within which values are equal: never as far as the next value."""
+        same = np.minimum(1e-12 * np.abs(t), self._exact.step / 4.0)
+        return np.maximum(same, 8.0 * np.finfo(float).eps * np.abs(t)) + np.finfo(float).tiny
+
+    def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        p, log_p, error = self._law.tail(self._below(t) if sign > 0 else self._above(t), sign)
+        if self.method != "permutation":
+            return p, log_p, error
+        n_resamples = self._n_permutations
+        counted = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
+        monte_carlo = np.sqrt((1.0 - counted) / (counted * n_resamples))
+        varies = np.asarray(self.var()) > 0.0
+        return (
+            np.where(varies, counted, p),
+            np.where(varies, np.log(counted), log_p),
+            np.where(varies, monte_carlo, error),
+        )
+
+    def _quantile(self, q: ArrayLike, sign: int) -> Any:
+        low, high = self.support()
+
+        def quantile(level: Floats) -> Floats:
+            inner = (level > 0.0) & (level < 1.0)
+            value = self._law.quantile(np.where(inner, level, 0.5), sign)
+            value = np.where(level == 0.0, low if sign < 0 else high, value)
+            value = np.where(level == 1.0, high if sign < 0 else low, value)
+            return np.where((level >= 0.0) & (level <= 1.0), value, np.nan)
+
+        return self._over(q, quantile)
+
+    def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
+        """Apply a function to x, broadcast against k; nan stays nan."""
+        values = np.asarray(x, dtype=float)
+        shape = np.shape(self.statistic.k)
+        try:
+            values = np.broadcast_to(values, np.broadcast_shapes(values.shape, shape))
+        except ValueError:
+            raise ValueError(
+                f"An argument of shape {values.shape} cannot be broadcast against k of shape "
+                f"{shape}: give it one value for each k, or an axis of its own in front."
+            ) from None
+        if values.size == 0:
+            return np.empty(values.shape)
+        known = ~np.isnan(values)
+        limit = np.finfo(float).max / 4.0
+        out = function(np.clip(np.where(known, values, 0.0), -limit, limit))
+        return plain(np.where(known, out, np.nan))
+
+
+class _LawsByEntry:
+    """One law for each entry of k."""
+
+    is_listed = False
+
+    def __init__(self, laws: list[AtomicLaw], shape: tuple[int, ...]) -> None:
+        self._laws, self._shape = laws, shape
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """Tails, their logarithms and relative errors."""
+        out = np.empty((3, *t.shape))
+        for law, here in self._entries(t.shape):
+            out[:, here] = law.tail(t[here], sign)
+        return out[0], out[1], out[2]
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Quantiles from below (sign -1) or above (sign 1)."""
+        out = np.empty(q.shape)
+        for law, here in self._entries(q.shape):
+            out[here] = law.quantile(q[here], sign)
+        return out
+
+    def support(self) -> tuple[Any, Any]:
+        """Smallest and largest value."""
+        ends = np.array([law.support() for law in self._laws])
+        return plain(ends[:, 0].reshape(self._shape)), plain(ends[:, 1].reshape(self._shape))
+
+    def _entries(self, shape: tuple[int, ...]) -> list[tuple[AtomicLaw, Any]]:
+        order = np.arange(len(self._laws)).reshape(self._shape)
+        entry = np.broadcast_to(order, shape)
+        return [(law, entry == i) for i, law in enumerate(self._laws)]
+
+
+def recall_at_k_null_distribution(
+    n_samples: int,
+    n_positives: int,
+    *,
+    k: Any,
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> TopKNullDistribution:
+    r"""Law of recall at k under random labelling.
+
+    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
+    likely; the ties are held fixed.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    k : int, float or array-like of them
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of `n_samples`, rounded up. An array makes one law for each entry.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
+        ``"analytic"`` is the exact law and what ``"auto"`` takes; ``"permutation"`` is the law of
+        `n_permutations` random labellings. ``"binomial"`` counts the hits as if samples were drawn
+        with replacement, in whole numbers; ``"normal"`` has the exact mean and variance and a
+        continuity correction of half the distance between two values. A statistic that cannot vary
+        has its one value under every method.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    law : TopKNullDistribution
+        A frozen law with the methods of the law of :func:`ap_null_distribution`, which for an array
+        of k broadcast their argument against k.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type.
+    ValueError
+        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
+        not one of those above.
+
+    See Also
+    --------
+    precision_at_k_null_distribution : The same for the share of positives among the first k.
+    recall_at_k_test : Test of a ranking against this law.
+    min_hits_at_k : Number of hits that is significant.
+
+    Notes
+    -----
+    Without ties across rank k the number of hits among the first k of n samples is hypergeometric,
+
+    .. math:: P(H = h) = \binom{m}{h} \binom{n - m}{k - h} \Big/ \binom{n}{k},
+
+    and recall is :math:`H / m`. Where a block of g equal scores straddles rank k, behind a samples
+    with better scores, each of its Y positives counts :math:`(k - a) / g`, the average over random
+    tie-breaking, and the law is that of :math:`(H + Y (k - a) / g) / m` with H positives among the
+    a samples. Tails are summed from the largest term on, in logarithms, and stay accurate to
+    sizes of 1e12 and more.
+
+    References
+    ----------
+    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+       University.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import recall_at_k_null_distribution
+    >>> law = recall_at_k_null_distribution(1000, 100, k=100)
+    >>> law.mean(), round(law.pvalue(0.15), 7), round(law.pvalue(0.16), 7)
+    (0.1, 0.0621669, 0.031964)
+    """
+    return frozen_top_k_law(
+        "positives",
+        n_samples,
+        n_positives,
+        k=k,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def precision_at_k_null_distribution(
+    n_samples: int,
+    n_positives: int,
+    *,
+    k: Any,
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> TopKNullDistribution:
+    r"""Law of precision at k under random labelling.
+
+    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
+    likely; the ties are held fixed.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    k : int, float or array-like of them
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of `n_samples`, rounded up. An array makes one law for each entry.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
+        How the law is computed; see :func:`recall_at_k_null_distribution`.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    law : TopKNullDistribution
+        A frozen law with the methods of the law of :func:`ap_null_distribution`, which for an array
+        of k broadcast their argument against k.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type.
+    ValueError
+        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
+        not one of those above.
+
+    See Also
+    --------
+    recall_at_k_null_distribution : The same for the share of the positives that is found.
+    precision_at_k_test : Test of a ranking against this law.
+    min_hits_at_k : Number of hits that is significant.
+
+    Notes
+    -----
+    Precision at k is recall at k times m / k, with the same p-values; see
+    :func:`recall_at_k_null_distribution` for its law and for ties.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import precision_at_k_null_distribution
+    >>> law = precision_at_k_null_distribution(1000, 100, k=50)
+    >>> law.mean(), round(law.std(), 6), law.isf(0.05)
+    (0.1, 0.041373, 0.18)
+    """
+    return frozen_top_k_law(
+        "places",
+        n_samples,
+        n_positives,
+        k=k,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def frozen_top_k_law(
+    divisor: str,
+    n_samples: int,
+    n_positives: int,
+    *,
+    k: Any,
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> TopKNullDistribution:
+    """Law of hits at k as a share of the positives or of the places, arguments checked."""
+    n, m = check_counts(n_samples, n_positives)
+    sizes = check_tie_sizes(tie_sizes, n)
+    check_top_k_method(method, _METHODS)
+    return TopKNullDistribution(
+        HitsAtK(resolve_each_k(k, n), divisor),
+        n,
+        m,
+        sizes,
+        method,
+        check_integer(n_permutations, "n_permutations", 1),
+        as_seed_sequence(random_state),
+    )
+
+
+def check_top_k_method(method: str, known: tuple[str, ...]) -> None:
+    """Refuse a method that counts at k do not have."""
+    if method in ("pearson3", "zhang_su"):
+        raise ValueError(
+            f"method={method!r} is an approximation for average precision; counts at k have "
+            "'binomial' and 'normal', and are exact with 'analytic'."
+        )
+    if method not in known:
+        raise ValueError(f"method must be one of {', '.join(map(repr, known))}; got {method!r}.")
+
+
+def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
+    """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
+    if np.ndim(k) == 0:
+        return resolve_k(k.item() if isinstance(k, np.ndarray) else k, n_samples)
+    cuts = np.asarray(k)
+    if cuts.size == 0:
+        raise ValueError("k is empty: give at least one number of samples.")
+    if cuts.dtype.kind not in "iu":
+        # Also lists that mix numbers of samples and fractions.
+        mixed = np.array(k, dtype=object)
+        resolved = [resolve_k(cut, n_samples) for cut in mixed.ravel().tolist()]
+        return np.array(resolved, dtype=np.int64).reshape(mixed.shape)
+    for wrong in (cuts.min(), cuts.max()):
+        resolve_k(int(wrong), n_samples)
+    return cuts.astype(np.int64)

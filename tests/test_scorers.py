@@ -1,0 +1,653 @@
+"""The significance scorer by itself: values, labels, folds without evidence, arguments, guard."""
+
+import copy
+import dataclasses
+import inspect
+import itertools
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import hypergeom
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import average_precision_score, get_scorer, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+import sklearn_rankinf
+from sklearn_rankinf import (
+    _scorers,
+    average_precision_pvalue,
+    average_precision_significance_scorer,
+    average_precision_test,
+    make_significance_scorer,
+)
+from sklearn_rankinf._null_distributions import NullDistribution
+from sklearn_rankinf._registry import METRICS
+
+OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")
+BOTH = (
+    "statistic zscore adjusted pvalue_analytic pvalue_permutation neg_log10_pvalue_analytic "
+    "neg_log10_pvalue_permutation"
+).split()
+MAY_SATURATE = pytest.mark.filterwarnings("ignore:A permutation p-value is at its floor")
+NO_EVIDENCE = {"neg_log10_pvalue": 0.0, "pvalue": 1.0, "zscore": 0.0, "adjusted": 0.0}
+
+
+def needs_k(metric):
+    return inspect.signature(METRICS[metric].test).parameters["k"].default is inspect._empty
+
+
+def k_of(metric, k):
+    """The option k for the metrics that need one."""
+    return {"k": k} if needs_k(metric) else {}
+
+
+class GivenScores(ClassifierMixin, BaseEstimator):
+    """A classifier whose decision is the first feature."""
+
+    def __init__(self, classes=(0, 1)):
+        self.classes = classes
+
+    def fit(self, X, y):
+        self.classes_ = np.asarray(self.classes)
+        return self
+
+    def decision_function(self, X):
+        X = np.asarray(X, dtype=float)
+        return X[:, 0] if len(self.classes) == 2 else X
+
+    def predict(self, X):
+        return self.classes_[np.zeros(len(X), dtype=int)]
+
+
+class GivenProbabilities(ClassifierMixin, BaseEstimator):
+    """A classifier with probabilities alone: the features, or one feature and its rest."""
+
+    def __init__(self, classes=(0, 1)):
+        self.classes = classes
+
+    def fit(self, X, y):
+        self.classes_ = np.asarray(self.classes)
+        return self
+
+    def predict_proba(self, X):
+        X = np.asarray(X, dtype=float)
+        return X if X.shape[1] > 1 else np.column_stack([1.0 - X, X])
+
+    def predict(self, X):
+        return self.classes_[np.zeros(len(X), dtype=int)]
+
+
+def score(scorer, y_true, y_score, **options):
+    """Call a scorer on labels and scores through an estimator."""
+    return scorer(GivenScores().fit(None, None), np.c_[y_score], y_true, **options)
+
+
+@pytest.fixture(scope="module")
+def rankings():
+    """Labels and scores, with ties and without."""
+    rng = np.random.default_rng(3)
+    data = []
+    for n_samples, n_positives, n_scores in [(60, 6, 10_000), (60, 6, 8), (90, 40, 30)]:
+        y_true = rng.permutation(np.arange(n_samples) < n_positives).astype(int)
+        y_score = rng.integers(n_scores, size=n_samples) + 0.12 * n_scores * y_true
+        data.append((y_true, y_score))
+    return data
+
+
+# Values.
+
+
+def test_pvalue_is_the_share_of_all_labelings():
+    y_true, y_score = np.array([1, 0, 1, 0, 0, 1, 0, 0]), np.array([8, 7, 7, 5, 4, 3, 3, 1])
+    observed = average_precision_score(y_true, y_score)
+    values = []
+    for chosen in itertools.combinations(range(8), 3):
+        values.append(average_precision_score(np.isin(np.arange(8), chosen), y_score))
+    values = np.array(values)
+    pvalue = (values >= observed * (1 - 1e-12)).mean()
+    scores = {name: score(s, y_true, y_score) for name, s in all_outputs().items()}
+    assert scores["statistic"] == pytest.approx(observed, rel=1e-12)
+    assert scores["pvalue"] == pytest.approx(pvalue, rel=1e-12)
+    assert scores["neg_log10_pvalue"] == pytest.approx(-math.log10(pvalue), rel=1e-12)
+    assert scores["zscore"] == pytest.approx((observed - values.mean()) / values.std(), rel=1e-9)
+    assert scores["adjusted"] == pytest.approx(
+        (observed - values.mean()) / (1 - values.mean()), rel=1e-9
+    )
+
+
+def all_outputs(**options):
+    return make_significance_scorer(**options, output="all")
+
+
+@pytest.mark.parametrize("k", [10, 0.25])
+def test_pvalues_at_k_are_hypergeometric(k):
+    rng = np.random.default_rng(0)
+    y_true = rng.permutation(np.arange(40) < 9).astype(int)
+    y_score = rng.permutation(40) + 10 * y_true
+    y_score = np.argsort(np.argsort(y_score, kind="stable"))
+    hits = y_true[np.argsort(-y_score)][:10].sum()
+    pvalue = hypergeom.sf(hits - 1, 40, 9, 10)
+    for metric, value in (("recall_at_k", hits / 9), ("precision_at_k", hits / 10)):
+        scores = {n: score(s, y_true, y_score) for n, s in all_outputs(metric=metric, k=k).items()}
+        assert scores["statistic"] == pytest.approx(value, rel=1e-14)
+        assert scores["pvalue"] == pytest.approx(pvalue, rel=1e-11)
+        assert scores["neg_log10_pvalue"] == pytest.approx(-math.log10(pvalue), rel=1e-11)
+        deviation = hypergeom.std(40, 9, 10)
+        assert scores["zscore"] == pytest.approx((hits - 90 / 40) / deviation, rel=1e-11)
+        adjusted = (hits - 90 / 40) / (min(9, 10) - 90 / 40)
+        assert scores["adjusted"] == pytest.approx(adjusted, rel=1e-11)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("method", ["auto", "analytic", "permutation", "normal"])
+@MAY_SATURATE
+def test_outputs_are_the_fields_of_the_test(metric, method, rankings):
+    options = {"method": method, "n_permutations": 99, **k_of(metric, 0.2)}
+    scorers = all_outputs(metric=metric, **options)
+    assert tuple(scorers) == OUTPUTS
+    for y_true, y_score in rankings:
+        result = METRICS[metric].test(y_true, y_score, **options)
+        expected = {
+            "statistic": result.statistic,
+            "neg_log10_pvalue": -result.log10_pvalue,
+            "pvalue": result.pvalue,
+            "zscore": result.zscore,
+            "adjusted": result.adjusted_statistic,
+        }
+        for name, scorer in scorers.items():
+            single = make_significance_scorer(metric, output=name, **options)
+            found, alone = score(scorer, y_true, y_score), score(single, y_true, y_score)
+            assert found == alone
+            assert type(found) is float
+            assert found == pytest.approx(expected[name], rel=1e-13, abs=1e-13), name
+
+
+@pytest.mark.parametrize("method", ["pearson3", "zhang_su"])
+def test_approximations_by_name(method, rankings):
+    y_true, y_score = rankings[0]
+    scorer = make_significance_scorer(method=method, output="pvalue")
+    expected = average_precision_test(y_true, y_score, method=method).pvalue
+    assert score(scorer, y_true, y_score) == expected
+
+
+def test_average_precision_at_k(rankings):
+    y_true, y_score = rankings[1]
+    scorer = make_significance_scorer(k=20)
+    expected = -average_precision_test(y_true, y_score, k=20).log10_pvalue
+    assert score(scorer, y_true, y_score) == expected
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@MAY_SATURATE
+def test_both_methods_side_by_side(metric, rankings):
+    y_true, y_score = rankings[2]
+    options = k_of(metric, 0.2)
+    scorers = make_significance_scorer(metric, method="both", n_permutations=199, **options)
+    assert list(scorers) == BOTH
+    scores = {name: score(scorer, y_true, y_score) for name, scorer in scorers.items()}
+    for method in ("analytic", "permutation"):
+        result = METRICS[metric].test(
+            y_true, y_score, method=method, n_permutations=199, random_state=0, **options
+        )
+        assert scores[f"pvalue_{method}"] == pytest.approx(result.pvalue, rel=1e-13)
+        assert scores[f"neg_log10_pvalue_{method}"] == pytest.approx(
+            -result.log10_pvalue, rel=1e-12, abs=1e-13
+        )
+    assert scores["statistic"] == pytest.approx(result.statistic, rel=1e-13)
+    assert scores["zscore"] == pytest.approx(result.zscore, rel=1e-12)
+    assert scores["adjusted"] == pytest.approx(result.adjusted_statistic, rel=1e-12)
+    again = make_significance_scorer(metric, method="both", output="all", **options)
+    assert list(again) == BOTH
+
+
+def test_statistic_is_that_of_scikit_learn(rankings):
+    scorer = make_significance_scorer(output="statistic")
+    for y_true, y_score in rankings:
+        assert score(scorer, y_true, y_score) == pytest.approx(
+            score(get_scorer("average_precision"), y_true, y_score), rel=1e-12
+        )
+
+
+def test_nothing_is_computed_that_is_not_asked_for(monkeypatch, rankings):
+    def refuse(*args, **kwargs):
+        raise AssertionError("a tail was computed")
+
+    monkeypatch.setattr(NullDistribution, "pvalue", refuse)
+    monkeypatch.setattr(NullDistribution, "log_pvalue", refuse)
+    monkeypatch.setattr(NullDistribution, "relative_error", refuse)
+    y_true, y_score = rankings[0]
+    for output in ("statistic", "zscore", "adjusted"):
+        assert score(make_significance_scorer(output=output), y_true, y_score) > 0.0
+    with pytest.raises(AssertionError, match="tail"):
+        score(make_significance_scorer(), y_true, y_score)
+
+
+def test_ready_made_scorer(rankings):
+    y_true, y_score = rankings[0]
+    expected = -average_precision_test(y_true, y_score).log10_pvalue
+    assert score(average_precision_significance_scorer, y_true, y_score) == expected
+    assert repr(average_precision_significance_scorer) == repr(make_significance_scorer())
+
+
+def test_scorers_read_well_and_are_of_scikit_learn():
+    scorer = make_significance_scorer("average_precision", k=50, n_permutations=99)
+    assert type(scorer) is type(make_scorer(average_precision_score))
+    assert repr(scorer) == (
+        "make_scorer(significance_score, response_method=('decision_function', 'predict_proba'), "
+        "metric=average_precision, output=neg_log10_pvalue, k=50, n_permutations=99, pos_label=1)"
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"output": "all"}, {"method": "both"}])
+def test_scorers_pickle_and_clone(options, rankings):
+    y_true, y_score = rankings[1]
+    scorers = make_significance_scorer(**options)
+    search = GridSearchCV(GivenScores(), {}, scoring=scorers, refit=False)
+    copies = [pickle.loads(pickle.dumps(scorers)), copy.deepcopy(scorers), clone(search).scoring]
+    as_dict = scorers if isinstance(scorers, dict) else {"score": scorers}
+    for again in copies:
+        again = again if isinstance(again, dict) else {"score": again}
+        for name, scorer in as_dict.items():
+            assert score(again[name], y_true, y_score) == score(scorer, y_true, y_score)
+
+
+# Labels and responses.
+
+
+@pytest.mark.parametrize("pos_label", ["ham", "spam"])
+@pytest.mark.parametrize("estimator", [GivenScores, GivenProbabilities])
+def test_string_labels(pos_label, estimator):
+    rng = np.random.default_rng(1)
+    y_true = rng.choice(["ham", "spam"], size=50)
+    x = rng.random(50)
+    fitted = estimator(classes=("ham", "spam")).fit(None, None)
+    scorer = make_significance_scorer(pos_label=pos_label)
+    # Scores of the response are for "spam", the second class.
+    for_positives = x if pos_label == "spam" else -x
+    expected = -average_precision_test(y_true, for_positives, pos_label=pos_label).log10_pvalue
+    assert scorer(fitted, x[:, None], y_true) == pytest.approx(expected, rel=1e-12)
+
+
+def test_string_labels_need_a_positive_label():
+    fitted = GivenScores(classes=("ham", "spam")).fit(None, None)
+    with pytest.raises(ValueError, match="pos_label=1 is not a valid label"):
+        make_significance_scorer()(fitted, [[0.1], [0.9]], ["ham", "spam"])
+
+
+def test_regressor_by_its_predictions(rankings):
+    class Regressor(RegressorMixin, BaseEstimator):
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return X[:, 0]
+
+    y_true, y_score = rankings[0]
+    scorer = make_significance_scorer(response_method="predict")
+    assert scorer(Regressor(), np.c_[y_score], y_true) == pytest.approx(
+        score(make_significance_scorer(), y_true, y_score), rel=1e-14
+    )
+
+
+@pytest.fixture(scope="module")
+def multiclass():
+    rng = np.random.default_rng(5)
+    y_true = rng.choice(3, size=90, p=[0.6, 0.3, 0.1])
+    y_score = rng.dirichlet(np.ones(3), size=90)
+    y_score[np.arange(90), y_true] += 0.03
+    return y_true, y_score / y_score.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
+@pytest.mark.parametrize("names", [(0, 1, 2), ("a", "b", "c")])
+def test_multiclass(average, names, multiclass):
+    y_true, y_score = multiclass
+    y_true = np.asarray(names)[y_true]
+    fitted = GivenProbabilities(classes=names).fit(None, None)
+    one_hot = (y_true[:, None] == np.asarray(names)).astype(int)
+    options = {"average": average, "n_permutations": 99}
+    scores = {n: s(fitted, y_score, y_true) for n, s in all_outputs(**options).items()}
+    expected = average_precision_score(one_hot, y_score, average=average)
+    assert scores["statistic"] == pytest.approx(expected, rel=1e-12)
+    result = average_precision_test(y_true, y_score, **options)
+    assert scores["pvalue"] == result.pvalue
+    assert scores["neg_log10_pvalue"] == -result.log10_pvalue
+    assert scores["zscore"] == pytest.approx(result.zscore, rel=1e-12)
+    assert scores["adjusted"] == pytest.approx(result.adjusted_statistic, rel=1e-12)
+    assert result.method == "permutation"
+
+
+@pytest.mark.parametrize("average", ["macro", "micro"])
+def test_multilabel(average):
+    rng = np.random.default_rng(6)
+    y_true = (rng.random((60, 3)) < [0.5, 0.3, 0.2]).astype(int)
+    y_score = 0.9 * rng.random((60, 3)) + 0.1 * y_true
+
+    class Labels(GivenProbabilities):
+        def fit(self, X, y):
+            self.classes_ = [np.array([0, 1])] * 3
+            return self
+
+    fitted = Labels().fit(None, None)
+    scores = {n: s(fitted, y_score, y_true) for n, s in all_outputs(average=average).items()}
+    expected = average_precision_score(y_true, y_score, average=average)
+    assert scores["statistic"] == pytest.approx(expected, rel=1e-12)
+    result = average_precision_test(y_true, y_score, average=average, n_permutations=999)
+    assert scores["pvalue"] == result.pvalue
+
+
+@pytest.mark.parametrize("labels", [(0, 1), (-1, 1), ("a", "b"), (2, 5)])
+def test_binary_labels_ignore_the_average(labels, rankings):
+    y_true, y_score = rankings[1]
+    named = np.asarray(labels)[y_true]
+    fitted = GivenScores(classes=labels).fit(None, None)
+    scorer = make_significance_scorer(average="macro")
+    expected = score(make_significance_scorer(), y_true, y_score)
+    assert scorer(fitted, np.c_[y_score], named) == pytest.approx(expected, rel=1e-12)
+    first = make_significance_scorer(average="macro", pos_label=labels[0])
+    expected = -average_precision_test(1 - y_true, -y_score).log10_pvalue
+    if labels[0] != 1:
+        assert first(fitted, np.c_[y_score], named) == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_label_whose_meaning_is_unknown():
+    fitted = GivenScores(classes=("a", "b")).fit(None, None)
+    scorer = make_significance_scorer(average="macro")
+    with pytest.raises(ValueError, match="All samples have the label 'a', and nothing says"):
+        scorer(fitted, [[0.1], [0.2]], ["a", "a"])
+
+
+@pytest.mark.parametrize("average", ["macro", None])
+def test_one_label_whose_meaning_is_known(average):
+    scorer = make_significance_scorer(average=average, output="statistic")
+    assert score(scorer, [1, 1, 1], [0.1, 0.2, 0.3]) == 1.0
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_several_classes_need_an_average(metric, multiclass):
+    y_true, y_score = multiclass
+    fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
+    scorer = make_significance_scorer(metric, **k_of(metric, 0.2))
+    with pytest.raises(ValueError, match=r"y_score has 3 columns.*pass average='macro'"):
+        scorer(fitted, y_score, y_true)
+
+
+# Weights.
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_weights_reach_average_precision(output, rankings):
+    y_true, y_score = rankings[2]
+    weights = np.random.default_rng(2).random(len(y_true)) + 0.1
+    scorer = make_significance_scorer(output=output, n_permutations=99)
+    result = average_precision_test(y_true, y_score, sample_weight=weights, n_permutations=99)
+    assert result.method == "permutation"
+    fields = {"neg_log10_pvalue": "log10_pvalue", "adjusted": "adjusted_statistic"}
+    expected = getattr(result, fields.get(output, output))
+    expected = -expected if output == "neg_log10_pvalue" else expected
+    found = score(scorer, y_true, y_score, sample_weight=weights)
+    assert found == pytest.approx(expected, rel=1e-12)
+    if output == "statistic":
+        reference = average_precision_score(y_true, y_score, sample_weight=weights)
+        assert found == pytest.approx(reference, rel=1e-12)
+
+
+def test_weights_have_no_analytic_law(rankings):
+    y_true, y_score = rankings[0]
+    weights = 1.0 + (np.arange(len(y_true)) % 3)
+    scorer = make_significance_scorer(method="analytic")
+    with pytest.raises(ValueError, match="permutation"):
+        score(scorer, y_true, y_score, sample_weight=weights)
+
+
+def test_weights_on_a_fold_without_positives():
+    scorer = make_significance_scorer()
+    with pytest.warns(UndefinedMetricWarning, match="no positives") as record:
+        assert score(scorer, [0, 0, 0], [0.1, 0.2, 0.3], sample_weight=[1.0, 2.0, 3.0]) == 0.0
+    assert len(record) == 1
+
+
+@pytest.mark.parametrize("metric", ["recall_at_k", "precision_at_k"])
+def test_other_metrics_refuse_weights(metric):
+    scorer = make_significance_scorer(metric, k=2)
+    with pytest.raises(ValueError, match=f"metric='{metric}' takes no sample_weight"):
+        score(scorer, [0, 1, 0], [0.1, 0.2, 0.3], sample_weight=[1.0, 2.0, 3.0])
+
+
+# Folds without evidence.
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_fold_without_positives(metric, method, output):
+    scorer = make_significance_scorer(metric, method=method, output=output, **k_of(metric, 2))
+    with pytest.warns(UndefinedMetricWarning, match="There are no positives in y_true") as record:
+        found = score(scorer, [0, 0, 0, 0], [0.4, 0.1, 0.2, 0.3])
+    assert found == NO_EVIDENCE.get(output, 0.0)
+    assert len(record) == 1
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_fold_of_positives(metric, method, output):
+    scorer = make_significance_scorer(metric, method=method, output=output, **k_of(metric, 2))
+    statistic = {"recall_at_k": 0.5}.get(metric, 1.0)
+    assert score(scorer, [1, 1, 1, 1], [4, 1, 2, 3]) == NO_EVIDENCE.get(output, statistic)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("method", ["auto", "permutation", "normal", "pearson3"])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_constant_score(metric, method, output):
+    if method == "pearson3" and metric != "average_precision":
+        pytest.skip("not an approximation of this metric")
+    scorer = make_significance_scorer(metric, method=method, output=output, **k_of(metric, 2))
+    found = score(scorer, [1, 0, 0, 0, 1], [3.0] * 5)
+    # Each block of equal scores is one threshold; ties at k are broken at random.
+    statistic = 2 / 5
+    assert found == pytest.approx(NO_EVIDENCE.get(output, statistic), rel=1e-14)
+
+
+@pytest.mark.parametrize("options", [{"output": "all"}, {"method": "both"}])
+def test_one_warning_for_all_scorers_of_a_dict(options):
+    scorers = make_significance_scorer(**options)
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        scores = {name: score(s, [0, 0, 0], [0.3, 0.1, 0.2]) for name, s in scorers.items()}
+    assert [w.category for w in record] == [UndefinedMetricWarning]
+    for name, value in scores.items():
+        expected = 1.0 if name.startswith("pvalue") else 0.0
+        assert value == expected
+
+
+# Saturation of permutation p-values.
+
+
+PERFECT = np.r_[np.ones(5, int), np.zeros(45, int)], np.arange(50.0, 0.0, -1.0)
+
+
+@pytest.mark.parametrize("output", ["pvalue", "neg_log10_pvalue"])
+def test_saturation_is_said(output):
+    scorer = make_significance_scorer(method="permutation", output=output, n_permutations=199)
+    with pytest.warns(UserWarning, match="at its floor, 1/200 with 199 permutations") as record:
+        found = score(scorer, *PERFECT)
+    assert len(record) == 1
+    floor = {"pvalue": 1 / 200, "neg_log10_pvalue": math.log10(200)}[output]
+    assert found == pytest.approx(floor, rel=1e-12)
+
+
+@pytest.mark.parametrize("options", [{"method": "both"}, {"method": "permutation"}])
+def test_saturation_is_said_once_in_a_dict(options):
+    scorers = all_outputs(**options)
+    with pytest.warns(UserWarning, match="method='analytic', which has no floor") as record:
+        _ = [score(scorer, *PERFECT) for scorer in scorers.values()]
+    assert len(record) == 1
+
+
+@pytest.mark.parametrize("output", ["statistic", "zscore", "adjusted"])
+def test_no_saturation_without_a_permutation_pvalue(output):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(make_significance_scorer(method="permutation", output=output), *PERFECT)
+        score(make_significance_scorer(output="neg_log10_pvalue"), *PERFECT)
+        # One labeling in ten is as good: far from the floor.
+        scorer = make_significance_scorer(method="permutation", n_permutations=199)
+        score(scorer, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0], np.arange(10.0, 0.0, -1.0))
+
+
+def test_saturation_of_weighted_and_averaged_statistics():
+    y_true, y_score = PERFECT
+    scorer = make_significance_scorer(n_permutations=99)
+    weights = 1.0 + np.arange(50) % 2
+    with pytest.warns(UserWarning, match="a larger n_permutations"):
+        score(scorer, y_true, y_score, sample_weight=weights)
+    classes = np.arange(30) % 3
+    fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
+    scorer = make_significance_scorer(average="macro", n_permutations=99)
+    with pytest.warns(UserWarning, match="1/100 with 99 permutations"):
+        scorer(fitted, np.eye(3)[classes] * 0.9 + 0.1 / 3, classes)
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"metric": "accuracy"}, ValueError, "metric must be one of 'average_precision'.*accuracy"),
+        ({"metric": average_precision_score}, ValueError, "metric must be one of"),
+        ({"metric": ["average_precision"]}, ValueError, "metric must be one of"),
+        ({"output": "log"}, ValueError, "output must be one of 'neg_log10_pvalue'.*got 'log'"),
+        ({"method": "exact"}, ValueError, "method must be one of .*got 'exact'"),
+        ({"method": "both", "output": "zscore"}, ValueError, "method='both' returns a dict"),
+        ({"method": "both", "output": "pvalue"}, ValueError, "with output='pvalue'"),
+        ({"method": "zhang_su", "k": 5}, ValueError, "method='analytic' or 'normal' with k"),
+        ({"average": "samples"}, ValueError, "average must be one of None, 'macro'.*'samples'"),
+        ({"k": 0}, ValueError, "k must be .*got 0"),
+        ({"k": 1.5}, ValueError, "k as a float is a fraction.*got 1.5"),
+        ({"k": "10"}, TypeError, "k must be an int or a float; got '10'"),
+        ({"k": True}, TypeError, "k must be an int or a float; got True"),
+        ({"k": [5, 10]}, TypeError, r"k must be one int or float.*got \[5, 10\]"),
+        ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        ({"n_permutations": 9.5}, TypeError, "n_permutations must be an integer; got 9.5"),
+        ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
+        ({"random_state": "x"}, ValueError, "'x' cannot be used to seed"),
+        ({"response_method": "transform"}, ValueError, "response_method must be one of"),
+        ({"response_method": ()}, ValueError, "response_method must be one of"),
+        ({"response_method": None}, ValueError, "or a list of them; got None"),
+        ({"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
+        ({"metric": "precision_at_k"}, ValueError, "needs k: pass a number of samples, or a frac"),
+        ({"metric": "recall_at_k", "k": 5, "method": "pearson3"}, ValueError, "pearson3"),
+        (
+            {"metric": "recall_at_k", "k": 5, "average": "macro"},
+            ValueError,
+            "metric='recall_at_k' has no average over classes; got average='macro'",
+        ),
+    ],
+)
+def test_arguments_are_checked_at_once(options, error, message):
+    with pytest.raises(error, match=message):
+        make_significance_scorer(**options)
+
+
+def test_metric_without_k(monkeypatch):
+    def test(y_true, y_score, *, method="auto"):
+        raise AssertionError
+
+    plain = dataclasses.replace(METRICS["average_precision"], name="plain", test=test)
+    monkeypatch.setattr(_scorers, "METRICS", {"plain": plain})
+    with pytest.raises(ValueError, match="metric='plain' takes no k; got k=10: leave it out"):
+        make_significance_scorer("plain", k=10)
+    assert repr(make_significance_scorer("plain"))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_k_larger_than_a_fold(metric):
+    scorer = make_significance_scorer(metric, k=20)
+    with pytest.raises(ValueError, match=r"k=20 is more than the 8 samples of this fold.*k=0\.1"):
+        score(scorer, [0, 1] * 4, np.arange(8.0))
+
+
+def test_sources_of_randomness(rankings):
+    y_true, y_score = rankings[2]
+    options = {"method": "permutation", "output": "pvalue", "n_permutations": 99}
+    generator = np.random.default_rng(0)
+    before = copy.deepcopy(generator.bit_generator.state)
+    scorer = make_significance_scorer(random_state=generator, **options)
+    assert generator.bit_generator.state == before
+    drawn = [score(scorer, y_true, y_score) for _ in range(5)]
+    assert len(set(drawn)) > 1
+    same = make_significance_scorer(random_state=7, **options)
+    assert len({score(same, y_true, y_score) for _ in range(3)}) == 1
+    legacy = make_significance_scorer(random_state=np.random.RandomState(1), **options)
+    fresh = make_significance_scorer(random_state=None, **options)
+    for scorer in (legacy, fresh):
+        assert score(scorer, y_true, y_score) == pytest.approx(drawn[0], abs=0.3)
+
+
+# The guard of functions that are not scorers.
+
+
+FUNCTIONS = [
+    name
+    for name in sklearn_rankinf.__all__
+    if name.endswith(("_test", "_score", "_pvalue"))
+    and inspect.isfunction(getattr(sklearn_rankinf, name))
+]
+SCORES = [name for name in FUNCTIONS if not name.endswith("_test")]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_passed_as_scorers(name, rankings):
+    function = getattr(sklearn_rankinf, name)
+    y_true, y_score = rankings[0]
+    pattern = rf"{name} is a .*not a scorer.*GivenScores: pass scoring=make_significance_scorer"
+    with pytest.raises(TypeError, match=pattern):
+        cross_val_score(
+            GivenScores(), np.c_[y_score], y_true, scoring=function, error_score="raise"
+        )
+    with pytest.raises(TypeError, match="not a scorer"):
+        function(GivenScores(), np.c_[y_score])
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_remedy_for_metric_functions(name):
+    pattern = rf"sklearn.metrics.make_scorer\({name}, response_method=\('decision_function'"
+    with pytest.raises(TypeError, match=pattern):
+        getattr(sklearn_rankinf, name)(GivenScores(), None, None)
+
+
+def test_factory_passed_as_a_scorer(rankings):
+    y_true, y_score = rankings[0]
+    pattern = r"makes scorers.*call it, as in scoring=make_significance_scorer\(\)"
+    with pytest.raises(TypeError, match=pattern):
+        cross_val_score(
+            GivenScores(),
+            np.c_[y_score],
+            y_true,
+            scoring=make_significance_scorer,
+            error_score="raise",
+        )
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_guarded_functions_stay_what_they_are(name):
+    function = getattr(sklearn_rankinf, name)
+    assert next(iter(inspect.signature(function).parameters)) == "y_true"
+    assert inspect.signature(function).parameters["pos_label"].default == 1
+    assert pickle.loads(pickle.dumps(function)) is function
+    assert function.__module__.startswith("sklearn_rankinf.")
+
+
+def test_make_scorer_reads_pos_label_of_a_guarded_function():
+    fitted = GivenProbabilities(classes=(0, 1)).fit(None, None)
+    rng = np.random.default_rng(0)
+    y_true, x = rng.integers(2, size=30), rng.random(30)
+    scorer = make_scorer(average_precision_pvalue, response_method="predict_proba")
+    assert scorer(fitted, x[:, None], y_true) == average_precision_pvalue(y_true, x)

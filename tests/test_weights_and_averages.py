@@ -1,0 +1,793 @@
+"""Average precision with weights and averaged over classes: values, laws, size, messages."""
+
+import itertools
+import math
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.metrics import average_precision_score
+from sklearn.preprocessing import label_binarize
+
+from sklearn_rankinf import Ranking, average_precision_test
+
+AVERAGES = ("macro", "weighted", "micro")
+FOLLOW = ("label", "score")
+ALTERNATIVES = ("greater", "less")
+
+
+# Slow definitions
+
+
+def slow_average_precision(y_true, y_score, weights):
+    """Weighted AP from its definition: each threshold's precision by the weight of its hits."""
+    total = sum(w for y, w in zip(y_true, weights, strict=True) if y)
+    gained = 0.0
+    for threshold in sorted(set(y_score)):
+        hits = sum(
+            w for y, s, w in zip(y_true, y_score, weights, strict=True) if y and s >= threshold
+        )
+        all_ = sum(w for s, w in zip(y_score, weights, strict=True) if s >= threshold)
+        at_threshold = sum(
+            w for y, s, w in zip(y_true, y_score, weights, strict=True) if y and s == threshold
+        )
+        gained += at_threshold * hits / all_ if all_ > 0 else 0.0
+    return gained / total if total > 0 else 0.0
+
+
+def slow_average(labels, scores, weights, average):
+    """Average over classes from its definition."""
+    labels, scores, weights = np.asarray(labels), np.asarray(scores), np.asarray(weights, float)
+    n_classes = labels.shape[1]
+    if average == "micro":
+        return slow_average_precision(
+            labels.ravel().tolist(), scores.ravel().tolist(), np.repeat(weights, n_classes).tolist()
+        )
+    values = [
+        slow_average_precision(y.tolist(), s.tolist(), weights.tolist())
+        for y, s in zip(labels.T, scores.T, strict=True)
+    ]
+    if average == "macro":
+        return sum(values) / n_classes
+    masses = weights @ labels
+    return float(values @ masses / masses.sum()) if masses.sum() > 0 else 0.0
+
+
+def all_permuted(labels, scores, weights, follow, average):
+    """Statistic of every permutation of the rows of labels, sorted."""
+    values = []
+    for order in itertools.permutations(range(len(labels))):
+        moved = weights[list(order)] if follow == "label" else weights
+        values.append(slow_average(labels[list(order)], scores, moved, average))
+    return np.sort(values)
+
+
+def enumerated_tail(values, x, alternative):
+    if alternative == "greater":
+        return np.array([np.mean(values >= t - 1e-12 * abs(t)) for t in x])
+    return np.array([np.mean(values <= t + 1e-12 * abs(t)) for t in x])
+
+
+def assert_same_law(law, values, n_permutations):
+    """The resamples agree with all permutations, within Monte Carlo error."""
+    x = np.unique(np.round(values, 10))[:: max(1, values.size // 60)]
+    for alternative in ALTERNATIVES:
+        # Halfway between values, so that rounding decides nothing.
+        t = x - 1e-9 if alternative == "greater" else x + 1e-9
+        tail = enumerated_tail(values, t, alternative)
+        error = np.sqrt(tail * (1 - tail) / n_permutations)
+        assert np.all(np.abs(law.pvalue(t, alternative) - tail) <= 4.5 * error + 2 / n_permutations)
+
+
+def quiet_test(*args, **options):
+    """The test, without the warnings that are of no interest here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return average_precision_test(*args, **options)
+
+
+def sklearn_value(*args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return average_precision_score(*args, **options)
+
+
+def random_weights(rng, y_true, kind):
+    n_samples = len(y_true)
+    return {
+        "any": rng.random(n_samples) + 0.01,
+        "zeros": rng.choice([0.0, 0.5, 1.0, 2.5], size=n_samples) + np.eye(n_samples)[0],
+        "classes": np.where(np.asarray(y_true).astype(bool), 4.0, 1.0),
+        "positives differ": np.where(y_true, 1 + rng.random(n_samples), 0.7),
+        "negatives weigh nothing": np.where(y_true, 1 + rng.random(n_samples), 0.0),
+    }[kind]
+
+
+KINDS = ("any", "zeros", "classes", "positives differ", "negatives weigh nothing")
+
+
+# The statistic is scikit-learn's
+
+
+def test_slow_definition_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        labels = rng.integers(2, size=(9, 3))
+        scores = rng.integers(5, size=(9, 3)) / 4
+        weights = random_weights(rng, labels[:, 0], "zeros")
+        for average in AVERAGES:
+            expected = sklearn_value(labels, scores, average=average, sample_weight=weights)
+            assert slow_average(labels, scores, weights, average) == pytest.approx(
+                expected, rel=1e-12, abs=1e-15
+            )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("follow", FOLLOW)
+def test_weighted_statistic_is_that_of_scikit_learn(kind, follow):
+    rng = np.random.default_rng(KINDS.index(kind))
+    for n_scores in (2, 6, 10_000) * 6:
+        n_samples = int(rng.integers(6, 60))
+        y_true = (rng.permutation(n_samples) < rng.integers(2, n_samples)).astype(int)
+        y_score = rng.integers(n_scores, size=n_samples) / 7
+        weights = random_weights(rng, y_true, kind)
+        result = quiet_test(
+            y_true, y_score, sample_weight=weights, weights_follow=follow, n_permutations=1
+        )
+        expected = sklearn_value(y_true, y_score, sample_weight=weights)
+        assert result.statistic == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("average", [None, *AVERAGES])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("follow", FOLLOW)
+def test_statistic_over_classes_is_that_of_scikit_learn(average, weighted, follow):
+    rng = np.random.default_rng(1)
+    for n_scores in (3, 8, 10_000) * 3:
+        n_samples, n_classes = int(rng.integers(6, 40)), int(rng.integers(3, 6))
+        scores = rng.integers(n_scores, size=(n_samples, n_classes)) / 7
+        several = np.r_[np.arange(n_classes), rng.integers(n_classes, size=n_samples - n_classes)]
+        for y_true in (several, rng.integers(2, size=(n_samples, n_classes))):
+            weights = random_weights(rng, several, "zeros") if weighted else None
+            options = {"average": average, "sample_weight": weights}
+            result = quiet_test(
+                y_true,
+                scores,
+                **options,
+                weights_follow=follow,
+                method="permutation",
+                n_permutations=1,
+            )
+            expected = sklearn_value(y_true, scores, **options)
+            assert_allclose(result.statistic, expected, rtol=1e-12, atol=1e-15)
+
+
+# The law is that of all permutations
+
+
+@pytest.mark.parametrize("follow", FOLLOW)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_scores", [3, 1000])
+def test_weighted_law_is_that_of_all_permutations(follow, kind, n_scores):
+    rng = np.random.default_rng(KINDS.index(kind) + n_scores)
+    y_true = np.array([1, 0, 1, 0, 0, 1])
+    y_score = rng.integers(n_scores, size=6)
+    weights = random_weights(rng, y_true, kind)
+    n_permutations = 9999
+    result = quiet_test(
+        y_true, y_score, sample_weight=weights, weights_follow=follow, n_permutations=n_permutations
+    )
+    assert result.method == result.null_distribution.method == "permutation"
+    values = all_permuted(y_true[:, None], y_score[:, None], weights, follow, "macro")
+    assert_same_law(result.null_distribution, values, n_permutations)
+    assert result.null_distribution.mean() == pytest.approx(
+        values.mean(), abs=4.5 * values.std() / math.sqrt(n_permutations) + 1e-12
+    )
+    assert result.null_distribution.std() == pytest.approx(values.std(), rel=0.05, abs=1e-12)
+
+
+def test_pvalue_of_six_weighted_samples_by_scikit_learn():
+    y_true, weights = np.array([1, 1, 0, 1, 0, 0]), np.array([2.0, 0.5, 1, 3, 1.5, 0.7])
+    y_score = np.array([6.0, 5, 5, 3, 2, 1])
+    observed = average_precision_score(y_true, y_score, sample_weight=weights)
+    for follow in FOLLOW:
+        values = []
+        for order in map(list, itertools.permutations(range(6))):
+            moved = weights[order] if follow == "label" else weights
+            values.append(average_precision_score(y_true[order], y_score, sample_weight=moved))
+        expected = np.mean(np.array(values) >= observed * (1 - 1e-12))
+        result = average_precision_test(
+            y_true, y_score, sample_weight=weights, weights_follow=follow, n_permutations=9999
+        )
+        error = math.sqrt(expected * (1 - expected) / 9999)
+        assert abs(result.pvalue - expected) < 4.5 * error + 1e-4
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("follow", [None, *FOLLOW])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_law_of_an_average_is_that_of_all_permutations(average, follow, multilabel):
+    rng = np.random.default_rng(2)
+    labels = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]])
+    if multilabel:
+        labels[:, 0] = [1, 1, 0, 0, 1, 0]
+        labels[1, 2] = 1
+    scores = rng.integers(5, size=(6, 3)) / 4
+    weights = None if follow is None else random_weights(rng, labels[:, 0], "any")
+    n_permutations = 9999
+    result = average_precision_test(
+        labels if multilabel else labels.argmax(axis=1),
+        scores,
+        average=average,
+        sample_weight=weights,
+        weights_follow=follow or "label",
+        n_permutations=n_permutations,
+    )
+    values = all_permuted(
+        labels, scores, np.ones(6) if weights is None else weights, follow, average
+    )
+    law = result.null_distribution
+    assert_same_law(law, values, n_permutations)
+    # The mean over classes without weights is exact.
+    exact = follow is None and average != "micro"
+    tolerance = 1e-12 if exact else 4.5 * values.std() / math.sqrt(n_permutations)
+    assert law.mean() == pytest.approx(values.mean(), abs=tolerance)
+    assert result.zscore == (result.statistic - law.mean()) / law.std()
+    assert result.adjusted_statistic == pytest.approx(
+        (result.statistic - law.mean()) / (1 - law.mean()), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted"])
+@pytest.mark.parametrize("normalize", ["min", "positives"])
+def test_averages_at_k(average, normalize):
+    rng = np.random.default_rng(3)
+    y_true, k = np.array([0, 0, 0, 1, 1, 2, 0]), 2
+    scores = rng.permuted(np.tile(np.arange(7.0), (3, 1)), axis=1).T
+    labels = label_binarize(y_true, classes=[0, 1, 2])
+
+    def at_k(labels):
+        values, best = [], []
+        for y, s in zip(labels.T, scores.T, strict=True):
+            m = y.sum()
+            found = y[np.argsort(-s)][:k]
+            divisor = min(m, k) if normalize == "min" else m
+            values.append(np.sum(found * np.cumsum(found) / np.arange(1, k + 1)) / divisor)
+            best.append(min(m, k) / divisor)
+        share = labels.sum(axis=0) if average == "weighted" else np.ones(3)
+        return np.array([values, best]) @ share / share.sum()
+
+    options = {"k": k, "normalize": normalize}
+    result = average_precision_test(y_true, scores, average=average, **options)
+    observed, best = at_k(labels)
+    assert result.statistic == pytest.approx(observed, rel=1e-12)
+    values = np.sort(
+        [at_k(labels[list(order)])[0] for order in itertools.permutations(range(7))][::7]
+    )
+    law = result.null_distribution
+    assert law.mean() == pytest.approx(values.mean(), abs=4.5 * values.std() / math.sqrt(720))
+    expected = (observed - law.mean()) / (best - law.mean())
+    assert result.adjusted_statistic == pytest.approx(expected, rel=1e-12)
+    # Each class by itself: an exact test.
+    each = average_precision_test(y_true, scores, **options)
+    for column in range(3):
+        one = average_precision_test(labels[:, column], scores[:, column], **options)
+        assert each.pvalue[column] == one.pvalue
+
+
+# One test a class
+
+
+def class_data(n_samples=90, n_classes=3, seed=4):
+    rng = np.random.default_rng(seed)
+    y_true = rng.permutation(np.arange(n_samples) % n_classes)
+    scores = rng.integers(-8, 9, size=(n_samples, n_classes)) / 4 + np.eye(n_classes)[y_true]
+    return y_true, scores, rng.random(n_samples)
+
+
+FIELDS = (
+    "statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic n_positives"
+).split()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_each_class_is_tested_as_by_itself(weighted, multilabel):
+    y_true, scores, weights = class_data()
+    labels = label_binarize(y_true, classes=[0, 1, 2])
+    if multilabel:
+        labels[:10, 1] = 1
+    options = {"sample_weight": weights, "n_permutations": 199} if weighted else {}
+    result = average_precision_test(labels if multilabel else y_true, scores, **options)
+    assert type(result.null_distribution) is tuple
+    for column in range(3):
+        one = average_precision_test(labels[:, column], scores[:, column], **options)
+        law = result.null_distribution[column]
+        assert law.pvalue(0.5) == one.null_distribution.pvalue(0.5)
+        assert result.method == one.method == ("permutation" if weighted else "analytic")
+        for name in FIELDS:
+            values = getattr(result, name)
+            assert values.shape == (3,)
+            assert values[column] == getattr(one, name)
+    assert result.n_samples == 90
+    assert result.alternative == "greater"
+
+
+def test_labels_of_any_type_in_sorted_order():
+    y_true, scores, _ = class_data()
+    expected = average_precision_test(y_true, scores, average="macro", n_permutations=99)
+    names = np.array(["ant", "bee", "cow"])[y_true]
+    for labels, table in (
+        (names, scores),
+        (names.astype(object), scores.tolist()),
+        (pd.Series(names, dtype="category"), pd.DataFrame(scores)),
+        (pl.Series(names), pl.DataFrame(scores)),
+        (y_true * 10 - 5.0, scores.astype(np.float32)),
+        (y_true[:, None], scores),
+        (label_binarize(y_true, classes=[0, 1, 2]), scores),
+        (pd.DataFrame(label_binarize(y_true, classes=[0, 1, 2])), scores),
+        (label_binarize(y_true, classes=[0, 1, 2]).astype(bool).tolist(), scores),
+    ):
+        result = average_precision_test(labels, table, average="macro", n_permutations=99)
+        assert result.statistic == expected.statistic
+        assert result.pvalue == expected.pvalue
+
+
+def test_short_description_of_arrays():
+    y_true, scores, _ = class_data()
+    text = repr(average_precision_test(y_true, scores))
+    assert text.startswith("AveragePrecisionTestResult(statistic=[")
+    assert "n_positives=[30, 30, 30]" in text
+    macro = average_precision_test(y_true, scores, average="macro")
+    assert "average='macro'" in repr(macro.null_distribution)
+    many = np.random.default_rng(0).permutation(np.arange(60) % 12)
+    assert "..." in repr(average_precision_test(many, np.eye(12)[many]))
+
+
+@pytest.mark.parametrize("average", [None, *AVERAGES])
+def test_binary_labels_ignore_average(average):
+    y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
+    result = average_precision_test(y_true, y_score, average=average)
+    assert result.method == "analytic"
+    assert result.pvalue == pytest.approx(2 / 56, rel=1e-12)
+    weights = [2, 1, 1, 1, 3, 1, 1, 1]
+    plain = average_precision_test(y_true, y_score, sample_weight=weights, n_permutations=99)
+    with_average = average_precision_test(
+        y_true, y_score, sample_weight=weights, n_permutations=99, average=average
+    )
+    assert plain.pvalue == with_average.pvalue
+
+
+def test_positive_label_of_several_classes_is_ignored():
+    y_true, scores, _ = class_data()
+    one, other = (
+        average_precision_test(y_true, scores, average="macro", pos_label=p, n_permutations=99)
+        for p in (1, 7)
+    )
+    assert one.pvalue == other.pvalue
+
+
+# Equal weights
+
+
+def test_equal_weights_are_no_weights():
+    y_true, scores, _ = class_data()
+    equal = np.full(90, 0.3)
+    binary = y_true == 0
+    for follow in FOLLOW:
+        options = {"sample_weight": equal, "weights_follow": follow}
+        one = average_precision_test(binary, scores[:, 0], **options)
+        assert one.method == "analytic"
+        assert one.pvalue == average_precision_test(binary, scores[:, 0]).pvalue
+        at_k = average_precision_test(binary, scores[:, 0], k=10, method="normal", **options)
+        assert at_k.method == "normal"
+        assert average_precision_test(y_true, scores, **options).method == "analytic"
+        macro = average_precision_test(
+            y_true, scores, average="macro", n_permutations=99, **options
+        )
+        assert macro.pvalue == (
+            average_precision_test(y_true, scores, average="macro", n_permutations=99).pvalue
+        )
+
+
+def test_scale_of_the_weights_does_not_matter():
+    y_true, scores, weights = class_data()
+    options = {"average": "macro", "n_permutations": 199}
+    one = average_precision_test(y_true, scores, sample_weight=weights, **options)
+    for scale in (1e6, 1e308, 1e-300):
+        other = average_precision_test(y_true, scores, sample_weight=scale * weights, **options)
+        assert other.statistic == pytest.approx(one.statistic, rel=1e-12)
+        assert other.pvalue == one.pvalue
+
+
+# Permutations
+
+
+CASES = {
+    "any weights": ({"column": 0}, {"sample_weight": True}),
+    "weights of items": ({"column": 0}, {"sample_weight": True, "weights_follow": "score"}),
+    "class weights": ({"column": 0}, {"sample_weight": "classes"}),
+    "macro": ({}, {"average": "macro"}),
+    "micro with weights": ({}, {"average": "micro", "sample_weight": True}),
+    "weighted": ({}, {"average": "weighted", "weights_follow": "score", "sample_weight": True}),
+}
+
+
+def case_arguments(name, n_samples=400):
+    which, options = CASES[name]
+    y_true, scores, weights = class_data(n_samples=n_samples)
+    if which:
+        y_true, scores = (y_true == 0).astype(int), scores[:, 0] - (y_true == 0)
+    if options.get("sample_weight") == "classes":
+        weights = np.where(y_true, 2.0, 1.0)
+    if "sample_weight" in options:
+        options = {**options, "sample_weight": weights}
+    return (y_true, scores), options
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_number_of_jobs_does_not_change_the_pvalue(name):
+    # Several chunks, one random stream each.
+    data, options = case_arguments(name)
+    laws = [
+        average_precision_test(
+            *data, **options, n_permutations=3000, n_jobs=n_jobs
+        ).null_distribution
+        for n_jobs in (None, 2)
+    ]
+    q = np.linspace(0.01, 0.99, 50)
+    assert_array_equal(laws[0].ppf(q), laws[1].ppf(q))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_random_state_decides_the_permutations(name):
+    data, options = case_arguments(name, n_samples=60)
+
+    def quantiles(random_state):
+        law = average_precision_test(
+            *data, **options, n_permutations=99, random_state=random_state
+        ).null_distribution
+        return tuple(law.ppf([0.2, 0.4, 0.6, 0.8]))
+
+    assert quantiles(3) == quantiles(3) != quantiles(4)
+    assert quantiles(np.random.RandomState(3)) == quantiles(np.random.RandomState(3))
+    assert quantiles(np.random.default_rng(3)) == quantiles(np.random.default_rng(3))
+    assert quantiles(None) != quantiles(None)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_law_has_the_interface_of_every_law(name):
+    data, options = case_arguments(name, n_samples=60)
+    result = average_precision_test(*data, **options, n_permutations=499)
+    law = result.null_distribution
+    copy = pickle.loads(pickle.dumps(result)).null_distribution
+    assert copy.pvalue(0.4) == law.pvalue(0.4)
+    assert law.method == "permutation"
+    low, high = law.support()
+    assert low <= law.ppf(0.1) <= law.median() <= law.isf(0.1) <= high
+    assert law.cdf(high) == 1.0
+    assert law.sf(high) == 0.0
+    assert law.pvalue(high + 0.1) == 1 / 500
+    assert law.pvalue(low - 0.1) == 1.0
+    assert law.pvalue(high + 0.1, "two-sided") == 2 / 500
+    assert law.pvalue_bounds(0.4) == (0.0, 1.0)
+    p = law.pvalue(law.mean())
+    assert law.relative_error(law.mean()) == pytest.approx(math.sqrt((1 - p) / (p * 499)))
+    draws = law.rvs((20, 50), random_state=0)
+    assert draws.shape == (20, 50)
+    assert abs(draws.mean() - law.mean()) < 6 * law.std() / math.sqrt(500)
+    assert_array_equal(draws, law.rvs((20, 50), random_state=0))
+    mean, variance, skewness, kurtosis = law.stats("mvsk")
+    assert (mean, variance) == (law.mean(), law.var())
+    assert abs(skewness) < 5
+    assert kurtosis > -3
+    assert law.moment(2) == pytest.approx(law.mean() ** 2 + law.var())
+
+
+def test_pvalue_of_one_permutation():
+    data, options = case_arguments("any weights", n_samples=60)
+    for seed in range(5):
+        result = average_precision_test(*data, **options, n_permutations=1, random_state=seed)
+        assert result.pvalue in (0.5, 1.0)
+        assert result.null_distribution.pvalue(2.0) == 0.5
+
+
+def test_smallest_pvalue():
+    y_true = np.arange(60) < 10
+    weights = np.random.default_rng(0).random(60)
+    result = average_precision_test(
+        y_true, -np.arange(60), sample_weight=weights, n_permutations=99
+    )
+    assert result.statistic == pytest.approx(1.0)
+    assert result.adjusted_statistic == pytest.approx(1.0)
+    assert result.pvalue == 1 / 100
+    less = average_precision_test(
+        y_true, np.arange(60), sample_weight=weights, n_permutations=99, alternative="less"
+    )
+    assert less.pvalue == 1 / 100
+
+
+@pytest.mark.parametrize("name", ["class weights", "any weights", "weights of items"])
+def test_memory_does_not_grow_with_the_number_of_permutations(name):
+    # 500 permutations of 100,000 samples as one array would be 400 MB.
+    data, options = case_arguments(name, n_samples=100_000)
+    tracemalloc.start()
+    try:
+        quiet_test(*data, **options, n_permutations=20 if name == "any weights" else 50)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 150e6
+
+
+# Size
+
+
+def rejections(n_tests, weights_of, follow):
+    """Share of true null hypotheses that are rejected at .05."""
+    rng = np.random.default_rng(7)
+    n_rejected = 0
+    for _ in range(n_tests):
+        y_true = rng.permutation(np.arange(100) < 10)
+        y_score = rng.normal(size=100)
+        result = quiet_test(
+            y_true,
+            y_score,
+            sample_weight=weights_of(rng, y_true),
+            weights_follow=follow,
+            n_permutations=99,
+            random_state=rng,
+        )
+        n_rejected += result.pvalue <= 0.05
+    return n_rejected / n_tests
+
+
+def class_weights(_, y_true):
+    return np.where(y_true, 5.0, 5.0 / 9.0)
+
+
+def weights_of_samples(rng, y_true):
+    return rng.gamma(2.0, size=len(y_true))
+
+
+@pytest.mark.parametrize(
+    ("weights_of", "follow"),
+    [(class_weights, "label"), (weights_of_samples, "label"), (weights_of_samples, "score")],
+)
+def test_size_is_kept(weights_of, follow):
+    n_tests = 600
+    share = rejections(n_tests, weights_of, follow)
+    assert abs(share - 0.05) < 4 * math.sqrt(0.05 * 0.95 / n_tests)
+
+
+def test_size_is_lost_where_class_weights_are_left_by_the_labels():
+    # What the warning is about.
+    assert rejections(60, class_weights, "score") > 0.8
+
+
+def test_size_of_an_average_over_classes():
+    rng = np.random.default_rng(9)
+    n_tests, n_rejected = 400, 0
+    for _ in range(n_tests):
+        y_true = rng.permutation(np.arange(60) % 3)
+        result = average_precision_test(
+            y_true, rng.normal(size=(60, 3)), average="macro", n_permutations=99, random_state=rng
+        )
+        n_rejected += result.pvalue <= 0.05
+    assert abs(n_rejected / n_tests - 0.05) < 4 * math.sqrt(0.05 * 0.95 / n_tests)
+
+
+# Without positives, or without a choice
+
+
+@pytest.mark.parametrize("follow", FOLLOW)
+@pytest.mark.parametrize("y_true", [[0, 0, 0, 0], [1, 0, 0, 0]])
+def test_positives_without_weight_are_none(follow, y_true):
+    with pytest.warns(UndefinedMetricWarning, match=r"without positives in y_true and is set to 0"):
+        result = average_precision_test(
+            y_true,
+            [4, 3, 2, 1],
+            sample_weight=[0, 1, 2, 3],
+            weights_follow=follow,
+            n_permutations=9,
+        )
+    assert (result.statistic, result.pvalue, result.log10_pvalue) == (0.0, 1.0, 0.0)
+    assert math.isnan(result.zscore)
+    assert math.isnan(result.adjusted_statistic)
+
+
+@pytest.mark.parametrize("follow", FOLLOW)
+def test_only_positives(follow):
+    result = average_precision_test(
+        [1] * 4, [4, 3, 2, 1], sample_weight=[1, 2, 3, 4], weights_follow=follow
+    )
+    assert (result.statistic, result.pvalue) == (pytest.approx(1.0), 1.0)
+    assert math.isnan(result.zscore)
+    assert math.isnan(result.adjusted_statistic)
+
+
+def test_constant_score():
+    y_true, weights = [1, 0, 0, 1, 0], [1, 2, 3, 4, 5.5]
+    result = average_precision_test(y_true, [1] * 5, sample_weight=weights, n_permutations=99)
+    assert result.statistic == pytest.approx(5 / 15.5)
+    assert result.pvalue == 1.0
+    assert math.isnan(result.zscore)
+    assert result.adjusted_statistic == 0.0
+
+
+def test_class_without_samples():
+    labels = np.array([[1, 0, 0], [0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 0, 1]])
+    scores = np.random.default_rng(0).normal(size=(5, 3))
+    message = r"class in column 1 is undefined without positives in y_true and is set to 0\.0"
+    with pytest.warns(UndefinedMetricWarning, match=message) as record:
+        each = average_precision_test(labels, scores)
+    assert len(record) == 1
+    assert record[0].filename == __file__
+    assert (each.statistic[1], each.pvalue[1]) == (0.0, 1.0)
+    assert np.isnan(each.zscore).tolist() == [False, True, False]
+    with pytest.warns(UndefinedMetricWarning, match=message):
+        macro = average_precision_test(labels, scores, average="macro", n_permutations=99)
+    assert macro.statistic == pytest.approx(each.statistic.mean())
+    # Two of three classes can be ranked perfectly.
+    mean = macro.null_distribution.mean()
+    expected = (macro.statistic - mean) / (2 / 3 - mean)
+    assert macro.adjusted_statistic == pytest.approx(expected)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for average in ("weighted", "micro"):
+            average_precision_test(labels, scores, average=average, n_permutations=9)
+
+
+@pytest.mark.parametrize("average", [None, *AVERAGES])
+def test_no_samples_of_any_class(average):
+    scores = np.arange(12.0).reshape(4, 3)
+    with pytest.warns(UndefinedMetricWarning, match="without positives in y_true"):
+        result = average_precision_test(
+            np.zeros((4, 3), int), scores, average=average, n_permutations=9
+        )
+    assert np.all(np.asarray(result.statistic) == 0.0)
+    assert np.all(np.asarray(result.pvalue) == 1.0)
+    assert np.all(np.isnan(result.zscore))
+    assert np.all(np.isnan(result.adjusted_statistic))
+
+
+# Weights that depend on the labels
+
+
+@pytest.mark.parametrize(
+    ("weights", "reason"),
+    [
+        (lambda rng, y: np.where(y, 3.0, 1.0), "samples with the same label have the same weight"),
+        (lambda rng, y: rng.random(60) + y, r"a rank test has p = \de-\d+"),
+    ],
+)
+def test_weights_that_depend_on_the_labels(weights, reason):
+    rng = np.random.default_rng(0)
+    y_true, y_score = np.arange(60) % 3, rng.normal(size=60)
+    binary = (y_true == 0).astype(int)
+    sample_weight = weights(rng, binary)
+    options = {"sample_weight": sample_weight, "n_permutations": 9}
+    with pytest.warns(UserWarning, match=reason) as record:
+        average_precision_test(binary, y_score, weights_follow="score", **options)
+    assert "use weights_follow='label'" in str(record[0].message)
+    assert record[0].filename == __file__
+    with pytest.warns(UserWarning, match=reason):
+        average_precision_test(
+            y_true,
+            rng.normal(size=(60, 3)),
+            average="macro",
+            weights_follow="score",
+            **options,
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        average_precision_test(binary, y_score, **options)
+        options["sample_weight"] = rng.random(60)
+        average_precision_test(binary, y_score, weights_follow="score", **options)
+
+
+# Wrong arguments
+
+BINARY = ([0, 1, 0, 1], [0.1, 0.4, 0.3, 0.2])
+CLASSES = ([0, 1, 2, 1], [[1.0, 2, 3], [4, 5, 6], [7, 8, 9], [1, 3, 2]])
+WEIGHTS = [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "message"),
+    [
+        ([1, 2, 3], ValueError, "got 3 weights and 4 samples"),
+        ([1, 2, -3, 4], ValueError, r"must not be negative; got -3\.0 at position 2"),
+        ([1, 2, math.nan, 4], ValueError, "sample_weight must be finite; got nan at position 2"),
+        ([1, 2, math.inf, 4], ValueError, "sample_weight must be finite; got inf at position 2"),
+        ([0, 0, 0, 0], ValueError, "sample_weight is 0 for all 4 samples"),
+        (["a", "b", "c", "d"], TypeError, "sample_weight must hold real numbers"),
+        (["a", 2, None, 4], (TypeError, ValueError), "sample_weight must hold"),
+        (2.0, ValueError, r"sample_weight must be a one-dimensional array-like; got 2\.0"),
+        (np.ones((4, 2)), ValueError, "pass one weight per sample"),
+    ],
+)
+@pytest.mark.parametrize("data", [BINARY, CLASSES])
+def test_wrong_weights(weights, error, message, data):
+    with pytest.raises(error, match=message):
+        average_precision_test(*data, sample_weight=weights)
+
+
+@pytest.mark.parametrize("method", ["analytic", "normal", "pearson3", "zhang_su"])
+def test_methods_that_need_a_law(method):
+    message = rf"method='{method}' is not available for average precision with {{}}, which has no"
+    with pytest.raises(ValueError, match=message.format("unequal sample_weight")):
+        average_precision_test(*BINARY, sample_weight=WEIGHTS, method=method)
+    with pytest.raises(ValueError, match=message.format("unequal sample_weight")):
+        average_precision_test(*CLASSES, sample_weight=WEIGHTS, method=method)
+    for average in AVERAGES:
+        with pytest.raises(ValueError, match=message.format(f"average='{average}'")):
+            average_precision_test(*CLASSES, average=average, method=method)
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error", "message"),
+    [
+        (BINARY, {"average": "samples"}, ValueError, "'samples' ranks the classes within each"),
+        (BINARY, {"average": "mean"}, ValueError, "average must be None, .*; got 'mean'"),
+        (BINARY, {"weights_follow": "item"}, ValueError, "weights_follow must be .* got 'item'"),
+        (CLASSES, {"average": "micro", "k": 2}, ValueError, "k=2 is not defined with average='mi"),
+        (BINARY, {"sample_weight": WEIGHTS, "k": 2}, ValueError, "k=2 and unequal sample_weight"),
+        (CLASSES, {"sample_weight": WEIGHTS, "k": 0.5}, ValueError, "k=0.5 and unequal sample_w"),
+        (CLASSES, {"average": "macro", "k": 5}, ValueError, "k must be between 1 and n_samples=4"),
+        (CLASSES, {"average": "macro", "method": "guess"}, ValueError, "method.*'guess'"),
+        (CLASSES, {"average": "macro", "normalize": "max"}, ValueError, "normalize.*'max'"),
+        (CLASSES, {"average": "macro", "n_permutations": 0}, ValueError, "n_permutations.*0"),
+        (CLASSES, {"average": "macro", "random_state": "seed"}, ValueError, "seed"),
+        (CLASSES, {"alternative": "more"}, ValueError, "alternative must be .*; got 'more'"),
+    ],
+)
+def test_wrong_options(data, options, error, message):
+    with pytest.raises(error, match=message):
+        average_precision_test(*data, **options)
+
+
+def test_weights_of_a_ranking():
+    with pytest.raises(TypeError, match=r"sample_weight needs y_true and y_score.*Ranking"):
+        average_precision_test(Ranking.from_counts([1, 1], [1, 0]), sample_weight=[1, 2])
+    with pytest.raises(TypeError, match=r"y_score of type NoneType"):
+        average_precision_test([0, 1], sample_weight=[1, 2])
+
+
+SCORES = np.arange(12.0).reshape(4, 3)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_score", "error", "message"),
+    [
+        ([0, 1, 1, 0], SCORES, ValueError, r"holds 2 classes \(0, 1\), but y_score has 3 columns"),
+        ([0, 1, 2, 0], SCORES[:, :2], ValueError, "holds 3 classes.*label_binarize"),
+        ([0, 1, 2, 0], SCORES[:3], ValueError, "got 4 labels and 3 scores"),
+        (np.eye(4)[:, :2], SCORES, ValueError, r"same shape; got \(4, 2\) and \(4, 3\)"),
+        (np.eye(4)[:, :3] * 2, SCORES, ValueError, r"hold 0 and 1; got 2\.0 at row 0, column 0"),
+        (np.full((4, 3), math.nan), SCORES, ValueError, "hold 0 and 1; got nan at row 0"),
+        (
+            [0, 1, 2, 0],
+            SCORES + np.array([0, 0, math.inf]),
+            ValueError,
+            "finite; got inf at row 0, column 2",
+        ),
+        ([0, 1, 2, 0], np.full((4, 3), "x"), ValueError, "y_score cannot be read as"),
+        (csr_array(np.eye(4)[:, :3]), SCORES, TypeError, "[Ss]parse"),
+        ([0.5, 1, 2, 0], SCORES, ValueError, r"got the continuous value 0\.5"),
+        ([0, 1, 1, 0], SCORES[:, :2], ValueError, r"predict_proba\(X\)\[:, 1\]"),
+        ([0, 1, 2, 0], SCORES[:, 0], ValueError, "holds 3 different labels"),
+        (np.eye(4)[:, :3], SCORES[:, 0], ValueError, "y_true must be one-dimensional"),
+        ([0, 1, 2, 0], [[1, 2, 3], [1, 2]], ValueError, "cannot be read as a one-dimensional"),
+    ],
+)
+def test_wrong_data_of_classes(y_true, y_score, error, message):
+    with pytest.raises(error, match=message):
+        average_precision_test(y_true, y_score, average="macro")
