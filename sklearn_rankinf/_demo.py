@@ -11,20 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from sklearn_rankinf._scores import average_precision_neg_log10_pvalue
-from sklearn_rankinf._significance import average_precision_test
+from sklearn_rankinf._formatting import format_pvalue, format_table
+from sklearn_rankinf._plot._matplotlib import new_figure
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._report import HitsReport, format_hits, report_on_hits, write_plots
+from sklearn_rankinf._scorers import average_precision_significance_scorer
+from sklearn_rankinf._significance import AveragePrecisionTestResult, average_precision_test
 
 TARGET_DIGIT = 8
 N_TARGETS = 40
 N_FOLDS = 5
 N_PERMUTATIONS = 9999
+N_PLACES = 50
 LEVEL = 0.05
 INK = "amount of ink"
 
@@ -56,6 +60,8 @@ class Assessment:
     log10_pvalue: float
     permutation_pvalue: float
     normal_log10_pvalue: float
+    at_k: HitsReport
+    result: AveragePrecisionTestResult
 
 
 def rare_digit_problem(random_state: int = 0) -> RareTargetProblem:
@@ -114,10 +120,7 @@ def candidate_searches(random_state: int = 0) -> dict[str, GridSearchCV]:
             {"logisticregression__C": [1e-3, 1e-2, 0.1, 1.0, 10.0]},
         ),
     }
-    scorer = make_scorer(
-        average_precision_neg_log10_pvalue,
-        response_method=("decision_function", "predict_proba"),
-    )
+    scorer = average_precision_significance_scorer
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=random_state)
     return {
         name: GridSearchCV(estimator, grid, scoring=scorer, cv=folds)
@@ -162,11 +165,12 @@ def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
     Assessment
         One row of the demonstration's table.
     """
-    exact = average_precision_test(y_true, y_score, method="analytic")
+    ranking = Ranking.from_scores(y_true, y_score)
+    exact = average_precision_test(ranking, method="analytic")
     permutation = average_precision_test(
-        y_true, y_score, method="permutation", n_permutations=N_PERMUTATIONS, random_state=0
+        ranking, method="permutation", n_permutations=N_PERMUTATIONS, random_state=0
     )
-    normal = average_precision_test(y_true, y_score, method="normal")
+    normal = average_precision_test(ranking, method="normal")
     return Assessment(
         name=name,
         n_samples=int(exact.n_samples),
@@ -178,35 +182,9 @@ def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
         log10_pvalue=float(exact.log10_pvalue),
         permutation_pvalue=float(permutation.pvalue),
         normal_log10_pvalue=float(normal.log10_pvalue),
+        at_k=report_on_hits(ranking, N_PLACES),
+        result=exact,
     )
-
-
-def format_pvalue(log10_pvalue: float) -> str:
-    """Return a p-value in text, from its logarithm so that none is printed as zero.
-
-    Parameters
-    ----------
-    log10_pvalue : float
-        Logarithm to base 10 of the p-value.
-
-    Returns
-    -------
-    str
-        Four decimals from 0.001 on, mantissa and exponent below.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf._demo import format_pvalue
-    >>> format_pvalue(-0.5), format_pvalue(-400.25)
-    ('0.3162', '5.6e-401')
-    """
-    if log10_pvalue >= -3.0:
-        return f"{10.0**log10_pvalue:.4f}"
-    exponent = int(np.floor(log10_pvalue))
-    mantissa = round(10.0 ** (log10_pvalue - exponent), 1)
-    if mantissa >= 10.0:
-        mantissa, exponent = 1.0, exponent + 1
-    return f"{mantissa:.1f}e{exponent:03d}"
 
 
 COLUMNS: tuple[tuple[str, str, Callable[[Assessment], str]], ...] = (
@@ -223,7 +201,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Assessment], str]], ...] = (
 )
 
 
-def format_table(rows: list[Assessment]) -> str:
+def assessment_table(rows: list[Assessment]) -> str:
     """Return the assessments as an aligned table of text.
 
     Parameters
@@ -236,17 +214,8 @@ def format_table(rows: list[Assessment]) -> str:
     str
         Two heading lines, a rule, and one line a ranker.
     """
-    columns = [[top, head, *(cell(row) for row in rows)] for top, head, cell in COLUMNS]
-    widths = [max(map(len, column)) for column in columns]
-    lines = [
-        "  ".join(
-            text.ljust(width) if position == 0 else text.rjust(width)
-            for position, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in zip(*columns, strict=True)
-    ]
-    lines.insert(2, "-" * max(map(len, lines)))
-    return "\n".join(lines)
+    headings = [(top, head) for top, head, _ in COLUMNS]
+    return format_table(headings, [[cell(row) for _, _, cell in COLUMNS] for row in rows])
 
 
 def conclusion(row: Assessment) -> str:
@@ -331,14 +300,21 @@ def tune(searches: dict[str, GridSearchCV], problem: RareTargetProblem) -> dict[
     return scores
 
 
-def run_demo() -> list[Assessment]:
+def run_demo(plots: str | None = None) -> list[Assessment]:
     """Run the demonstration, printing as it goes.
+
+    Parameters
+    ----------
+    plots : str, optional
+        Directory for a picture of each ranking's test; no pictures without it.
 
     Returns
     -------
     list of Assessment
         The rows of the table: the three tuned rankers, then one that was never trained.
     """
+    if plots is not None:
+        new_figure("--plots")  # what is missing is said before anything is fitted
     problem = rare_digit_problem()
     n_samples = len(problem.y_train) + len(problem.y_test)
     _say(
@@ -353,14 +329,20 @@ def run_demo() -> list[Assessment]:
 
     _say(f"\nTesting on held-out data ({N_PERMUTATIONS} permutations beside the exact law) ...\n")
     rows = [assess(name, problem.y_test, score) for name, score in scores.items()]
-    _say(format_table(rows))
+    _say(assessment_table(rows))
     _say(
         "\nn items, m positives; adjusted AP is 0 at chance, 1 at best; z = (AP - chance AP)/sd;\n"
         "p is the probability that a random ranking, with the same ties, reaches this AP or more.\n"
-        f"'{INK}' is no trained ranker but the sum of the pixels, for comparison.\n\nConclusion"
+        f"'{INK}' is no trained ranker but the sum of the pixels, for comparison.\n"
     )
+    _say(format_hits([row.name for row in rows], [row.at_k for row in rows]))
+    _say("\nConclusion")
     _say("\n".join(f"  {conclusion(row)}" for row in rows))
-    _say(f"\n{contrast(rows)}\n\n{NEXT_STEPS}")
+    _say(f"\n{contrast(rows)}\n")
+    if plots is not None:
+        files = write_plots(plots, {row.name: row.result for row in rows})
+        _say("".join(f"wrote {path}\n" for path in files.values()))
+    _say(NEXT_STEPS)
     return rows
 
 
@@ -369,8 +351,8 @@ What to do next
   Test your own ranking (labels and scores of held-out items, as in sklearn.metrics):
       from sklearn_rankinf import average_precision_test
       print(average_precision_test(y_true, y_score))
-  Tune on it: make_scorer(average_precision_neg_log10_pvalue,
-                          response_method=("decision_function", "predict_proba"))
+  Or from a file:  rankinf report FILE.csv --label COLUMN --score COLUMN --k 50
+  Tune on it:      GridSearchCV(..., scoring=average_precision_significance_scorer)
   Test on labels that tuned nothing: the search's own best score is optimistic."""
 
 

@@ -655,6 +655,21 @@ def tolerating(law: NullDistribution, relative_error: float) -> NullDistribution
     return law
 
 
+def pvalue_log_and_error(law: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any, Any]:
+    """`pvalue`, `log_pvalue` and `relative_error` of a law at x, from a single computation."""
+    computed: list[Floats] = []
+
+    def part(index: int) -> Any:
+        def of(t: Floats) -> Floats:
+            if not computed:
+                computed.extend(law._significance(t, alternative))
+            return computed[index]
+
+        return law._over(x, of)
+
+    return part(0), part(1), plain(np.maximum(part(2), _SMALLEST_ERROR))
+
+
 def plain(value: Any) -> Any:
     """A float for a scalar, else the array."""
     return value if np.ndim(value) else float(value)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.statistics import AveragePrecision, HitsAtK
+from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._null_distributions import check_alternative, check_normalize, resolve_k
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
 from sklearn_rankinf._significance import (
@@ -22,6 +22,7 @@ from sklearn_rankinf._significance import (
 )
 
 
+@metric_function
 def average_precision_pvalue(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -109,10 +110,11 @@ def average_precision_pvalue(
         random_state=random_state,
     )
     if ranking.n_positives == 0:
-        warnings.warn(no_positives("The p-value", "1.0"), UndefinedMetricWarning, stacklevel=2)
+        warn_caller(no_positives("The p-value", "1.0"), UndefinedMetricWarning)
     return float(law.pvalue(statistic, alternative=alternative))
 
 
+@metric_function
 def average_precision_neg_log10_pvalue(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -200,10 +202,11 @@ def average_precision_neg_log10_pvalue(
     )
     if ranking.n_positives == 0:
         message = no_positives("-log10 of the p-value", "0.0")
-        warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
+        warn_caller(message, UndefinedMetricWarning)
     return float(abs(log10_pvalue(law, statistic, alternative)))
 
 
+@metric_function
 def adjusted_average_precision_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -269,10 +272,11 @@ def adjusted_average_precision_score(
     score = float(adjusted(statistic, law))
     if math.isnan(score):
         message = _undefined("Adjusted average precision", ranking)
-        warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
+        warn_caller(message, UndefinedMetricWarning)
     return score
 
 
+@metric_function
 def standardized_average_precision_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -339,10 +343,11 @@ def standardized_average_precision_score(
     score = float(standardized(statistic, law))
     if math.isnan(score):
         message = _undefined("Standardized average precision", ranking)
-        warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
+        warn_caller(message, UndefinedMetricWarning)
     return score
 
 
+@metric_function
 def recall_at_k_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -400,6 +405,7 @@ def recall_at_k_score(
     return _share_of_hits("Recall at k", "positives", as_ranking(y_true, y_score, pos_label), k)
 
 
+@metric_function
 def precision_at_k_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -459,6 +465,7 @@ def precision_at_k_score(
     return _share_of_hits("Precision at k", "places", as_ranking(y_true, y_score, pos_label), k)
 
 
+@metric_function
 def r_precision_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -511,6 +518,7 @@ def r_precision_score(
     return _share_of_hits("R-precision", "places", ranking, k)
 
 
+@metric_function
 def average_precision_at_k_score(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,

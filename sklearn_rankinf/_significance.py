@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.statistics import Floats
+from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
     check_alternative,
     frozen_ap_law,
     plain,
+    pvalue_log_and_error,
     value_of_perfect_ranking,
 )
 from sklearn_rankinf._ranking import (
@@ -129,6 +131,7 @@ class AveragePrecisionTestResult(RankTestResult):
     """
 
 
+@significance_test
 def average_precision_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -302,11 +305,12 @@ def _without_scale(result: AveragePrecisionTestResult) -> AveragePrecisionTestRe
 
 def significance_fields(statistic: Any, law: NullDistribution, alternative: str) -> dict[str, Any]:
     """Fields that the results of all tests have; arrays where the statistic is one."""
+    pvalue, log_pvalue, error = pvalue_log_and_error(law, statistic, alternative)
     return {
         "statistic": statistic,
-        "pvalue": law.pvalue(statistic, alternative=alternative),
-        "log10_pvalue": log10_pvalue(law, statistic, alternative),
-        "pvalue_relative_error": law.relative_error(statistic, alternative=alternative),
+        "pvalue": pvalue,
+        "log10_pvalue": as_log10(log_pvalue),
+        "pvalue_relative_error": error,
         "zscore": standardized(statistic, law),
         "adjusted_statistic": adjusted(statistic, law),
         "null_distribution": law,
@@ -481,8 +485,12 @@ def warn_caller(message: str, category: type[Warning]) -> None:
 
 def log10_pvalue(law: NullDistribution, statistic: Any, alternative: str) -> Any:
     """Base-10 logarithm of a p-value; never -0.0 and never above 0."""
-    natural = np.asarray(law.log_pvalue(statistic, alternative=alternative))
-    return plain(np.minimum(0.0, natural / math.log(10.0)))
+    return as_log10(law.log_pvalue(statistic, alternative=alternative))
+
+
+def as_log10(log_pvalue: Any) -> Any:
+    """Base-10 logarithm from the natural one; never -0.0 and never above 0."""
+    return plain(np.minimum(0.0, np.asarray(log_pvalue) / math.log(10.0)) + 0.0)
 
 
 def standardized(statistic: Any, law: NullDistribution) -> Any:

@@ -18,6 +18,7 @@ from sklearn_rankinf._engine.hypergeometric import (
     smallest,
 )
 from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import check_alternative, check_counts, plain
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
 from sklearn_rankinf._significance import (
@@ -105,6 +106,7 @@ class TopKTestResult(RankTestResult):
         )
 
 
+@significance_test
 def recall_at_k_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -209,6 +211,7 @@ def recall_at_k_test(
     )
 
 
+@significance_test
 def precision_at_k_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,

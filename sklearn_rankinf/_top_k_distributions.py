@@ -204,12 +204,12 @@ class TopKNullDistribution(NullDistribution):
         return plain(np.where(np.asarray(self.var()) > 0.0, moment, np.nan))
 
     def _above(self, t: Floats) -> Floats:
-        return t + self._tolerance(t)
+        return t + self._margin(t)
 
     def _below(self, t: Floats) -> Floats:
-        return t - self._tolerance(t)
+        return t - self._margin(t)
 
-    def _tolerance(self, t: Floats) -> Floats:
+    def _margin(self, t: Floats) -> Floats:
         """Distance within which values are equal: never as far as the next value."""
         same = np.minimum(1e-12 * np.abs(t), self._exact.step / 4.0)
         return np.maximum(same, 8.0 * np.finfo(float).eps * np.abs(t)) + np.finfo(float).tiny

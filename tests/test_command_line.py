@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.metrics import average_precision_score
 
 import sklearn_rankinf
-from sklearn_rankinf import _demo
+from sklearn_rankinf import _demo, average_precision_test, min_hits_at_k, recall_at_k_test
 from sklearn_rankinf.__main__ import main
+from sklearn_rankinf._formatting import format_count, format_pvalue
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")
 
@@ -27,19 +33,32 @@ class DemoRun:
     code: int = -1
     text: str = ""
     held_out: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    plots: list[Path] = field(default_factory=list)
 
     def table(self) -> dict[str, list[str]]:
-        """Return the cells of the printed table, by ranker."""
-        rows = {}
-        for name in RANKERS:
-            line = re.search(rf"^{name} +(\d.*)$", self.text, flags=re.MULTILINE)
-            assert line is not None, f"no row for {name!r} in:\n{self.text}"
-            rows[name] = line.group(1).split()
-        return rows
+        """Return the cells of the first table, by ranker."""
+        return cells_by_name(self.text, RANKERS)[0]
+
+    def hits(self) -> dict[str, list[str]]:
+        """Return the cells of the table of hits, by ranker."""
+        return cells_by_name(self.text, RANKERS)[1]
+
+
+def cells_by_name(text: str, names: Sequence[str]) -> list[dict[str, list[str]]]:
+    """Return the cells behind the names in each table of a text."""
+    tables: list[dict[str, list[str]]] = []
+    for name in names:
+        lines = re.findall(rf"^{name} +(\d.*)$", text, flags=re.MULTILINE)
+        assert lines, f"no row for {name!r} in:\n{text}"
+        tables += [{} for _ in range(len(lines) - len(tables))]
+        for table, line in zip(tables, lines, strict=True):
+            table[name] = line.split()
+    return tables
 
 
 @pytest.fixture(scope="module")
-def demo() -> DemoRun:
+def demo(tmp_path_factory) -> DemoRun:
+    directory = tmp_path_factory.mktemp("demo") / "new" / "plots"
     run = DemoRun()
     assess = _demo.assess
 
@@ -50,8 +69,9 @@ def demo() -> DemoRun:
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr(_demo, "assess", recording_assess)
-        run.code = main(["demo"])
+        run.code = main(["demo", "--plots", str(directory)])
     run.text = printed.getvalue()
+    run.plots = sorted(directory.iterdir())
     return run
 
 
@@ -63,7 +83,8 @@ def test_demo_succeeds_and_shows_its_progress(demo):
 
 
 def test_demo_fits_a_terminal(demo):
-    assert max(map(len, demo.text.splitlines())) <= 100
+    lines = demo.text.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("wrote ")) <= 100
 
 
 def test_demo_problem_is_a_rare_target_problem(demo):
@@ -136,10 +157,45 @@ def test_demo_concludes_in_one_sentence_for_each_ranker(demo):
 
 @pytest.mark.parametrize(
     ("log10_pvalue", "text"),
-    [(0.0, "1.0000"), (-3.0, "0.0010"), (-3.0001, "1.0e-03"), (-400.25, "5.6e-401")],
+    [
+        (0.0, "1.0000"),
+        (-3.0, "0.0010"),
+        (-3.0001, "1.0e-03"),
+        (-400.25, "5.6e-401"),
+        (-np.inf, "0"),
+    ],
 )
 def test_format_pvalue(log10_pvalue, text):
-    assert _demo.format_pvalue(log10_pvalue) == text
+    assert format_pvalue(log10_pvalue) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(3.0, "3"), (0.1 * 30, "3"), (2.25, "2.25")])
+def test_format_count(count, text):
+    assert format_count(count) == text
+
+
+def test_demo_hits_are_hypergeometric(demo):
+    assert "Hits among the first 50" in demo.text
+    for name, (hits, chance, needed, recall, pvalue) in demo.hits().items():
+        y_true, y_score = demo.held_out[name]
+        law = stats.hypergeom(len(y_true), int(y_true.sum()), 50)
+        assert float(chance) == pytest.approx(law.mean(), abs=0.06)
+        assert law.sf(int(needed) - 1) <= 0.05 < law.sf(int(needed) - 2)
+        cut = np.sort(y_score)[::-1][[49, 50]]
+        if cut[0] == cut[1]:
+            assert hits.endswith("*")
+            continue
+        assert int(hits) == y_true[y_score >= cut[0]].sum()
+        assert float(recall) == pytest.approx(int(hits) / y_true.sum(), abs=6e-5)
+        assert float(pvalue) == pytest.approx(law.sf(int(hits) - 1), rel=0.06)
+
+
+def test_demo_writes_plots(demo):
+    names = ["amount_of_ink", "logistic_regression", "nearest_neighbours", "support_vectors"]
+    assert [path.name for path in demo.plots] == [f"{name}.png" for name in names]
+    for path in demo.plots:
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert f"wrote {path}" in demo.text
 
 
 def test_version(capsys):
@@ -179,3 +235,227 @@ def test_runs_as_a_module():
         check=True,
     )
     assert done.stdout.strip() == f"rankinf {sklearn_rankinf.__version__}"
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    y = np.zeros(200, dtype=int)
+    y[rng.choice(200, 15, replace=False)] = 1
+    return pd.DataFrame(
+        {
+            "y": y,
+            "name": np.where(y == 1, "active", "decoy"),
+            "truth": y == 1,
+            "group": np.arange(200) % 3,
+            "s1": y + rng.normal(size=200),
+            "s 2/b": np.round(2 * y + rng.normal(size=200)),
+            "missing": np.where(np.arange(200) == 6, np.nan, 1.0),
+            "infinite": np.where(np.arange(200) == 8, np.inf, 1.0),
+            "text": np.where(np.arange(200) == 4, "good", "0.5"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def csv(frame, tmp_path_factory) -> str:
+    path = tmp_path_factory.mktemp("report") / "rankings.csv"
+    frame.to_csv(path, index=False)
+    return str(path)
+
+
+def test_report_prints_what_the_tests_say(frame, csv, capsys):
+    argv = ["report", csv, "--label", "y", "--score", "s1", "--score", "s 2/b"]
+    assert main([*argv, "--k", "20", "--k", "0.25"]) == 0
+    text = capsys.readouterr().out
+    summary, *hits = cells_by_name(text, ["s1", "s 2/b"])
+    assert len(hits) == 2
+    for name in ("s1", "s 2/b"):
+        result = average_precision_test(frame["y"], frame[name])
+        assert summary[name] == [
+            "200",
+            "15",
+            f"{average_precision_score(frame['y'], frame[name]):.4f}",
+            f"{result.null_distribution.mean():.4f}",
+            f"{result.adjusted_statistic:.4f}",
+            f"{result.zscore:.2f}",
+            format_pvalue(result.log10_pvalue),
+        ]
+        for k, table in zip((20, 50), hits, strict=True):
+            at_k = recall_at_k_test(frame["y"], frame[name], k=k)
+            star = "" if float(at_k.hits).is_integer() else "*"
+            assert table[name] == [
+                f"{format_count(at_k.hits)}{star}",
+                f"{15 * k / 200:.1f}",
+                str(min_hits_at_k(200, 15, k=k)),
+                f"{at_k.statistic:.4f}",
+                format_pvalue(at_k.log10_pvalue),
+            ]
+    assert "Hits among the first 50" in text
+    assert "* Equal scores straddle the last place" in text
+
+
+def test_report_says_where_no_number_of_hits_is_enough(frame, csv, capsys):
+    # One place among 200 with 15 positives: p = 0.075 at best.
+    assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "1"]) == 0
+    (_, hits) = cells_by_name(capsys.readouterr().out, ["s1"])
+    assert hits["s1"][2] == "none"
+
+
+def test_report_prints_json(frame, csv, capsys, tmp_path):
+    argv = ["report", csv, "--label", "name", "--pos-label", "active", "--score", "s1"]
+    assert main([*argv, "--k", "20", "--json", "--plots", str(tmp_path)]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    result = average_precision_test(frame["y"], frame["s1"])
+    assert row["name"] == "s1"
+    assert (row["n_samples"], row["n_positives"]) == (200, 15)
+    assert row["average_precision"] == pytest.approx(
+        average_precision_score(frame["y"], frame["s1"])
+    )
+    assert row["log10_pvalue"] == pytest.approx(result.log10_pvalue, rel=1e-9)
+    hits = frame.nlargest(20, "s1")["y"].sum()
+    (at_k,) = row["at_k"]
+    assert (at_k["k"], at_k["hits"], at_k["splits_ties"]) == (20, hits, False)
+    assert (at_k["recall"], at_k["precision"]) == pytest.approx((hits / 15, hits / 20))
+    assert at_k["pvalue"] == pytest.approx(stats.hypergeom(200, 15, 20).sf(hits - 1), rel=1e-9)
+    assert row["plot"] == str(tmp_path / "s1.png")
+
+
+def test_report_of_a_constant_score_is_still_json(frame, tmp_path, capsys):
+    path = tmp_path / "constant.csv"
+    frame.assign(s1=1.0).to_csv(path, index=False)
+    assert main(["report", str(path), "--label", "y", "--score", "s1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["zscore"] is None
+    assert row["pvalue"] == 1.0
+
+
+def test_report_writes_plots(csv, tmp_path, capsys):
+    directory = tmp_path / "a" / "b"
+    argv = ["report", csv, "--label", "truth", "--score", "s1", "--score", "s 2/b"]
+    assert main([*argv, "--plots", str(directory)]) == 0
+    text = capsys.readouterr().out
+    assert sorted(path.name for path in directory.iterdir()) == ["s1.png", "s_2_b.png"]
+    for path in directory.iterdir():
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert f"wrote {path}" in text
+
+
+def test_plots_of_similar_names_do_not_overwrite_each_other(frame, tmp_path, capsys):
+    path = tmp_path / "similar.csv"
+    columns = ["a b", "a/b", "A_b", "%"]
+    pd.DataFrame({"y": frame["y"], **dict.fromkeys(columns, frame["s1"])}).to_csv(path, index=False)
+    scores = [part for name in columns for part in ("--score", name)]
+    assert main(["report", str(path), "--label", "y", *scores, "--plots", str(tmp_path / "p")]) == 0
+    written = sorted(file.name for file in (tmp_path / "p").iterdir())
+    assert written == ["A_b_3.png", "a_b.png", "a_b_2.png", "ranking.png"]
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("label", "options"),
+    [
+        ("truth", []),
+        ("truth", ["--pos-label", "True"]),
+        ("y", ["--pos-label", "1"]),
+        ("y", ["--pos-label", "1.0"]),
+        ("name", ["--pos-label", "active"]),
+    ],
+)
+def test_report_understands_labels(frame, csv, capsys, label, options):
+    assert main(["report", csv, "--label", label, "--score", "s1", "--json", *options]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["average_precision"] == pytest.approx(
+        average_precision_score(frame["y"], frame["s1"])
+    )
+
+
+def test_report_takes_the_label_that_it_is_told(frame, csv, capsys):
+    assert main(["report", csv, "--label", "y", "--pos-label", "0", "--score", "s1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["n_positives"] == 185
+
+
+WRONG_REPORTS = {
+    "label": (["--label", "z"], "has no column 'z'; its columns are 'y', 'name', 'truth'"),
+    "score": (["--score", "s9"], "has no column 's9'; its columns are 'y', 'name', 'truth'"),
+    "text": (["--score", "text"], "column 'text' is not numeric: it has '0.5' in row 1."),
+    "missing": (["--score", "missing"], "'missing' lacks a value in 1 of 200 rows, .* in row 7"),
+    "missing label": (["--label", "missing"], "'missing' lacks a value in 1 of 200 rows"),
+    "infinite": (["--score", "infinite"], "'infinite' has an infinite value in row 9."),
+    "labels": (["--label", "group"], "'group' must have two different labels; it has 3: 0, 1, 2."),
+    "many labels": (["--label", "s1"], "it has 200: .*, ...\\.$"),
+    "strings": (["--label", "name"], "'active', 'decoy': name the positive one with --pos-label."),
+    "pos_label": (["--pos-label", "x"], "the labels 0, 1: --pos-label x is not one of them."),
+    "large k": (["--k", "201"], "k must be between 1 and n_samples=200; got 201."),
+    "small k": (["--k", "0"], "k must be between 1 and n_samples=200; got 0."),
+    "float k": (["--k", "1.5"], "k as a float is a fraction of the samples .*; got 1.5."),
+}
+
+
+def one_line_of_error(capsys, command="report"):
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith(f"rankinf {command}: error: ")
+    return captured.err.strip()
+
+
+@pytest.mark.parametrize("case", WRONG_REPORTS)
+def test_wrong_reports_end_in_one_line(csv, capsys, case):
+    options, message = WRONG_REPORTS[case]
+    # Of an option that is given twice argparse takes the last, or both.
+    assert main(["report", csv, "--label", "y", "--score", "s1", *options]) == 2
+    assert re.search(message, one_line_of_error(capsys))
+
+
+def test_wrong_files_end_in_one_line(tmp_path, capsys):
+    def error_for(path, *options):
+        assert main(["report", str(path), "--label", "y", "--score", "s", *options]) == 2
+        return one_line_of_error(capsys)
+
+    assert "cannot read" in error_for(tmp_path / "nowhere.csv")
+    assert "cannot read" in error_for(tmp_path)
+    path = tmp_path / "file.csv"
+    path.write_text("")
+    assert "is not a table of comma-separated values: No columns" in error_for(path)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\x00")
+    assert "is not a table of comma-separated values" in error_for(path)
+    path.write_text("y,s\n1,2,3,4\n5,6,7,8,9\n")
+    assert "is not a table of comma-separated values" in error_for(path)
+    path.write_text("y,s\n")
+    assert "has no rows." in error_for(path)
+    path.write_text("y,s\n0,1\n0,2\n")
+    assert "has one label only, 0: there is nothing to test." in error_for(path)
+    path.write_text("y,s\n0,1\n1,2\n")
+    assert "cannot write plots to" in error_for(path, "--plots", str(path))
+
+
+def test_missing_pandas_names_the_extra(csv, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert main(["report", csv, "--label", "y", "--score", "s1"]) == 2
+    message = 'rankinf report needs pandas: pip install "sklearn-rankinf[report]".'
+    assert one_line_of_error(capsys).endswith(message)
+
+
+@pytest.mark.parametrize("command", ["report", "demo"])
+def test_missing_matplotlib_names_the_extra(csv, capsys, monkeypatch, tmp_path, command):
+    for module in ("matplotlib", "matplotlib.figure", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
+    arguments = [csv, "--label", "y", "--score", "s1"] if command == "report" else []
+    assert main([command, *arguments, "--plots", str(tmp_path)]) == 2
+    message = '--plots needs matplotlib: pip install "sklearn-rankinf[plot]".'
+    assert one_line_of_error(capsys, command).endswith(message)
+
+
+def test_report_without_columns_is_refused(csv, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["report", csv])
+    assert stop.value.code == 2
+    assert "the following arguments are required: --label, --score" in capsys.readouterr().err
+
+
+def test_cut_off_that_is_no_number_is_refused(csv, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["report", csv, "--label", "y", "--score", "s1", "--k", "ten"])
+    assert stop.value.code == 2
+    assert "argument --k: 'ten' is not a number" in capsys.readouterr().err

@@ -10,7 +10,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
-from sklearn_rankinf._engine import chain, contour, lattice, moments, sampling, statistics
+from sklearn_rankinf._engine import (
+    chain,
+    contour,
+    lattice,
+    moments,
+    sampling,
+    statistics,
+    transform,
+)
 from sklearn_rankinf._engine.statistics import AveragePrecision
 
 PATTERNS = [

@@ -36,9 +36,7 @@ def log_fraction(part, total):
 
 
 def all_sizes(largest):
-    return [
-        (n, m, k) for n in range(1, largest + 1) for m in range(n + 1) for k in range(n + 1)
-    ]
+    return [(n, m, k) for n in range(1, largest + 1) for m in range(n + 1) for k in range(n + 1)]
 
 
 def random_sizes(n_sizes, largest, seed):

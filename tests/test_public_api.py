@@ -22,7 +22,19 @@ TOP_K_TEST_OPTIONS = (
     "n_jobs=None"
 )
 
+DISPLAY_OPTIONS = (
+    "metric='average_precision', k=None, pos_label=1, alternative='greater', method='auto', "
+    "response_method=('decision_function', 'predict_proba'), name=None, ax=None, **plot_options"
+)
+
 SIGNATURES = {
+    "NullDistributionDisplay": "(result, *, name=None)",
+    "NullDistributionDisplay.from_cv_results": f"(cv_results, X, y, *, {DISPLAY_OPTIONS})",
+    "NullDistributionDisplay.from_estimator": f"(estimator, X, y, *, {DISPLAY_OPTIONS})",
+    "NullDistributionDisplay.from_predictions": (
+        "(y_true, y_score=None, *, metric='average_precision', k=None, pos_label=1, "
+        "alternative='greater', method='auto', name=None, ax=None, **plot_options)"
+    ),
     "Ranking": "(tie_sizes, hits)",
     "Ranking.from_counts": "(tie_sizes, hits)",
     "Ranking.from_scores": "(y_true, y_score, *, pos_label=1)",
@@ -173,6 +185,25 @@ def test_every_public_function_is_typed(name):
     assert signature.return_annotation is not inspect.Signature.empty
     for parameter in signature.parameters.values():
         assert parameter.annotation is not inspect.Parameter.empty, parameter.name
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
+@pytest.mark.parametrize("k", [5, [5, 9]])
+def test_interface_of_a_law_at_k(method, k):
+    law = sklearn_rankinf.recall_at_k_null_distribution(20, 4, k=k, method=method)
+    for name, signature in LAW_SIGNATURES.items():
+        assert plain_signature(getattr(law, name)) == signature, name
+    attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}
+    public = {name for name in dir(law) if not name.startswith("_")}
+    assert public == set(LAW_SIGNATURES) | attributes
+    assert law.method == method
+
+
+def test_result_fields_at_k():
+    fields = sklearn_rankinf.TopKTestResult.__dataclass_fields__
+    assert list(fields) == [*RESULT_FIELDS, "k", "hits"]
+    assert sklearn_rankinf.TopKTestResult.__dataclass_params__.frozen
+    assert not sklearn_rankinf.TopKTestResult.__dataclass_params__.eq
 
 
 def test_public_objects_know_their_home():

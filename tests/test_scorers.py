@@ -304,6 +304,7 @@ def multiclass():
 
 @pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
 @pytest.mark.parametrize("names", [(0, 1, 2), ("a", "b", "c")])
+@MAY_SATURATE
 def test_multiclass(average, names, multiclass):
     y_true, y_score = multiclass
     y_true = np.asarray(names)[y_true]
@@ -380,6 +381,7 @@ def test_several_classes_need_an_average(metric, multiclass):
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
+@MAY_SATURATE
 def test_weights_reach_average_precision(output, rankings):
     y_true, y_score = rankings[2]
     weights = np.random.default_rng(2).random(len(y_true)) + 0.1
@@ -441,12 +443,16 @@ def test_fold_of_positives(metric, method, output):
     assert score(scorer, [1, 1, 1, 1], [4, 1, 2, 3]) == NO_EVIDENCE.get(output, statistic)
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("method", ["auto", "permutation", "normal", "pearson3"])
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [
+        *itertools.product(METRICS, ["auto", "permutation", "normal"]),
+        ("average_precision", "pearson3"),
+        ("recall_at_k", "binomial"),
+    ],
+)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_constant_score(metric, method, output):
-    if method == "pearson3" and metric != "average_precision":
-        pytest.skip("not an approximation of this metric")
     scorer = make_significance_scorer(metric, method=method, output=output, **k_of(metric, 2))
     found = score(scorer, [1, 0, 0, 0, 1], [3.0] * 5)
     # Each block of equal scores is one threshold; ties at k are broken at random.
@@ -574,8 +580,9 @@ def test_k_larger_than_a_fold(metric):
         score(scorer, [0, 1] * 4, np.arange(8.0))
 
 
-def test_sources_of_randomness(rankings):
-    y_true, y_score = rankings[2]
+def test_sources_of_randomness():
+    rng = np.random.default_rng(4)
+    y_true, y_score = rng.integers(2, size=40), rng.random(40)
     options = {"method": "permutation", "output": "pvalue", "n_permutations": 99}
     generator = np.random.default_rng(0)
     before = copy.deepcopy(generator.bit_generator.state)
@@ -650,4 +657,15 @@ def test_make_scorer_reads_pos_label_of_a_guarded_function():
     rng = np.random.default_rng(0)
     y_true, x = rng.integers(2, size=30), rng.random(30)
     scorer = make_scorer(average_precision_pvalue, response_method="predict_proba")
-    assert scorer(fitted, x[:, None], y_true) == average_precision_pvalue(y_true, x)
+    expected = average_precision_pvalue(y_true, x)
+    assert scorer(fitted, x[:, None], y_true) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_warnings_of_guarded_functions_name_the_caller(name):
+    function = getattr(sklearn_rankinf, name)
+    k = inspect.signature(function).parameters.get("k")
+    options = {"k": 2} if k is not None and k.default is inspect.Parameter.empty else {}
+    with pytest.warns(UndefinedMetricWarning, match="without positives") as record:
+        function([0, 0, 0], [0.3, 0.1, 0.2], **options)
+    assert {w.filename for w in record} == {__file__}

@@ -52,6 +52,10 @@ class _Nodes:
     z: Complexes
     log_transform: Complexes
 
+    def up_to(self, n_nodes: int) -> _Nodes:
+        """The contour as it was when it had so many nodes."""
+        return _Nodes(self.theta, self.step, self.z[:n_nodes], self.log_transform[:n_nodes])
+
     def tail(self, s: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """Log tail at each s (-inf where the sum is not positive), the sums, and the terms' sizes.
 
@@ -90,8 +94,8 @@ class ContourLaw:
         Number of positives.
     scale : float
         Standard deviation of the statistic, the unit of the tilts.
-    support : tuple of float, optional
-        Smallest and largest value.
+    bounds : tuple of float, optional
+        Values that the support does not exceed.
     refined : Increments, optional
         Where `increments` are themselves merged: the same with half the ratio, to correct the
         transform and to state the error that merging makes.
@@ -105,7 +109,7 @@ class ContourLaw:
         coarse: Increments,
         n_positives: int,
         scale: float,
-        support: tuple[float, float] = (-np.inf, np.inf),
+        bounds: tuple[float, float] = (-np.inf, np.inf),
         refined: Increments | None = None,
         tolerance: float = 0.0,
     ) -> None:
@@ -113,7 +117,7 @@ class ContourLaw:
         self._coarse = coarse
         self._n_positives = n_positives
         self._scale = scale
-        self._support = support
+        self._bounds_of_s = bounds
         self._refined = refined
         self._good = max(_GOOD, tolerance)
         self._few_blocks = increments.sizes.size <= _FEW_BLOCKS
@@ -131,8 +135,6 @@ class ContourLaw:
         in time is not followed to its end.
         """
         log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
-        for contour in [key for key in list(self._contours) if key[1] == sign]:
-            self._improve(s, contour, insist, log_p, error, np.flatnonzero(error > self._good))
         for choose in (self._usual, self._best):
             weak = np.flatnonzero(error > self._good)
             chosen = np.array([choose(float(x), sign) for x in s[weak]], dtype=np.int64)
@@ -151,10 +153,9 @@ class ContourLaw:
         where: Integers,
     ) -> None:
         """Take the answers of a contour where they are better than those there are."""
-        if where.size:
-            other, other_error = self._invert(s[where], contour, insist)
-            better = other_error < error[where]
-            log_p[where[better]], error[where[better]] = other[better], other_error[better]
+        other, other_error = self._invert(s[where], contour, insist)
+        better = other_error < error[where]
+        log_p[where[better]], error[where[better]] = other[better], other_error[better]
 
     def tilt_for(self, s: float, sign: int) -> float:
         """The tilt (a multiple of 1 / scale from a fixed ladder) nearest the saddlepoint of s."""
@@ -213,7 +214,7 @@ class ContourLaw:
 
     def _beyond(self, s: float, sign: int, distance: float) -> bool:
         """Whether there is no value so far out from s."""
-        return sign * s + distance > (self._support[1] if sign > 0 else -self._support[0])
+        return sign * s + distance > (self._bounds_of_s[1] if sign > 0 else -self._bounds_of_s[0])
 
     def _best(self, s: float, sign: int) -> tuple[int, int]:
         """Ladder index of the best tilt for s, and its step."""
@@ -263,31 +264,41 @@ class ContourLaw:
     def _invert(
         self, s: Floats, contour: tuple[int, int, int], insist: bool
     ) -> tuple[Floats, Floats]:
-        """Log tails and their relative errors from one contour, followed as far as is needed."""
-        index, sign, fineness = contour
+        """Log tails and their relative errors from one contour, followed as far as is needed.
+
+        The lengths at which it is looked at are always the same, and each value takes the first
+        that is enough for it, so that no answer depends on what was asked before.
+        """
+        log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
         max_nodes = _INSISTENT_NODES if insist else _MAX_NODES
-        nodes = self._contour(contour, self._first_look(fineness))
-        before = np.inf
+        n_nodes, cut = self._first_look(contour[2]), np.full(s.shape, np.inf)
+        active = np.arange(s.size)
         while True:
+            before = cut[active]
+            nodes = self._contour(contour, n_nodes)
             if not np.isfinite(nodes.log_transform).all():
                 return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
-            log_p, total, heights = nodes.tail(s, sign)
-            # Oscillating terms cut off where they have not decayed may add up to many of the last.
-            share = 2 if self._few_blocks or insist else 8
-            cut = heights[-max(8, heights.size // share) :].sum() / total
-            if np.all(cut < max(_DECAYED, 0.1 * self._good)) or heights.size >= max_nodes:
-                break
+            log_p[active], error[active], cut[active] = self._along(s[active], contour, nodes, insist)
+            unfinished = cut[active] > max(_DECAYED, 0.1 * self._good)
             if self._few_blocks:
-                if np.all(cut < 0.9 * self._good) or cut.max() > 0.5 * before:
-                    break
-                before, wanted = cut.max(), 2 * heights.size
-            elif insist or self._decays(*contour):
-                wanted = _nodes_needed(heights, cut.max())
-            else:
-                break
-            nodes = self._contour(contour, min(max_nodes, wanted))
-        if self._few_blocks:
-            cut = cut + nodes.atom(s) / total
+                unfinished &= (cut[active] > 0.9 * self._good) & (cut[active] < 0.5 * before)
+                unfinished |= n_nodes == _NODES_OF_FEW_BLOCKS and self._good < 1e-3
+            active = active[unfinished]
+            n_nodes += n_nodes // 2
+            if not active.size or n_nodes > max_nodes:
+                return log_p, error
+            if not (self._few_blocks or insist or self._decays(*contour)):
+                return log_p, error
+
+    def _along(
+        self, s: Floats, contour: tuple[int, int, int], nodes: _Nodes, insist: bool
+    ) -> tuple[Floats, Floats, Floats]:
+        """Log tails, their relative errors, and the part of these from cutting the sum off."""
+        index, sign, _ = contour
+        log_p, total, heights = nodes.tail(s, sign)
+        # Oscillating terms cut off where they have not decayed may add up to many of the last.
+        share = 2 if self._few_blocks or insist else 8
+        cut = heights[-max(8, heights.size // share) :].sum() / total
         merging = self._merging_correction(index, sign)
         log_p = log_p + 4.0 / 3.0 * merging
         period = 2.0 * np.pi / nodes.step
@@ -295,9 +306,11 @@ class ContourLaw:
         rounding = 1e-15 * np.sqrt(self._increments.sizes.size) * heights.sum() / total
         error = 1e-13 + 4.0 * rounding + cut + 2.0 * abs(merging)
         error += np.exp(np.minimum(aliasing - log_p, 50.0))
+        if self._few_blocks:
+            error += nodes.atom(s) / total
         # A larger error would itself be a guess.
         usable = np.isfinite(log_p) & (log_p < 1e-6) & (error < 1.0)
-        return log_p, np.where(usable, error, np.inf)
+        return log_p, np.where(usable, error, np.inf), cut
 
     def _first_look(self, fineness: int) -> int:
         """Nodes of the first look."""
@@ -306,7 +319,7 @@ class ContourLaw:
         return int(_FIRST_REACH / _STEP * 2.0 ** (fineness / 2))
 
     def _contour(self, contour: tuple[int, int, int], n_nodes: int) -> _Nodes:
-        """At least `n_nodes` nodes of a contour; those already there are kept."""
+        """The first `n_nodes` nodes of a contour; those already there are kept."""
         index, sign, fineness = contour
         known = self._contours.get(contour)
         if known is None:
@@ -326,7 +339,7 @@ class ContourLaw:
                 np.concatenate([known.log_transform, *values]),
             )
             self._contours[contour] = known
-        return known
+        return known.up_to(n_nodes)
 
     def _transform(
         self, index: int, sign: int, z: Complexes, increments: Increments | None = None
@@ -346,11 +359,3 @@ class ContourLaw:
             finer = self._transform(index, sign, z, self._refined)[0].real
             self._merging[index, sign] = float(finer - self._transform(index, sign, z)[0].real)
         return self._merging[index, sign]
-
-
-def _nodes_needed(heights: Floats, cut: float) -> int:
-    """Nodes after which the heights, if they go on as they do, will have decayed."""
-    n_nodes, quarter = heights.size, heights.size // 4
-    fall = np.log(heights[-2 * quarter : -quarter].sum() / heights[-quarter:].sum())
-    wanted = np.log(cut / _DECAYED) * quarter / max(fall, 1e-3)
-    return n_nodes + int(np.clip(wanted, n_nodes // 4, 2 * n_nodes))

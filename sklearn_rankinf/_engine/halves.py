@@ -30,15 +30,10 @@ class Halves:
 
     def __init__(self, increments: Increments, n_positives: int, split: int) -> None:
         self._log_placements = log_binomial(increments.n_samples, n_positives)
-        hits, values, logs = _from_the_top(increments, n_positives, split)
-        order = np.argsort(hits, kind="stable")
-        rows = np.arange(n_positives + 2)
-        bounds = np.searchsorted(hits[order], rows)
-        self._first = [(values[order][a:b], logs[order][a:b]) for a, b in _pairs(bounds)]
-        hits, values, logs = _from_the_bottom(increments, n_positives, split)
-        order = np.lexsort((values, hits))
-        bounds = np.searchsorted(hits[order], rows)
-        self._second = [_with_tails(values[order][a:b], logs[order][a:b]) for a, b in _pairs(bounds)]
+        first = _from_the_top(increments, n_positives, split)
+        second = _from_the_bottom(increments, n_positives, split)
+        self._first = _by_hits(first, n_positives)
+        self._second = [_with_tails(*part) for part in _by_hits(second, n_positives)]
 
     def log_tail(self, t: Floats, sign: int) -> Floats:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
@@ -81,12 +76,19 @@ def _numbers_of_partial_outcomes(sizes: Integers, n_positives: int) -> Floats:
     return np.asarray(numbers)
 
 
-def _pairs(bounds: Integers) -> list[tuple[int, int]]:
-    return [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+def _by_hits(listed: _Listed, n_positives: int) -> list[tuple[Floats, Floats]]:
+    """Values and log weights for each number of hits."""
+    hits, values, logs = listed
+    order = np.argsort(hits, kind="stable")
+    values, logs = values[order], logs[order]
+    bounds = np.searchsorted(hits[order], np.arange(n_positives + 2))
+    return [(values[a:b], logs[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
 
 
 def _with_tails(values: Floats, logs: Floats) -> tuple[Floats, Floats, Floats]:
     """Ascending values, the log of the weight below each place, and from each place on."""
+    order = np.argsort(values)
+    values, logs = values[order], logs[order]
     nothing = np.array([-np.inf])
     if not values.size:
         return values, nothing, nothing

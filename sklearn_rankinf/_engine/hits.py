@@ -56,6 +56,9 @@ class HitsLaw:
         divisor = np.gcd(self.counted, self.inside)
         self._places = self.counted // divisor
         self.n_units = self.inside // divisor
+        # The type of integers that holds every number of units.
+        most = float(np.max(self.n_units)) * float(np.max(self.before + self.inside))
+        self._integer = np.dtype(np.int64 if most < 2.0**61 else object)
         k = np.asarray(statistic.k)
         self.divisor = np.broadcast_to(np.asarray(statistic.divided_by(n_positives)), k.shape)
 
@@ -115,25 +118,26 @@ class HitsLaw:
         """Whole floats as integers, of Python where they are too large for 64 bits."""
         low, high = self._ends()
         limited = np.clip(units, low.astype(float) * (1.0 - 1e-9) - 2.0, high.astype(float) + 2.0)
-        if low.dtype != object:
+        if self._integer.kind == "i":
             return limited.astype(np.int64)
-        return np.frompyfunc(int, 1, 1)(limited)
+        return np.asarray(np.frompyfunc(int, 1, 1)(limited), dtype=object)
 
     def _ends(self) -> tuple[Any, Any]:
         """Smallest and largest value in units."""
         m, misses = self.n_positives, self.n_samples - self.n_positives
         size = np.where(self.counted > 0, self.inside, 0)
-        exact: Any = np.int64
-        if float(np.max(self.n_units)) * float(np.max(self.before + self.inside)) > 2.0**61:
-            exact = object
-        n_units, places = self.n_units.astype(exact), self._places.astype(exact)
+        before, n_units, places = self._exactly(self.before, self.n_units, self._places)
 
         def largest(n_hits: int) -> Any:
-            first = np.minimum(self.before, n_hits)
+            first = np.minimum(before, n_hits)
             return first * n_units + np.minimum(size, n_hits - first) * places
 
-        everything = self.before * n_units + size * places
-        return np.asarray(everything - largest(misses)), np.asarray(largest(m))
+        everything = before * n_units + size * places
+        low, high = self._exactly(everything - largest(misses), largest(m))
+        return low, high
+
+    def _exactly(self, *values: Any) -> list[Any]:
+        return [np.asarray(value).astype(self._integer) for value in values]
 
     def _error(self, log_p: Floats) -> Floats:
         """Relative error: rounding of the logarithm, and of sums of many terms."""
@@ -142,7 +146,12 @@ class HitsLaw:
     def _log_tail(self, units: Any, sign: int) -> Floats:
         """Tails beyond integer numbers of units."""
         units, before, inside, counted, places, n_units = np.broadcast_arrays(
-            units, self.before, self.inside, self.counted, self._places, self.n_units
+            np.asarray(units, dtype=self._integer),
+            self.before,
+            self.inside,
+            self.counted,
+            self._places,
+            self.n_units,
         )
         out = np.empty(units.shape)
         whole = counted == 0
@@ -153,7 +162,7 @@ class HitsLaw:
         if not whole.all():
             cut = ~whole
             units, before, inside = units[cut], before[cut], inside[cut]
-            places, n_units = places[cut], n_units[cut]
+            places, n_units = self._exactly(places[cut], n_units[cut])
             if sign < 0:
                 # As many misses as the places hold, less the hits: more of them is fewer hits.
                 units, m = before * n_units + inside * places - units, n - m

@@ -122,11 +122,14 @@ def smallest(
     `width`, doubled until the place is bracketed, and bisects. Python's integers, in arrays of
     objects, may be of any size.
     """
-    whole = np.asarray(low).dtype
-    low, high = np.array(low) - 1, np.array(high)
+    low, high = np.asarray(low), np.asarray(high)
     if low.ndim == 0:
-        low, high = low.reshape(1), high.reshape(1)
-        return smallest(lambda c: reached(c[0]).reshape(1), low + 1, high, guess, width)[0]
+
+        def one_reached(c: Any) -> NDArray[np.bool_]:
+            return np.asarray(reached(c[0])).reshape(1)
+
+        return smallest(one_reached, low[None], high[None], guess, width)[0]
+    whole, low = low.dtype, low - 1
     step = np.maximum(np.rint(width / 4.0), 1.0)
     at = _whole(np.rint(guess), whole)
     direction: Any = None

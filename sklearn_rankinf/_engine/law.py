@@ -29,9 +29,9 @@ from sklearn_rankinf._engine.tails import Tails
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
-# With few blocks they are listed by halves up to this length, and where something else will do up to
-# this one, if the lists are shorter than the outcomes by this factor.
-_FEW_BLOCKS, _MAX_HALVES, _SHORT_HALVES, _SHORTER = 64, 1e6, 1e4, 40.0
+# With few blocks more of them than this are listed by halves, where the lists are not longer than
+# this, or than this where something else will do.
+_FEW_BLOCKS, _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 64, 500, 1e6, 2e4
 
 
 def exact_mean_and_variance(
@@ -140,7 +140,9 @@ class ContinuedLaw:
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
-        low, high = self.support()
+        low, high = self._attained
+        if np.any((t <= low) | (t >= high)):
+            low, high = self.support()
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
         error = np.full(t.shape, 1e-13)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
@@ -200,8 +202,10 @@ class ContinuedLaw:
     @cached_property
     def _atom_at_zero(self) -> tuple[float, float]:
         """Log probability that no hit is counted, and the next value; without a horizon none."""
+        if self._statistic.horizon is None:
+            return -math.inf, self._attained[0]
         low, _ = self.support()
-        if low > 0.0 or self._statistic.horizon is None:
+        if low > 0.0:
             return -math.inf, low
         increments = increments_of(
             self._statistic, self._n_samples, self._n_positives, self._tie_sizes
@@ -214,12 +218,24 @@ class ContinuedLaw:
         return log_zero, float(one_hit[one_hit > 0.0].min())
 
     @cached_property
-    def _support(self) -> tuple[float, float]:
+    def _attained(self) -> tuple[float, float]:
+        """Values of the rankings with all hits at the bottom and at the top: near the support."""
         m = self._n_positives
         if self._tie_sizes is None:
             # Rounding must not put a perfect ranking outside.
             highest = min(self._value_at(0) * (1.0 + 1e-13), 1.0)
             return self._value_at(self._n_samples - m), highest
+        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        ends = np.cumsum(increments.sizes)
+        top = np.diff(np.minimum(ends, m), prepend=0)
+        bottom = np.diff(np.maximum(ends - (self._n_samples - m), 0), prepend=0)
+        return float(increments.total(bottom)), float(increments.total(top))
+
+    @cached_property
+    def _support(self) -> tuple[float, float]:
+        if self._tie_sizes is None:
+            return self._attained
+        m = self._n_positives
         increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
         return smallest_value(increments, m), largest_value(increments, m)
 
@@ -262,22 +278,20 @@ class ContinuedLaw:
     def _tails(self) -> Tails:
         n, m = self._n_samples, self._n_positives
         n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
-        low, high = self.support()
-        if not self._by_misses:
-            moments = self._mean, self._std
-            return Tails(self._grouped, n, n_blocks, m, *moments, low, high, self._tolerance)
-        mean = self._all_hits - self._mean
-        return Tails(
-            lambda ratio: self._grouped(ratio).of_misses()[0],
-            n,
-            n_blocks,
-            n - m,
-            mean,
-            self._std,
-            self._all_hits - high,
-            self._all_hits - low,
-            self._tolerance,
-        )
+        low, high = self._attained
+        # No ties make the best ranking better.
+        bounds = 0.0, float(self._statistic.best(n, m))
+        grouped, mean = self._grouped, self._mean
+        if self._by_misses:
+            grouped, mean = self._grouped_misses, self._all_hits - mean
+            low, high = self._all_hits - high, self._all_hits - low
+            bounds = self._all_hits - bounds[1], self._all_hits
+            m = n - m
+        ends = low, high
+        return Tails(grouped, n, n_blocks, m, mean, self._std, ends, bounds, self._tolerance)
+
+    def _grouped_misses(self, ratio: float | None) -> Increments:
+        return self._grouped(ratio).of_misses()[0]
 
     def _grouped(self, ratio: float | None) -> Increments:
         problem = self._statistic, self._n_samples, self._n_positives, self._tie_sizes
@@ -344,7 +358,7 @@ def exact_law(
     if increments.sizes.size <= _FEW_BLOCKS:
         split, length = best_split(increments.sizes, n_positives)
         most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
-        if outcomes > _SHORTER * length and length <= most:
+        if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
             return HalvesLaw(*problem, split)
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)

@@ -47,8 +47,10 @@ class Tails:
         Numbers of items, of blocks and of hits.
     mean, std : float
         Exact moments.
-    lowest, highest : float
-        Smallest and largest value.
+    ends : tuple of float
+        Values near the two ends of the support.
+    bounds : tuple of float
+        Values that the support does not exceed.
     tolerance : float, default=0.0
         Relative error that is good enough.
     """
@@ -61,8 +63,8 @@ class Tails:
         n_positives: int,
         mean: float,
         std: float,
-        lowest: float,
-        highest: float,
+        ends: tuple[float, float],
+        bounds: tuple[float, float],
         tolerance: float = 0.0,
     ) -> None:
         self._increments = increments
@@ -71,8 +73,8 @@ class Tails:
         self._log_placements = log_binomial(n_samples, n_positives)
         self._mean = mean
         self._std = std
-        self._lowest = lowest
-        self._highest = highest
+        self._lowest, self._highest = ends
+        self._bounds = bounds
         self._tolerance = tolerance
         self._lattices: dict[int, tuple[LatticeLaw, LatticeLaw, LatticeLaw, float, float]] = {}
         self._listed: dict[int, tuple[float, Atoms | None]] = {}
@@ -81,7 +83,7 @@ class Tails:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         first = [self._contour_tail, self._listed_tail]
-        if self._few_blocks:
+        if self._few_blocks and not self._tolerance:
             first.reverse()
         good = max(_GOOD, self._tolerance)
         for algorithm, good_enough in (
@@ -122,12 +124,12 @@ class Tails:
 
     @cached_property
     def _contour(self) -> ContourLaw:
-        m, std, ends = self._n_positives, self._std, (self._lowest, self._highest)
+        m, std, bounds = self._n_positives, self._std, self._bounds
         if self._n_blocks <= _MERGE_ABOVE:
             fine, refined = self._increments(None), None
         else:
             fine, refined = self._increments(0.02), self._increments(0.01)
-        return ContourLaw(fine, self._coarse, m, std, ends, refined, self._tolerance)
+        return ContourLaw(fine, self._coarse, m, std, bounds, refined, self._tolerance)
 
     @cached_property
     def _coarse(self) -> Increments:

@@ -94,17 +94,21 @@ class _Walk:
         last = first + self._state.shape[0] - 1
         grid = np.zeros((self._high[end - 1] - first + 1, self._z.size), dtype=self._z.dtype)
         grid[: self._state.shape[0]] = self._state
-        ratios = _exponentials(self._z, c.cross[begin:end])
-        lows = np.concatenate([[first], self._low[begin : end - 1]])
-        starts = np.maximum(lows, self._low[begin:end] - 1)
+        if self._costs[begin] > _LOG_RANGE:
+            last, log_divisor = self._several(grid, first, first, last, begin, None)
+            return self._keep(grid, first, last, end, log_divisor)
         window = slice(begin, end)
-        one_hit = c.cross[window] * starts + c.linear[window] + c.square[window]
+        may_hit = self._most[window] > 0
+        ratios = _exponentials(self._z, c.cross[window] * may_hit)
+        lows = np.concatenate([[first], self._low[begin : end - 1]])
+        starts = np.maximum(lows, self._low[window] - 1)
+        one_hit = (c.cross[window] * starts + c.linear[window] + c.square[window]) * may_hit
         heads = _exponentials(self._z, one_hit) * (self._p / (1.0 - self._p))
         weights = np.empty_like(grid)
         log_divisor = 0.0
         for block in range(begin, end):
             i = block - begin
-            if c.sizes[block] > 1 or self._costs[block] > _LOG_RANGE:
+            if c.sizes[block] > 1:
                 last, log_step = self._several(grid, first, int(lows[i]), last, block, ratios[i])
                 log_divisor += log_step
                 continue
@@ -116,9 +120,7 @@ class _Walk:
             moved *= grid[start - first : stop - first + 1]
             grid[start + 1 - first : stop + 2 - first] += moved
             last = max(last, stop + 1)
-        lowest = int(self._low[end - 1])
-        self._state, self._first = grid[lowest - first : last - first + 1], lowest
-        return self._rescale(log_divisor)
+        return self._keep(grid, first, last, end, log_divisor)
 
     def _several(
         self,
@@ -127,9 +129,12 @@ class _Walk:
         lowest: int,
         last: int,
         block: int,
-        ratio: NDArray[Any],
+        ratio: NDArray[Any] | None,
     ) -> tuple[int, float]:
-        """A block of several items, in place; returns the last row and the log of a divisor."""
+        """Any block, in place; returns the last row and the logarithm of a divisor.
+
+        Without the ratio, ``exp(z cross)``, its weights may leave the range of floats.
+        """
         c, z, high = self._increments, self._z, int(self._high[block])
         low, size = int(self._low[block]), int(c.sizes[block])
         ys = np.arange(max(0, low - last), min(int(self._most[block]), high - lowest, size) + 1)
@@ -140,8 +145,7 @@ class _Walk:
         after = grid[low - first : high - first + 1]
         grid[lowest - first : last - first + 1] = 0.0
         reference = 0.0
-        extreme = self._costs[block] > _LOG_RANGE
-        if extreme:
+        if ratio is None:
             rows = np.array([np.maximum(lowest, low - ys), np.minimum(last, high - ys)])
             exponents = log_weights + z.real.max() * (own + slopes * rows)
             reference = float(exponents[:, rows[0] <= rows[1]].max())
@@ -156,17 +160,22 @@ class _Walk:
             if start <= stop:
                 rows_before = before[start - lowest : stop - lowest + 1]
                 target = after[start + y - low : stop + y - low + 1]
-                if extreme:
+                if ratio is None:
                     h = np.arange(start, stop + 1)
                     gains = np.outer(own[i] + slopes[i] * h, z)
                     target += np.exp(log_weights[i] - reference + gains) * rows_before
                 else:
                     target += heads[i] * rows_before
-            if not extreme and c.cross[block] and y != ys[-1]:
+            if ratio is not None and c.cross[block] and y != ys[-1]:
                 before *= powers
         return min(high, last + int(ys[-1])), reference
 
-    def _rescale(self, log_divisor: float) -> bool:
+    def _keep(
+        self, grid: NDArray[Any], first: int, last: int, end: int, log_divisor: float
+    ) -> bool:
+        """Keep the rows that matter, near 1; False where they have left the range of floats."""
+        lowest = int(self._low[end - 1])
+        self._state, self._first = grid[lowest - first : last - first + 1], lowest
         size = np.abs(self._state).max(axis=0)
         if not (size.min() > 1e-290 and size.max() < 1e290):
             return False

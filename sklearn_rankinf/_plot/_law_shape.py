@@ -42,6 +42,13 @@ class LawShape:
     probabilities: Floats
     step: float | None = None
 
+    def beyond(self, observed: float, *, greater: bool) -> NDArray[np.bool_]:
+        """Bins of the values at least as extreme as the observed one, which has an edge by it."""
+        # A bin of hits has the observed value in its middle, any other at its very end.
+        if greater:
+            return np.asarray(self.centres >= observed - _SAME * abs(observed))
+        return np.asarray(self.centres <= observed + _SAME * abs(observed))
+
     @property
     def unit(self) -> float:
         """Width that a density is multiplied by to be a height: one step, or 1 for a density."""
@@ -64,7 +71,7 @@ class LawShape:
 
 
 def law_shape(
-    law: NullDistribution, observed: float, *, alternative: str, with_tail: bool
+    law: NullDistribution, observed: float, *, greater: bool, with_tail: bool
 ) -> LawShape:
     """Compute the shape of a law around its body, with the observed value at an edge.
 
@@ -74,9 +81,8 @@ def law_shape(
         The law.
     observed : float
         The observed value.
-    alternative : str
-        Says on which side of the observed value its edge is, so that the bins of the tail hold
-        the values that count as at least as extreme.
+    greater : bool
+        Whether greater values than the observed one are more extreme; else smaller ones are.
     with_tail : bool
         Whether the bins go on to the observed value if it is beyond the body.
 
@@ -94,8 +100,8 @@ def law_shape(
     if with_tail:
         low, high = min(low, observed - 0.5 * deviation), max(high, observed + 0.5 * deviation)
     if isinstance(law.statistic, HitsAtK):
-        return _shape_of_hits(law, law.statistic, low, high, observed, alternative)
-    edges = _edges(law, low, high, observed, alternative)
+        return _shape_of_hits(law, law.statistic, low, high, observed, greater)
+    edges = _edges(law, low, high, observed, greater)
     return LawShape(edges, _bin_probabilities(law, edges))
 
 
@@ -104,7 +110,7 @@ def _single_value(value: float) -> LawShape:
 
 
 def _edges(
-    law: NullDistribution, low: float, high: float, observed: float, alternative: str
+    law: NullDistribution, low: float, high: float, observed: float, greater: bool
 ) -> Floats:
     """Edges that are close in the body and further apart beyond it."""
     mean, deviation = law.mean(), law.std()
@@ -115,8 +121,8 @@ def _edges(
         edges.append(np.linspace(low, inner[0], _N_FAR_BINS)[:-1])
     if high > inner[1]:
         edges.append(np.linspace(inner[1], high, _N_FAR_BINS)[1:])
-    side = -1.0 if observed >= mean and alternative != "less" else 1.0
-    cut = observed + side * _SAME * max(abs(observed), deviation)
+    slack = _SAME * max(abs(observed), deviation)
+    cut = observed - slack if greater else observed + slack
     if low < cut < high:
         edges.append(np.array([cut]))
     joined = np.unique(np.concatenate(edges))
@@ -130,7 +136,7 @@ def _n_bins(law: NullDistribution) -> int:
     """Number of bins in the body: few values or few resamples fill few bins."""
     if not isinstance(law._law, AtomicLaw):
         return _N_BINS
-    return min(_N_BINS, max(12, law._law.values.size // (8 if law.method == "analytic" else 150)))
+    return min(_N_BINS, max(12, law._law.values.size // (30 if law.method == "analytic" else 150)))
 
 
 def _bin_probabilities(law: NullDistribution, edges: Floats) -> Floats:
@@ -149,7 +155,7 @@ def _shape_of_hits(
     low: float,
     high: float,
     observed: float,
-    alternative: str,
+    greater: bool,
 ) -> LawShape:
     """Bins of one hit each, or of a few where they are many, with an edge at the observed value."""
     divisor = float(statistic.divided_by(law.n_positives))
@@ -159,7 +165,7 @@ def _shape_of_hits(
     is_lattice = group == 1 and int(size) == 1
     # Half a hit from the observed value; ties across rank k put values everywhere between hits.
     offset = 0.5 / divisor if int(size) == 1 else _SAME / divisor
-    cut = observed + (offset if alternative == "less" else -offset)
+    cut = observed - offset if greater else observed + offset
     first = math.floor((low - cut) / step - 1e-6)
     last = math.ceil((high - cut) / step + 1e-6)
     edges = np.asarray(cut + step * np.arange(first, last + 1), dtype=np.float64)

@@ -470,12 +470,13 @@ class NullDistributionDisplay:
         observed_kwargs: Mapping[str, Any] | None,
     ) -> LawShape:
         law, observed = result.null_distribution, float(result.statistic)
-        shape = law_shape(law, observed, alternative=result.alternative, with_tail=yscale == "log")
+        greater = _greater_is_extreme(result)
+        shape = law_shape(law, observed, greater=greater, with_tail=yscale == "log")
         label = _LAW_NAMES.get(law.method, law.method)
         self.line_ = _draw_law(
             self.ax_, shape, _style({"color": "C0", "alpha": 0.35, "label": label}, curve_kwargs)
         )
-        extreme = _is_extreme(shape, result)
+        extreme = shape.beyond(observed, greater=greater)
         if extreme.any():
             tail = replace(shape, probabilities=np.where(extreme, shape.probabilities, 0.0))
             self.tail_ = _draw_law(self.ax_, tail, {"color": "C3", "alpha": 0.75})
@@ -498,7 +499,7 @@ class NullDistributionDisplay:
             shape = law_shape(
                 result.null_distribution,
                 float(result.statistic),
-                alternative=result.alternative,
+                greater=_greater_is_extreme(result),
                 with_tail=yscale == "log",
             )
             # Densities, since the steps of the folds may differ.
@@ -579,19 +580,12 @@ def _draw_law(ax: Any, shape: LawShape, style: Mapping[str, Any]) -> Any:
     return ax.bar(shape.centres, shape.heights, width=0.85 * shape.step, **style)
 
 
-def _is_extreme(shape: LawShape, result: Any) -> Any:
-    """Bins that are at least as extreme as the observed value, on its side."""
+def _greater_is_extreme(result: Any) -> bool:
+    """Whether the tail on show is the upper one: of a two-sided test the one with the smaller p."""
+    if result.alternative != "two-sided":
+        return bool(result.alternative == "greater")
     law, observed = result.null_distribution, float(result.statistic)
-    greater = result.alternative == "greater"
-    if result.alternative == "two-sided":
-        greater = law.log_pvalue(observed, "greater") <= law.log_pvalue(observed, "less")
-    if shape.step is not None:
-        slack = 0.01 * shape.step
-        return shape.centres >= observed - slack if greater else shape.centres <= observed + slack
-    slack = 1e-8 * max(abs(observed), law.std())
-    if greater:
-        return shape.edges[:-1] >= observed - slack
-    return shape.edges[1:] <= observed + slack
+    return bool(law.log_pvalue(observed, "greater") <= law.log_pvalue(observed, "less"))
 
 
 def _random_labellings(law: NullDistribution, size: int, random_state: Any) -> Any:

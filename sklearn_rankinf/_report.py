@@ -1,0 +1,477 @@
+"""The report behind ``rankinf report``: what labels and columns of scores say about rankings."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankinf._formatting import format_count, format_pvalue, format_table
+from sklearn_rankinf._null_distributions import resolve_k
+from sklearn_rankinf._plot._matplotlib import new_figure
+from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._significance import AveragePrecisionTestResult
+from sklearn_rankinf._top_k import min_hits_at_k, recall_at_k_test
+
+LEVEL = 0.05
+# Below this the law is drawn on a logarithmic scale, where its far tail can be seen.
+_FAR = -3.0
+_KNOWN_LABELS = ({0, 1}, {-1, 1})
+
+
+class ReportError(ValueError):
+    """What is wrong with a file or an option, in one line for the person who gave it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Labels and scores from a file.
+
+    Attributes
+    ----------
+    is_positive : ndarray of shape (n_samples,)
+        1 for a positive, 0 for any other.
+    scores : dict of str to ndarray of shape (n_samples,)
+        Scores by the name of their column.
+    """
+
+    is_positive: NDArray[np.int64]
+    scores: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class HitsReport:
+    """Hits among the first k places of one ranking.
+
+    Attributes
+    ----------
+    k : int
+        Number of places.
+    hits : float
+        Positives among them, a fraction where equal scores straddle the last place.
+    expected_hits : float
+        Mean number of hits under random labelling.
+    recall, precision : float
+        Hits as a share of the positives and of the places.
+    hits_needed : int or None
+        Smallest number of hits with p up to 0.05 without ties; None if no number is enough.
+    pvalue, log10_pvalue : float
+        Exact p-value of the hits, and its logarithm to base 10.
+    splits_ties : bool
+        Whether equal scores straddle the last place.
+    """
+
+    k: int
+    hits: float
+    expected_hits: float
+    recall: float
+    precision: float
+    hits_needed: int | None
+    pvalue: float
+    log10_pvalue: float
+    splits_ties: bool
+
+
+@dataclass(frozen=True)
+class RankerReport:
+    """What the labels say about one ranking.
+
+    Attributes
+    ----------
+    name : str
+        Name of the ranking.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives.
+    average_precision, chance, adjusted, zscore : float
+        Average precision, its mean under random labelling, its value on a scale with chance at 0
+        and 1 at 1, and its distance from chance in standard deviations.
+    pvalue, log10_pvalue : float
+        Exact p-value of average precision, and its logarithm to base 10.
+    at_k : tuple of HitsReport
+        Hits at each k.
+    """
+
+    name: str
+    n_samples: int
+    n_positives: int
+    average_precision: float
+    chance: float
+    adjusted: float
+    zscore: float
+    pvalue: float
+    log10_pvalue: float
+    at_k: tuple[HitsReport, ...]
+
+
+def read_table(
+    path: str, label: str, score_columns: Sequence[str], pos_label: str | None = None
+) -> Table:
+    """Read labels and scores from a file of comma-separated values.
+
+    Parameters
+    ----------
+    path : str
+        The file; its first line names the columns.
+    label : str
+        Column of the labels.
+    score_columns : sequence of str
+        Columns of the scores, larger for likelier positives.
+    pos_label : str, optional
+        The label of the positives as it is written in the file. Labels 0 and 1, -1 and 1, and
+        False and True do not need it.
+
+    Returns
+    -------
+    Table
+        Labels and scores.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    ReportError
+        If the file cannot be read, lacks a column, or holds what are no labels or no scores.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            'rankinf report needs pandas: pip install "sklearn-rankinf[report]".'
+        ) from error
+    try:
+        frame = pd.read_csv(path)
+    except OSError as error:
+        raise ReportError(f"cannot read {path!r}: {error.strerror or error}.") from error
+    except ValueError as error:  # what pandas raises for what is no table, or no text
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ReportError(
+            f"{path!r} is not a table of comma-separated values: {reason}."
+        ) from error
+    columns = [str(column) for column in frame.columns]
+    for name in (label, *score_columns):
+        if name not in columns:
+            raise ReportError(
+                f"{path!r} has no column {name!r}; its columns are {', '.join(map(repr, columns))}."
+            )
+    if frame.empty:
+        raise ReportError(f"{path!r} has no rows.")
+    return Table(
+        _is_positive(frame[label], label, pos_label),
+        {name: _as_scores(frame[name], name) for name in score_columns},
+    )
+
+
+def _is_positive(column: Any, name: str, pos_label: str | None) -> NDArray[np.int64]:
+    _check_complete(column, name)
+    labels = sorted(column.unique().tolist(), key=str)
+    shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
+    if len(labels) > 2:
+        raise ReportError(
+            f"the label column {name!r} must have two different labels; it has {len(labels)}: "
+            f"{shown}."
+        )
+    positive = _positive_label(labels, pos_label)
+    if positive is None:
+        remedy = "name the positive one with --pos-label"
+        if pos_label is not None:
+            remedy = f"--pos-label {pos_label} is not one of them"
+        raise ReportError(f"the label column {name!r} has the labels {shown}: {remedy}.")
+    if len(labels) == 1:
+        raise ReportError(
+            f"the label column {name!r} has one label only, {shown}: there is nothing to test."
+        )
+    return np.asarray(column == positive, dtype=np.int64)
+
+
+def _positive_label(labels: list[Any], pos_label: str | None) -> Any:
+    """The label that counts as positive, or None if it is not known."""
+    if pos_label is None:
+        known = any(set(labels) <= pair for pair in _KNOWN_LABELS)
+        return max(labels) if known else None
+    for label in labels:
+        if str(label) == pos_label or _as_number(label) == _as_number(pos_label):
+            return label
+    return None
+
+
+def _as_number(text: Any) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return str(text)
+
+
+def _as_scores(column: Any, name: str) -> NDArray[np.float64]:
+    _check_complete(column, name)
+    values = column.tolist()
+    for row, value in enumerate(values):
+        if not isinstance(value, int | float):
+            raise ReportError(
+                f"the score column {name!r} is not numeric: it has {value!r} in row {row + 1}."
+            )
+    scores = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores))) + 1
+        raise ReportError(f"the score column {name!r} has an infinite value in row {row}.")
+    return scores
+
+
+def _check_complete(column: Any, name: str) -> None:
+    missing = np.asarray(column.isna())
+    if missing.any():
+        raise ReportError(
+            f"column {name!r} lacks a value in {int(missing.sum())} of {missing.size} rows, the "
+            f"first time in row {int(np.argmax(missing)) + 1}: fill in or leave out these rows."
+        )
+
+
+def report_on_ranking(
+    name: str, ranking: Ranking, result: AveragePrecisionTestResult, k: Sequence[float] = ()
+) -> RankerReport:
+    """Put together what the labels say about one ranking.
+
+    Parameters
+    ----------
+    name : str
+        Name of the ranking.
+    ranking : Ranking
+        The ranking.
+    result : AveragePrecisionTestResult
+        The test of its average precision.
+    k : sequence of int or float
+        Numbers of places at the top, or fractions of the samples, at which hits are tested.
+
+    Returns
+    -------
+    RankerReport
+        The figures.
+
+    Raises
+    ------
+    ReportError
+        If a k is less than 1 or more than the number of samples.
+    """
+    return RankerReport(
+        name=name,
+        n_samples=ranking.n_samples,
+        n_positives=ranking.n_positives,
+        average_precision=float(result.statistic),
+        chance=float(result.null_distribution.mean()),
+        adjusted=float(result.adjusted_statistic),
+        zscore=float(result.zscore),
+        pvalue=float(result.pvalue),
+        log10_pvalue=float(result.log10_pvalue),
+        at_k=tuple(report_on_hits(ranking, cut) for cut in k),
+    )
+
+
+def report_on_hits(ranking: Ranking, k: float) -> HitsReport:
+    """Test the hits among the first k places of a ranking.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The ranking.
+    k : int or float
+        Number of places, or a fraction of the samples.
+
+    Returns
+    -------
+    HitsReport
+        The figures.
+
+    Raises
+    ------
+    ReportError
+        If k is less than 1 or more than the number of samples.
+    """
+    n, m = ranking.n_samples, ranking.n_positives
+    try:
+        cut = resolve_k(k, n)
+    except ValueError as error:
+        raise ReportError(str(error)) from error
+    result = recall_at_k_test(ranking, k=cut)
+    needed = int(min_hits_at_k(n, m, k=cut, alpha=LEVEL))
+    hits = float(result.hits)
+    return HitsReport(
+        k=cut,
+        hits=hits,
+        expected_hits=m * cut / n,
+        recall=float(result.statistic),
+        precision=hits / cut,
+        hits_needed=needed if needed <= min(m, cut) else None,
+        pvalue=float(result.pvalue),
+        log10_pvalue=float(result.log10_pvalue),
+        splits_ties=cut not in np.cumsum(ranking.tie_sizes),
+    )
+
+
+_HEADINGS = (
+    ("", "ranking"),
+    ("", "n"),
+    ("", "m"),
+    ("", "AP"),
+    ("chance", "AP"),
+    ("adjusted", "AP"),
+    ("", "z"),
+    ("exact", "p"),
+)
+_HITS_HEADINGS = (
+    ("", "ranking"),
+    ("", "hits"),
+    ("hits by", "chance"),
+    ("needed for", "p < .05"),
+    ("", "recall"),
+    ("exact", "p"),
+)
+
+
+def format_report(reports: Sequence[RankerReport]) -> str:
+    """Return the figures of several rankings as tables of text.
+
+    Parameters
+    ----------
+    reports : sequence of RankerReport
+        One entry a ranking, all with the same numbers of places.
+
+    Returns
+    -------
+    str
+        A table of average precision, and one of hits for each k.
+    """
+    parts = [format_table(_HEADINGS, [_cells(report) for report in reports])]
+    names = [report.name for report in reports]
+    hits_by_k = zip(*(report.at_k for report in reports), strict=True)
+    parts += [format_hits(names, hits) for hits in hits_by_k]
+    return "\n\n".join(parts)
+
+
+def format_hits(names: Sequence[str], hits: Sequence[HitsReport]) -> str:
+    """Return the hits of several rankings at one k as a table of text.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the rankings.
+    hits : sequence of HitsReport
+        Their hits.
+
+    Returns
+    -------
+    str
+        A title, the table, and a note where equal scores straddle k.
+    """
+    rows = [[name, *_hits_cells(at_k)] for name, at_k in zip(names, hits, strict=True)]
+    lines = [f"Hits among the first {hits[0].k}", format_table(_HITS_HEADINGS, rows)]
+    if any(at_k.splits_ties for at_k in hits):
+        lines.append(
+            "* Equal scores straddle the last place: hits are the mean over random tie-breaking, p "
+            "is exact\n  for these ties, and the hits needed are those of a ranking without ties."
+        )
+    return "\n".join(lines)
+
+
+def _cells(report: RankerReport) -> list[str]:
+    return [
+        report.name,
+        str(report.n_samples),
+        str(report.n_positives),
+        f"{report.average_precision:.4f}",
+        f"{report.chance:.4f}",
+        f"{report.adjusted:.4f}",
+        f"{report.zscore:.2f}",
+        format_pvalue(report.log10_pvalue),
+    ]
+
+
+def _hits_cells(at_k: HitsReport) -> list[str]:
+    return [
+        format_count(at_k.hits) + ("*" if at_k.splits_ties else ""),
+        f"{at_k.expected_hits:.1f}",
+        "none" if at_k.hits_needed is None else str(at_k.hits_needed),
+        f"{at_k.recall:.4f}",
+        format_pvalue(at_k.log10_pvalue),
+    ]
+
+
+def report_as_json(reports: Sequence[RankerReport], plots: Mapping[str, str]) -> str:
+    """Return the figures of several rankings as JSON.
+
+    Parameters
+    ----------
+    reports : sequence of RankerReport
+        One entry a ranking.
+    plots : dict of str to str
+        Files with pictures by the name of the ranking, maybe none.
+
+    Returns
+    -------
+    str
+        A list with an object for each ranking, with the names of `RankerReport`; what is
+        undefined is null.
+    """
+    rows = [{**asdict(report), "plot": plots.get(report.name)} for report in reports]
+    return json.dumps(_without_nan(rows), indent=2, allow_nan=False)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:
+    """Draw the null law and the observed value of each test into a file of its own.
+
+    Parameters
+    ----------
+    directory : str
+        Where the files go; made if it is not there.
+    results : dict of str to test result
+        Results by the name of the ranking.
+
+    Returns
+    -------
+    dict of str to str
+        The files by the name of the ranking.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ReportError
+        If the directory cannot be made or written to.
+    """
+    files: dict[str, str] = {}
+    for name, result in results.items():
+        figure = new_figure("--plots")
+        display = NullDistributionDisplay(result, name=name)
+        scale = "log" if result.log10_pvalue < _FAR else "linear"
+        display.plot(figure.add_subplot(), yscale=scale)
+        path = Path(directory) / f"{_file_stem(name, files.values())}.png"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            figure.savefig(path, dpi=120)
+        except OSError as error:
+            reason = error.strerror or error
+            raise ReportError(f"cannot write plots to {directory!r}: {reason}.") from error
+        files[name] = str(path)
+    return files
+
+
+def _file_stem(name: str, taken: Any) -> str:
+    """A file name without what file systems mind, different from those that are taken."""
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "ranking"
+    used = {Path(path).stem.lower() for path in taken}
+    candidates = (stem if number == 1 else f"{stem}_{number}" for number in range(1, 10**6))
+    return next(candidate for candidate in candidates if candidate.lower() not in used)

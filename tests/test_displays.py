@@ -1,0 +1,483 @@
+"""Displays: what is drawn against enumeration and scipy, and matplotlib's state left alone."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import cross_validate
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sklearn_rankinf import (
+    NullDistributionDisplay,
+    average_precision_test,
+    precision_at_k_test,
+    recall_at_k_test,
+)
+from sklearn_rankinf._plot import null_distribution
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Labels and scores without ties of 4 positives among 12."""
+    return np.array([1, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0]), np.arange(12, 0, -1.0)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(300, weights=[0.85], class_sep=0.7, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def models(data):
+    X, y = data
+    return {
+        "decision": make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y),
+        "probability": KNeighborsClassifier(25).fit(X, y),
+    }
+
+
+def heights_and_edges(stairs):
+    return np.asarray(stairs.get_data().values), np.asarray(stairs.get_data().edges)
+
+
+def area(stairs):
+    heights, edges = heights_and_edges(stairs)
+    return float(np.sum(heights * np.diff(edges)))
+
+
+def legend_of(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def position(line):
+    return float(line.get_xdata()[0])
+
+
+def test_density_is_that_of_all_placements(small):
+    y_true, y_score = small
+    values = []
+    for hits in itertools.combinations(range(12), 4):
+        labels = np.zeros(12, dtype=int)
+        labels[list(hits)] = 1
+        values.append(average_precision_score(labels, y_score))
+    display = NullDistributionDisplay.from_predictions(y_true, y_score)
+    heights, edges = heights_and_edges(display.line_)
+    counts, _ = np.histogram(values, edges)
+    assert counts.sum() == len(values)
+    np.testing.assert_allclose(heights * np.diff(edges), counts / len(values), atol=1e-13)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+@pytest.mark.parametrize("n_places", [None, 5])
+def test_area_of_the_tail_is_the_pvalue(small, alternative, n_places):
+    y_true, y_score = small
+    display = NullDistributionDisplay.from_predictions(
+        y_true, y_score, alternative=alternative, k=n_places
+    )
+    assert area(display.line_) == pytest.approx(1.0, rel=1e-12)
+    assert area(display.tail_) == pytest.approx(display.result.pvalue, rel=1e-12)
+
+
+def test_area_of_the_tail_is_the_pvalue_of_a_continued_law():
+    y_true = np.repeat([1, 0], [30, 370])
+    y_score = y_true * 0.5 + np.random.default_rng(0).normal(size=400)
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, yscale="log")
+    assert area(display.line_) == pytest.approx(1.0, abs=1e-2)
+    # What is beyond the axis is missing.
+    assert 0.9 < area(display.tail_) / display.result.pvalue <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("negated", "side"), [(False, "greater"), (True, "less")], ids=["good", "bad"]
+)
+def test_two_sided_tail_is_on_the_side_of_the_observed_value(small, negated, side):
+    y_true, y_score = small
+    y_score = -y_score if negated else y_score
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, alternative="two-sided")
+    one_sided = average_precision_test(y_true, y_score, alternative=side)
+    assert area(display.tail_) == pytest.approx(one_sided.pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "test", "divisor"),
+    [("recall_at_k", recall_at_k_test, 4), ("precision_at_k", precision_at_k_test, 5)],
+)
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alternative):
+    y_true, y_score = small
+    display = NullDistributionDisplay.from_predictions(
+        y_true, y_score, metric=metric, k=5, alternative=alternative
+    )
+    hits = np.array([bar.get_x() + bar.get_width() / 2 for bar in display.line_]) * divisor
+    np.testing.assert_allclose(hits, np.rint(hits), atol=1e-9)
+    heights = [bar.get_height() for bar in display.line_]
+    np.testing.assert_allclose(heights, stats.hypergeom(12, 4, 5).pmf(np.rint(hits)), atol=1e-14)
+    tail = sum(bar.get_height() for bar in display.tail_)
+    side = "less" if alternative == "less" else "greater"
+    assert tail == pytest.approx(test(y_true, y_score, k=5, alternative=side).pvalue, rel=1e-12)
+    assert display.ax_.get_ylabel() == "Probability"
+    assert display.ax_.get_xlabel() == f"{metric.split('_')[0].capitalize()} at k = 5"
+
+
+def test_many_hits_are_drawn_in_groups():
+    y_true = np.repeat([1, 0], [2000, 6000])
+    y_score = y_true * 0.05 + np.random.default_rng(1).normal(size=8000)
+    display = NullDistributionDisplay.from_predictions(
+        y_true, y_score, metric="recall_at_k", k=4000
+    )
+    heights, edges = heights_and_edges(display.line_)
+    hits = edges * 2000
+    law = stats.hypergeom(8000, 2000, 4000)
+    np.testing.assert_allclose(
+        heights * np.diff(edges), np.diff(law.cdf(np.floor(hits + 1e-9))), atol=1e-11
+    )
+    assert area(display.tail_) == pytest.approx(display.result.pvalue, rel=1e-3)
+
+
+def test_ties_across_rank_k_are_drawn_as_a_density(small):
+    y_true, _ = small
+    y_score = np.repeat([3.0, 2.0, 1.0], [2, 5, 5])
+    values = []
+    for hits in itertools.combinations(range(12), 4):
+        before = sum(hit < 2 for hit in hits)
+        values.append((before + sum(2 <= hit < 7 for hit in hits) * 2 / 5) / 4)
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric="recall_at_k", k=4)
+    heights, edges = heights_and_edges(display.line_)
+    counts, _ = np.histogram(values, edges)
+    np.testing.assert_allclose(heights * np.diff(edges), counts / len(values), atol=1e-13)
+    assert area(display.tail_) == pytest.approx(display.result.pvalue, rel=1e-12)
+    assert display.ax_.get_ylabel() == "Density"
+
+
+def test_signature_of_plot():
+    parameters = inspect.signature(NullDistributionDisplay.plot).parameters
+    assert {name: p.default for name, p in parameters.items() if name != "self"} == {
+        "ax": None,
+        "name": None,
+        "yscale": "linear",
+        "curve_kwargs": None,
+        "observed_kwargs": None,
+        "plot_chance_level": True,
+        "chance_level_kw": None,
+        "plot_normal": True,
+        "normal_kwargs": None,
+        "n_permutations": 0,
+        "random_state": 0,
+        "histogram_kwargs": None,
+        "despine": False,
+    }
+    keyword_only = [name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+    assert keyword_only == list(parameters)[2:]
+
+
+def test_lines_are_where_they_should_be(small):
+    y_true, y_score = small
+    display = NullDistributionDisplay.from_predictions(y_true, y_score)
+    assert position(display.observed_line_) == pytest.approx(
+        average_precision_score(y_true, y_score)
+    )
+    assert position(display.chance_level_) == display.result.null_distribution.mean()
+    x, height = display.normal_line_.get_data()
+    law = display.result.null_distribution
+    np.testing.assert_allclose(height, stats.norm(law.mean(), law.std()).pdf(x))
+    assert display.histogram_ is None
+    assert display.figure_ is display.ax_.figure
+    assert display.ax_.get_xlabel() == "Average precision"
+
+
+def test_axis_holds_law_and_observed_value():
+    y_true = np.repeat([1, 0], [20, 480])
+    display = NullDistributionDisplay.from_predictions(y_true, y_true + 0.0)
+    low, high = display.ax_.get_xlim()
+    assert low < position(display.chance_level_) < position(display.observed_line_) == 1.0 < high
+
+
+def test_legend_says_what_was_found(small):
+    y_true, y_score = small
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, name="mine")
+    result = display.result
+    assert legend_of(display) == [
+        f"mine: AP = {result.statistic:.3g}, p = {result.pvalue:.4f}",
+        "exact law under random labelling",
+        "normal law, same mean and sd",
+        f"chance level (AP = {result.null_distribution.mean():.3g})",
+    ]
+    display.plot(name="other", plot_normal=False, plot_chance_level=False)
+    assert legend_of(display)[0].startswith("other: AP")
+    assert len(legend_of(display)) == 2
+    assert display.normal_line_ is None
+    assert display.chance_level_ is None
+    at_k = NullDistributionDisplay.from_predictions(y_true, y_score, k=5)
+    assert legend_of(at_k)[0].startswith("AP@5 = ")
+    assert at_k.ax_.get_xlabel() == "Average precision at k = 5"
+
+
+def test_legend_names_a_pvalue_that_underflows():
+    display = NullDistributionDisplay.from_predictions(
+        np.repeat([1, 0], [400, 3600]), np.arange(4000, 0, -1), metric="recall_at_k", k=400
+    )
+    # One perfect placement in all: log10 of the binomial coefficient of 4000 over 400.
+    orders = np.sum(np.log10(np.arange(3601, 4001) / np.arange(1, 401)))
+    assert display.result.pvalue == 0.0
+    text = legend_of(display)[0]
+    assert text.startswith("recall@400 = 1, p = ")
+    assert int(text.split("e-")[1]) == int(np.ceil(orders))
+
+
+def test_result_is_drawn_without_testing_again(small, monkeypatch):
+    result = average_precision_test(*small)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("tested again")
+
+    monkeypatch.setattr(null_distribution, "_test", refuse)
+    display = NullDistributionDisplay(result).plot()
+    assert display.result is result
+
+
+def test_histogram_is_of_random_labellings(small):
+    y_true, y_score = small
+    display = NullDistributionDisplay(average_precision_test(y_true, y_score, method="normal"))
+    display.plot(n_permutations=4000, random_state=3)
+    assert display.normal_line_ is None
+    heights, edges = heights_and_edges(display.histogram_)
+    shares = heights * np.diff(edges)
+    assert shares.sum() == pytest.approx(1.0)
+    lowest = average_precision_score(np.repeat([0, 1], [8, 4]), y_score)
+    assert shares[edges[1:] < lowest].sum() == 0.0  # where the normal law has probability
+    rng = np.random.default_rng(0)
+    again = [average_precision_score(rng.permutation(y_true), y_score) for _ in range(1000)]
+    mean = np.sum(shares * (edges[1:] + edges[:-1]) / 2)
+    assert mean == pytest.approx(
+        np.mean(again), abs=5 * np.std(again) * np.sqrt(1 / 1000 + 1 / 4000)
+    )
+    assert "4000 random labellings" in legend_of(display)
+
+
+def test_permutation_law_is_its_own_histogram(small):
+    display = NullDistributionDisplay.from_predictions(*small, method="permutation")
+    assert area(display.line_) == pytest.approx(1.0)
+    assert legend_of(display)[1] == "law of random labellings"
+
+
+def test_statistic_that_cannot_vary_is_one_bar():
+    display = NullDistributionDisplay.from_predictions([0, 1, 1, 0], [1, 1, 1, 1])
+    (bar,) = display.line_
+    assert bar.get_height() == pytest.approx(1.0)
+    assert bar.get_x() + bar.get_width() / 2 == pytest.approx(0.5)
+    assert display.normal_line_ is None
+
+
+def test_style_is_the_users(small):
+    y_true, y_score = small
+    display = NullDistributionDisplay.from_predictions(
+        y_true,
+        y_score,
+        curve_kwargs={"color": "green"},
+        observed_kwargs={"lw": 5.0},
+        chance_level_kw={"ls": ":"},
+        normal_kwargs={"c": "red", "label": "bell"},
+        histogram_kwargs={"color": "orange"},
+        n_permutations=50,
+        despine=True,
+        yscale="log",
+    )
+    assert display.line_.get_facecolor()[:3] == pytest.approx(mpl.colors.to_rgb("green"))
+    assert display.observed_line_.get_linewidth() == 5.0
+    assert display.chance_level_.get_linestyle() == ":"
+    assert display.normal_line_.get_color() == "red"
+    assert display.histogram_.get_edgecolor()[:3] == pytest.approx(mpl.colors.to_rgb("orange"))
+    assert "bell" in legend_of(display)
+    assert not display.ax_.spines["top"].get_visible()
+    assert not display.ax_.spines["right"].get_visible()
+    assert display.ax_.get_yscale() == "log"
+
+
+def test_state_of_matplotlib_is_left_alone(small):
+    settings = dict(mpl.rcParams)
+    figure, ax = plt.subplots()
+    opened = plt.get_fignums()
+    display = NullDistributionDisplay(average_precision_test(*small)).plot(ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert plt.get_fignums() == opened
+    assert dict(mpl.rcParams) == settings
+
+
+@pytest.mark.parametrize("pos_label", [0, 1])
+@pytest.mark.parametrize("model", ["decision", "probability"])
+def test_estimator_scores_the_positive_label(data, models, model, pos_label):
+    X, y = data
+    estimator = models[model]
+    display = NullDistributionDisplay.from_estimator(estimator, X, y, pos_label=pos_label)
+    probability = estimator.predict_proba(X)[:, pos_label]
+    assert position(display.observed_line_) == pytest.approx(
+        average_precision_score(y, probability, pos_label=pos_label)
+    )
+    assert legend_of(display)[0].startswith(f"{type(estimator).__name__}: AP = ")
+
+
+def test_estimator_with_string_labels(data):
+    X, y = data
+    names = np.where(y == 1, "active", "decoy")
+    estimator = LogisticRegression().fit(X, names)
+    display = NullDistributionDisplay.from_estimator(
+        estimator, pd.DataFrame(X), pd.Series(names), pos_label="active", name="active ones"
+    )
+    # "active" is the first class, so that the decision function is against it.
+    scores = -estimator.decision_function(X)
+    assert position(display.observed_line_) == pytest.approx(average_precision_score(y, scores))
+    assert legend_of(display)[0].startswith("active ones: ")
+
+
+def test_regressor_with_predict(data):
+    X, y = data
+    estimator = Ridge().fit(X, y)
+    display = NullDistributionDisplay.from_estimator(estimator, X, y, response_method="predict")
+    assert position(display.observed_line_) == pytest.approx(
+        average_precision_score(y, estimator.predict(X))
+    )
+
+
+@pytest.mark.parametrize(
+    "container",
+    [np.asarray, pd.DataFrame, sparse.csr_array, lambda X: X.tolist()],
+    ids=["array", "frame", "sparse", "list"],
+)
+def test_folds_are_tested_by_their_own_estimators(data, container):
+    X, y = data
+    X = container(X)
+    cv_results = cross_validate(
+        KNeighborsClassifier(),
+        X,
+        y,
+        cv=3,
+        scoring="average_precision",
+        return_estimator=True,
+        return_indices=True,
+    )
+    display = NullDistributionDisplay.from_cv_results(cv_results, X, y)
+    observed = [position(line) for line in display.observed_line_]
+    np.testing.assert_allclose(observed, cv_results["test_score"])
+    assert [text.split(":")[0] for text in legend_of(display)[:3]] == ["fold 0", "fold 1", "fold 2"]
+    assert len(display.line_) == len(display.result) == 3
+    for stairs in display.line_:
+        assert area(stairs) == pytest.approx(1.0, abs=2e-2)
+    assert display.tail_ is display.normal_line_ is display.histogram_ is None
+
+
+def test_folds_of_hits_at_k_are_densities(data):
+    X, y = data
+    cv_results = cross_validate(
+        LogisticRegression(), X, y, cv=2, return_estimator=True, return_indices=True
+    )
+    display = NullDistributionDisplay.from_cv_results(
+        cv_results, X, y, metric="precision_at_k", k=0.1, name=["first", "second"]
+    )
+    assert [text.split(":")[0] for text in legend_of(display)[:2]] == ["first", "second"]
+    assert display.ax_.get_ylabel() == "Density"
+    for stairs in display.line_:
+        assert area(stairs) == pytest.approx(1.0, abs=1e-2)
+
+
+def test_classes_are_drawn_as_several_results():
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(3, size=60)
+    result = average_precision_test(y_true, rng.normal(size=(60, 3)))
+    display = NullDistributionDisplay(result, name=["a", "b", "c"]).plot()
+    observed = [position(line) for line in display.observed_line_]
+    np.testing.assert_allclose(observed, result.statistic)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda y, s: NullDistributionDisplay(average_precision_test(y, s)).plot(),
+        lambda y, s: NullDistributionDisplay.from_predictions(y, s),
+        lambda y, s: NullDistributionDisplay.from_estimator(LogisticRegression(), s, y),
+        lambda y, s: NullDistributionDisplay.from_cv_results({}, s, y),
+    ],
+    ids=["plot", "from_predictions", "from_estimator", "from_cv_results"],
+)
+def test_missing_matplotlib_names_the_extra(small, monkeypatch, call):
+    for module in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
+    message = r'needs matplotlib: pip install "sklearn-rankinf\[plot\]"'
+    with pytest.raises(ImportError, match=message):
+        call(*small)
+
+
+def test_display_without_plot_needs_no_matplotlib(small, monkeypatch):
+    for module in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert NullDistributionDisplay(average_precision_test(*small)).name is None
+
+
+def test_wrong_results_are_refused(small):
+    with pytest.raises(TypeError, match=r"result must be what a test such as .* got float"):
+        NullDistributionDisplay(0.3)
+    with pytest.raises(ValueError, match="got an empty sequence"):
+        NullDistributionDisplay([])
+    with pytest.raises(ValueError, match=r"one k each; got one of k=\[2, 3\]. Test each k"):
+        NullDistributionDisplay(recall_at_k_test(*small, k=[2, 3]))
+
+
+def test_wrong_options_are_refused(small):
+    display = NullDistributionDisplay(average_precision_test(*small))
+    with pytest.raises(ValueError, match="yscale must be 'linear' or 'log'; got 'symlog'"):
+        display.plot(yscale="symlog")
+    with pytest.raises(ValueError, match="n_permutations must be at least 0; got -1"):
+        display.plot(n_permutations=-1)
+    with pytest.raises(ValueError, match="one entry for each of the 1 results; got 2 names"):
+        display.plot(name=["a", "b"])
+    with pytest.raises(
+        ValueError, match=r"metric must be one of 'average_precision', .*; got 'f1'"
+    ):
+        NullDistributionDisplay.from_predictions(*small, metric="f1")
+    with pytest.raises(ValueError, match="metric='recall_at_k' needs k, the number of samples"):
+        NullDistributionDisplay.from_predictions(*small, metric="recall_at_k")
+    assert plt.get_fignums() == []
+
+
+def test_wrong_estimators_are_refused(data, models):
+    X, y = data
+    with pytest.raises(TypeError, match="NearestNeighbors has no decision_function or predict_pr"):
+        NullDistributionDisplay.from_estimator(NearestNeighbors().fit(X), X, y)
+    with pytest.raises(
+        ValueError, match="pos_label='x' is not one of the classes of Pipeline: 0, 1"
+    ):
+        NullDistributionDisplay.from_estimator(models["decision"], X, y, pos_label="x")
+
+
+def test_wrong_cv_results_are_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="cv_results has no 'estimator' and no 'indices': call"):
+        NullDistributionDisplay.from_cv_results({"test_score": [0.5]}, X, y)
+    cv_results = cross_validate(
+        LogisticRegression(), X, y, cv=2, return_estimator=True, return_indices=True
+    )
+    with pytest.raises(ValueError, match="X must be what was cross-validated, with at least 300"):
+        NullDistributionDisplay.from_cv_results(cv_results, X[:250], y)
+    with pytest.raises(ValueError, match=r"y must be what was cross-validated, .*; got 250"):
+        NullDistributionDisplay.from_cv_results(cv_results, X, y[:250])

@@ -1,0 +1,834 @@
+"""Recall and precision at k: statistics, exact laws, approximations, tests and hits needed."""
+
+import itertools
+import math
+import pickle
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles import hits_per_block, labels_and_scores, placements
+from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankinf import (
+    Ranking,
+    TopKTestResult,
+    ap_null_distribution,
+    average_precision_test,
+    min_hits_at_k,
+    precision_at_k_null_distribution,
+    precision_at_k_test,
+    recall_at_k_null_distribution,
+    recall_at_k_test,
+)
+from sklearn_rankinf._engine.chain import atoms
+from sklearn_rankinf._engine.law import AtomicLaw
+from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.statistics import AveragePrecision, HitsAtK, increments_of
+
+LAWS = {"recall": recall_at_k_null_distribution, "precision": precision_at_k_null_distribution}
+TESTS = {"recall": recall_at_k_test, "precision": precision_at_k_test}
+each_metric = pytest.mark.parametrize("metric", ["recall", "precision"])
+
+# (n_samples, n_positives, tie_sizes); None is no ties.
+SMALL = [
+    (7, 3, None),
+    (8, 1, None),
+    (8, 7, (3, 5)),
+    (9, 4, (2, 3, 4)),
+    (10, 5, (10,)),
+    (10, 3, (1, 1, 6, 2)),
+    (11, 5, (4, 1, 3, 3)),
+    (12, 6, (5, 7)),
+]
+each_small = pytest.mark.parametrize(("n", "m", "tie_sizes"), SMALL)
+
+
+# ---------------------------------------------------------------------------------------------
+# Oracles
+# ---------------------------------------------------------------------------------------------
+
+
+def hits_at_k(tie_sizes, hits, k):
+    """Hits among the first k, from the definition, as an exact fraction."""
+    total, start = Fraction(0), 0
+    for size, found in zip(tie_sizes, hits, strict=True):
+        places = min(max(k - start, 0), size)
+        total += Fraction(found * places, size)
+        start += size
+    return total
+
+
+def mean_hits_over_orders(tie_sizes, hits, k):
+    """Mean of the hits among the first k over all orders of the items within their blocks."""
+    blocks = [[1] * y + [0] * (g - y) for g, y in zip(tie_sizes, hits, strict=True)]
+    orders = itertools.product(*(itertools.permutations(block) for block in blocks))
+    counts = [sum(list(itertools.chain(*order))[:k]) for order in orders]
+    return Fraction(sum(counts), len(counts))
+
+
+def enumerated(n, m, tie_sizes, k, metric):
+    """Value of recall or precision at k -> number of placements that have it."""
+    sizes = tie_sizes or (1,) * n
+    divisor = m if metric == "recall" else k
+    law = Counter()
+    for ranks in placements(n, m):
+        law[hits_at_k(sizes, hits_per_block(sizes, ranks), k) / divisor] += 1
+    return dict(sorted(law.items()))
+
+
+def tails(law, x):
+    """P(S >= x) and P(S <= x) of an enumerated law."""
+    total = sum(law.values())
+    above = sum(count for value, count in law.items() if value >= x)
+    below = sum(count for value, count in law.items() if value <= x)
+    return float(Fraction(above, total)), float(Fraction(below, total))
+
+
+def central_moment(law, order):
+    total = sum(law.values())
+    mean = sum(value * count for value, count in law.items()) / Fraction(total)
+    return sum((value - mean) ** order * count for value, count in law.items()) / Fraction(total)
+
+
+def straddled_tail(t, n, m, before, inside, counted):
+    """P(H + Y counted/inside >= t) from ratios of binomial coefficients, summed over all (H, Y)."""
+    after = n - before - inside
+    ways = 0
+    for h in range(min(before, m) + 1):
+        for y in range(min(inside, m - h) + 1):
+            if m - h - y <= after and h + Fraction(y * counted, inside) >= t:
+                ways += math.comb(before, h) * math.comb(inside, y) * math.comb(after, m - h - y)
+    return Fraction(ways, math.comb(n, m))
+
+
+# ---------------------------------------------------------------------------------------------
+# The statistic
+# ---------------------------------------------------------------------------------------------
+
+
+def test_statistic_is_the_mean_over_all_ways_to_break_ties():
+    for tie_sizes, hits in (
+        ((2, 3, 2), (1, 2, 0)),
+        ((4, 3), (2, 1)),
+        ((1, 5, 1), (0, 3, 1)),
+        ((6,), (2,)),
+    ):
+        n, m = sum(tie_sizes), sum(hits)
+        ranking = Ranking.from_counts(tie_sizes, hits)
+        for k in range(1, n + 1):
+            expected = mean_hits_over_orders(tie_sizes, hits, k)
+            assert expected == hits_at_k(tie_sizes, hits, k)
+            recall, precision = recall_at_k_test(ranking, k=k), precision_at_k_test(ranking, k=k)
+            assert recall.hits == pytest.approx(float(expected), rel=1e-15)
+            assert precision.hits == recall.hits
+            assert recall.statistic == pytest.approx(float(expected / m), rel=1e-15)
+            assert precision.statistic == pytest.approx(float(expected / k), rel=1e-15)
+
+
+def test_labels_and_scores_mean_the_same_as_their_ranking():
+    y_true, y_score = labels_and_scores((2, 3, 4), (1, 4, 5, 9))
+    ranking = Ranking.from_counts([2, 3, 4], [1, 2, 1])
+    for test in TESTS.values():
+        ours, same = test(y_true, y_score, k=4), test(ranking, k=4)
+        assert (ours.statistic, ours.pvalue) == (same.statistic, same.pvalue)
+
+
+# ---------------------------------------------------------------------------------------------
+# The exact law
+# ---------------------------------------------------------------------------------------------
+
+
+@each_metric
+@each_small
+def test_law_equals_enumeration(metric, n, m, tie_sizes):
+    for k in range(1, n + 1):
+        expected = enumerated(n, m, tie_sizes, k, metric)
+        values = np.array([float(value) for value in expected])
+        law = LAWS[metric](n, m, k=k, tie_sizes=tie_sizes)
+        above, below = np.array([tails(expected, value) for value in expected]).T
+        assert_allclose(law.pvalue(values), above, rtol=1e-12)
+        assert_allclose(law.pvalue(values, "less"), below, rtol=1e-12)
+        assert_allclose(
+            law.pvalue(values, "two-sided"), np.minimum(1, 2 * np.minimum(above, below)), rtol=1e-12
+        )
+        assert_allclose(law.cdf(values), below, rtol=1e-12)
+        assert_allclose(law.sf(values), np.append(above[1:], 0.0), rtol=1e-12)
+        assert_allclose(law.logcdf(values), np.log(below), rtol=1e-12, atol=1e-14)
+        assert_allclose(law.log_pvalue(values), np.log(above), rtol=1e-12, atol=1e-14)
+        between = (values[1:] + values[:-1]) / 2
+        assert_allclose(law.cdf(between), below[:-1], rtol=1e-12)
+        assert_allclose(law.pvalue(between), above[1:], rtol=1e-12)
+        assert_allclose(law.support(), (values[0], values[-1]), rtol=1e-14)
+        assert law.relative_error(values).max() < 1e-12
+        low, high = law.pvalue_bounds(values)
+        assert np.all((low <= above * (1 + 1e-15)) & (above <= high * (1 + 1e-15)))
+
+
+@each_metric
+@each_small
+def test_quantiles_equal_enumeration(metric, n, m, tie_sizes):
+    for k in range(1, n + 1):
+        expected = enumerated(n, m, tie_sizes, k, metric)
+        values = np.array([float(value) for value in expected])
+        law = LAWS[metric](n, m, k=k, tie_sizes=tie_sizes)
+        above, below = np.array([tails(expected, value) for value in expected]).T
+        strictly_above = np.append(above[1:], 0.0)
+        for q in (0.001, 0.05, 0.31, 0.5, 0.77, 0.95, 0.9999):
+            assert_allclose(law.ppf(q), values[np.searchsorted(below, q * (1 - 1e-12))], rtol=1e-14)
+            first = np.flatnonzero(strictly_above <= q * (1 + 1e-12))[0]
+            assert_allclose(law.isf(q), values[first], rtol=1e-14)
+        # At the probability of a value itself rounding must not move the quantile.
+        assert_allclose(law.ppf(below), values, rtol=1e-14)
+        assert_allclose(law.isf(law.sf(values)), values, rtol=1e-14)
+        assert law.median() == law.ppf(0.5)
+        assert law.ppf(0.0) == law.isf(1.0) == law.support()[0]
+
+
+@each_metric
+@each_small
+def test_moments_equal_enumeration(metric, n, m, tie_sizes):
+    for k in range(1, n + 1):
+        expected = enumerated(n, m, tie_sizes, k, metric)
+        law = LAWS[metric](n, m, k=k, tie_sizes=tie_sizes)
+        variance = central_moment(expected, 2)
+        raw = [
+            float(sum(v**order * c for v, c in expected.items()) / Fraction(math.comb(n, m)))
+            for order in range(5)
+        ]
+        assert_allclose([law.moment(order) for order in range(5)], raw, rtol=1e-12)
+        assert_allclose(law.mean(), raw[1], rtol=1e-14)
+        assert_allclose(law.var(), float(variance), rtol=1e-13, atol=1e-16)
+        skewness, kurtosis = law.stats("sk")
+        if variance == 0:
+            assert law.std() == 0.0
+            assert np.isnan([skewness, kurtosis]).all()
+            continue
+        deviation = math.sqrt(variance)
+        assert_allclose(skewness, float(central_moment(expected, 3)) / deviation**3, atol=1e-12)
+        assert_allclose(kurtosis, float(central_moment(expected, 4)) / deviation**4 - 3, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "before", "inside", "counted"),
+    [
+        (60, 25, 10, 30, 7),
+        (60, 25, 30, 10, 7),
+        (80, 70, 40, 25, 24),
+        (100, 12, 3, 90, 1),
+        (100, 30, 0, 77, 33),
+        (150, 60, 70, 60, 59),
+        (150, 2, 70, 60, 30),
+    ],
+)
+def test_straddling_block_against_sums_of_exact_counts(n, m, before, inside, counted):
+    tie_sizes = [size for size in (before, inside, n - before - inside) if size]
+    k = before + counted
+    law = precision_at_k_null_distribution(n, m, k=k, tie_sizes=tie_sizes)
+    low, high = law.support()
+    for share in (0.0, 0.1, 0.35, 0.5, 0.6, 0.9, 1.0):
+        hits = Fraction(round((low + share * (high - low)) * k * inside), inside)
+        exact = straddled_tail(hits, n, m, before, inside, counted)
+        strictly = straddled_tail(hits + Fraction(1, 10**9), n, m, before, inside, counted)
+        x = float(hits / k)
+        assert_allclose(law.pvalue(x), float(exact), rtol=1e-12)
+        assert_allclose(law.cdf(x), float(1 - strictly), rtol=1e-12)
+        assert_allclose(law.sf(x), float(strictly), rtol=1e-12)
+
+
+def test_the_engine_for_any_additive_statistic_gives_the_same_law():
+    for tie_sizes, k in ((None, 9), (np.array([4, 8, 3, 15]), 9), (np.array([2] * 15), 8)):
+        for divisor, make in (("positives", LAWS["recall"]), ("places", LAWS["precision"])):
+            increments = increments_of(HitsAtK(k, divisor), 30, 11, tie_sizes)
+            listing = atoms(increments, 11, limit=1e7)
+            listed = AtomicLaw(listing.values, listing.log_counts)
+            law = make(30, 11, k=k, tie_sizes=tie_sizes)
+            x = listed.values
+            # Atoms that differ by rounding are one.
+            above, below = listed.tail(x * (1 - 1e-12), 1)[0], listed.tail(x * (1 + 1e-12), -1)[0]
+            assert_allclose(law.pvalue(x), above, rtol=1e-11)
+            assert_allclose(law.cdf(x), below, rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "tie_sizes", "k", "divisor"),
+    [
+        (9, 3, None, 4, "positives"),
+        (9, 3, None, 2, "places"),
+        (9, 3, (4, 2, 3), 5, "positives"),
+        (9, 3, (1, 2, 6), 2, "places"),
+        (9, 3, (2, 3, 4), 2, "places"),
+        (9, 3, (2, 7), 1, "positives"),
+        (9, 3, (4, 5), 2, "places"),
+    ],
+)
+def test_probability_of_one(n, m, tie_sizes, k, divisor):
+    metric = "recall" if divisor == "positives" else "precision"
+    law = enumerated(n, m, tie_sizes, k, metric)
+    share = Fraction(law.get(Fraction(1), 0), math.comb(n, m))
+    sizes = None if tie_sizes is None else np.array(tie_sizes)
+    log_p = HitsAtK(k, divisor).log_probability_of_one(n, m, sizes)
+    assert_allclose(np.exp(log_p), float(share), rtol=1e-13)
+
+
+def test_best_values():
+    assert HitsAtK(5).best(100, 20) == 0.25
+    assert HitsAtK(5, "places").best(100, 20) == 1.0
+    assert HitsAtK(50, "places").best(100, 20) == 0.4
+    assert_array_equal(HitsAtK(np.array([5, 50])).best(100, 20), [0.25, 1.0])
+    assert AveragePrecision().best(100, 20) == 1.0
+    assert AveragePrecision(5).best(100, 20) == 1.0
+    assert AveragePrecision(5, "positives").best(100, 20) == 0.25
+
+
+def test_statistics_are_compared_by_value():
+    assert HitsAtK(3) == HitsAtK(3)
+    assert HitsAtK(3) != HitsAtK(3, "places")
+    assert HitsAtK(np.array([3, 4])) == HitsAtK(np.array([3, 4]))
+    assert HitsAtK(np.array([3, 4])) != HitsAtK(3)
+    assert HitsAtK(3) != AveragePrecision(3)
+    assert len({HitsAtK(3), HitsAtK(3), HitsAtK(np.array([3, 4]))}) == 2
+    assert HitsAtK(np.array([3, 9])).horizon == 9
+
+
+def test_shuffled_blocks_and_the_general_sampler():
+    sizes = np.array([3, 4, 5])
+    statistic = HitsAtK(5, "places")
+    starts = np.cumsum(sizes) - sizes
+    shuffled = statistic.shuffled(starts, sizes, 6)
+    assert_allclose(shuffled.total([2, 3, 1]), float(hits_at_k(sizes, (2, 3, 1), 5) / 5))
+    draws = NullSampler(statistic, 12, 6, sizes).draw(20_000, np.random.default_rng(0))
+    law = precision_at_k_null_distribution(12, 6, k=5, tie_sizes=sizes)
+    assert abs(draws.mean() - law.mean()) < 5 * law.std() / math.sqrt(20_000)
+
+
+# ---------------------------------------------------------------------------------------------
+# Large problems
+# ---------------------------------------------------------------------------------------------
+
+
+def test_far_tails_without_ties():
+    # Published: log P(H > 1e4) and log P(H >= 1e4).
+    law = recall_at_k_null_distribution(10**7, 10**6, k=50_000)
+    assert_allclose(law.logsf(0.01), -2239.771, atol=6e-4)
+    assert_allclose(law.log_pvalue(0.01), -2238.955, atol=6e-4)
+    assert law.pvalue(0.01) == 0.0
+    assert law.relative_error(0.01) < 1e-10
+
+
+def test_huge_samples_take_no_memory():
+    n, m, k = 10**12, 10**11, 5 * 10**10
+    law = precision_at_k_null_distribution(n, m, k=k)
+    # Far below the size of a step the law is normal; P(H >= mean) holds half of the middle term.
+    z = np.array([-3.0, 0.0, 2.0, 5.0])
+    hits = np.rint((law.mean() + z * law.std()) * k)
+    exact_z = (hits - 0.5 - law.mean() * k) / (law.std() * k)
+    assert_allclose(law.pvalue(hits / k), stats.norm.sf(exact_z), rtol=5e-4)
+    assert_allclose(law.pvalue(0.1), 0.5, rtol=1e-5)
+    median = law.median()
+    assert abs(median - 0.1) * k < 1.0
+    assert law.cdf(median) >= 0.5 > law.cdf(median - 1 / k)
+
+
+def test_neighbouring_counts_are_told_apart_beyond_the_relative_tolerance():
+    # One hit more is a relative difference of 1e-13.
+    n, m, k = 4 * 10**13, 2 * 10**13, 2 * 10**13
+    law = precision_at_k_null_distribution(n, m, k=k)
+    hits = 10**13 + np.arange(3)
+    step = -np.diff(law.pvalue(hits / k))
+    assert_allclose(step, stats.norm.pdf(0) / (law.std() * k), rtol=1e-3)
+
+
+def test_huge_straddling_block_is_nearly_normal():
+    n, m = 10**9, 10**7
+    tie_sizes = [10**6, 4 * 10**6, n - 5 * 10**6]
+    law = recall_at_k_null_distribution(n, m, k=2 * 10**6, tie_sizes=tie_sizes)
+    x = law.mean() + np.array([-2.0, 0.0, 1.0, 3.0]) * law.std()
+    skewness = law.stats("s")
+    z = (x - law.mean()) / law.std()
+    # First term of the Edgeworth series.
+    edgeworth = stats.norm.sf(z) + skewness / 6 * (z**2 - 1) * stats.norm.pdf(z)
+    assert_allclose(law.sf(x), edgeworth, rtol=5e-3)
+    assert_allclose(law.sf(x) + law.cdf(x), 1.0, rtol=1e-12)
+
+
+def test_steps_of_a_straddling_block_too_fine_for_64_bits():
+    n, m = 10**12, 10**4
+    tie_sizes = [10**11, 7 * 10**10 + 1, n - 17 * 10**10 - 1]
+    law = recall_at_k_null_distribution(n, m, k=10**11 + 27_182_818_284, tie_sizes=tie_sizes)
+    x = law.mean() + np.array([0.0, 2.0]) * law.std()
+    assert_allclose(law.sf(x), stats.norm.sf([0.0, 2.0]), rtol=0.05)
+    assert_allclose(law.sf(x) + law.cdf(x), 1.0, rtol=1e-12)
+    quantile = law.ppf(law.cdf(x[1]))
+    assert_allclose(quantile, x[1], rtol=1e-5)
+    assert_allclose(law.cdf(quantile), law.cdf(x[1]), rtol=1e-13)
+
+
+def test_every_k_at_once():
+    rng = np.random.default_rng(0)
+    y_true = np.zeros(3000, dtype=int)
+    y_true[rng.choice(3000, 60, replace=False)] = 1
+    y_score = np.round(rng.normal(size=3000) + y_true, 1)
+    every = np.arange(1, 3001)
+    result = precision_at_k_test(y_true, y_score, k=every)
+    assert result.pvalue.shape == (3000,)
+    for k in (1, 7, 33, 250, 1500, 2999, 3000):
+        one = precision_at_k_test(y_true, y_score, k=k)
+        for name in ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic", "hits"):
+            assert_allclose(getattr(result, name)[k - 1], getattr(one, name), rtol=1e-11)
+
+
+# ---------------------------------------------------------------------------------------------
+# Arrays of k
+# ---------------------------------------------------------------------------------------------
+
+
+@each_metric
+@pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
+def test_arrays_of_k_equal_one_law_each(metric, method):
+    cuts = np.array([[2, 5, 7], [9, 15, 20]])
+    options = {"tie_sizes": [4, 6, 10], "method": method, "n_permutations": 99}
+    law = LAWS[metric](20, 7, k=cuts, **options)
+    x = np.array([0.1, 0.3, 0.5])
+    for index in np.ndindex(2, 3):
+        one = LAWS[metric](20, 7, k=int(cuts[index]), **options)
+        column = index[1]
+        for name in ("sf", "cdf", "logsf", "logcdf", "pvalue", "log_pvalue", "relative_error"):
+            assert getattr(law, name)(x)[index] == getattr(one, name)(x[column]), name
+        assert law.pvalue(x, "two-sided")[index] == one.pvalue(x[column], "two-sided")
+        assert law.ppf(x)[index] == one.ppf(x[column])
+        assert law.isf(x)[index] == one.isf(x[column])
+        assert law.median()[index] == one.median()
+        for name in ("mean", "var", "std"):
+            assert getattr(law, name)()[index] == getattr(one, name)()
+        for ours, same in zip(law.stats("mvsk"), one.stats("mvsk"), strict=True):
+            assert_allclose(ours[index], same)
+        assert_allclose(law.moment(3)[index], one.moment(3))
+        assert (law.support()[0][index], law.support()[1][index]) == one.support()
+        assert law.interval(0.8)[1][index] == one.interval(0.8)[1]
+        assert law.pvalue_bounds(x)[0][index] == one.pvalue_bounds(x[column])[0]
+    assert law.pvalue(0.3).shape == (2, 3)
+    assert law.pvalue(np.zeros((4, 1, 1))).shape == (4, 2, 3)
+    assert law.rvs(5, random_state=0).shape == (5, 2, 3)
+    assert law.rvs((4, 1), random_state=0).shape == (4, 1, 2, 3)
+    assert np.isnan(law.pvalue([0.1, np.nan, 0.3])).tolist() == [[False, True, False]] * 2
+    assert law.pvalue(np.zeros((0, 2, 3))).shape == (0, 2, 3)
+
+
+def test_scalars_are_python_floats():
+    law = recall_at_k_null_distribution(20, 7, k=5, tie_sizes=[4, 16])
+    for value in (law.mean(), law.var(), law.std(), law.median(), law.pvalue(0.3), law.ppf(0.1)):
+        assert type(value) is float
+    assert all(type(value) is float for value in law.support())
+    result = recall_at_k_test([1, 0, 1], [3, 2, 1], k=2)
+    for name in ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic", "hits"):
+        assert type(getattr(result, name)) is float, name
+    assert type(result.k) is int
+
+
+@pytest.mark.parametrize(
+    "k", [[5, 10], (5, 10), np.array([5, 10], dtype=np.uint8), [0.1, 0.2], [5, 0.2], [0.1, 10]]
+)
+def test_ints_and_fractions_of_the_samples(k):
+    result = recall_at_k_test(*labels_and_scores((1,) * 50, (1, 4, 9, 30)), k=k)
+    assert_array_equal(result.k, [5, 10])
+    assert result.k.dtype == np.int64
+    assert_array_equal(result.hits, [2.0, 3.0])
+
+
+def test_fractions_round_up():
+    law = recall_at_k_null_distribution(1000, 10, k=[0.07, 0.0701, 1e-9])
+    assert law.statistic.k.tolist() == [70, 71, 1]
+
+
+def test_argument_that_does_not_broadcast():
+    law = recall_at_k_null_distribution(20, 7, k=[5, 6])
+    with pytest.raises(ValueError, match=r"shape \(3,\) cannot be broadcast against k of shape"):
+        law.pvalue([0.1, 0.2, 0.3])
+
+
+# ---------------------------------------------------------------------------------------------
+# Other methods
+# ---------------------------------------------------------------------------------------------
+
+
+@each_metric
+def test_binomial_counts_whole_hits(metric):
+    k, share = 12, 9 / 40
+    law = LAWS[metric](40, 9, k=k, method="binomial")
+    divisor = 9 if metric == "recall" else k
+    h = np.arange(10)
+    binomial = stats.binom(k, share)
+    assert_allclose(law.pvalue(h / divisor), binomial.sf(h - 1), rtol=1e-12)
+    assert_allclose(law.cdf(h / divisor), binomial.cdf(h), rtol=1e-12)
+    assert_allclose(law.pvalue((h + 0.3) / divisor), binomial.sf(h), rtol=1e-12)
+    assert_allclose(law.ppf([0.1, 0.7]), binomial.ppf([0.1, 0.7]) / divisor)
+    assert_allclose(law.isf([0.1, 0.7]), binomial.isf([0.1, 0.7]) / divisor)
+    assert law.support() == (0.0, k / divisor)
+    assert law.method == "binomial"
+    assert law.relative_error(0.3) == np.inf
+
+
+def test_binomial_underflow_is_bounded():
+    law = precision_at_k_null_distribution(10**6, 1000, k=5000, method="binomial")
+    with np.errstate(divide="ignore"):
+        assert stats.binom(5000, 0.001).sf(399) == 0.0 == law.pvalue(400 / 5000)
+    h = np.arange(400, 460)
+    exact = math.log(sum(math.comb(5000, int(i)) * 999 ** (5000 - int(i)) for i in h))
+    exact -= 5000 * math.log(1000)
+    assert_allclose(law.log_pvalue(400 / 5000), exact, rtol=1e-5)
+    low = precision_at_k_null_distribution(10**6, 900_000, k=5000, method="binomial")
+    exact = math.log(sum(math.comb(5000, i) * 9**i for i in range(3001))) - 5000 * math.log(10)
+    assert_allclose(low.log_pvalue(0.6, "less"), exact, rtol=1e-5)
+    assert low.log_pvalue(1.5) == -np.inf
+
+
+@each_metric
+@pytest.mark.parametrize(("tie_sizes", "step"), [(None, 1.0), ([4, 9, 27], 1 / 3), ([12, 28], 1.0)])
+def test_normal_has_exact_moments_and_half_a_step(metric, tie_sizes, step):
+    # k = 10 leaves 6 places for 9 items: values are multiples of 1/3.
+    k = 12 if tie_sizes == [12, 28] else 10
+    law = LAWS[metric](40, 9, k=k, tie_sizes=tie_sizes, method="normal")
+    exact = LAWS[metric](40, 9, k=k, tie_sizes=tie_sizes)
+    assert (law.mean(), law.var()) == (exact.mean(), exact.var())
+    divisor = 9 if metric == "recall" else k
+    hits = np.arange(0.0, 7.0, step)
+    normal = stats.norm(law.mean() * divisor, law.std() * divisor)
+    assert_allclose(law.pvalue(hits / divisor), normal.sf(hits - step / 2), rtol=1e-11)
+    assert_allclose(law.cdf(hits / divisor), normal.cdf(hits + step / 2), rtol=1e-11)
+    assert_allclose(law.log_pvalue(hits / divisor), normal.logsf(hits - step / 2), rtol=1e-11)
+    q = np.array([0.02, 0.4, 0.5, 0.9])
+    for quantile, side in ((law.ppf(q), normal.ppf(q)), (law.isf(q), normal.isf(q))):
+        assert_allclose(quantile * divisor, np.ceil((side - step / 2) / step) * step, rtol=1e-12)
+    assert np.all(law.cdf(law.ppf(q)) >= q)
+    assert np.all(law.sf(law.isf(q)) <= q)
+    assert law.support() == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
+def test_one_value_under_every_method(method):
+    # All samples; a single block; no positives; only positives. Only the first k varies.
+    for n, m, k, ties, value in (
+        (20, 5, [5, 20], None, 1.0),
+        (20, 0, [5, 20], None, 0.0),
+        (20, 20, [5, 10], None, 0.5),
+        (20, 5, [5, 10], [20], 0.5),
+    ):
+        law = recall_at_k_null_distribution(n, m, k=k, tie_sizes=ties, method=method)
+        assert law.var()[1] == law.std()[1] == 0.0
+        assert law.pvalue(value)[1] == law.pvalue(value, "less")[1] == 1.0
+        assert law.sf(value)[1] == 0.0
+        assert law.pvalue(value + 0.1)[1] == 0.0
+        assert law.ppf(0.3)[1] == law.isf(0.3)[1] == value
+        assert law.support()[0][1] == law.support()[1][1] == value
+        assert np.all(law.rvs(3, random_state=0)[:, 1] == value)
+
+
+@each_metric
+def test_permutation_is_near_the_exact_law(metric):
+    options = {"k": [3, 9], "tie_sizes": [5, 6, 9]}
+    exact = LAWS[metric](20, 8, **options)
+    law = LAWS[metric](20, 8, method="permutation", **options)
+    x = exact.mean() + 0.7 * exact.std()
+    p, error = law.pvalue(x), law.relative_error(x)
+    assert np.all(np.abs(p / exact.pvalue(x) - 1) < 5 * error)
+    assert_array_equal(np.rint(p * 10_000), np.round(p * 10_000, 8))
+    again = LAWS[metric](20, 8, method="permutation", random_state=1, **options)
+    assert not np.array_equal(again.pvalue(x), p)
+    assert law.method == "permutation"
+    assert np.all(law.pvalue(2.0) == 1 / 10_000)
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
+def test_draws_have_the_moments_of_the_law(method):
+    law = recall_at_k_null_distribution(50, 20, k=[10, 22], tie_sizes=[6, 10, 34], method=method)
+    draws = law.rvs(20_000, random_state=3)
+    assert_allclose(draws, law.rvs(20_000, random_state=3))
+    assert np.all(np.abs(draws.mean(axis=0) - law.mean()) < 5 * law.std() / math.sqrt(20_000))
+    if method != "binomial":
+        assert_allclose(draws.var(axis=0), law.var(), rtol=0.06)
+
+
+def test_draws_from_more_items_than_the_generator_takes():
+    law = precision_at_k_null_distribution(10**10, 10**9, k=10**4)
+    draws = law.rvs(2000, random_state=0)
+    assert abs(draws.mean() - law.mean()) < 5 * law.std() / math.sqrt(2000)
+    assert_allclose(draws.std(), law.std(), rtol=0.1)
+    assert_array_equal(np.rint(draws * 10**4), np.round(draws * 10**4, 6))
+
+
+# ---------------------------------------------------------------------------------------------
+# Tests
+# ---------------------------------------------------------------------------------------------
+
+
+@each_metric
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_result_fields(metric, alternative):
+    ranking = Ranking.from_counts([3, 5, 12], [2, 3, 2])
+    result = TESTS[metric](ranking, k=5, alternative=alternative)
+    law = enumerated(20, 7, (3, 5, 12), 5, metric)
+    hits = hits_at_k((3, 5, 12), (2, 3, 2), 5)
+    best = Fraction(5, 7) if metric == "recall" else Fraction(1)
+    value = hits / (7 if metric == "recall" else 5)
+    above, below = tails(law, value)
+    pvalue = {"greater": above, "less": below, "two-sided": min(1, 2 * min(above, below))}
+    mean = float(sum(v * c for v, c in law.items()) / Fraction(math.comb(20, 7)))
+    assert isinstance(result, TopKTestResult)
+    assert_allclose(result.statistic, float(value), rtol=1e-15)
+    assert_allclose(result.pvalue, pvalue[alternative], rtol=1e-12)
+    assert_allclose(result.log10_pvalue, math.log10(pvalue[alternative]), rtol=1e-12)
+    deviation = math.sqrt(central_moment(law, 2))
+    assert_allclose(result.zscore, (float(value) - mean) / deviation, rtol=1e-12)
+    adjusted = (float(value) - mean) / (float(best) - mean)
+    assert_allclose(result.adjusted_statistic, adjusted, rtol=1e-12)
+    assert (result.n_samples, result.n_positives, result.k) == (20, 7, 5)
+    assert (result.alternative, result.method) == (alternative, "analytic")
+    assert result.hits == float(hits)
+    assert 1e-13 <= result.pvalue_relative_error < 1e-12
+    assert result.null_distribution.tie_sizes.tolist() == [3, 5, 12]
+
+
+def test_recall_and_precision_have_the_same_pvalue():
+    y_true, y_score = labels_and_scores((3, 5, 12), (1, 2, 5, 9))
+    recall, precision = (test(y_true, y_score, k=[2, 6, 9]) for test in TESTS.values())
+    assert_allclose(recall.pvalue, precision.pvalue, rtol=1e-13)
+    assert_allclose(recall.zscore, precision.zscore, rtol=1e-12)
+    assert_allclose(recall.adjusted_statistic, precision.adjusted_statistic, rtol=1e-12)
+
+
+def test_perfect_rankings_are_adjusted_to_one():
+    y_true = np.r_[np.ones(6, int), np.zeros(14, int)]
+    for test in TESTS.values():
+        result = test(y_true, np.arange(20)[::-1], k=[2, 6, 13])
+        assert_allclose(result.adjusted_statistic, 1.0, rtol=1e-14)
+    for normalize in ("min", "positives"):
+        result = average_precision_test(y_true, np.arange(20)[::-1], k=3, normalize=normalize)
+        assert_allclose(result.adjusted_statistic, 1.0, rtol=1e-14)
+
+
+@each_metric
+def test_constant_scores_are_no_evidence(metric):
+    y_true = np.r_[np.ones(6, int), np.zeros(14, int)]
+    result = TESTS[metric](y_true, np.zeros(20), k=[2, 6, 20])
+    assert_allclose(result.statistic, result.null_distribution.mean(), rtol=1e-14)
+    assert_array_equal(result.pvalue, 1.0)
+    assert_array_equal(result.log10_pvalue, 0.0)
+    assert np.isnan(result.zscore).all()
+    # At k = 20 no ranking is better than another.
+    assert_array_equal(result.adjusted_statistic, [0.0, 0.0, np.nan])
+
+
+@each_metric
+@pytest.mark.parametrize("method", ["auto", "permutation", "binomial", "normal"])
+@pytest.mark.parametrize("k", [3, [3, 5]])
+def test_no_positives(metric, method, k):
+    message = f"{metric.capitalize()} at k is undefined without positives in y_true and is set to 0"
+    with pytest.warns(UndefinedMetricWarning, match=message) as caught:
+        result = TESTS[metric](np.zeros(9, int), np.arange(9), k=k, method=method)
+    assert caught[0].filename == __file__
+    assert np.all(result.statistic == 0.0)
+    assert np.all(result.pvalue == 1.0)
+    assert np.all(result.log10_pvalue == 0.0)
+    assert np.isnan(result.zscore).all()
+    assert np.isnan(result.adjusted_statistic).all()
+
+
+@each_metric
+def test_only_positives(metric):
+    result = TESTS[metric](np.ones(8, int), np.arange(8), k=[2, 8])
+    assert_array_equal(result.statistic, [0.25, 1.0] if metric == "recall" else [1.0, 1.0])
+    assert_array_equal(result.pvalue, 1.0)
+    assert np.isnan(result.zscore).all()
+    assert np.isnan(result.adjusted_statistic).all()
+
+
+def test_jobs_and_seeds():
+    y_true, y_score = labels_and_scores((1,) * 30, (1, 2, 5, 9, 20))
+    one = recall_at_k_test(y_true, y_score, k=6, method="permutation", n_permutations=199)
+    two = recall_at_k_test(y_true, y_score, k=6, method="permutation", n_permutations=199, n_jobs=2)
+    assert one.pvalue == two.pvalue
+    assert one.method == "permutation"
+
+
+def test_repr_names_what_was_tested():
+    y_true, y_score = labels_and_scores((1,) * 8, (1, 2, 4))
+    assert repr(recall_at_k_test(y_true, y_score, k=2)) == (
+        "TopKTestResult(k=2, hits=2, statistic=0.6667, pvalue=0.1071, n_samples=8, n_positives=3, "
+        "alternative='greater', method='analytic')"
+    )
+    assert repr(recall_at_k_test(y_true, y_score, k=[2, 4])) == (
+        "TopKTestResult(2 values of k from 2 to 4, smallest pvalue=0.07143, n_samples=8, "
+        "n_positives=3, alternative='greater', method='analytic')"
+    )
+    law = recall_at_k_null_distribution(8, 3, k=2, tie_sizes=[5, 3])
+    assert repr(law) == (
+        "TopKNullDistribution(HitsAtK(k=2, divisor='positives'), n_samples=8, n_positives=3, "
+        "n_blocks=2, method='analytic')"
+    )
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
+def test_laws_and_results_pickle(method):
+    y_true, y_score = labels_and_scores((3, 5, 12), (1, 2, 5, 9))
+    result = recall_at_k_test(y_true, y_score, k=[2, 6], method=method)
+    again = pickle.loads(pickle.dumps(result))
+    assert_array_equal(again.pvalue, result.pvalue)
+    assert_array_equal(again.null_distribution.pvalue(0.4), result.null_distribution.pvalue(0.4))
+
+
+# ---------------------------------------------------------------------------------------------
+# Hits needed
+# ---------------------------------------------------------------------------------------------
+
+ALPHA = [0.1, 0.05, 0.01, 0.001]
+
+
+@pytest.mark.parametrize(
+    ("size", "method", "needed"),
+    [
+        ((1000, 100, 100), "analytic", [15, 16, 18, 21]),
+        ((1000, 100, 100), "binomial", [15, 16, 19, 21]),
+        ((2000, 500, 500), "analytic", [137, 140, 146, 152]),
+        ((2000, 500, 500), "binomial", [138, 142, 149, 157]),
+    ],
+)
+def test_published_numbers_of_hits(size, method, needed):
+    n, m, k = size
+    assert_array_equal(min_hits_at_k(n, m, k=k, alpha=ALPHA, method=method), needed)
+
+
+def test_published_probabilities_and_interpolation():
+    law = recall_at_k_null_distribution(1000, 100, k=100)
+    assert_allclose(law.pvalue([0.15, 0.16]), [0.0621669, 0.0319640], atol=5e-8)
+    assert_allclose(min_hits_at_k(1000, 100, k=100, interpolate=True), 15.403, atol=5e-4)
+
+
+@pytest.mark.parametrize("method", ["analytic", "binomial", "normal"])
+def test_hits_needed_are_the_first_that_are_significant(method):
+    k = np.arange(1, 61)
+    alpha = np.array([0.2, 0.05, 0.003])[:, None]
+    needed = min_hits_at_k(60, 13, k=k, alpha=alpha, method=method)
+    assert needed.shape == (3, 60)
+    assert needed.dtype == np.int64
+    law = recall_at_k_null_distribution(60, 13, k=k, method=method)
+    most = np.minimum(13, k) + 1
+    pvalue = law.pvalue(needed / 13)
+    assert np.all((pvalue <= alpha * (1 + 1e-9)) | (needed == most))
+    before = law.pvalue((needed - 1) / 13)
+    assert np.all((before > alpha * (1 - 1e-9)) | (needed == 0))
+
+
+def test_normal_numbers_of_hits():
+    # From tables of the normal law: mean 10, variance 100 * .1 * .9 * 900 / 999.
+    limit = 10 + 0.5 + stats.norm.isf(ALPHA) * math.sqrt(9 * 900 / 999)
+    needed = min_hits_at_k(1000, 100, k=100, alpha=ALPHA, method="normal")
+    assert_array_equal(needed, np.ceil(limit))
+
+
+def test_where_no_number_of_hits_is_enough():
+    for method in ("analytic", "binomial", "normal"):
+        assert min_hits_at_k(10, 2, k=10, method=method) == 3
+        assert min_hits_at_k(10, 0, k=4, alpha=0.01, method="analytic") == 1
+    assert min_hits_at_k(10, 4, k=1) == 2
+    assert min_hits_at_k(10, 10, k=3) == 4
+    assert type(min_hits_at_k(10, 4, k=1)) is int
+
+
+@pytest.mark.parametrize("method", ["analytic", "binomial", "normal"])
+def test_interpolation_lies_between_the_counts(method):
+    k, alpha = np.arange(1, 51), 0.05
+    whole = min_hits_at_k(50, 20, k=k, method=method)
+    between = min_hits_at_k(50, 20, k=k, method=method, interpolate=True)
+    assert np.all((between > whole - 1) & (between <= whole))
+    law = recall_at_k_null_distribution(50, 20, k=30, method=method)
+    h0 = whole[29] - 1
+    p0, p1 = law.pvalue(h0 / 20), law.pvalue((h0 + 1) / 20)
+    assert_allclose(between[29], h0 + (p0 - alpha) / (p0 - p1), rtol=1e-10)
+    assert type(min_hits_at_k(50, 20, k=30, interpolate=True, method=method)) is float
+
+
+def test_hits_needed_among_very_many():
+    needed = min_hits_at_k(10**12, 10**9, k=10**9, alpha=[0.05, 1e-6])
+    # Nearly Poisson with mean 1e6.
+    assert_allclose(needed, stats.norm.isf([0.05, 1e-6]) * 1e3 + 1e6, rtol=2e-5)
+
+
+# ---------------------------------------------------------------------------------------------
+# Messages
+# ---------------------------------------------------------------------------------------------
+
+
+@each_metric
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"k": 0}, ValueError, "k must be between 1 and n_samples=8; got 0"),
+        ({"k": 9}, ValueError, "k must be between 1 and n_samples=8; got 9"),
+        ({"k": [1, 9]}, ValueError, "k must be between 1 and n_samples=8; got 9"),
+        ({"k": [-1, 3]}, ValueError, "k must be between 1 and n_samples=8; got -1"),
+        ({"k": 1.0}, ValueError, "k as a float is a fraction of the samples between 0 and 1"),
+        ({"k": [0.5, 1.5]}, ValueError, "k as a float is a fraction .* got 1.5"),
+        ({"k": []}, ValueError, "k is empty: give at least one number of samples"),
+        ({"k": None}, TypeError, "k must be an int or a float; got None of type NoneType"),
+        ({"k": "3"}, TypeError, "k must be an int or a float; got '3' of type str"),
+        ({"k": [True]}, TypeError, "k must be an int or a float; got True of type bool"),
+        ({"k": 3, "method": "pearson3"}, ValueError, "'pearson3' is an approximation for average"),
+        ({"k": 3, "method": "zhang_su"}, ValueError, "counts at k have 'binomial' and 'normal'"),
+        ({"k": 3, "method": "exact"}, ValueError, "method must be one of 'auto', .*; got 'exact'"),
+        ({"k": 3, "n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        ({"k": 3, "random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
+    ],
+)
+def test_messages(metric, options, error, message):
+    with pytest.raises(error, match=message):
+        LAWS[metric](8, 3, **options)
+    with pytest.raises(error, match=message):
+        TESTS[metric]([1, 1, 0, 1, 0, 0, 0, 0], np.arange(8), **options)
+
+
+@each_metric
+def test_more_messages(metric):
+    with pytest.raises(ValueError, match="alternative must be 'greater', 'less' or 'two-sided'"):
+        TESTS[metric]([0, 1], [1, 2], k=1, alternative="larger")
+    with pytest.raises(ValueError, match="n_positives must be between 0 and n_samples=8; got 9"):
+        LAWS[metric](8, 9, k=1)
+    with pytest.raises(ValueError, match="tie_sizes must add up to n_samples=8"):
+        LAWS[metric](8, 3, k=1, tie_sizes=[3, 4])
+    with pytest.raises(TypeError, match="y_score is missing"):
+        TESTS[metric]([0, 1], k=1)
+    law = LAWS[metric](8, 3, k=2)
+    with pytest.raises(ValueError, match="size must be an int of at least 0"):
+        law.rvs(-1)
+    with pytest.raises(ValueError, match="order must be an integer from 0 to 4; got 5"):
+        law.moment(5)
+    with pytest.raises(ValueError, match="moments must be letters of 'mvsk'; got 'x'"):
+        law.stats("x")
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+        law.interval(1.5)
+
+
+def test_binomial_is_not_for_average_precision():
+    with pytest.raises(ValueError, match=r"method must be one of .*; got 'binomial'"):
+        ap_null_distribution(8, 3, method="binomial")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"k": 0}, ValueError, "k must be between 1 and n_samples=8; got 0"),
+        ({"k": 3, "alpha": 0.0}, ValueError, "alpha must lie between 0 and 1, exclusive; got 0.0"),
+        ({"k": 3, "alpha": [0.1, 1.0]}, ValueError, r"exclusive; got \[0.1, 1.0\]"),
+        ({"k": 3, "alpha": np.nan}, ValueError, "exclusive; got nan"),
+        ({"k": 3, "alpha": "small"}, TypeError, "alpha must be a float or an array of floats"),
+        ({"k": [1, 2], "alpha": [0.1, 0.2, 0.3]}, ValueError, "cannot be broadcast against each"),
+        ({"k": 3, "method": "auto"}, ValueError, "one of 'analytic', 'binomial', 'normal'; got"),
+        ({"k": 3, "method": "pearson3"}, ValueError, "'pearson3' is an approximation for average"),
+    ],
+)
+def test_messages_of_hits_needed(options, error, message):
+    with pytest.raises(error, match=message):
+        min_hits_at_k(8, 3, **options)
