@@ -40,8 +40,8 @@ _ALTERNATIVES = ("greater", "less", "two-sided")
 # Values of the statistic this close, relatively, are the same value.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
-# Exact laws of so few blocks are cheap, and hardly ever asked for again; of the others the last ones
-# are kept, by value.
+# Exact laws of so few blocks are cheap, and hardly ever asked for again; of the others the last
+# ones are kept, by value.
 _FEW_BLOCKS = 64
 _LAWS = LawCache(max_laws=64, max_atoms=200_000)
 

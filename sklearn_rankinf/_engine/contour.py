@@ -28,6 +28,7 @@ _SLACK = 2.5
 _ALIASING = 25.0
 _STEP, _FINEST = 0.2, 24
 _DECAYED = 3e-9
+_FAR_OFF = 40.0
 _GOOD = 1e-7
 # The first look goes this far, in units of 1 / (standard deviation).
 _FIRST_REACH = 12.8
@@ -35,8 +36,8 @@ _FIRST_REACH = 12.8
 _N_PROBES, _DECAYING = 24, 1e-6
 # Most nodes of a contour, and of one that nothing else can replace.
 _MAX_NODES, _INSISTENT_NODES = 512, 4096
-# The transform of few blocks does not decay much further than this many nodes show.
-_FEW_BLOCKS, _NODES_OF_FEW_BLOCKS = 64, 128
+# The transform of a few large blocks comes back; a rough upper tail needs no more than these nodes.
+_FEW_BLOCKS, _BLOCK_NODES, _NODES_OF_FEW_BLOCKS = 64, 16384, 128
 # With no more hits than this, dropping rows costs more than it saves.
 _FEW_HITS = 64
 # Paths that carry less than this share of the tilted total are left out.
@@ -258,7 +259,7 @@ class ContourLaw:
             z = theta + 1j * step * (_MAX_NODES - np.arange(_N_PROBES) - 0.5)
             values = log_transform(self._coarse, self._n_positives, z, self._bands_at(index, sign))
             heights = np.exp(values.real - self._log_mgf(index, sign)) * np.abs(theta / z)
-            self._decaying[key] = bool(heights.sum() < _DECAYING)
+            self._decaying[key] = bool(heights.sum() < max(_DECAYING, 1e-3 * self._good))
         return self._decaying[key]
 
     def _invert(
@@ -270,25 +271,27 @@ class ContourLaw:
         that is enough for it, so that no answer depends on what was asked before.
         """
         log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
+        if not (insist or self._rough(contour[1]) or self._decays(*contour)):
+            return log_p, error
         max_nodes = _INSISTENT_NODES if insist else _MAX_NODES
-        n_nodes, cut = self._first_look(contour[2]), np.full(s.shape, np.inf)
+        n_nodes, cut = self._first_look(contour), np.full(s.shape, np.inf)
         active = np.arange(s.size)
-        while True:
+        while active.size:
             before = cut[active]
             nodes = self._contour(contour, n_nodes)
             if not np.isfinite(nodes.log_transform).all():
                 return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
-            log_p[active], error[active], cut[active] = self._along(s[active], contour, nodes, insist)
+            log_p[active], error[active], cut[active] = self._along(
+                s[active], contour, nodes, insist
+            )
             unfinished = cut[active] > max(_DECAYED, 0.1 * self._good)
-            if self._few_blocks:
+            if self._few_blocks and not insist:
                 unfinished &= (cut[active] > 0.9 * self._good) & (cut[active] < 0.5 * before)
-                unfinished |= n_nodes == _NODES_OF_FEW_BLOCKS and self._good < 1e-3
             active = active[unfinished]
             n_nodes += n_nodes // 2
-            if not active.size or n_nodes > max_nodes:
-                return log_p, error
-            if not (self._few_blocks or insist or self._decays(*contour)):
-                return log_p, error
+            if n_nodes > max_nodes:
+                break
+        return log_p, error
 
     def _along(
         self, s: Floats, contour: tuple[int, int, int], nodes: _Nodes, insist: bool
@@ -310,13 +313,23 @@ class ContourLaw:
             error += nodes.atom(s) / total
         # A larger error would itself be a guess.
         usable = np.isfinite(log_p) & (log_p < 1e-6) & (error < 1.0)
+        if self._few_blocks or self._good > _GOOD:
+            # Far from the best tilt the transform does not show how coarse the law is at s.
+            usable &= heights.sum() / total < _FAR_OFF
         return log_p, np.where(usable, error, np.inf), cut
 
-    def _first_look(self, fineness: int) -> int:
-        """Nodes of the first look."""
-        if self._few_blocks:
+    def _rough(self, sign: int) -> bool:
+        """Whether a rough upper tail of few blocks is wanted, which a short contour gives."""
+        return self._few_blocks and self._good > _GOOD and sign > 0
+
+    def _first_look(self, contour: tuple[int, int, int]) -> int:
+        """Nodes of the first look. The transform of a few large blocks comes back: look far."""
+        _, sign, fineness = contour
+        if not self._few_blocks:
+            return int(_FIRST_REACH / _STEP * 2.0 ** (fineness / 2))
+        if self._rough(sign):
             return _NODES_OF_FEW_BLOCKS
-        return int(_FIRST_REACH / _STEP * 2.0 ** (fineness / 2))
+        return int(np.clip(_BLOCK_NODES / self._increments.sizes.size, 256, 1024))
 
     def _contour(self, contour: tuple[int, int, int], n_nodes: int) -> _Nodes:
         """The first `n_nodes` nodes of a contour; those already there are kept."""

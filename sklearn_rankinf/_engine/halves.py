@@ -7,6 +7,8 @@ tail is a sum over the first, so the work grows like the square root of the numb
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.special import logsumexp
 
@@ -82,7 +84,7 @@ def _by_hits(listed: _Listed, n_positives: int) -> list[tuple[Floats, Floats]]:
     order = np.argsort(hits, kind="stable")
     values, logs = values[order], logs[order]
     bounds = np.searchsorted(hits[order], np.arange(n_positives + 2))
-    return [(values[a:b], logs[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [(values[a:b], logs[a:b]) for a, b in pairwise(bounds)]
 
 
 def _with_tails(values: Floats, logs: Floats) -> tuple[Floats, Floats, Floats]:
@@ -134,9 +136,7 @@ def _from_the_bottom(increments: Increments, n_positives: int, split: int) -> _L
     return hits, values, logs
 
 
-def _hits_of_block(
-    increments: Increments, n_positives: int, block: int
-) -> tuple[Integers, Floats]:
+def _hits_of_block(increments: Increments, n_positives: int, block: int) -> tuple[Integers, Floats]:
     """Possible hits in a block, and the logs of the numbers of their placements."""
     size = int(increments.sizes[block])
     y = np.arange(min(size, n_positives) + 1)
@@ -147,5 +147,9 @@ def _hits_of_block(
 def _gains(increments: Increments, block: int, before: Integers, y: Integers) -> Floats:
     return np.asarray(
         y
-        * (increments.cross[block] * before + increments.linear[block] + increments.square[block] * y)
+        * (
+            increments.cross[block] * before
+            + increments.linear[block]
+            + increments.square[block] * y
+        )
     )

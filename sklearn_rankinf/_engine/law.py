@@ -203,7 +203,7 @@ class ContinuedLaw:
     def _atom_at_zero(self) -> tuple[float, float]:
         """Log probability that no hit is counted, and the next value; without a horizon none."""
         if self._statistic.horizon is None:
-            return -math.inf, self._attained[0]
+            return -math.inf, -math.inf
         low, _ = self.support()
         if low > 0.0:
             return -math.inf, low
@@ -278,17 +278,19 @@ class ContinuedLaw:
     def _tails(self) -> Tails:
         n, m = self._n_samples, self._n_positives
         n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
-        low, high = self._attained
         # No ties make the best ranking better.
         bounds = 0.0, float(self._statistic.best(n, m))
         grouped, mean = self._grouped, self._mean
         if self._by_misses:
-            grouped, mean = self._grouped_misses, self._all_hits - mean
-            low, high = self._all_hits - high, self._all_hits - low
+            grouped, mean, m = self._grouped_misses, self._all_hits - mean, n - m
             bounds = self._all_hits - bounds[1], self._all_hits
-            m = n - m
-        ends = low, high
-        return Tails(grouped, n, n_blocks, m, mean, self._std, ends, bounds, self._tolerance)
+        scale = self._std
+        return Tails(grouped, n, n_blocks, m, mean, scale, self._ends, bounds, self._tolerance)
+
+    def _ends(self) -> tuple[float, float]:
+        """Ends of the support of what is counted, hits or misses."""
+        low, high = self.support()
+        return (self._all_hits - high, self._all_hits - low) if self._by_misses else (low, high)
 
     def _grouped_misses(self, ratio: float | None) -> Increments:
         return self._grouped(ratio).of_misses()[0]
@@ -316,7 +318,8 @@ class HalvesLaw(ContinuedLaw):
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
-        log_p = np.minimum(self._halves.log_tail(t, sign), 0.0)
+        log_p = self._halves.log_tail(t, sign)
+        log_p = np.where(log_p > -1e-12, 0.0, log_p)
         return np.exp(log_p), log_p, np.full(t.shape, 1e-12)
 
     @cached_property

@@ -47,8 +47,8 @@ class Tails:
         Numbers of items, of blocks and of hits.
     mean, std : float
         Exact moments.
-    ends : tuple of float
-        Values near the two ends of the support.
+    support : callable
+        Returns the smallest and the largest value.
     bounds : tuple of float
         Values that the support does not exceed.
     tolerance : float, default=0.0
@@ -63,7 +63,7 @@ class Tails:
         n_positives: int,
         mean: float,
         std: float,
-        ends: tuple[float, float],
+        support: Callable[[], tuple[float, float]],
         bounds: tuple[float, float],
         tolerance: float = 0.0,
     ) -> None:
@@ -73,7 +73,7 @@ class Tails:
         self._log_placements = log_binomial(n_samples, n_positives)
         self._mean = mean
         self._std = std
-        self._lowest, self._highest = ends
+        self._support = support
         self._bounds = bounds
         self._tolerance = tolerance
         self._lattices: dict[int, tuple[LatticeLaw, LatticeLaw, LatticeLaw, float, float]] = {}
@@ -205,8 +205,9 @@ class Tails:
         m = self._n_positives
         top = self._mean + 4.0 * 2.0**level * self._std
         # Tilts between the lowest and the highest are covered as well: the bands lie between.
-        highest = self._contour.tilt_for(min(top, self._highest), 1)
-        lowest = self._contour.tilt_for(0.9 * self._lowest + 0.1 * self._mean, -1)
+        smallest, largest = self._support()
+        highest = self._contour.tilt_for(min(top, largest), 1)
+        lowest = self._contour.tilt_for(0.9 * smallest + 0.1 * self._mean, -1)
         tilts = (lowest, 0.0, highest)
         bands = [tilted_bands(self._coarse, m, tilt, share=1e-16)[0] for tilt in tilts]
         band = bands[0].union(bands[1]).union(bands[2])

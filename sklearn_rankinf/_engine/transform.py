@@ -151,9 +151,10 @@ class _Walk:
             reference = float(exponents[:, rows[0] <= rows[1]].max())
         else:
             heads = np.exp(log_weights)[:, None] * _exponentials(z, own)
-            powers = np.empty_like(before)
-            _powers(np.exp(z * (c.cross[block] * lowest)), ratio, powers)
-            if ys[0]:
+            # exp(z cross h) for every row, where there may be a hit
+            powers = np.ones_like(before)
+            if ys[-1] and c.cross[block]:
+                _powers(np.exp(z * (c.cross[block] * lowest)), ratio, powers)
                 before *= powers ** int(ys[0])
         for i, y in enumerate(ys):
             start, stop = max(lowest, low - int(y)), min(last, high - int(y))
@@ -166,7 +167,7 @@ class _Walk:
                     target += np.exp(log_weights[i] - reference + gains) * rows_before
                 else:
                     target += heads[i] * rows_before
-            if ratio is not None and c.cross[block] and y != ys[-1]:
+            if ratio is not None and y != ys[-1]:
                 before *= powers
         return min(high, last + int(ys[-1])), reference
 
