@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import UndefinedMetricWarning
@@ -179,6 +180,20 @@ def test_average_precision_at_k(rankings):
     scorer = make_significance_scorer(k=20)
     expected = -average_precision_test(y_true, y_score, k=20).log10_pvalue
     assert score(scorer, y_true, y_score) == expected
+
+
+@pytest.mark.parametrize("n_levels", [8, 30, 101, 10**6])
+@pytest.mark.parametrize("separation", [0.0, 0.5, 1.5])
+def test_longer_lists_are_scored_to_one_percent(n_levels, separation):
+    rng = np.random.default_rng(n_levels)
+    for n_samples, n_positives in ((400, 23), (300, 60)):
+        y_true = np.arange(n_samples) < n_positives
+        y_score = expit(rng.normal(size=n_samples) + separation * y_true)
+        y_score = np.round(y_score * (n_levels - 1))
+        result = average_precision_test(y_true, y_score)
+        found = score(make_significance_scorer(output="pvalue"), y_true, y_score)
+        error = 0.01 + result.pvalue_relative_error
+        assert found == pytest.approx(result.pvalue, rel=error)
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -28,6 +28,7 @@ _SLACK = 2.5
 _ALIASING = 25.0
 _STEP, _FINEST = 0.2, 24
 _DECAYED = 3e-9
+_CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 128
 _FAR_OFF = 40.0
 _GOOD = 1e-7
 # The first look goes this far, in units of 1 / (standard deviation).
@@ -37,7 +38,7 @@ _N_PROBES, _DECAYING = 24, 1e-6
 # Most nodes of a contour, and of one that nothing else can replace.
 _MAX_NODES, _INSISTENT_NODES = 512, 4096
 # The transform of a few large blocks comes back; a rough upper tail needs no more than these nodes.
-_FEW_BLOCKS, _BLOCK_NODES, _NODES_OF_FEW_BLOCKS = 64, 16384, 128
+_FEW_BLOCKS, _BLOCK_NODES, _NODES_OF_FEW_BLOCKS, _VERY_FEW_BLOCKS = 64, 16384, 128, 16
 # With no more hits than this, dropping rows costs more than it saves.
 _FEW_HITS = 64
 # Paths that carry less than this share of the tilted total are left out.
@@ -284,7 +285,11 @@ class ContourLaw:
             log_p[active], error[active], cut[active] = self._along(
                 s[active], contour, nodes, insist
             )
-            unfinished = cut[active] > max(_DECAYED, 0.1 * self._good)
+            unfinished = cut[active] > _DECAYED
+            if self._good > _GOOD:
+                # Digits that nobody asked for are taken while they are cheap.
+                wanted = _CHEAP_DIGITS if n_nodes < _CHEAP_NODES else 0.1 * self._good
+                unfinished = cut[active] > wanted
             if self._few_blocks and not insist:
                 unfinished &= (cut[active] > 0.9 * self._good) & (cut[active] < 0.5 * before)
             active = active[unfinished]
@@ -319,14 +324,19 @@ class ContourLaw:
         return log_p, np.where(usable, error, np.inf), cut
 
     def _rough(self, sign: int) -> bool:
-        """Whether a rough upper tail of few blocks is wanted, which a short contour gives."""
-        return self._few_blocks and self._good > _GOOD and sign > 0
+        """Whether a rough upper tail of few blocks is wanted, which a short contour gives.
+
+        Of very few blocks it does not.
+        """
+        very_few = self._increments.sizes.size <= _VERY_FEW_BLOCKS
+        return self._few_blocks and not very_few and self._good > _GOOD and sign > 0
 
     def _first_look(self, contour: tuple[int, int, int]) -> int:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
         _, sign, fineness = contour
         if not self._few_blocks:
-            return int(_FIRST_REACH / _STEP * 2.0 ** (fineness / 2))
+            reach = _FIRST_REACH if self._good <= _GOOD else 1.5 * _FIRST_REACH
+            return int(reach / _STEP * 2.0 ** (fineness / 2))
         if self._rough(sign):
             return _NODES_OF_FEW_BLOCKS
         return int(np.clip(_BLOCK_NODES / self._increments.sizes.size, 256, 1024))

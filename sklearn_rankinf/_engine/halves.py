@@ -14,6 +14,9 @@ from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
 
+# Sums of both halves that are held in memory together.
+_MOST_AT_ONCE = 1_000_000
+
 _Listed = tuple[Integers, Floats, Floats]
 
 
@@ -34,23 +37,34 @@ class Halves:
         self._log_placements = log_binomial(increments.n_samples, n_positives)
         first = _from_the_top(increments, n_positives, split)
         second = _from_the_bottom(increments, n_positives, split)
-        self._first = _by_hits(first, n_positives)
-        self._second = [_with_tails(*part) for part in _by_hits(second, n_positives)]
+        pairs = zip(_by_hits(first, n_positives), _by_hits(second, n_positives), strict=True)
+        # Values and log weights of both halves, for every number of hits that both can have.
+        self._parts = [
+            (*of_first, *_ascending(*of_second))
+            for of_first, of_second in pairs
+            if of_first[0].size and of_second[0].size
+        ]
+        self._tails: dict[int, list[Floats]] = {}
 
     def log_tail(self, t: Floats, sign: int) -> Floats:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        terms = [np.full((1, t.size), -np.inf)]
-        for (first, logs), (second, up_to, from_) in zip(self._first, self._second, strict=True):
-            if first.size and second.size:
-                rest = t - first[:, None]
-                if sign > 0:
-                    beyond = from_[np.searchsorted(second, rest, side="left")]
-                else:
-                    beyond = up_to[np.searchsorted(second, rest, side="right")]
-                terms.append(logs[:, None] + beyond)
-        total = np.concatenate(terms)
+        n_first = sum(first.size for first, _, _, _ in self._parts)
+        n_chunks = -(-t.size * n_first // _MOST_AT_ONCE)
+        chunks = np.array_split(t, max(1, min(t.size, n_chunks)))
+        return np.concatenate([self._log_tail(chunk, sign) for chunk in chunks])
+
+    def _log_tail(self, t: Floats, sign: int) -> Floats:
+        if sign not in self._tails:
+            self._tails[sign] = [_log_tails(logs, sign) for _, _, _, logs in self._parts]
+        terms = []
+        for (first, logs, second, _), tails in zip(self._parts, self._tails[sign], strict=True):
+            rest = t[:, None] - first
+            place = np.searchsorted(second, rest, side="left" if sign > 0 else "right")
+            terms.append(logs + tails[place])
         with np.errstate(divide="ignore"):
-            return np.asarray(logsumexp(total, axis=0)) - self._log_placements
+            # Along the last axis numpy sums in pairs, which keeps the digits.
+            total = logsumexp(np.concatenate(terms, axis=1), axis=1)
+        return np.asarray(total) - self._log_placements
 
 
 def best_split(sizes: Integers, n_positives: int) -> tuple[int, float]:
@@ -87,23 +101,24 @@ def _by_hits(listed: _Listed, n_positives: int) -> list[tuple[Floats, Floats]]:
     return [(values[a:b], logs[a:b]) for a, b in pairwise(bounds)]
 
 
-def _with_tails(values: Floats, logs: Floats) -> tuple[Floats, Floats, Floats]:
-    """Ascending values, the log of the weight below each place, and from each place on."""
+def _ascending(values: Floats, logs: Floats) -> tuple[Floats, Floats]:
     order = np.argsort(values)
-    values, logs = values[order], logs[order]
-    nothing = np.array([-np.inf])
-    if not values.size:
-        return values, nothing, nothing
-    up_to = np.concatenate([nothing, _log_cumsum(logs)])
-    from_ = np.concatenate([_log_cumsum(logs[::-1])[::-1], nothing])
-    return values, up_to, from_
+    return values[order], logs[order]
+
+
+def _log_tails(logs: Floats, sign: int) -> Floats:
+    """Log of the weight from each place on (sign 1) or below it (sign -1)."""
+    if sign > 0:
+        return np.append(_log_cumsum(logs[::-1])[::-1], -np.inf)
+    return np.append(-np.inf, _log_cumsum(logs))
 
 
 def _log_cumsum(logs: Floats) -> Floats:
     top = logs.max()
     if logs.min() < top - 600.0:
         return np.asarray(np.logaddexp.accumulate(logs))
-    return np.asarray(np.log(np.cumsum(np.exp(logs - top))) + top)
+    sums = np.cumsum(np.exp(logs - top), dtype=np.longdouble)
+    return np.asarray(np.log(sums.astype(float)) + top)
 
 
 def _from_the_top(increments: Increments, n_positives: int, split: int) -> _Listed:

@@ -30,8 +30,8 @@ from sklearn_rankinf._engine.tails import Tails
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
 # With few blocks more of them than this are listed by halves, where the lists are not longer than
-# this, or than this where something else will do.
-_FEW_BLOCKS, _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 64, 500, 1e6, 2e4
+# this, or than this where something else will do, as it does not for very few blocks.
+_FEW_BLOCKS, _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES, _VERY_FEW_BLOCKS = 64, 500, 2e5, 2e4, 16
 
 
 def exact_mean_and_variance(
@@ -301,7 +301,10 @@ class ContinuedLaw:
 
 
 class HalvesLaw(ContinuedLaw):
-    """A law whose outcomes are many, and listed by halves."""
+    """A law whose outcomes are many, and listed by halves.
+
+    Where they can be listed whole they are as soon as that is less work.
+    """
 
     is_listed = True
 
@@ -312,22 +315,39 @@ class HalvesLaw(ContinuedLaw):
         n_positives: int,
         tie_sizes: Integers | None,
         split: int,
+        n_values_worth_listing: float,
     ) -> None:
         super().__init__(statistic, n_samples, n_positives, tie_sizes)
         self._split = split
+        self._n_values_worth_listing = n_values_worth_listing
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        if t.size > self._n_values_worth_listing:
+            return self._whole.tail(t, sign)
         log_p = self._halves.log_tail(t, sign)
         log_p = np.where(log_p > -1e-12, 0.0, log_p)
         return np.exp(log_p), log_p, np.full(t.shape, 1e-12)
 
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        if math.isinf(self._n_values_worth_listing):
+            return super().quantile(q, sign)
+        return self._whole.quantile(q, sign)
+
+    @cached_property
+    def _whole(self) -> AtomicLaw:
+        listed = atoms(self._blocks, self._n_positives)
+        assert listed is not None
+        return AtomicLaw(listed.values, listed.log_counts)
+
     @cached_property
     def _halves(self) -> Halves:
-        increments = increments_of(
-            self._statistic, self._n_samples, self._n_positives, self._tie_sizes
-        )
-        return Halves(increments, self._n_positives, self._split)
+        return Halves(self._blocks, self._n_positives, self._split)
+
+    @property
+    def _blocks(self) -> Increments:
+        return increments_of(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
 
 
 def _log_complement(log_p: Any) -> Any:
@@ -360,9 +380,11 @@ def exact_law(
     outcomes = n_outcomes(increments.sizes, n_positives)
     if increments.sizes.size <= _FEW_BLOCKS:
         split, length = best_split(increments.sizes, n_positives)
-        most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
+        hasty = tolerance > 0.0 and increments.sizes.size > _VERY_FEW_BLOCKS
+        most = _SHORT_HALVES if hasty and outcomes > MAX_ATOMS else _MAX_HALVES
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
-            return HalvesLaw(*problem, split)
+            worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf
+            return HalvesLaw(*problem, split, worth)
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
         if listed is not None:

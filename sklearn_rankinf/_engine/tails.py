@@ -83,7 +83,7 @@ class Tails:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         first = [self._contour_tail, self._listed_tail]
-        if self._few_blocks and not self._tolerance:
+        if self._few_blocks:
             first.reverse()
         good = max(_GOOD, self._tolerance)
         for algorithm, good_enough in (
