@@ -29,9 +29,10 @@ from sklearn_rankinf._engine.tails import Tails
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
-# With few blocks more of them than this are listed by halves, where the lists are not longer than
-# this, or than this where something else will do, as it does not for very few blocks.
-_FEW_BLOCKS, _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES, _VERY_FEW_BLOCKS = 64, 500, 2e5, 2e4, 16
+# With few blocks more of them than this are listed by halves, where the lists together are not
+# longer than this, or than that where something else will do; with very few nothing else will.
+_FEW_BLOCKS, _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 64, 500, 2e5, 2e4
+_VERY_FEW_BLOCKS, _MAX_HALVES_OF_VERY_FEW = 16, 1e6
 
 
 def exact_mean_and_variance(
@@ -380,8 +381,9 @@ def exact_law(
     outcomes = n_outcomes(increments.sizes, n_positives)
     if increments.sizes.size <= _FEW_BLOCKS:
         split, length = best_split(increments.sizes, n_positives)
-        hasty = tolerance > 0.0 and increments.sizes.size > _VERY_FEW_BLOCKS
-        most = _SHORT_HALVES if hasty and outcomes > MAX_ATOMS else _MAX_HALVES
+        most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
+        if increments.sizes.size <= _VERY_FEW_BLOCKS:
+            most = _MAX_HALVES_OF_VERY_FEW
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
             worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf
             return HalvesLaw(*problem, split, worth)

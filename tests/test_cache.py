@@ -1,0 +1,135 @@
+"""Laws that are kept."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from sklearn_rankinf import _null_distributions as nd
+from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
+from sklearn_rankinf._engine.cache import LawCache
+from sklearn_rankinf._engine.law import AtomicLaw
+
+
+@pytest.fixture(autouse=True)
+def _empty_cache():
+    nd._LAWS.clear()
+    yield
+    nd._LAWS.clear()
+
+
+def law_of(*arguments, **options):
+    return ap_null_distribution(*arguments, **options)._law
+
+
+def test_equal_arguments_find_the_same_law():
+    sizes = [2] * 100
+    assert law_of(400, 20) is law_of(400, 20)
+    assert law_of(200, 20, tie_sizes=sizes) is law_of(200, 20, tie_sizes=np.array(sizes))
+    permuted = {"method": "permutation", "n_permutations": 99}
+    assert law_of(400, 20, **permuted) is law_of(400, 20, random_state=0, **permuted)
+
+
+def test_different_arguments_do_not():
+    laws = [
+        law_of(400, 20),
+        law_of(400, 21),
+        law_of(401, 20),
+        law_of(400, 20, k=100),
+        law_of(400, 20, k=10),
+        law_of(400, 20, k=10, normalize="positives"),
+        law_of(400, 20, tie_sizes=[2] * 200),
+        law_of(400, 20, tie_sizes=[1] * 2 + [2] * 199),
+        law_of(400, 20, tie_sizes=[2] * 199 + [1] * 2),
+        law_of(400, 20, method="normal"),
+        law_of(400, 20, method="permutation", n_permutations=99),
+        law_of(400, 20, method="permutation", n_permutations=98),
+        law_of(400, 20, method="permutation", n_permutations=99, random_state=1),
+        nd.tolerating(ap_null_distribution(400, 20), 0.01)._law,
+    ]
+    assert len({id(law) for law in laws}) == len(laws)
+
+
+def test_laws_of_few_blocks_are_not_kept():
+    sizes = [3, 9, 62, 326]
+    assert law_of(400, 23, tie_sizes=sizes) is not law_of(400, 23, tie_sizes=sizes)
+    assert len(nd._LAWS) == 0
+
+
+def test_no_more_laws_are_kept_than_the_last_ones():
+    cache = LawCache(max_laws=3, max_atoms=10)
+    made = []
+
+    def make(name):
+        made.append(name)
+        return object()
+
+    for name in "abcadae":
+        cache.find(name, lambda name=name: make(name))
+    # a was used again each time, b and c were pushed out by d and e.
+    assert made == list("abcde")
+    assert len(cache) == 3
+    cache.find("a", lambda: make("a"))
+    cache.find("b", lambda: make("b"))
+    assert made == list("abcdeb")
+
+
+def test_long_lists_of_atoms_are_not_kept():
+    cache = LawCache(max_laws=3, max_atoms=10)
+    for n_atoms, kept in ((10, 1), (11, 1)):
+        cache.find(n_atoms, lambda n=n_atoms: AtomicLaw(np.arange(float(n)), np.zeros(n)))
+        assert len(cache) == kept
+
+
+def test_a_failure_is_not_kept():
+    cache = LawCache(max_laws=3, max_atoms=10)
+    with pytest.raises(ZeroDivisionError):
+        cache.find("a", lambda: 1 / 0)
+    assert cache.find("a", lambda: 5) == 5
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation"])
+def test_threads_find_the_same_answers(method):
+    x = np.linspace(0.02, 0.3, 40)
+    options = {"method": method, "n_permutations": 999}
+    alone = [ap_null_distribution(300, m, **options).pvalue(x) for m in (15, 16, 17)]
+    nd._LAWS.clear()
+    found, start = [], threading.Barrier(4)
+
+    def ask(order):
+        start.wait()
+        for i in order:
+            law = ap_null_distribution(300, (15, 16, 17)[i], **options)
+            found.append((i, np.array([law.pvalue(value) for value in x])))
+
+    orders = [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)]
+    threads = [threading.Thread(target=ask, args=(order,)) for order in orders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 12
+    for i, pvalues in found:
+        np.testing.assert_allclose(pvalues, alone[i], rtol=1e-12)
+
+
+@pytest.mark.parametrize("tie_sizes", [None, [1] * 40 + [3] * 20, [20] * 5])
+def test_answers_do_not_depend_on_what_was_asked_before(tie_sizes):
+    x = np.random.default_rng(0).permutation(np.linspace(0.08, 0.9, 30))
+    law = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
+    together = law.pvalue(x)
+    nd._LAWS.clear()
+    law = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
+    one_by_one = [law.pvalue(value) for value in x[::-1]][::-1]
+    np.testing.assert_allclose(one_by_one, together, rtol=1e-12)
+    for value, p in zip(x[:5], together[:5], strict=True):
+        nd._LAWS.clear()
+        alone = ap_null_distribution(100, 12, tie_sizes=tie_sizes).pvalue(value)
+        np.testing.assert_allclose(alone, p, rtol=1e-12)
+
+
+def test_the_same_call_gives_the_same_number_again():
+    rng = np.random.default_rng(0)
+    y_true, y_score = rng.integers(2, size=30), rng.random(30)
+    first = average_precision_pvalue(y_true, y_score)
+    assert average_precision_pvalue(y_true, y_score) == first
