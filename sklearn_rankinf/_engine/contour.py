@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_rankinf._engine.chain import Bands, Complexes, tilted_bands
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+from sklearn_rankinf._engine.statistics import Floats, Increments
 from sklearn_rankinf._engine.transform import log_transform
 
 # Tilts in units of 1 / (standard deviation): |tilt| = _FIRST_TILT * _TILT_RATIO**index.
@@ -25,20 +25,24 @@ _USUAL, _N_LADDER = 13, 24
 # exp(K - theta s) may exceed its minimum over theta by this factor: a larger tilt keeps the contour
 # away from the pole at 0, at the price of some cancellation.
 _SLACK = 2.5
-_ALIASING = 25.0
-_STEP, _FINEST = 0.2, 24
-_DECAYED = 3e-9
-_CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 128
-_FAR_OFF = 40.0
+# Farther from its minimum than this a contour tells little of a tail, and of a coarse or rough one
+# nothing: the transform then does not show how coarse the law is at s.
+_FAR_OFF, _FAR_OFF_COARSE = 1e3, 40.0
+# The step in units of 1 / (standard deviation), refined by half octaves until aliasing is below
+# exp(-_ALIASING) beside the tail.
+_STEP, _FINEST, _ALIASING = 0.2, 24, 25.0
+# The first look goes this far in the same units; each further look goes half as far again, up to
+# _MAX_NODES, or _INSISTENT_NODES where nothing else will do, until no more than this is cut off.
+_FIRST_REACH, _MAX_NODES, _INSISTENT_NODES, _DECAYED = 12.8, 512, 4096, 3e-9
+# Answers with a smaller error are not improved by another tilt.
 _GOOD = 1e-7
-# The first look goes this far, in units of 1 / (standard deviation).
-_FIRST_REACH = 12.8
+# Where less will do, digits are still taken while they are cheap.
+_CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 128
 # The transform is given up if this many probes at the end of the longest contour add up to more.
 _N_PROBES, _DECAYING = 24, 1e-6
-# Most nodes of a contour, and of one that nothing else can replace.
-_MAX_NODES, _INSISTENT_NODES = 512, 4096
-# The transform of a few large blocks comes back; a rough upper tail needs no more than these nodes.
-_FEW_BLOCKS, _BLOCK_NODES, _NODES_OF_FEW_BLOCKS, _VERY_FEW_BLOCKS = 64, 16384, 128, 16
+# The transform of a few large blocks comes back, so that it is looked at farther out. A rough upper
+# tail of few blocks, if not of very few, needs no more than these nodes.
+_FEW_BLOCKS, _BLOCK_NODES, _ROUGH_NODES, _VERY_FEW_BLOCKS = 64, 16384, 128, 16
 # With no more hits than this, dropping rows costs more than it saves.
 _FEW_HITS = 64
 # Paths that carry less than this share of the tilted total are left out.
@@ -119,10 +123,13 @@ class ContourLaw:
         self._coarse = coarse
         self._n_positives = n_positives
         self._scale = scale
-        self._bounds_of_s = bounds
+        self._support_within = bounds
         self._refined = refined
         self._good = max(_GOOD, tolerance)
+        self._in_a_hurry = tolerance > _GOOD
         self._few_blocks = increments.sizes.size <= _FEW_BLOCKS
+        coarse_or_rough = self._few_blocks or self._in_a_hurry
+        self._far_off = _FAR_OFF_COARSE if coarse_or_rough else _FAR_OFF
         self._log_mgfs: dict[tuple[int, int], float] = {}
         self._bands: dict[tuple[int, int], Bands | None] = {}
         self._contours: dict[tuple[int, int, int], _Nodes] = {}
@@ -142,22 +149,11 @@ class ContourLaw:
             chosen = np.array([choose(float(x), sign) for x in s[weak]], dtype=np.int64)
             for index, fineness in np.unique(chosen.reshape(-1, 2), axis=0):
                 same = weak[(chosen == (index, fineness)).all(axis=1)]
-                self._improve(s, (int(index), sign, int(fineness)), insist, log_p, error, same)
+                contour = int(index), sign, int(fineness)
+                other, other_error = self._invert(s[same], contour, insist)
+                better = other_error < error[same]
+                log_p[same[better]], error[same[better]] = other[better], other_error[better]
         return log_p, error
-
-    def _improve(
-        self,
-        s: Floats,
-        contour: tuple[int, int, int],
-        insist: bool,
-        log_p: Floats,
-        error: Floats,
-        where: Integers,
-    ) -> None:
-        """Take the answers of a contour where they are better than those there are."""
-        other, other_error = self._invert(s[where], contour, insist)
-        better = other_error < error[where]
-        log_p[where[better]], error[where[better]] = other[better], other_error[better]
 
     def tilt_for(self, s: float, sign: int) -> float:
         """The tilt (a multiple of 1 / scale from a fixed ladder) nearest the saddlepoint of s."""
@@ -216,7 +212,9 @@ class ContourLaw:
 
     def _beyond(self, s: float, sign: int, distance: float) -> bool:
         """Whether there is no value so far out from s."""
-        return sign * s + distance > (self._bounds_of_s[1] if sign > 0 else -self._bounds_of_s[0])
+        return sign * s + distance > (
+            self._support_within[1] if sign > 0 else -self._support_within[0]
+        )
 
     def _best(self, s: float, sign: int) -> tuple[int, int]:
         """Ladder index of the best tilt for s, and its step."""
@@ -285,11 +283,10 @@ class ContourLaw:
             log_p[active], error[active], cut[active] = self._along(
                 s[active], contour, nodes, insist
             )
-            unfinished = cut[active] > _DECAYED
-            if self._good > _GOOD:
-                # Digits that nobody asked for are taken while they are cheap.
-                wanted = _CHEAP_DIGITS if n_nodes < _CHEAP_NODES else 0.1 * self._good
-                unfinished = cut[active] > wanted
+            enough = _DECAYED
+            if self._in_a_hurry:
+                enough = _CHEAP_DIGITS if n_nodes < _CHEAP_NODES else 0.1 * self._good
+            unfinished = cut[active] > enough
             if self._few_blocks and not insist:
                 unfinished &= (cut[active] > 0.9 * self._good) & (cut[active] < 0.5 * before)
             active = active[unfinished]
@@ -301,7 +298,10 @@ class ContourLaw:
     def _along(
         self, s: Floats, contour: tuple[int, int, int], nodes: _Nodes, insist: bool
     ) -> tuple[Floats, Floats, Floats]:
-        """Log tails, their relative errors, and the part of these from cutting the sum off."""
+        """Log tails, their relative errors, and the part of these from cutting the sum off.
+
+        Where the contour is too far off to be followed that part is 0, and the error infinite.
+        """
         index, sign, _ = contour
         log_p, total, heights = nodes.tail(s, sign)
         # Oscillating terms cut off where they have not decayed may add up to many of the last.
@@ -316,12 +316,10 @@ class ContourLaw:
         error += np.exp(np.minimum(aliasing - log_p, 50.0))
         if self._few_blocks:
             error += nodes.atom(s) / total
+        far_off = heights.sum() / total > self._far_off
         # A larger error would itself be a guess.
-        usable = np.isfinite(log_p) & (log_p < 1e-6) & (error < 1.0)
-        if self._few_blocks or self._good > _GOOD:
-            # Far from the best tilt the transform does not show how coarse the law is at s.
-            usable &= heights.sum() / total < _FAR_OFF
-        return log_p, np.where(usable, error, np.inf), cut
+        usable = np.isfinite(log_p) & (log_p < 1e-6) & (error < 1.0) & ~far_off
+        return log_p, np.where(usable, error, np.inf), np.where(far_off, 0.0, cut)
 
     def _rough(self, sign: int) -> bool:
         """Whether a rough upper tail of few blocks is wanted, which a short contour gives.
@@ -329,16 +327,16 @@ class ContourLaw:
         Of very few blocks it does not.
         """
         very_few = self._increments.sizes.size <= _VERY_FEW_BLOCKS
-        return self._few_blocks and not very_few and self._good > _GOOD and sign > 0
+        return self._few_blocks and not very_few and self._in_a_hurry and sign > 0
 
     def _first_look(self, contour: tuple[int, int, int]) -> int:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
         _, sign, fineness = contour
         if not self._few_blocks:
-            reach = _FIRST_REACH if self._good <= _GOOD else 1.5 * _FIRST_REACH
+            reach = 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
             return int(reach / _STEP * 2.0 ** (fineness / 2))
         if self._rough(sign):
-            return _NODES_OF_FEW_BLOCKS
+            return _ROUGH_NODES
         return int(np.clip(_BLOCK_NODES / self._increments.sizes.size, 256, 1024))
 
     def _contour(self, contour: tuple[int, int, int], n_nodes: int) -> _Nodes:

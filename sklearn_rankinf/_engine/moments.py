@@ -152,7 +152,7 @@ def linear_standardized_moment(
     n, m = sizes.sum(axis=-1), float(n_positives)
     centred = weights - ((sizes * weights).sum(axis=-1) / n)[..., None]
     second, third, fourth = ((sizes * centred**power).sum(axis=-1) for power in (2, 3, 4))
-    scale = m * (n - m) / (n * (n - 1.0))
+    scale = m * (n - m) / np.maximum(n * (n - 1.0), 1.0)
     _, variance = linear_mean_and_variance(weights, sizes, n_positives)
     with np.errstate(divide="ignore", invalid="ignore"):
         if order == 3:
