@@ -757,9 +757,9 @@ def ap_null_distribution(
     .. math:: \mathrm{AP} = \frac{1}{m} \sum_b \frac{y_b H_b}{T_b},
 
     and without ties :math:`\mathrm{E\,AP} = \frac{1}{n} \left[ H_n + \frac{m-1}{n-1} (n - H_n)
-    \right]`, with :math:`H_n` the harmonic number. Up to five million different outcomes the
-    probability is a ratio of counts. Beyond that it is found by contour inversion of the moment
-    generating function at a tilt near the saddlepoint, or on a lattice where the law is too coarse
+    \right]`, with :math:`H_n` the harmonic number. Up to five million different outcomes, and for
+    more of them where blocks are few, the probability is an exact sum. Beyond that it is found by
+    contour inversion of the moment generating function, or on a lattice where the law is too coarse
     for that; see ``relative_error``.
 
     References

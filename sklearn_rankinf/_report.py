@@ -147,9 +147,12 @@ def read_table(
             'rankinf report needs pandas: pip install "sklearn-rankinf[report]".'
         ) from error
     try:
-        frame = pd.read_csv(path)
+        # In one piece: a column read in parts may hold a number in one and its text in another.
+        frame = pd.read_csv(path, low_memory=False)
     except OSError as error:
         raise ReportError(f"cannot read {path!r}: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise ReportError(f"{path!r} is not text in UTF-8: save it in that encoding.") from error
     except ValueError as error:  # what pandas raises for what is no table, or no text
         reason = str(error).splitlines()[0].rstrip(".")
         raise ReportError(
@@ -165,7 +168,7 @@ def read_table(
         raise ReportError(f"{path!r} has no rows.")
     return Table(
         _is_positive(frame[label], label, pos_label),
-        {name: _as_scores(frame[name], name) for name in score_columns},
+        {name: _as_scores(pd, frame[name], name) for name in score_columns},
     )
 
 
@@ -209,15 +212,17 @@ def _as_number(text: Any) -> float | str:
         return str(text)
 
 
-def _as_scores(column: Any, name: str) -> NDArray[np.float64]:
+def _as_scores(pd: Any, column: Any, name: str) -> NDArray[np.float64]:
     _check_complete(column, name)
-    values = column.tolist()
-    for row, value in enumerate(values):
-        if not isinstance(value, int | float):
-            raise ReportError(
-                f"the score column {name!r} is not numeric: it has {value!r} in row {row + 1}."
-            )
-    scores = np.asarray(values, dtype=np.float64)
+    # One word makes a column of text; what is to be named is the word.
+    scores = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+    is_text = np.isnan(scores)
+    if is_text.any():
+        row = int(np.argmax(is_text))
+        raise ReportError(
+            f"the score column {name!r} is not numeric: it has {column.iloc[row]!r} in row "
+            f"{row + 1}."
+        )
     if not np.isfinite(scores).all():
         row = int(np.argmin(np.isfinite(scores))) + 1
         raise ReportError(f"the score column {name!r} has an infinite value in row {row}.")

@@ -398,9 +398,12 @@ def _check_metric_options(
         )
     if np.ndim(k) > 0:
         raise TypeError(f"k must be one int or float, since a scorer is one number; got {k!r}.")
+    counts_samples = isinstance(k, Integral) and not isinstance(k, bool)
+    if counts_samples and k < 1:
+        raise ValueError(f"k must be at least 1 as a number of samples; got {k}.")
     # The null law checks its arguments and computes nothing yet; a generator is left untouched.
     is_generator = isinstance(random_state, np.random.RandomState | np.random.Generator)
-    n_samples = max(4, int(k)) if isinstance(k, Integral) and not isinstance(k, bool) else 4
+    n_samples = max(4, int(k)) if counts_samples else 4
     METRICS[metric].null_distribution(
         n_samples,
         2,

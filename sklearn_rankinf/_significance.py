@@ -105,7 +105,9 @@ class AveragePrecisionTestResult(RankTestResult):
         labelling; nan when the statistic cannot vary. With weights or averages E and sd are those
         of the resamples.
     adjusted_statistic : float or ndarray of shape (n_classes,)
-        (statistic - E) / (1 - E): 0 is chance, 1 is perfect; nan when there is only one class.
+        (statistic - E) / (best - E), with the value of a perfect ranking without ties, which is 1
+        but for average precision at `k` with ``normalize="positives"`` and averages over classes
+        some of which are empty: 0 is chance, 1 is perfect; nan when there is only one class.
     null_distribution : NullDistribution or tuple of NullDistribution
         The law of the statistic under random labelling, given the ties.
     n_samples : int

@@ -356,7 +356,7 @@ def min_hits_at_k(
     min_hits : int, float or ndarray
         The number of hits; ``min(n_positives, k) + 1``, which cannot be reached, where no number
         of hits is significant. An int, or an array of them; with `interpolate` a float, or an
-        array of them.
+        array of them, above ``min(n_positives, k)`` where no number is significant.
 
     Raises
     ------

@@ -501,13 +501,17 @@ def check_top_k_method(method: str, known: tuple[str, ...]) -> None:
 
 def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
     """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
-    if np.ndim(k) == 0:
+    try:
+        n_dimensions = np.ndim(k)
+    except ValueError:
+        raise ValueError(f"k must be one number or an array of one shape; got {k!r}.") from None
+    if n_dimensions == 0:
         return resolve_k(k.item() if isinstance(k, np.ndarray) else k, n_samples)
     cuts = np.asarray(k)
     if cuts.size == 0:
         raise ValueError("k is empty: give at least one number of samples.")
-    if cuts.dtype.kind not in "iu":
-        # Also lists that mix numbers of samples and fractions.
+    if cuts.dtype.kind not in "iu" or not hasattr(k, "dtype"):
+        # Also lists that mix numbers of samples and fractions, or hold True, which is no number.
         mixed = np.array(k, dtype=object)
         resolved = [resolve_k(cut, n_samples) for cut in mixed.ravel().tolist()]
         return np.array(resolved, dtype=np.int64).reshape(mixed.shape)

@@ -379,7 +379,7 @@ def test_report_takes_the_label_that_it_is_told(frame, csv, capsys):
 WRONG_REPORTS = {
     "label": (["--label", "z"], "has no column 'z'; its columns are 'y', 'name', 'truth'"),
     "score": (["--score", "s9"], "has no column 's9'; its columns are 'y', 'name', 'truth'"),
-    "text": (["--score", "text"], "column 'text' is not numeric: it has '0.5' in row 1."),
+    "text": (["--score", "text"], "column 'text' is not numeric: it has 'good' in row 5."),
     "missing": (["--score", "missing"], "'missing' lacks a value in 1 of 200 rows, .* in row 7"),
     "missing label": (["--label", "missing"], "'missing' lacks a value in 1 of 200 rows"),
     "infinite": (["--score", "infinite"], "'infinite' has an infinite value in row 9."),
@@ -419,9 +419,11 @@ def test_wrong_files_end_in_one_line(tmp_path, capsys):
     path.write_text("")
     assert "is not a table of comma-separated values: No columns" in error_for(path)
     path.write_bytes(b"\x89PNG\r\n\x1a\n\x00")
-    assert "is not a table of comma-separated values" in error_for(path)
+    assert "is not text in UTF-8: save it in that encoding." in error_for(path)
     path.write_text("y,s\n1,2,3,4\n5,6,7,8,9\n")
     assert "is not a table of comma-separated values" in error_for(path)
+    path.write_text("y,s\n" + "0,1\n1,2\n" * 300_000 + "0,x\n")
+    assert "the score column 's' is not numeric: it has 'x' in row 600001." in error_for(path)
     path.write_text("y,s\n")
     assert "has no rows." in error_for(path)
     path.write_text("y,s\n0,1\n0,2\n")

@@ -550,7 +550,7 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"method": "both", "output": "pvalue"}, ValueError, "with output='pvalue'"),
         ({"method": "zhang_su", "k": 5}, ValueError, "method='analytic' or 'normal' with k"),
         ({"average": "samples"}, ValueError, "average must be one of None, 'macro'.*'samples'"),
-        ({"k": 0}, ValueError, "k must be .*got 0"),
+        ({"k": 0}, ValueError, "k must be at least 1 as a number of samples; got 0"),
         ({"k": 1.5}, ValueError, "k as a float is a fraction.*got 1.5"),
         ({"k": "10"}, TypeError, "k must be an int or a float; got '10'"),
         ({"k": True}, TypeError, "k must be an int or a float; got True"),

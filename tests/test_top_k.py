@@ -35,6 +35,7 @@ each_metric = pytest.mark.parametrize("metric", ["recall", "precision"])
 
 # (n_samples, n_positives, tie_sizes); None is no ties.
 SMALL = [
+    (1, 1, None),
     (7, 3, None),
     (8, 1, None),
     (8, 7, (3, 5)),
@@ -776,6 +777,8 @@ def test_hits_needed_among_very_many():
         ({"k": None}, TypeError, "k must be an int or a float; got None of type NoneType"),
         ({"k": "3"}, TypeError, "k must be an int or a float; got '3' of type str"),
         ({"k": [True]}, TypeError, "k must be an int or a float; got True of type bool"),
+        ({"k": [2, True]}, TypeError, "k must be an int or a float; got True of type bool"),
+        ({"k": [[1], [2, 3]]}, ValueError, r"an array of one shape; got \[\[1\], \[2, 3\]\]"),
         ({"k": 3, "method": "pearson3"}, ValueError, "'pearson3' is an approximation for average"),
         ({"k": 3, "method": "zhang_su"}, ValueError, "counts at k have 'binomial' and 'normal'"),
         ({"k": 3, "method": "exact"}, ValueError, "method must be one of 'auto', .*; got 'exact'"),

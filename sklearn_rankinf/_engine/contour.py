@@ -179,8 +179,9 @@ class ContourLaw:
         return self._log_mgfs[index, sign]
 
     def _bands_at(self, index: int, sign: int) -> Bands | None:
-        """Rows that matter at a tilt; None where all of them are few."""
-        if self._n_positives <= _FEW_HITS and index < _N_LADDER:
+        """Rows that matter at a tilt; None where all of them are few, and blocks are not merged."""
+        few = self._n_positives <= _FEW_HITS and self._refined is None
+        if few and index < _N_LADDER:
             return None
         if (index, sign) not in self._bands:
             theta = self._theta(index, sign)

@@ -15,7 +15,7 @@ from scipy import stats
 
 from sklearn_rankinf._engine.statistics import HitsAtK
 from sklearn_rankinf._formatting import format_pvalue
-from sklearn_rankinf._null_distributions import NullDistribution
+from sklearn_rankinf._null_distributions import NullDistribution, check_integer
 from sklearn_rankinf._plot._law_shape import LawShape, law_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot
 from sklearn_rankinf._plot._response import estimator_scores, rows
@@ -174,14 +174,15 @@ class NullDistributionDisplay:
         ------
         ImportError
             If matplotlib is not installed.
+        TypeError
+            If `n_permutations` is not an integer.
         ValueError
             If `yscale` is neither of the two, if `n_permutations` is negative, or if there is not
             one name for each result.
         """
         if yscale not in _SCALES:
             raise ValueError(f"yscale must be 'linear' or 'log'; got {yscale!r}.")
-        if n_permutations < 0:
-            raise ValueError(f"n_permutations must be at least 0; got {n_permutations}.")
+        check_integer(n_permutations, "n_permutations", 0)
         results = _single_results(self.result)
         names = _names(self.name if name is None else name, len(results))
         plt = import_pyplot(f"{type(self).__name__}.plot")

@@ -1,0 +1,187 @@
+"""
+====================================
+A grid search scored by significance
+====================================
+
+A search over parameters needs a score, and for rare targets the usual one is average precision
+(AP). But an AP of 0.3 says little by itself. With 3 targets among 100 items one random ranking in
+thirty reaches it; with 30 targets among 1000 not one in a thousand million does. The evidence
+against chance, −log10 p, puts folds and data sets on one scale, and
+:func:`~sklearn_rankinf.average_precision_significance_scorer` gives it to every tool of
+scikit-learn that takes ``scoring=``.
+
+This example runs such a search on a rare target, shows why the p-values of a search must not come
+from a few hundred permutations, and ends with what the numbers of a search do not show.
+"""
+
+# %%
+# A rare target
+# -------------
+# 2000 items with 20 features from a fixed seed; about one item in thirty is a target, and the
+# targets form several groups. 40 % of the items are put aside at once. The search will not see
+# them.
+
+from sklearn.datasets import make_classification
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
+from sklearn.svm import SVC
+
+X, y = make_classification(
+    2000,
+    n_informative=6,
+    n_clusters_per_class=3,
+    weights=[0.97],
+    class_sep=0.8,
+    flip_y=0.01,
+    random_state=3,
+)
+X_search, X_test, y_search, y_test = train_test_split(
+    X, y, test_size=0.4, stratify=y, random_state=0
+)
+print(f"search: {y_search.sum()} targets among {len(y_search)} items")
+print(f"put aside: {y_test.sum()} targets among {len(y_test)} items")
+
+# %%
+# The search
+# ----------
+# One argument makes it a search by significance. Stratified folds spread the few targets evenly:
+# each fold tests its own ranking, of 240 items with 8 targets.
+
+from sklearn_rankinf import average_precision_significance_scorer
+
+grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.003, 0.01, 0.03, 0.1, 0.3]}
+folds = StratifiedKFold(5, shuffle=True, random_state=0)
+search = GridSearchCV(SVC(), grid, scoring=average_precision_significance_scorer, cv=folds)
+search.fit(X_search, y_search)
+print(f"best parameters: {search.best_params_}")
+print(f"mean of −log10 p over the folds: {search.best_score_:.2f}")
+
+# %%
+# Exact law against permutations
+# ------------------------------
+# ``method="both"`` computes every p-value twice on the same predictions: from the exact law, and
+# from 999 random labellings. It makes a dict of scorers, which a search takes as it is, with the
+# key to choose by as ``refit``. The permutation scorer warns; the warning is caught here in order
+# to print it.
+
+import warnings
+
+from sklearn_rankinf import make_significance_scorer
+
+both = GridSearchCV(
+    SVC(),
+    grid,
+    scoring=make_significance_scorer(method="both", n_permutations=999),
+    refit="neg_log10_pvalue_analytic",
+    cv=folds,
+)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always", UserWarning)
+    both.fit(X_search, y_search)
+print(f"{len(caught)} warnings such as:\n{caught[0].message}")
+
+# %%
+# A permutation p-value is (b + 1)/(B + 1), where b of the B random labellings do as well as the
+# observed one. It is never below 1/(B + 1), here 0.001. Where all five folds are at that floor the
+# mean of −log10 p is exactly 3, however good the candidate is. The two pictures are of the same
+# candidates on the same folds.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+METHODS = {"analytic": "exact law", "permutation": "999 permutations"}
+shape = len(grid["C"]), len(grid["gamma"])
+evidence = {
+    method: both.cv_results_[f"mean_test_neg_log10_pvalue_{method}"].reshape(shape)
+    for method in METHODS
+}
+scale = {"vmin": 0.0, "vmax": evidence["analytic"].max(), "cmap": "YlGnBu"}
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+for axis, (method, name) in zip(axes, METHODS.items(), strict=True):
+    image = axis.imshow(evidence[method], aspect="auto", origin="lower", **scale)
+    for (row, column), value in np.ndenumerate(evidence[method]):
+        color = "white" if value > 0.6 * scale["vmax"] else "#1b1b1b"
+        axis.text(column, row, f"{value:.2f}", ha="center", va="center", color=color)
+    axis.set_xticks(range(shape[1]), grid["gamma"])
+    axis.set_yticks(range(shape[0]), grid["C"])
+    axis.set(xlabel="gamma", title=name)
+axes[0].set_ylabel("C")
+figure.colorbar(image, ax=axes, label="mean of −log10 p over five folds")
+plt.show()
+
+# %%
+# Many candidates tie under permutation, and a search breaks ties by taking the first. Here are the
+# candidate that the search by permutation takes and the one that the exact law finds, with their
+# exact evidence and their average precision over the same folds:
+
+permutation = both.cv_results_["mean_test_neg_log10_pvalue_permutation"]
+exact = both.cv_results_["mean_test_neg_log10_pvalue_analytic"]
+ap = both.cv_results_["mean_test_statistic"]
+tied = np.flatnonzero(permutation >= permutation.max() - 1e-9)
+print(f"{tied.size} of {permutation.size} candidates share the best permutation score")
+for name, candidate in (("by permutation", tied[0]), ("by the exact law", np.argmax(exact))):
+    parameters = both.cv_results_["params"][candidate]
+    print(f"{name:17} {parameters}: exact {exact[candidate]:.2f}, AP {ap[candidate]:.3f}")
+
+# %%
+# More permutations lower the floor, but slowly: the exact p-values of the best candidate show how
+# many it would take on each fold to see the p-value at all.
+
+best = int(np.argmax(exact))
+for fold in range(folds.get_n_splits()):
+    pvalue = both.cv_results_[f"split{fold}_test_pvalue_analytic"][best]
+    shown = both.cv_results_[f"split{fold}_test_pvalue_permutation"][best]
+    print(f"fold {fold}: exact p {pvalue:.1e}, by permutation {shown:.3f}, 1/p {1 / pvalue:.0e}")
+
+# %%
+# What these numbers are not
+# --------------------------
+# The mean of −log10 p over the folds ranks the candidates. It is not evidence itself, and ten to
+# the minus that number is not a p-value, for three reasons. The mean of logarithms of p-values is
+# the logarithm of no p-value. The folds share training data, so their p-values are not independent.
+# And the winner was chosen because its numbers are large: the best of twenty candidates looks good
+# even if all twenty rank at random.
+#
+# Two things are valid. The first is Bonferroni's rule, which holds for p-values that depend on each
+# other in any way: the smallest p-value times their number. For one candidate that was fixed
+# beforehand that number is five, one for each fold. For the winner of a search every candidate has
+# had its five chances:
+
+n_pvalues = exact.size * folds.get_n_splits()
+smallest = min(
+    both.cv_results_[f"split{fold}_test_pvalue_analytic"].min()
+    for fold in range(folds.get_n_splits())
+)
+print(f"{n_pvalues} p-values, the smallest {smallest:.1e}: Bonferroni {n_pvalues * smallest:.1e}")
+
+# %%
+# It says that some candidate on some fold is better than chance. It is wasteful, and it does not
+# test the fitted winner.
+#
+# The second is data that had no part in the search. There a single test of the refitted winner
+# needs no correction. :class:`~sklearn_rankinf.NullDistributionDisplay` draws the exact law of AP
+# under random labelling and the observed AP in it, on the left beside 9999 random labellings, on
+# the right with logarithmic heights, on which the tail can be seen.
+
+from sklearn_rankinf import NullDistributionDisplay, average_precision_test
+
+result = average_precision_test(y_test, search.decision_function(X_test))
+print(f"AP {result.statistic:.3f}, by chance {result.null_distribution.mean():.3f}")
+print(f"adjusted AP {result.adjusted_statistic:.3f}, p = {result.pvalue:.1e}")
+
+display = NullDistributionDisplay(result, name="the winner of the search")
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+display.plot(axes[0], n_permutations=9999, despine=True)
+axes[0].set_title("linear heights")
+display.plot(axes[1], yscale="log", despine=True)
+axes[1].set_title("logarithmic heights")
+for axis in axes:
+    axis.get_legend().remove()
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+plt.show()
+
+# %%
+# None of the random labellings comes near the observed value, so that permutation could only have
+# said p = 0.0001. The normal curve has the right mean and standard deviation and would be wrong by
+# many orders of magnitude. What the test shows is that the ranking is not random; how good it is,
+# is for the adjusted AP to say.

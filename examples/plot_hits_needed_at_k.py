@@ -1,0 +1,191 @@
+"""
+===============================================
+How many of the first k items must be targets?
+===============================================
+
+A screening campaign can afford to test 50 compounds, an auditor can read 100 files. What a ranking
+is worth then is the number of targets among the first k items, the hits. If 4 of the first 50 are
+targets, is that better than drawing 50 items blindly? This example answers for every k how many
+hits it takes, compares the exact answer with two approximations from textbooks [1]_, tests an
+observed ranking, and shows what equal scores and a free choice of k do to the answer.
+
+.. [1] S. A. Macskassy (2005). Working paper CeDER-05-09, Stern School of Business, New York
+   University.
+"""
+
+# %%
+# Hits needed
+# -----------
+# 2000 items, 40 of them targets. If the ranking knows nothing, the hits among the first k follow
+# the hypergeometric law, and :func:`~sklearn_rankinf.min_hits_at_k` returns the smallest number of
+# hits whose probability, or that of more, is at most ``alpha``. It takes arrays:
+
+import numpy as np
+
+from sklearn_rankinf import min_hits_at_k
+
+n_samples, n_positives = 2000, 40
+cuts = np.array([10, 20, 50, 100, 200, 400, 800, 1200])
+print("k                      ", *(f"{k:5d}" for k in cuts))
+print("hits by chance         ", *(f"{n_positives * k / n_samples:5.1f}" for k in cuts))
+for alpha in (0.05, 0.001):
+    for method in ("analytic", "binomial", "normal"):
+        needed = min_hits_at_k(n_samples, n_positives, k=cuts, alpha=alpha, method=method)
+        print(f"needed, {alpha:<5} {method:9}", *(f"{hits:5d}" for hits in needed))
+
+# %%
+# The two approximations fail in different places. The normal law, although it has the exact mean
+# and variance and is corrected for continuity, has too thin a tail where few hits are expected: at
+# the top of the list it is content with one hit too few at many k, so that chance passes too often.
+# The binomial law draws with replacement, as if a target could be found twice. That does no harm at
+# the top. Further down, where a good part of the list has been read, it asks for too many; at k =
+# 1200 and the 0.1 % level for 41, more than there are, which means that no number of hits would be
+# enough.
+#
+# The difference to the exact number, for every k up to 1600:
+
+import matplotlib.pyplot as plt
+
+STYLES = {
+    "analytic": {"color": "#1b1b1b", "label": "exact"},
+    "binomial": {"color": "#00798c", "label": "binomial"},
+    "normal": {"color": "#d1495b", "label": "normal"},
+}
+every_k = np.arange(1, 1601)
+figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
+for axis, alpha in zip(axes, (0.05, 0.001), strict=True):
+    exact = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha)
+    for method in ("binomial", "normal"):
+        other = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha, method=method)
+        axis.plot(every_k, other - exact, drawstyle="steps-mid", linewidth=1.2, **STYLES[method])
+    axis.axhline(0.0, color="#1b1b1b", linewidth=0.8)
+    axis.set(xscale="log", xlabel="k", title=f"level {alpha}")
+    axis.spines[["top", "right"]].set_visible(False)
+axes[0].set_ylabel("hits needed, minus the exact number")
+axes[0].legend(frameon=False)
+plt.show()
+
+# %%
+# Hits are whole numbers, so the exact curve is a staircase, and at most k the chance of reaching it
+# is well below ``alpha``. ``interpolate=True`` draws a smooth curve between the last number of hits
+# that is not significant and the first that is. It is for reading trends off a picture. A test
+# needs the whole number.
+
+axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
+for alpha, color in ((0.05, "#1b1b1b"), (0.001, "#6a4c93")):
+    needed = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha)
+    smooth = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha, interpolate=True)
+    axis.step(every_k, needed, where="mid", color=color, label=f"needed at level {alpha}")
+    axis.plot(every_k, smooth, color=color, linewidth=0.9, linestyle=":")
+axis.plot(every_k, n_positives * every_k / n_samples, color="#8d99ae", label="expected by chance")
+axis.plot([], [], color="#1b1b1b", linewidth=0.9, linestyle=":", label="interpolated")
+axis.set(xlabel="k", ylabel="hits among the first k", xlim=(0, 400), ylim=(0, 18))
+axis.spines[["top", "right"]].set_visible(False)
+axis.legend(frameon=False, loc="upper left")
+plt.show()
+
+# %%
+# An observed ranking
+# -------------------
+# A model is fitted to one half of a data set and ranks the other half, in which 40 of 2000 items
+# are targets.
+
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+
+X, y = make_classification(
+    4000, n_informative=3, weights=[0.98], flip_y=0.0, class_sep=0.35, random_state=1
+)
+X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+model = LogisticRegression(class_weight="balanced").fit(X_train, y_train)
+y_score = model.decision_function(X_test)
+print(f"{y_test.sum()} targets among {y_test.size} items")
+
+# %%
+# :func:`~sklearn_rankinf.recall_at_k_test` and :func:`~sklearn_rankinf.precision_at_k_test` tell
+# the same test in two ways: hits as a share of the targets, or of the places. A number of places
+# may also be given as a fraction of the list, and an array of k makes one test for each.
+
+from sklearn_rankinf import precision_at_k_test, recall_at_k_test
+
+cuts = [20, 50, 100, 200]
+recall = recall_at_k_test(y_test, y_score, k=cuts)
+precision = precision_at_k_test(y_test, y_score, k=cuts)
+needed = min_hits_at_k(n_samples, n_positives, k=cuts)
+print("   k  hits  needed  recall  precision         p")
+for i, k in enumerate(cuts):
+    print(
+        f"{k:4d}{recall.hits[i]:6.0f}{needed[i]:8d}{recall.statistic[i]:8.3f}"
+        f"{precision.statistic[i]:11.3f}{recall.pvalue[i]:10.1e}"
+    )
+
+# %%
+# At every k the p-values of recall and precision are the same, since both count the same hits:
+
+print(f"largest difference {np.abs(recall.pvalue - precision.pvalue).max():.0e}")
+
+# %%
+# The hits of this ranking over the numbers needed:
+
+hits = recall_at_k_test(y_test, y_score, k=every_k).hits
+axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
+axis.step(every_k, hits, where="mid", color="#00798c", linewidth=2, label="this ranking")
+for alpha, linestyle in ((0.05, "-"), (0.001, "--")):
+    needed = min_hits_at_k(n_samples, n_positives, k=every_k, alpha=alpha)
+    label = f"needed at level {alpha}"
+    axis.step(every_k, needed, where="mid", color="#1b1b1b", ls=linestyle, lw=1, label=label)
+axis.plot(every_k, n_positives * every_k / n_samples, color="#8d99ae", label="expected by chance")
+axis.set(xlabel="k", ylabel="hits among the first k", xlim=(0, 400), ylim=(0, 21))
+axis.set_yticks(range(0, 21, 4))
+axis.spines[["top", "right"]].set_visible(False)
+axis.legend(frameon=False, loc="upper left")
+plt.show()
+
+# %%
+# Choose k before you look
+# ------------------------
+# Each p-value is valid for a k that was chosen beforehand. Reading the curve and reporting the k
+# where it looks best is a multiple test. How much that matters is easily simulated: of 2000 random
+# rankings, how many are at or above the 5 % curve somewhere among the first 200 places?
+
+rng = np.random.default_rng(0)
+needed = min_hits_at_k(n_samples, n_positives, k=every_k[:200])
+at_fifty = somewhere = 0
+for _ in range(2000):
+    ranks = rng.choice(n_samples, size=n_positives, replace=False)
+    curve = np.cumsum(np.bincount(ranks, minlength=n_samples))[:200]
+    at_fifty += curve[49] >= needed[49]
+    somewhere += bool(np.any(curve >= needed))
+print(f"at k = 50: {at_fifty / 2000:.1%}; somewhere up to k = 200: {somewhere / 2000:.1%}")
+
+# %%
+# At a fixed k chance passes less often than the nominal 5 %, because hits are whole numbers; at a k
+# picked after the fact far more often. If several k are of interest, divide the level by their
+# number (Bonferroni), or test average precision, which weighs all ranks in one statistic.
+#
+# Equal scores across rank k
+# --------------------------
+# With coarse scores, here the same ones rounded, a block of equal scores may straddle rank k. Which
+# of its items come first is then an accident of sorting. The hits are therefore averaged over
+# random tie-breaking and may be a fraction, and the p-value is exact for this statistic with these
+# ties.
+
+from sklearn_rankinf import Ranking
+
+ranking = Ranking.from_scores(y_test, np.round(y_score))
+print("blocks of equal scores: ", ranking.tie_sizes.tolist())
+print("hits in them:           ", ranking.hits.tolist())
+for k in (20, 50, 100):
+    result = recall_at_k_test(ranking, k=k)
+    print(f"k = {k:3d}: {result.hits:.2f} hits, p = {result.pvalue:.1e}")
+
+# %%
+# The numbers of :func:`~sklearn_rankinf.min_hits_at_k` are for rankings without ties across rank k.
+# With them, ask the law itself: its ``isf(alpha)`` is the largest value that is not significant.
+
+from sklearn_rankinf import recall_at_k_null_distribution
+
+law = recall_at_k_null_distribution(n_samples, n_positives, k=50, tie_sizes=ranking.tie_sizes)
+print(f"hits to be exceeded at k = 50: {n_positives * law.isf(0.05):.3f}")
+print(f"without ties: {min_hits_at_k(n_samples, n_positives, k=50) - 1}")
