@@ -173,7 +173,7 @@ class NullDistribution:
         values = tuple(known[letter]() for letter in "mvsk" if letter in moments)
         return values if len(values) > 1 else values[0]
 
-    def moment(self, order: int) -> float:
+    def moment(self, order: int) -> Any:
         """Exact raw moment ``E S**order``.
 
         Parameters
@@ -183,8 +183,8 @@ class NullDistribution:
 
         Returns
         -------
-        float
-            The moment.
+        float or ndarray
+            The moment; an array if the law is of several k.
 
         Raises
         ------
@@ -193,15 +193,17 @@ class NullDistribution:
         """
         if not isinstance(order, Integral) or not 0 <= order <= 4:
             raise ValueError(f"order must be an integer from 0 to 4; got {order!r}.")
-        mean, variance = self._mean_and_variance
-        central = [1.0, 0.0, variance]
+        mean, deviation = np.asarray(self.mean()), np.asarray(self.std())
+        central = [np.ones(mean.shape), np.zeros(mean.shape), np.asarray(self.var())]
         for degree in range(3, int(order) + 1):
-            scale = self.std() ** degree
-            central.append(self._standardized_moment(degree) * scale if scale else 0.0)
-        return math.fsum(
+            # What cannot vary has no standardized moments, and no central ones but 0.
+            scaled = np.nan_to_num(self._standardized_moment(degree))
+            central.append(scaled * deviation**degree)
+        terms = [
             math.comb(order, degree) * central[degree] * mean ** (order - degree)
             for degree in range(int(order) + 1)
-        )
+        ]
+        return plain(np.sum(terms, axis=0))
 
     # The law.
 

@@ -254,9 +254,10 @@ def adjusted_average_precision_score(
     -----
     The score is :math:`(\mathrm{AP} - E) / (1 - E)` with the exact mean :math:`E` of average
     precision under random labelling, given the ties; with ``normalize="positives"`` the value
-    :math:`\min(m, k) / m` of a perfect ranking takes the place of the 1. Without ties and for :math:`m` of :math:`n`
-    positive, :math:`E = \frac{1}{n}\left[H_n + \frac{m - 1}{n - 1}(n - H_n)\right]` with the
-    harmonic number :math:`H_n`, which is larger than the prevalence :math:`m / n`. The adjustment
+    :math:`\min(m, k) / m` of a perfect ranking takes the place of the 1. Without ties and for
+    :math:`m` of :math:`n` positive,
+    :math:`E = \frac{1}{n}\left[H_n + \frac{m - 1}{n - 1}(n - H_n)\right]` with the harmonic number
+    :math:`H_n`, which is larger than the prevalence :math:`m / n`. The adjustment
     does not make values comparable across prevalences.
 
     Examples

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -83,37 +81,6 @@ class TopKNullDistribution(NullDistribution):
     def std(self) -> Any:
         """Exact standard deviation."""
         return plain(np.sqrt(self.var()))
-
-    def moment(self, order: int) -> Any:
-        """Exact raw moment ``E S**order``.
-
-        Parameters
-        ----------
-        order : int
-            From 0 to 4.
-
-        Returns
-        -------
-        float or ndarray of the shape of k
-            The moment.
-
-        Raises
-        ------
-        ValueError
-            If `order` is not an integer from 0 to 4.
-        """
-        if not isinstance(order, Integral) or not 0 <= order <= 4:
-            raise ValueError(f"order must be an integer from 0 to 4; got {order!r}.")
-        mean, deviation = np.asarray(self.mean()), np.asarray(self.std())
-        central = [np.ones(mean.shape), np.zeros(mean.shape), deviation**2]
-        for degree in range(3, int(order) + 1):
-            scaled = np.nan_to_num(self._standardized_moment(degree))
-            central.append(scaled * deviation**degree)
-        terms = [
-            math.comb(order, degree) * central[degree] * mean ** (order - degree)
-            for degree in range(int(order) + 1)
-        ]
-        return plain(np.sum(terms, axis=0))
 
     # The law.
 

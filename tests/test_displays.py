@@ -449,7 +449,7 @@ def test_wrong_options_are_refused(small):
         display.plot(yscale="symlog")
     with pytest.raises(ValueError, match="n_permutations must be at least 0; got -1"):
         display.plot(n_permutations=-1)
-    with pytest.raises(TypeError, match="n_permutations must be an integer; got 2.5"):
+    with pytest.raises(TypeError, match=r"n_permutations must be an integer; got 2\.5"):
         display.plot(n_permutations=2.5)
     with pytest.raises(ValueError, match="one entry for each of the 1 results; got 2 names"):
         display.plot(name=["a", "b"])

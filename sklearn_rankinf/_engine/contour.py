@@ -11,6 +11,7 @@ by its error. One contour serves all values for which its tilt is not too far fr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,8 +21,9 @@ from sklearn_rankinf._engine.transform import log_transform
 
 # Tilts in units of 1 / (standard deviation): |tilt| = _FIRST_TILT * _TILT_RATIO**index.
 _FIRST_TILT, _TILT_RATIO, _N_TILTS = 0.02, 1.35, 36
-# The tilt that is tried first, about 1, and the tilts whose log transform is computed in one pass.
-_USUAL, _N_LADDER = 13, 24
+# The tilt that is tried first is about 1, and less where that would weigh a single hit by more than
+# exp(_MOST_PER_HIT). The log transform is computed in one pass at the tilts of the lower ladder.
+_USUAL, _MOST_PER_HIT, _N_LADDER = 13, 3.0, 24
 # exp(K - theta s) may exceed its minimum over theta by this factor: a larger tilt keeps the contour
 # away from the pole at 0, at the price of some cancellation.
 _SLACK = 2.5
@@ -195,7 +197,7 @@ class ContourLaw:
 
     def _saddle(self, s: float, sign: int) -> int:
         """Ladder index that minimises ``K(theta) - theta s``, which is convex in theta."""
-        index = _USUAL
+        index = self._usual_index
         best = self._exponent(s, sign, index)
         for direction in (1, -1):
             while 0 <= index + direction < _N_TILTS:
@@ -207,9 +209,16 @@ class ContourLaw:
 
     def _usual(self, s: float, sign: int) -> tuple[int, int]:
         """The usual tilt, which is good enough for most values, and its step for s."""
+        index = self._usual_index
         if self._beyond(s, sign, 2.0 * np.pi / self._step(0)):
-            return _USUAL, 0
-        return _USUAL, self._fineness(s, sign, _USUAL, self._exponent(s, sign, _USUAL))
+            return index, 0
+        return index, self._fineness(s, sign, index, self._exponent(s, sign, index))
+
+    @cached_property
+    def _usual_index(self) -> int:
+        one_hit = np.abs(self._increments.linear + self._increments.square).max()
+        steps = np.log(_MOST_PER_HIT / one_hit / self._scale / _FIRST_TILT) / np.log(_TILT_RATIO)
+        return int(np.clip(steps, 0, _USUAL))
 
     def _beyond(self, s: float, sign: int, distance: float) -> bool:
         """Whether there is no value so far out from s."""
