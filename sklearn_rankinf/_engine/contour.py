@@ -130,8 +130,6 @@ class ContourLaw:
         self._good = max(_GOOD, tolerance)
         self._in_a_hurry = tolerance > _GOOD
         self._few_blocks = increments.sizes.size <= _FEW_BLOCKS
-        coarse_or_rough = self._few_blocks or self._in_a_hurry
-        self._far_off = _FAR_OFF_COARSE if coarse_or_rough else _FAR_OFF
         self._log_mgfs: dict[tuple[int, int], float] = {}
         self._bands: dict[tuple[int, int], Bands | None] = {}
         self._contours: dict[tuple[int, int, int], _Nodes] = {}
@@ -230,7 +228,8 @@ class ContourLaw:
         """Ladder index of the best tilt for s, and its step."""
         index = self._saddle(s, sign)
         lowest = self._exponent(s, sign, index)
-        while index + 1 < _N_TILTS and self._exponent(s, sign, index + 1) <= lowest + _SLACK:
+        slack = 0.0 if index >= _USUAL else _SLACK
+        while index + 1 < _N_TILTS and self._exponent(s, sign, index + 1) <= lowest + slack:
             index += 1
         return index, self._fineness(s, sign, index, lowest)
 
@@ -280,24 +279,27 @@ class ContourLaw:
         that is enough for it, so that no answer depends on what was asked before.
         """
         log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
-        if not (insist or self._rough(contour[1]) or self._decays(*contour)):
+        rough = not insist and self._may_be_rough(contour)
+        if not (insist or rough or self._decays(*contour)):
             return log_p, error
         max_nodes = _INSISTENT_NODES if insist else _MAX_NODES
-        n_nodes, cut = self._first_look(contour), np.full(s.shape, np.inf)
+        n_nodes = _ROUGH_NODES if rough else self._first_look(contour[2])
+        cut = np.full(s.shape, np.inf)
         active = np.arange(s.size)
         while active.size:
             before = cut[active]
             nodes = self._contour(contour, n_nodes)
             if not np.isfinite(nodes.log_transform).all():
                 return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
+            share = _share_of_rest(self._increments.sizes.size, rough, insist)
             log_p[active], error[active], cut[active] = self._along(
-                s[active], contour, nodes, insist
+                s[active], contour, nodes, share
             )
             enough = _DECAYED
             if self._in_a_hurry:
                 enough = _CHEAP_DIGITS if n_nodes < _CHEAP_NODES else 0.1 * self._good
             unfinished = cut[active] > enough
-            if self._few_blocks and not insist:
+            if rough or (self._few_blocks and not insist):
                 unfinished &= (cut[active] > 0.9 * self._good) & (cut[active] < 0.5 * before)
             active = active[unfinished]
             n_nodes += n_nodes // 2
@@ -306,7 +308,11 @@ class ContourLaw:
         return log_p, error
 
     def _along(
-        self, s: Floats, contour: tuple[int, int, int], nodes: _Nodes, insist: bool
+        self,
+        s: Floats,
+        contour: tuple[int, int, int],
+        nodes: _Nodes,
+        share_of_rest: tuple[float, float],
     ) -> tuple[Floats, Floats, Floats]:
         """Log tails, their relative errors, and the part of these from cutting the sum off.
 
@@ -314,9 +320,8 @@ class ContourLaw:
         """
         index, sign, _ = contour
         log_p, total, heights = nodes.tail(s, sign)
-        # Oscillating terms cut off where they have not decayed may add up to many of the last.
-        share = 2 if self._few_blocks or insist else 8
-        cut = heights[-max(8, heights.size // share) :].sum() / total
+        last, factor = share_of_rest
+        cut = factor * heights[-max(8, int(last * heights.size)) :].sum() / total
         merging = self._merging_correction(index, sign)
         log_p = log_p + 4.0 / 3.0 * merging
         period = 2.0 * np.pi / nodes.step
@@ -324,30 +329,31 @@ class ContourLaw:
         rounding = 1e-15 * np.sqrt(self._increments.sizes.size) * heights.sum() / total
         error = 1e-13 + 4.0 * rounding + cut + 2.0 * abs(merging)
         error += np.exp(np.minimum(aliasing - log_p, 50.0))
-        if self._few_blocks:
+        if last == 0.5:
             error += nodes.atom(s) / total
-        far_off = heights.sum() / total > self._far_off
+        far_off = heights.sum() / total > (_FAR_OFF_COARSE if last == 0.5 else _FAR_OFF)
         # A larger error would itself be a guess.
         usable = np.isfinite(log_p) & (log_p < 1e-6) & (error < 1.0) & ~far_off
         return log_p, np.where(usable, error, np.inf), np.where(far_off, 0.0, cut)
 
-    def _rough(self, sign: int) -> bool:
-        """Whether a rough upper tail of few blocks is wanted, which a short contour gives.
+    def _may_be_rough(self, contour: tuple[int, int, int]) -> bool:
+        """Whether a short contour will do: for the upper tail of a transform that does not decay.
 
-        Of very few blocks it does not.
+        Of few blocks only if the tail may be rough, of very few not even then.
         """
-        very_few = self._increments.sizes.size <= _VERY_FEW_BLOCKS
-        return self._few_blocks and not very_few and self._in_a_hurry and sign > 0
+        n_blocks = self._increments.sizes.size
+        if contour[1] < 0 or n_blocks <= _VERY_FEW_BLOCKS:
+            return False
+        if self._few_blocks:
+            return self._in_a_hurry
+        return not self._decays(*contour)
 
-    def _first_look(self, contour: tuple[int, int, int]) -> int:
+    def _first_look(self, fineness: int) -> int:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
-        _, sign, fineness = contour
-        if not self._few_blocks:
-            reach = 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
-            return int(reach / _STEP * 2.0 ** (fineness / 2))
-        if self._rough(sign):
-            return _ROUGH_NODES
-        return int(np.clip(_BLOCK_NODES / self._increments.sizes.size, 256, 1024))
+        if self._few_blocks:
+            return int(np.clip(_BLOCK_NODES / self._increments.sizes.size, 256, 1024))
+        reach = 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
+        return int(reach / _STEP * 2.0 ** (fineness / 2))
 
     def _contour(self, contour: tuple[int, int, int], n_nodes: int) -> _Nodes:
         """The first `n_nodes` nodes of a contour; those already there are kept."""
@@ -390,3 +396,14 @@ class ContourLaw:
             finer = self._transform(index, sign, z, self._refined)[0].real
             self._merging[index, sign] = float(finer - self._transform(index, sign, z)[0].real)
         return self._merging[index, sign]
+
+
+def _share_of_rest(n_blocks: int, rough: bool, insist: bool) -> tuple[float, float]:
+    """How much the terms that are cut off may add up to: a factor of the last part of the heights.
+
+    Oscillating terms cut off where they have decayed add up to less than an eighth of them, else to
+    about a tenth of the half of them, and for few blocks to almost the half.
+    """
+    if n_blocks <= _FEW_BLOCKS or insist:
+        return 0.5, 1.0
+    return (0.5, 0.3) if rough else (0.125, 1.0)

@@ -24,8 +24,8 @@ _MAX_LISTED = 3e5
 # It is not tried before the log of the tail, by a bound that is loose at the very end, is this part
 # of the log of the smallest probability.
 _EXTREME = 0.3
-# A contour is good enough from here on; the lattice's own error is about 1e-5.
-_GOOD = 1e-6
+# A contour is good enough from here on; the lattice's own error is seldom below the second.
+_GOOD, _LATTICE = 1e-6, 1e-4
 _TOLERABLE = 1e-2
 _FAR = -12.0
 _MERGE_ABOVE = 5000
@@ -89,7 +89,7 @@ class Tails:
         for algorithm, good_enough in (
             (first[0], good),
             (first[1], good),
-            (self._lattice_tail, good),
+            (self._lattice_tail, max(good, _LATTICE)),
             (self._insistent_tail, _TOLERABLE),
             (self._bound, np.finfo(float).max),
         ):
