@@ -496,13 +496,18 @@ def _check_float_labels(labels: NDArray[Any]) -> None:
         )
 
 
-def _is_positive(labels: NDArray[Any], pos_label: PosLabel) -> NDArray[np.bool_]:
-    """Mark the positives, by the rules of scikit-learn's ``average_precision_score``."""
+def check_pos_label(pos_label: Any) -> None:
+    """Refuse what cannot be a label."""
     if not isinstance(pos_label, (Real, str, np.bool_)):
         raise TypeError(
             f"pos_label must be a number, a string or a boolean; got {pos_label!r} of type "
             f"{type(pos_label).__name__}."
         )
+
+
+def _is_positive(labels: NDArray[Any], pos_label: PosLabel) -> NDArray[np.bool_]:
+    """Mark the positives, by the rules of scikit-learn's ``average_precision_score``."""
+    check_pos_label(pos_label)
     is_text = labels.dtype.kind in "UO"
     distinct = _distinct(labels)
     if len(distinct) > 2:

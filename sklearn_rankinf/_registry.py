@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Any
 
@@ -44,6 +45,17 @@ class Metric:
     null_distribution: Callable[..., Any]
     test: Callable[..., Any]
 
+    def check_k(self, k: Any) -> None:
+        """Refuse a k where the metric takes none, and no k where it needs one."""
+        parameter = signature(self.test).parameters.get("k")
+        if k is not None and parameter is None:
+            raise ValueError(f"metric={self.name!r} takes no k; got k={k!r}: leave it out.")
+        if k is None and parameter is not None and parameter.default is Parameter.empty:
+            raise ValueError(
+                f"metric={self.name!r} needs k: pass a number of samples, or a fraction of them "
+                "such as k=0.1, which suits lists of any size."
+            )
+
 
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
@@ -73,3 +85,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         )
     }
 )
+
+
+def metric_named(name: Any) -> Metric:
+    """The metric with this name."""
+    if not isinstance(name, str) or name not in METRICS:
+        raise ValueError(f"metric must be one of {', '.join(map(repr, METRICS))}; got {name!r}.")
+    return METRICS[name]

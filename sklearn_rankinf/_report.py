@@ -164,6 +164,8 @@ def read_table(
             raise ReportError(
                 f"{path!r} has no column {name!r}; its columns are {', '.join(map(repr, columns))}."
             )
+    if label in score_columns:
+        raise ReportError(f"the label column {label!r} cannot be a score as well.")
     if frame.empty:
         raise ReportError(f"{path!r} has no rows.")
     return Table(

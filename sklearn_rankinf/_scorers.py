@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from inspect import Parameter, signature
+from inspect import signature
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any
@@ -17,8 +17,8 @@ from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._guard import scorer_factory
 from sklearn_rankinf._null_distributions import NullDistribution, tolerating
-from sklearn_rankinf._ranking import PosLabel, Ranking
-from sklearn_rankinf._registry import METRICS
+from sklearn_rankinf._ranking import PosLabel, Ranking, check_pos_label
+from sklearn_rankinf._registry import METRICS, metric_named
 from sklearn_rankinf._significance import adjusted, log10_pvalue, standardized
 
 _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
@@ -90,7 +90,8 @@ def make_significance_scorer(
         The label of the positives. Labels that are strings need it, unless `average` is given.
     average : {"macro", "weighted", "micro"}, optional
         Average over the classes of multiclass and multilabel labels, as scikit-learn forms it.
-        Such averages have no law in closed form: ``method="auto"`` takes permutation. Binary labels
+        Such averages have no law in closed form: ``method="auto"`` takes permutation, and with
+        ``method="both"`` the analytic scorers of the dict fail, alone. Binary labels
         ignore it; their positive label is then the greater one, if `pos_label` is left at 1.
     n_permutations : int, default=999
         Number of random labellings for permutation. The p-value is never below
@@ -188,6 +189,7 @@ def make_significance_scorer(
     options |= {"n_permutations": n_permutations, "random_state": random_state}
     _check_metric_options(metric, **options)
     _check_response_method(response_method)
+    check_pos_label(pos_label)
     # scikit-learn chooses a column of the scores by the scorer's pos_label, and refuses one that
     # is none of the classes even where no column is to be chosen.
     if average is None or pos_label != 1:
@@ -379,9 +381,8 @@ def _check_metric_options(
     metric: str, *, k: Any, average: Any, method: str, n_permutations: int, random_state: Any
 ) -> None:
     """Refuse now what every fold would refuse later."""
-    if not isinstance(metric, str) or metric not in METRICS:
-        raise ValueError(f"metric must be one of {_listed(METRICS)}; got {metric!r}.")
-    parameters = signature(METRICS[metric].test).parameters
+    chosen = metric_named(metric)
+    parameters = signature(chosen.test).parameters
     if average not in _AVERAGES:
         raise ValueError(f"average must be one of {_listed(_AVERAGES)}; got {average!r}.")
     if average is not None and "average" not in parameters:
@@ -389,13 +390,7 @@ def _check_metric_options(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "
             "out, and score one class with pos_label."
         )
-    if k is not None and "k" not in parameters:
-        raise ValueError(f"metric={metric!r} takes no k; got k={k!r}: leave it out.")
-    if k is None and "k" in parameters and parameters["k"].default is Parameter.empty:
-        raise ValueError(
-            f"metric={metric!r} needs k: pass a number of samples, or a fraction of them such as "
-            "k=0.1, which suits folds of any size."
-        )
+    chosen.check_k(k)
     if np.ndim(k) > 0:
         raise TypeError(f"k must be one int or float, since a scorer is one number; got {k!r}.")
     counts_samples = isinstance(k, Integral) and not isinstance(k, bool)
@@ -404,7 +399,7 @@ def _check_metric_options(
     # The null law checks its arguments and computes nothing yet; a generator is left untouched.
     is_generator = isinstance(random_state, np.random.RandomState | np.random.Generator)
     n_samples = max(4, int(k)) if counts_samples else 4
-    METRICS[metric].null_distribution(
+    chosen.null_distribution(
         n_samples,
         2,
         method=method,

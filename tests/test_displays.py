@@ -457,7 +457,7 @@ def test_wrong_options_are_refused(small):
         ValueError, match=r"metric must be one of 'average_precision', .*; got 'f1'"
     ):
         NullDistributionDisplay.from_predictions(*small, metric="f1")
-    with pytest.raises(ValueError, match="metric='recall_at_k' needs k, the number of samples"):
+    with pytest.raises(ValueError, match="metric='recall_at_k' needs k: pass a number of samples"):
         NullDistributionDisplay.from_predictions(*small, metric="recall_at_k")
     assert plt.get_fignums() == []
 

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import sklearn_rankinf
 from sklearn_rankinf import (
-    _scorers,
+    _registry,
     average_precision_pvalue,
     average_precision_significance_scorer,
     average_precision_test,
@@ -563,6 +563,8 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"response_method": ()}, ValueError, "response_method must be one of"),
         ({"response_method": None}, ValueError, "or a list of them; got None"),
         ({"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
+        ({"pos_label": None}, TypeError, "pos_label must be a number.*got None"),
+        ({"pos_label": [1]}, TypeError, r"pos_label must be a number.*got \[1\]"),
         ({"metric": "precision_at_k"}, ValueError, "needs k: pass a number of samples, or a frac"),
         ({"metric": "recall_at_k", "k": 5, "method": "pearson3"}, ValueError, "pearson3"),
         (
@@ -582,7 +584,7 @@ def test_metric_without_k(monkeypatch):
         raise AssertionError
 
     plain = dataclasses.replace(METRICS["average_precision"], name="plain", test=test)
-    monkeypatch.setattr(_scorers, "METRICS", {"plain": plain})
+    monkeypatch.setattr(_registry, "METRICS", {"plain": plain})
     with pytest.raises(ValueError, match="metric='plain' takes no k; got k=10: leave it out"):
         make_significance_scorer("plain", k=10)
     assert repr(make_significance_scorer("plain"))

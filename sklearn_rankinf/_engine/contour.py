@@ -215,8 +215,8 @@ class ContourLaw:
     @cached_property
     def _usual_index(self) -> int:
         one_hit = np.abs(self._increments.linear + self._increments.square).max()
-        steps = np.log(_MOST_PER_HIT / one_hit / self._scale / _FIRST_TILT) / np.log(_TILT_RATIO)
-        return int(np.clip(steps, 0, _USUAL))
+        most = _MOST_PER_HIT * self._scale / one_hit
+        return int(np.clip(np.log(most / _FIRST_TILT) / np.log(_TILT_RATIO), 0, _USUAL))
 
     def _beyond(self, s: float, sign: int, distance: float) -> bool:
         """Whether there is no value so far out from s."""

@@ -25,7 +25,7 @@ _MAX_LISTED = 3e5
 # of the log of the smallest probability.
 _EXTREME = 0.3
 # A contour is good enough from here on; the lattice's own error is seldom below the second.
-_GOOD, _LATTICE = 1e-6, 1e-4
+_GOOD, _LATTICE = 1e-6, 1e-3
 _TOLERABLE = 1e-2
 _FAR = -12.0
 _MERGE_ABOVE = 5000

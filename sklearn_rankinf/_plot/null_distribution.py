@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from sklearn_rankinf._plot._law_shape import LawShape, law_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot
 from sklearn_rankinf._plot._response import estimator_scores, rows
 from sklearn_rankinf._ranking import PosLabel, Ranking
-from sklearn_rankinf._registry import METRICS
+from sklearn_rankinf._registry import metric_named
 
 _LAW_NAMES: Mapping[str, str] = {
     "analytic": "exact law under random labelling",
@@ -672,14 +671,11 @@ def _names(name: str | Sequence[str] | None, n_results: int) -> list[str | None]
 
 def _test(metric: str, y_true: Any, y_score: Any, *, k: float | None, **options: Any) -> Any:
     """Result of the test of a metric, `k` passed on only where it was given."""
-    if metric not in METRICS:
-        raise ValueError(f"metric must be one of {', '.join(map(repr, METRICS))}; got {metric!r}.")
-    test = METRICS[metric].test
+    chosen = metric_named(metric)
+    chosen.check_k(k)
     if k is not None:
         options["k"] = k
-    elif signature(test).parameters["k"].default is Parameter.empty:
-        raise ValueError(f"metric={metric!r} needs k, the number of samples at the top.")
-    return test(y_true, y_score, **options)
+    return chosen.test(y_true, y_score, **options)
 
 
 def _folds(cv_results: Mapping[str, Any], X: Any, y: Any) -> list[tuple[Any, Any]]:
