@@ -176,16 +176,22 @@ def test_refused_divisor():
         average_precision_at_k_score(Y_TRUE, Y_SCORE, k=3, normalize="k")
 
 
-@any_score
-def test_as_scorers(score):
+@pytest.mark.parametrize(
+    ("score", "options"), [*((score, {"k": 4}) for score in AT_K), (r_precision_score, {})]
+)
+def test_as_scorers(score, options):
     X, y = make_classification(
         n_samples=200, n_features=5, n_informative=3, weights=[0.8], random_state=0
     )
-    scorer = make_scorer(score, response_method=("decision_function", "predict_proba"))
+    scorer = make_scorer(score, response_method=("decision_function", "predict_proba"), **options)
     folds = StratifiedKFold(3)
     values = cross_val_score(LogisticRegression(), X, y, scoring=scorer, cv=folds)
     expected = [
-        score(y[test], LogisticRegression().fit(X[train], y[train]).decision_function(X[test]))
+        score(
+            y[test],
+            LogisticRegression().fit(X[train], y[train]).decision_function(X[test]),
+            **options,
+        )
         for train, test in folds.split(X, y)
     ]
     assert values.tolist() == expected
