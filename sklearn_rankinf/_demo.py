@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 
 from sklearn_rankinf._formatting import format_pvalue, format_table
 from sklearn_rankinf._plot._matplotlib import new_figure
+from sklearn_rankinf._plot._response import estimator_scores
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report import HitsReport, format_hits, report_on_hits, write_plots
 from sklearn_rankinf._scorers import average_precision_significance_scorer
@@ -30,6 +31,7 @@ N_FOLDS = 5
 N_PERMUTATIONS = 9999
 N_PLACES = 50
 LEVEL = 0.05
+RESPONSE_METHODS = ("decision_function", "predict_proba")
 INK = "amount of ink"
 
 FloatArray = NDArray[np.float64]
@@ -126,26 +128,6 @@ def candidate_searches(random_state: int = 0) -> dict[str, GridSearchCV]:
         name: GridSearchCV(estimator, grid, scoring=scorer, cv=folds)
         for name, (estimator, grid) in estimators.items()
     }
-
-
-def held_out_scores(estimator: Any, X: FloatArray) -> FloatArray:
-    """Return the scores that rank ``X``, higher for a likelier positive.
-
-    Parameters
-    ----------
-    estimator : fitted classifier
-        Anything with ``decision_function`` or ``predict_proba``.
-    X : ndarray of shape (n_samples, n_features)
-        The items to rank.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        The decision function, or else the probability of the positive class.
-    """
-    if hasattr(estimator, "decision_function"):
-        return np.asarray(estimator.decision_function(X), dtype=np.float64)
-    return np.asarray(estimator.predict_proba(X)[:, 1], dtype=np.float64)
 
 
 def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
@@ -296,7 +278,7 @@ def tune(searches: dict[str, GridSearchCV], problem: RareTargetProblem) -> dict[
             f"{key.rpartition('__')[2]}={value}" for key, value in search.best_params_.items()
         )
         _say(f"{time.perf_counter() - start:.1f} s\n      best: {best}")
-        scores[name] = held_out_scores(search, problem.X_test)
+        scores[name] = estimator_scores(search, problem.X_test, 1, RESPONSE_METHODS)
     return scores
 
 

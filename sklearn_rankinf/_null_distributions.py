@@ -26,6 +26,7 @@ from sklearn_rankinf._engine.moments import zhang_su_mean_and_variance
 from sklearn_rankinf._engine.resampling import PermutedAveragePrecision
 from sklearn_rankinf._engine.sampling import NullSampler
 from sklearn_rankinf._engine.statistics import (
+    FEW_BLOCKS,
     AveragePrecision,
     Floats,
     Integers,
@@ -40,9 +41,8 @@ _ALTERNATIVES = ("greater", "less", "two-sided")
 # Values of the statistic this close, relatively, are the same value.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
-# Exact laws of so few blocks are cheap, and hardly ever asked for again; of the others the last
+# Exact laws of few blocks are cheap, and hardly ever asked for again; of the others the last
 # ones are kept, by value.
-_FEW_BLOCKS = 64
 _LAWS = LawCache(max_laws=64, max_atoms=200_000)
 
 
@@ -422,7 +422,7 @@ class NullDistribution:
     @cached_property
     def _law(self) -> AtomicLaw | ContinuedLaw | _ApproximateLaw:
         sizes = self.tie_sizes
-        if self.method == "analytic" and sizes is not None and sizes.size <= _FEW_BLOCKS:
+        if self.method == "analytic" and sizes is not None and sizes.size <= FEW_BLOCKS:
             return self._new_law()
         key: tuple[Any, ...] = self.statistic, self.n_samples, self.n_positives, self.method
         key += (self._tolerance, None if sizes is None else sizes.tobytes())
@@ -476,11 +476,17 @@ class NullDistribution:
 
     def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         p, log_p, error = self._law.tail(self._below(t) if sign > 0 else self._above(t), sign)
-        if not self._counts_resamples:
+        counts_resamples = np.asarray(self._counts_resamples)
+        if not counts_resamples.any():
             return p, log_p, error
         n_resamples = self._n_permutations
-        p = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
-        return p, np.log(p), np.sqrt((1.0 - p) / (p * n_resamples))
+        counted = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
+        monte_carlo = np.sqrt((1.0 - counted) / (counted * n_resamples))
+        return (
+            np.where(counts_resamples, counted, p),
+            np.where(counts_resamples, np.log(counted), log_p),
+            np.where(counts_resamples, monte_carlo, error),
+        )
 
     def _above(self, t: Floats) -> Floats:
         return _up(t)
@@ -489,7 +495,7 @@ class NullDistribution:
         return _down(t)
 
     @property
-    def _counts_resamples(self) -> bool:
+    def _counts_resamples(self) -> Any:
         return self.method == "permutation" and self.var() > 0.0
 
     def _quantile(self, q: ArrayLike, sign: int) -> Any:

@@ -181,20 +181,6 @@ class TopKNullDistribution(NullDistribution):
         same = np.minimum(1e-12 * np.abs(t), self._exact.step / 4.0)
         return np.maximum(same, 8.0 * np.finfo(float).eps * np.abs(t)) + np.finfo(float).tiny
 
-    def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        p, log_p, error = self._law.tail(self._below(t) if sign > 0 else self._above(t), sign)
-        if self.method != "permutation":
-            return p, log_p, error
-        n_resamples = self._n_permutations
-        counted = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
-        monte_carlo = np.sqrt((1.0 - counted) / (counted * n_resamples))
-        varies = np.asarray(self.var()) > 0.0
-        return (
-            np.where(varies, counted, p),
-            np.where(varies, np.log(counted), log_p),
-            np.where(varies, monte_carlo, error),
-        )
-
     def _quantile(self, q: ArrayLike, sign: int) -> Any:
         low, high = self.support()
 

@@ -234,11 +234,7 @@ def _branches(
     size = int(increments.sizes[block])
     for h, (values, logs) in alive.items():
         for y in range(max(0, n_positives - h - remaining), min(size, n_positives - h) + 1):
-            gain = y * (
-                increments.cross[block] * h
-                + increments.linear[block]
-                + increments.square[block] * y
-            )
+            gain = increments.gain(block, h, y)
             yield h, y, values + gain, logs + log_binomial(size, y)
 
 
@@ -266,11 +262,7 @@ def _completions(increments: Increments, n_positives: int) -> Iterator[Floats]:
         after, best = best, np.full(n_positives + 1, -np.inf)
         for y in range(min(int(increments.sizes[block]), n_positives) + 1):
             h = hits[: n_positives + 1 - y]
-            gain = y * (
-                increments.cross[block] * h
-                + increments.linear[block]
-                + increments.square[block] * y
-            )
+            gain = increments.gain(block, h, y)
             np.maximum(best[: h.size], gain + after[y:], out=best[: h.size])
         yield best
 

@@ -16,7 +16,12 @@ from functools import cached_property
 import numpy as np
 
 from sklearn_rankinf._engine.chain import Bands, Complexes, tilted_bands
-from sklearn_rankinf._engine.statistics import Floats, Increments
+from sklearn_rankinf._engine.statistics import (
+    FEW_BLOCKS,
+    VERY_FEW_BLOCKS,
+    Floats,
+    Increments,
+)
 from sklearn_rankinf._engine.transform import log_transform
 
 # Tilts in units of 1 / (standard deviation): |tilt| = _FIRST_TILT * _TILT_RATIO**index.
@@ -44,7 +49,7 @@ _CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 128
 _N_PROBES, _DECAYING = 24, 1e-6
 # The transform of a few large blocks comes back, so that it is looked at farther out. A rough upper
 # tail of few blocks, if not of very few, needs no more than these nodes.
-_FEW_BLOCKS, _BLOCK_NODES, _ROUGH_NODES, _VERY_FEW_BLOCKS = 64, 16384, 128, 16
+_BLOCK_NODES, _ROUGH_NODES = 16384, 128
 # With no more hits than this, dropping rows costs more than it saves.
 _FEW_HITS = 64
 # Paths that carry less than this share of the tilted total are left out.
@@ -129,7 +134,7 @@ class ContourLaw:
         self._refined = refined
         self._good = max(_GOOD, tolerance)
         self._in_a_hurry = tolerance > _GOOD
-        self._few_blocks = increments.sizes.size <= _FEW_BLOCKS
+        self._few_blocks = increments.sizes.size <= FEW_BLOCKS
         self._log_mgfs: dict[tuple[int, int], float] = {}
         self._bands: dict[tuple[int, int], Bands | None] = {}
         self._contours: dict[tuple[int, int, int], _Nodes] = {}
@@ -342,7 +347,7 @@ class ContourLaw:
         Of few blocks only if the tail may be rough, of very few not even then.
         """
         n_blocks = self._increments.sizes.size
-        if contour[1] < 0 or n_blocks <= _VERY_FEW_BLOCKS:
+        if contour[1] < 0 or n_blocks <= VERY_FEW_BLOCKS:
             return False
         if self._few_blocks:
             return self._in_a_hurry
@@ -404,6 +409,6 @@ def _share_of_rest(n_blocks: int, rough: bool, insist: bool) -> tuple[float, flo
     Oscillating terms cut off where they have decayed add up to less than an eighth of them, else to
     about a tenth of the half of them, and for few blocks to almost the half.
     """
-    if n_blocks <= _FEW_BLOCKS or insist:
+    if n_blocks <= FEW_BLOCKS or insist:
         return 0.5, 1.0
     return (0.5, 0.3) if rough else (0.125, 1.0)

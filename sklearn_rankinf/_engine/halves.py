@@ -129,7 +129,7 @@ def _from_the_top(increments: Increments, n_positives: int, split: int) -> _List
         y, weights = _hits_of_block(increments, n_positives, block)
         after = hits[:, None] + y
         kept = (after <= n_positives) & (n_positives - after <= remaining[block])
-        gains = _gains(increments, block, hits[:, None], y)
+        gains = increments.gain(block, hits[:, None], y)
         values = (values[:, None] + gains)[kept]
         logs = (logs[:, None] + weights)[kept]
         hits = after[kept]
@@ -144,7 +144,7 @@ def _from_the_bottom(increments: Increments, n_positives: int, split: int) -> _L
         y, weights = _hits_of_block(increments, n_positives, block)
         before = hits[:, None] - y
         kept = (before >= 0) & (before <= starts[block])
-        gains = _gains(increments, block, before, y)
+        gains = increments.gain(block, before, y)
         values = (values[:, None] + gains)[kept]
         logs = (logs[:, None] + weights)[kept]
         hits = before[kept]
@@ -157,14 +157,3 @@ def _hits_of_block(increments: Increments, n_positives: int, block: int) -> tupl
     y = np.arange(min(size, n_positives) + 1)
     ratios = (size - y[1:] + 1.0) / y[1:]
     return y, np.concatenate([[0.0], np.cumsum(np.log(ratios))])
-
-
-def _gains(increments: Increments, block: int, before: Integers, y: Integers) -> Floats:
-    return np.asarray(
-        y
-        * (
-            increments.cross[block] * before
-            + increments.linear[block]
-            + increments.square[block] * y
-        )
-    )

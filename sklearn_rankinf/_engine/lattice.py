@@ -73,11 +73,7 @@ def lattice_law(
         for row, histogram in enumerate(state):
             h = first + row
             for y in range(max(0, low - h), min(int(bands.most[block]), high - h) + 1):
-                gain = y * (
-                    increments.cross[block] * h
-                    + increments.linear[block]
-                    + increments.square[block] * y
-                )
+                gain = increments.gain(block, h, y)
                 target = h + y - low
                 lost[target] += _add_shifted(
                     after[target], weights[y], histogram, tails[row], gain / width

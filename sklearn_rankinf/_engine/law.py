@@ -16,6 +16,8 @@ from sklearn_rankinf._engine.chain import atoms, largest_value, n_outcomes, smal
 from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, mean_and_variance
 from sklearn_rankinf._engine.statistics import (
+    FEW_BLOCKS,
+    VERY_FEW_BLOCKS,
     AveragePrecision,
     Floats,
     Increments,
@@ -31,8 +33,7 @@ from sklearn_rankinf._engine.tails import Tails
 MAX_ATOMS = 5e6
 # With few blocks more of them than this are listed by halves, where the lists together are not
 # longer than this, or than that where something else will do; with very few nothing else will.
-_FEW_BLOCKS, _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 64, 500, 2e5, 2e4
-_VERY_FEW_BLOCKS, _MAX_HALVES_OF_VERY_FEW = 16, 1e6
+_FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES, _MAX_HALVES_OF_VERY_FEW = 500, 2e5, 2e4, 1e6
 
 
 def exact_mean_and_variance(
@@ -379,10 +380,10 @@ def exact_law(
         return ContinuedLaw(*problem, tolerance)
     increments = increments_of(*problem)
     outcomes = n_outcomes(increments.sizes, n_positives)
-    if increments.sizes.size <= _FEW_BLOCKS:
+    if increments.sizes.size <= FEW_BLOCKS:
         split, length = best_split(increments.sizes, n_positives)
         most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
-        if increments.sizes.size <= _VERY_FEW_BLOCKS:
+        if increments.sizes.size <= VERY_FEW_BLOCKS:
             most = _MAX_HALVES_OF_VERY_FEW
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
             worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf

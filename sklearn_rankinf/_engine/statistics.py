@@ -20,6 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, zeta
 
+# With so many blocks of equal scores or fewer a law is coarse, with so few very coarse.
+FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -97,6 +100,10 @@ class Increments:
     def starts(self) -> Integers:
         """Number of items before each block."""
         return np.cumsum(self.sizes) - self.sizes
+
+    def gain(self, block: int, before: Any, y: Any) -> Any:
+        """What `y` hits in a block add, with so many hits before it; elementwise."""
+        return y * (self.cross[block] * before + self.linear[block] + self.square[block] * y)
 
     def negated(self) -> Increments:
         """Coefficients of the statistic with the opposite sign."""

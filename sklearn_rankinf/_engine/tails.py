@@ -17,7 +17,12 @@ from scipy.special import logsumexp
 from sklearn_rankinf._engine.chain import Atoms, atoms, tilted_bands
 from sklearn_rankinf._engine.contour import ContourLaw
 from sklearn_rankinf._engine.lattice import LatticeLaw, lattice_law
-from sklearn_rankinf._engine.statistics import Floats, Increments, log_binomial
+from sklearn_rankinf._engine.statistics import (
+    VERY_FEW_BLOCKS,
+    Floats,
+    Increments,
+    log_binomial,
+)
 
 # Up to this many placements are listed in the extreme upper tail.
 _MAX_LISTED = 3e5
@@ -30,8 +35,8 @@ _TOLERABLE = 1e-2
 _FAR = -12.0
 _MERGE_ABOVE = 5000
 _MAX_COMPLETIONS = 2e7
-# Laws of so few blocks are coarse far out, and their outcomes beyond a value few.
-_FEW_BLOCKS, _FEW_BLOCKS_DOUBT = 16, 5e-3
+# Laws of very few blocks are coarse far out, and their outcomes beyond a value few.
+_VERY_FEW_BLOCKS_DOUBT = 5e-3
 _N_CELLS = 4096
 
 
@@ -83,7 +88,7 @@ class Tails:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         first = [self._contour_tail, self._listed_tail]
-        if self._few_blocks:
+        if self._very_few_blocks:
             first.reverse()
         good = max(_GOOD, self._tolerance)
         for algorithm, good_enough in (
@@ -101,13 +106,13 @@ class Tails:
         return log_p, error
 
     @property
-    def _few_blocks(self) -> bool:
-        return self._n_blocks <= _FEW_BLOCKS
+    def _very_few_blocks(self) -> bool:
+        return self._n_blocks <= VERY_FEW_BLOCKS
 
     def _contour_tail(self, t: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         log_p, error = self._contour.log_tail(t, sign, insist)
         # The transform of few blocks may come back beyond any node, by as much as the atom at t.
-        return log_p, error + (_FEW_BLOCKS_DOUBT if self._few_blocks else 0.0)
+        return log_p, error + (_VERY_FEW_BLOCKS_DOUBT if self._very_few_blocks else 0.0)
 
     def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """The contour far out where it has not decayed quite; in the body the lattice is better."""
@@ -158,7 +163,7 @@ class Tails:
         if sign in self._listed and known is None and sign * t <= sign * known_from:
             return None
         far = math.log(_MAX_LISTED) - _EXTREME * self._log_placements
-        if not self._few_blocks and self._contour.log_bound(t, sign) > far:
+        if not self._very_few_blocks and self._contour.log_bound(t, sign) > far:
             return None
         increments = self._increments(None)
         signed = increments if sign > 0 else increments.negated()
