@@ -15,7 +15,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "benchmarks_table.rst"]  # the table is included by its page
 
 autosummary_generate = True
 # Types are in the docstrings, in words; the annotations in signatures would say them twice.

@@ -15,6 +15,7 @@ from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rankinf._engine.bounds import TailBounds
 from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import (
     AtomicLaw,
@@ -22,7 +23,7 @@ from sklearn_rankinf._engine.law import (
     exact_law,
     exact_mean_and_variance,
 )
-from sklearn_rankinf._engine.moments import zhang_su_mean_and_variance
+from sklearn_rankinf._engine.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
 from sklearn_rankinf._engine.resampling import PermutedAveragePrecision
 from sklearn_rankinf._engine.sampling import NullSampler
 from sklearn_rankinf._engine.statistics import (
@@ -31,9 +32,7 @@ from sklearn_rankinf._engine.statistics import (
     Floats,
     Integers,
     Statistic,
-    increments_of,
 )
-from sklearn_rankinf._engine.transform import central_moment
 from sklearn_rankinf._ranking import as_counts
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
@@ -111,7 +110,7 @@ class NullDistribution:
 
     def __getstate__(self) -> dict[str, Any]:
         # Millions of atoms or resamples are computed again sooner than they are sent.
-        lazy = ("_law", "_sampler")
+        lazy = ("_law", "_sampler", "_tail_bounds")
         return {name: value for name, value in vars(self).items() if name not in lazy}
 
     def __repr__(self) -> str:
@@ -141,8 +140,8 @@ class NullDistribution:
         Parameters
         ----------
         moments : str, default="mv"
-            Which of them: letters of "mvsk". Mean and variance are immediate; skewness and kurtosis
-            cost a pass over n_samples times n_positives.
+            Which of them: letters of "mvsk". All are immediate: without ties they cost the same for
+            any n_samples, with ties some operations for each block.
 
         Returns
         -------
@@ -155,11 +154,19 @@ class NullDistribution:
         ValueError
             If `moments` has another letter.
 
+        Notes
+        -----
+        All four are exact up to rounding, closed forms or sums over the blocks; of more than
+        100,000 ranks without ties the far ones are merged for skewness and kurtosis, with a
+        relative error below 1e-9, or an absolute one below 1e-12.
+
         Examples
         --------
         >>> from sklearn_rankinf import ap_null_distribution
         >>> round(ap_null_distribution(1000, 100).stats("s"), 3)
         0.787
+        >>> [f"{value:.2g}" for value in ap_null_distribution(10**12, 10**11).stats("sk")]
+        ['2.3e-05', '1.1e-09']
         """
         unknown = set(moments) - set("mvsk")
         if unknown or not moments:
@@ -167,8 +174,8 @@ class NullDistribution:
         known: dict[str, Callable[[], float]] = {
             "m": self.mean,
             "v": self.var,
-            "s": lambda: self._standardized_moment(3),
-            "k": lambda: self._standardized_moment(4) - 3.0,
+            "s": lambda: self._standardized_cumulant(3),
+            "k": lambda: self._standardized_cumulant(4),
         }
         values = tuple(known[letter]() for letter in "mvsk" if letter in moments)
         return values if len(values) > 1 else values[0]
@@ -179,7 +186,7 @@ class NullDistribution:
         Parameters
         ----------
         order : int
-            From 0 to 4. Orders 3 and 4 cost a pass over n_samples times n_positives.
+            From 0 to 4.
 
         Returns
         -------
@@ -197,8 +204,9 @@ class NullDistribution:
         central = [np.ones(mean.shape), np.zeros(mean.shape), np.asarray(self.var())]
         for degree in range(3, int(order) + 1):
             # What cannot vary has no standardized moments, and no central ones but 0.
-            scaled = np.nan_to_num(self._standardized_moment(degree))
-            central.append(scaled * deviation**degree)
+            scaled = np.nan_to_num(self._standardized_cumulant(degree))
+            normal = 3.0 if degree == 4 else 0.0
+            central.append((scaled + normal) * deviation**degree)
         terms = [
             math.comb(order, degree) * central[degree] * mean ** (order - degree)
             for degree in range(int(order) + 1)
@@ -391,16 +399,48 @@ class NullDistribution:
         Returns
         -------
         lower, upper : float or ndarray
-            They enclose rounding alone where every atom is known; where no better bounds are known
-            they are 0 and 1.
+            They hold for the exact p-value, ties and the tolerance for equal values included. Where
+            no bounds are known, as for permutation and the approximations, they are 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If `alternative` is none of the three.
+
+        Notes
+        -----
+        Where every atom is known they enclose rounding alone. For larger laws every increment of
+        the statistic is rounded down to a multiple of some width: the sum of K increments is then
+        too small by less than K widths, so that a single histogram of rounded sums bounds both
+        tails everywhere. What is left out of it on the way, less than the tails by many orders of
+        magnitude, is bounded by Hoeffding's inequality [1]_ and added. The first call takes up to a
+        few seconds, for each range of values; what would take longer, which is many positives in a
+        long list, is not tried, and the bounds are 0 and 1.
+
+        References
+        ----------
+        .. [1] Hoeffding, W. (1963). Probability inequalities for sums of bounded random variables.
+           Journal of the American Statistical Association, 58(301), 13-30.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import ap_null_distribution
+        >>> law = ap_null_distribution(500, 20)
+        >>> lower, upper = law.pvalue_bounds(0.15)
+        >>> lower < law.pvalue(0.15) < upper < 1.01 * lower
+        True
         """
-        exact = self.method == "analytic" and self._law.is_listed
-        if not exact:
-            check_alternative(alternative)
+        check_alternative(alternative)
+        if self.method != "analytic":
             return self._over(x, np.zeros_like), self._over(x, np.ones_like)
-        p = self.pvalue(x, alternative)
-        error = np.maximum(self.relative_error(x, alternative), _SAME)
-        return p * np.maximum(1.0 - error, 0.0), np.minimum(p * (1.0 + error), 1.0)
+        if self._law.is_listed:
+            p = self.pvalue(x, alternative)
+            error = np.maximum(self.relative_error(x, alternative), _SAME)
+            return p * np.maximum(1.0 - error, 0.0), np.minimum(p * (1.0 + error), 1.0)
+        return (
+            self._over(x, lambda t: self._bounds(t, alternative)[0]),
+            self._over(x, lambda t: self._bounds(t, alternative)[1]),
+        )
 
     # How it is computed.
 
@@ -410,14 +450,15 @@ class NullDistribution:
             self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         )
 
-    def _standardized_moment(self, order: int) -> float:
-        mean, variance = self._mean_and_variance
-        if variance == 0.0:
-            return math.nan
-        increments = increments_of(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
-        deviation = math.sqrt(variance)
-        moment = central_moment(increments, self.n_positives, mean, deviation, order)
-        return moment / deviation**order
+    @cached_property
+    def _skewness_and_kurtosis(self) -> tuple[float, float]:
+        return skewness_and_kurtosis(
+            self.statistic, self.n_samples, self.n_positives, self.tie_sizes
+        )
+
+    def _standardized_cumulant(self, order: int) -> Any:
+        """Skewness (order 3) or excess kurtosis (order 4); nan where the statistic cannot vary."""
+        return math.nan if self.var() == 0.0 else self._skewness_and_kurtosis[order - 3]
 
     @cached_property
     def _law(self) -> AtomicLaw | ContinuedLaw | _ApproximateLaw:
@@ -443,7 +484,7 @@ class NullDistribution:
             return _ApproximateLaw(stats.norm(mean, math.sqrt(variance)))
         if self.method == "normal":
             return _ApproximateLaw(stats.norm(self.mean(), self.std()))
-        skewness = self._standardized_moment(3)
+        skewness = self._standardized_cumulant(3)
         return _ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
 
     @cached_property
@@ -487,6 +528,26 @@ class NullDistribution:
             np.where(counts_resamples, np.log(counted), log_p),
             np.where(counts_resamples, monte_carlo, error),
         )
+
+    def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
+        """Bounds of p-values of a law that is not listed."""
+        if alternative == "greater":
+            return self._one_sided_bounds(_down(t), 1)
+        if alternative == "less":
+            return self._one_sided_bounds(_up(t), -1)
+        greater, less = self._one_sided_bounds(_down(t), 1), self._one_sided_bounds(_up(t), -1)
+        lower, upper = np.minimum(greater, less)
+        return np.minimum(2.0 * lower, 1.0), np.minimum(2.0 * upper, 1.0)
+
+    def _one_sided_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        lower, upper = self._tail_bounds.bounds(t, sign)
+        near, far = self.support() if sign > 0 else self.support()[::-1]
+        certain, impossible = sign * t <= sign * near, sign * t > sign * far
+        return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
+
+    @cached_property
+    def _tail_bounds(self) -> TailBounds:
+        return TailBounds(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     def _above(self, t: Floats) -> Floats:
         return _up(t)
@@ -608,11 +669,10 @@ class PermutationDistribution(NullDistribution):
         mean = self._permuted.exact_mean()
         return float(values.mean()) if mean is None else mean, float(values.var())
 
-    def _standardized_moment(self, order: int) -> float:
-        if self.var() == 0.0:
-            return math.nan
-        values = self._law.values
-        return float(np.mean((values - values.mean()) ** order)) / self.std() ** order
+    @cached_property
+    def _skewness_and_kurtosis(self) -> tuple[float, float]:
+        standardized = (self._law.values - self._law.values.mean()) / self.std()
+        return float(np.mean(standardized**3)), float(np.mean(standardized**4)) - 3.0
 
     @property
     def _counts_resamples(self) -> bool:

@@ -166,9 +166,10 @@ class TopKNullDistribution(NullDistribution):
         low, high = self._exact.support()
         return plain(mean), plain(np.where(np.asarray(low) == np.asarray(high), 0.0, variance))
 
-    def _standardized_moment(self, order: int) -> Any:
+    def _standardized_cumulant(self, order: int) -> Any:
         moment = linear_standardized_moment(*self._weights_and_sizes, self.n_positives, order)
-        return plain(np.where(np.asarray(self.var()) > 0.0, moment, np.nan))
+        cumulant = moment - (3.0 if order == 4 else 0.0)
+        return plain(np.where(np.asarray(self.var()) > 0.0, cumulant, np.nan))
 
     def _above(self, t: Floats) -> Floats:
         return t + self._margin(t)

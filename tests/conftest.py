@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 # A timing is never a reason to fail: shared runners stall.
@@ -9,3 +10,30 @@ from hypothesis import settings
 settings.register_profile("default", deadline=None, max_examples=50, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--long",
+        action="store_true",
+        help="statistical tests and independent checks with ten times the simulations, and more "
+        "problems: about ten minutes",
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: runs only with --long")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--long"):
+        skipped = pytest.mark.skip(reason="runs only with --long")
+        for item in items:
+            if "long" in item.keywords:
+                item.add_marker(skipped)
+
+
+@pytest.fixture(scope="session")
+def long(request):
+    """Whether the long versions were asked for."""
+    return request.config.getoption("--long")

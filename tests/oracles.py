@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 
 import numpy as np
+from scipy.special import gammaln
 from sklearn.metrics import average_precision_score
 
 EQUAL = 1e-12
@@ -235,9 +236,47 @@ def log_count_of_extremes(n_samples: int, n_positives: int, x: float) -> tuple[i
     return number, math.log(number) - log_comb(n_samples, n_positives)
 
 
+def best_rankings(n_samples: int, n_positives: int, depth: int) -> list[tuple[Fraction, int]]:
+    """The best values of AP, best first, with the numbers of untied placements that reach them.
+
+    The i-th hit lies at rank ``i + d_i`` with ``0 <= d_1 <= d_2 <= ...``, a partition of ``sum d``.
+    All placements whose sum of delays is at least `depth` lose ``depth / (m + depth)`` of ``m AP``
+    or more: a delay at the last hit costs least, and twice the delay there less than twice as much.
+    So the partitions of all smaller numbers list what loses less, whatever n and m are.
+    """
+    m = n_positives
+    values: Counter[Fraction] = Counter()
+    for total in range(depth):
+        for delays in partitions(total, min(total, n_samples - m)):
+            if len(delays) <= m:
+                loss = sum(
+                    (Fraction(d, m - place + d) for place, d in enumerate(delays)),
+                    start=Fraction(0),
+                )
+                if loss < Fraction(depth, m + depth):
+                    values[1 - loss / m] += 1
+    best = sorted(values, reverse=True)
+    return list(zip(best, itertools.accumulate(values[v] for v in best), strict=True))
+
+
+def partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
+    """All ways to write a number as a sum of positive integers, in descending order."""
+    if total == 0:
+        yield ()
+    for first in range(min(total, largest), 0, -1):
+        for rest in partitions(total - first, first):
+            yield (first, *rest)
+
+
 def log_comb(n: int, k: int) -> float:
     """Natural logarithm of the exact integer C(n, k)."""
     return math.log(math.comb(n, k))
+
+
+def log_choose(n: int, k: int | np.ndarray) -> np.ndarray:
+    """Log of C(n, k) in floating point, for many k."""
+    k = np.asarray(k, dtype=float)
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -299,6 +338,123 @@ def _hypergeometric(population: int, good: int, draws: int, found: int) -> float
         return good / population if found else (population - good) / population
     ways = math.comb(good, found) * math.comb(population - good, draws - found)
     return ways / math.comb(population, draws)
+
+
+# ---------------------------------------------------------------------------------------------
+# Tilted sampling: tail probabilities at any depth, without bias
+# ---------------------------------------------------------------------------------------------
+
+
+def tilted_draws(
+    rng: np.random.Generator,
+    tie_sizes: Sequence[int],
+    n_positives: int,
+    tilts: Sequence[float],
+    n_draws: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """AP of placements drawn with probability proportional to ``exp(tilt AP)``, and log weights.
+
+    Backwards over the blocks, the tilted number of ways to place the rest of the positives is
+    counted for every number of hits so far; forwards, the hits in each block are drawn in
+    proportion to the ways that are left. That is an exact sampler of the tilted law [1]_. Both
+    results have a row a tilt: the rows are a sample from the mixture of the tilted laws, and the
+    weight of a draw is its probability under random labelling over that under the mixture [2]_.
+
+    References
+    ----------
+    .. [1] Doob, J. L. (1957). Conditional Brownian motion and the boundary limits of harmonic
+       functions. Bulletin de la Societe Mathematique de France, 85, 431-458.
+    .. [2] Veach, E., & Guibas, L. J. (1995). Optimally combining sampling techniques for Monte
+       Carlo rendering. SIGGRAPH '95, 419-428.
+    """
+    sizes, m = np.asarray(tie_sizes), n_positives
+    ends = np.cumsum(sizes)
+    theta = np.asarray(tilts, dtype=float)
+    before = np.arange(m + 1)[:, None]
+    # The column beyond m hits stays impossible.
+    log_ways = np.full((sizes.size + 1, theta.size, m + 2), -np.inf)
+    log_ways[-1, :, m] = 0.0
+
+    def log_terms(block: int) -> np.ndarray:
+        """Log of tilted ways by tilt, hits before the block and hits in it."""
+        y = np.arange(min(int(sizes[block]), m) + 1)
+        after = np.minimum(before + y, m + 1)
+        choices = log_choose(int(sizes[block]), y)
+        gain = y * (before + y) / (ends[block] * m)
+        return choices + theta[:, None, None] * gain + log_ways[block + 1][:, after]
+
+    for block in reversed(range(sizes.size)):
+        log_ways[block, :, :-1] = np.logaddexp.reduce(log_terms(block), axis=2)
+    which = np.arange(theta.size)[:, None]
+    hits = np.zeros((theta.size, n_draws), dtype=np.int64)
+    values = np.zeros(hits.shape)
+    for block in range(sizes.size):
+        total = np.maximum(log_ways[block, :, :-1], -1e300)
+        shares = np.cumsum(np.exp(log_terms(block) - total[:, :, None]), axis=2)
+        uniform = rng.random(hits.shape)
+        found = np.zeros_like(hits)
+        for y in range(shares.shape[2] - 1):
+            found += shares[which, hits, y] <= uniform
+        hits += found
+        values += found * hits / (ends[block] * m)
+    log_mgf = log_ways[0, :, 0] - log_choose(int(ends[-1]), m)
+    mixture = theta[:, None, None] * values - log_mgf[:, None, None]
+    return values, math.log(theta.size) - np.logaddexp.reduce(mixture, axis=0)
+
+
+def tilted_tail(
+    values: np.ndarray, log_weights: np.ndarray, x: float, alternative: str = "greater"
+) -> tuple[float, float]:
+    """Log of the estimate of P(AP >= x) or P(AP <= x), and its relative standard error."""
+    inside = values >= x * (1 - EQUAL) if alternative == "greater" else values <= x * (1 + EQUAL)
+    top = log_weights[inside].max()
+    terms = np.where(inside, np.exp(np.minimum(log_weights - top, 0.0)), 0.0)
+    mean = terms.mean()
+    error = math.sqrt(terms.var(axis=1, ddof=1).sum() / terms.shape[1]) / terms.shape[0]
+    return math.log(mean) + top, error / mean
+
+
+# ---------------------------------------------------------------------------------------------
+# Inversion of the transform, on a fixed grid
+# ---------------------------------------------------------------------------------------------
+
+
+def inverted_tail(
+    tie_sizes: Sequence[int],
+    n_positives: int,
+    values: Sequence[float],
+    tilt: float,
+    step: float,
+    n_nodes: int,
+) -> np.ndarray:
+    """Logs of P(AP >= x), or of P(AP <= x) for a negative tilt, at each x in `values`.
+
+    ``P(AP >= x) = (1 / 2 pi i) int M(z) exp(-z x) dz / z`` along ``Re z = tilt`` by the midpoint
+    rule on `n_nodes` nodes `step` apart. The transform M counts placements: blocks multiply the
+    ways to get there by ``C(g, y) exp(z gain)``. Whether the grid is fine and long enough is for
+    the caller to see, by another grid.
+    """
+    z = tilt + 1j * step * (np.arange(n_nodes) + 0.5)
+    ways = np.zeros((n_positives + 1, n_nodes), dtype=complex)
+    ways[0] = 1.0
+    log_scale = -float(log_choose(sum(tie_sizes), n_positives))
+    end = 0
+    for size in tie_sizes:
+        end += size
+        after = ways.copy()
+        for y in range(1, min(size, n_positives) + 1):
+            hits = np.arange(y, n_positives + 1)
+            factors = np.exp(np.outer(y * hits / (end * n_positives), z) + log_choose(size, y))
+            after[y:] += factors * ways[: hits.size]
+        ways = after
+        largest = np.abs(ways).max()
+        ways /= largest
+        log_scale += math.log(largest)
+    x = np.asarray(values)[:, None]
+    # The largest term goes into the scale, which may be far below the smallest float.
+    terms = ways[n_positives] / z * np.exp(-1j * z.imag * x)
+    total = np.sign(tilt) * step / math.pi * terms.real.sum(axis=1)
+    return np.log(total) + log_scale - tilt * x[:, 0]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -472,3 +628,22 @@ def simulate_average_precision(
                 [float(average_precision(tie_sizes, row.tolist(), k, normalize)) for row in found]
             )
     return np.concatenate(values)
+
+
+def simulate_long_list(
+    rng: np.random.Generator, tie_sizes: Sequence[int], n_positives: int, n_draws: int
+) -> np.ndarray:
+    """Average precision under random labels, from the positives' ranks alone."""
+    ends = np.cumsum(tie_sizes)
+    drawn = [
+        rng.choice(int(ends[-1]), n_positives, replace=False, shuffle=False) for _ in range(n_draws)
+    ]
+    block = np.searchsorted(ends, np.sort(drawn, axis=1), side="right")
+    hits = np.full(n_draws, n_positives)
+    total = np.zeros(n_draws)
+    for i in reversed(range(n_positives)):
+        # The hits up to the end of a block are those up to the last of its positives.
+        if i + 1 < n_positives:
+            hits = np.where(block[:, i] == block[:, i + 1], hits, i + 1)
+        total += hits / ends[block[:, i]]
+    return total / n_positives

@@ -161,20 +161,6 @@ def test_rows_left_out_do_not_matter_under_a_tilt(tilt):
     assert_allclose(log_mgf, everything[0].real, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("order", [2, 3, 4])
-@pytest.mark.parametrize(("tie_sizes", "n_positives", "k"), PATTERNS[:2] + PATTERNS[4:])
-def test_central_moments(tie_sizes, n_positives, k, order):
-    law = oracles.average_precision_law(sum(tie_sizes), n_positives, tie_sizes, k)
-    mean, variance = oracles.law_mean_and_variance(law)
-    values, counts = law
-    expected = sum(c * (v - mean) ** order for v, c in zip(values, counts, strict=True))
-    scale = math.sqrt(variance)
-    found = transform.central_moment(
-        increments(tie_sizes, n_positives, k), n_positives, float(mean), scale, order
-    )
-    assert_allclose(found, float(expected / sum(counts)), rtol=1e-9, atol=1e-10 * scale**order)
-
-
 # ---------------------------------------------------------------------------------------------
 # Lattice and contour
 # ---------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
-"""Exact mean and variance of average precision under random labelling."""
+"""Exact moments of average precision, and of other sums of increments, under random labelling."""
 
+import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf._engine import moments
+from sklearn_rankinf._engine.statistics import AveragePrecision, Increments, increments_of
 
 # Values published with the closed forms (mean, variance), to the digits printed.
 PRINTED = [
@@ -187,3 +191,234 @@ def test_raw_moments_of_enumerable_laws(order, tie_sizes):
     enumerated = oracles.average_precision_law(8, 3, tie_sizes)
     expected = [Fraction(1), *oracles.law_moments(enumerated)][order]
     assert_allclose(law.moment(order), float(expected), rtol=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------
+# Skewness and kurtosis
+# ---------------------------------------------------------------------------------------------
+
+
+def standardized(raw):
+    """Skewness and excess kurtosis from the first four raw moments, as fractions."""
+    first, second, third, fourth = raw
+    variance = second - first**2
+    skewed = third - 3 * first * second + 2 * first**3
+    peaked = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4
+    return float(skewed) / float(variance) ** 1.5, float(peaked / variance**2 - 3)
+
+
+def moments_by_counting(tie_sizes, n_positives):
+    """Raw moments of AP: sums of powers over all placements, carried block by block as integers."""
+    ends = list(itertools.accumulate(tie_sizes))
+    scale = math.lcm(*ends)
+    sums = {0: [1, 0, 0, 0, 0]}
+    for size, end in zip(tie_sizes, ends, strict=True):
+        longer = {}
+        for before, old in sums.items():
+            for found in range(min(size, n_positives - before) + 1):
+                gain = found * (before + found) * (scale // end)
+                new = longer.setdefault(before + found, [0] * 5)
+                for order in range(5):
+                    new[order] += math.comb(size, found) * sum(
+                        math.comb(order, i) * gain ** (order - i) * old[i] for i in range(order + 1)
+                    )
+        sums = longer
+    total = sums[n_positives]
+    unit = scale * n_positives
+    return [Fraction(total[order], total[0] * unit**order) for order in range(1, 5)]
+
+
+def moments_by_chain(n_samples, n_positives):
+    """Skewness and excess kurtosis of AP without ties, carried from rank to rank in floats."""
+    n, m = n_samples, n_positives
+    hits = np.arange(m + 1)
+    carried = np.zeros((5, m + 1))
+    carried[0, 0] = 1.0
+
+    def shifted(by):
+        terms = [
+            [math.comb(r, i) * by ** (r - i) * carried[i] for i in range(r + 1)] for r in range(5)
+        ]
+        return np.array([sum(row) for row in terms])
+
+    for rank in range(1, n + 1):
+        hit = np.clip((m - hits) / (n - rank + 1), 0.0, 1.0)
+        # Less what a rank adds on average, so that the powers stay small.
+        average = (1 + (rank - 1) * (m - 1) / (n - 1)) / n / rank
+        found = hit * shifted((hits + 1) / rank / m - average)
+        carried = (1.0 - hit) * shifted(-average)
+        carried[:, 1:] += found[:, :-1]
+    variance, third, fourth = carried[2:, m]
+    return third / variance**1.5, fourth / variance**2 - 3.0
+
+
+def assert_skewness_and_kurtosis(law, expected, rtol=1e-11):
+    skewness, kurtosis = law.stats("sk")
+    assert_allclose(skewness, expected[0], rtol=rtol, atol=1e-13)
+    assert_allclose(kurtosis, expected[1], rtol=10 * rtol, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_samples", range(2, 11))
+def test_skewness_and_kurtosis_of_every_small_size(n_samples):
+    for n_positives in range(1, n_samples):
+        raw = oracles.law_moments(oracles.average_precision_law(n_samples, n_positives))
+        assert_skewness_and_kurtosis(
+            ap_null_distribution(n_samples, n_positives), standardized(raw)
+        )
+
+
+@pytest.mark.parametrize("n_positives", [1, 2, 4, 5, 7, 8])
+@pytest.mark.parametrize("k", [None, 1, 2, 5, 8])
+@pytest.mark.parametrize(
+    "tie_sizes", [(2, 3, 1, 3), (1, 8), (8, 1), (3, 3, 3), (1, 1, 6, 1), (4, 5)]
+)
+def test_skewness_and_kurtosis_with_ties_and_cut_offs(tie_sizes, k, n_positives):
+    law = ap_null_distribution(9, n_positives, tie_sizes=tie_sizes, k=k)
+    raw = oracles.law_moments(oracles.average_precision_law(9, n_positives, tie_sizes, k))
+    if raw[1] > raw[0] ** 2:
+        assert_skewness_and_kurtosis(law, standardized(raw))
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(400, 23), (60, 45), (150, 149)])
+def test_skewness_and_kurtosis_by_counting(n_samples, n_positives):
+    law = ap_null_distribution(n_samples, n_positives)
+    raw = moments_by_counting([1] * n_samples, n_positives)
+    assert_skewness_and_kurtosis(law, standardized(raw))
+    assert_allclose(law.moment(3), float(raw[2]), rtol=1e-12)
+    assert_allclose(law.moment(4), float(raw[3]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("tie_sizes", "n_positives"),
+    [
+        ((5,) * 40, 30),
+        ((1,) * 50 + (10,) * 15, 20),
+        ((150,) + (1,) * 50, 3),
+        ((1,) * 50 + (150,), 150),
+        (tuple(range(1, 31)), 60),
+        ((2,) * 60, 119),
+    ],
+)
+def test_skewness_and_kurtosis_with_ties_by_counting(tie_sizes, n_positives):
+    law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
+    assert_skewness_and_kurtosis(law, standardized(moments_by_counting(tie_sizes, n_positives)))
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"), [(1000, 100), (1000, 10), (2000, 500), (1000, 950), (10000, 50)]
+)
+def test_skewness_and_kurtosis_by_a_chain(n_samples, n_positives):
+    assert_skewness_and_kurtosis(
+        ap_null_distribution(n_samples, n_positives),
+        moments_by_chain(n_samples, n_positives),
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_any_increments_against_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 4, size=5)
+    cross, linear, square = rng.integers(-5, 6, size=(3, 5))
+    for n_positives in range(1, sizes.sum()):
+        raw = [Fraction(0)] * 5
+        for hits in itertools.product(*(range(size + 1) for size in sizes)):
+            if sum(hits) == n_positives:
+                before = np.cumsum(hits) - hits
+                value = int(np.sum(hits * (cross * before + linear + square * hits)))
+                count = math.prod(math.comb(g, y) for g, y in zip(sizes, hits, strict=True))
+                raw = [old + count * Fraction(value) ** r for r, old in enumerate(raw)]
+        blocks = Increments(sizes, *(np.asarray(x, dtype=float) for x in (cross, linear, square)))
+        found = moments._standardized_cumulants(blocks, n_positives)
+        expected = standardized([moment / raw[0] for moment in raw[1:]])
+        assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(9, 2), (50, 20), (5000, 700), (40, 39)])
+def test_mann_whitney(n_samples, n_positives):
+    # Hits before misses: a hit at rank t, with h hits before it, is before n - t - (m - h - 1).
+    ranks = np.arange(1.0, n_samples + 1)
+    ones = np.ones(n_samples)
+    linear = n_samples - ranks - (n_positives - 1)
+    blocks = Increments(ones.astype(np.int64), ones, linear, 0.0 * ones)
+    skewness, kurtosis = moments._standardized_cumulants(blocks, n_positives)
+    a, b = n_positives, n_samples - n_positives
+    known = -6 / 5 * (a * a + b * b + a * b + a + b) / (a * b * (a + b + 1))
+    assert_allclose(skewness, 0.0, atol=1e-12)
+    assert_allclose(kurtosis, known, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_positives", [1, 30, 4000, 60_000, 119_999])
+@pytest.mark.parametrize("k", [None, 110_000])
+def test_merged_ranks_against_all_ranks(n_positives, k):
+    statistic = AveragePrecision(k)
+    merged = moments.skewness_and_kurtosis(statistic, 120_000, n_positives, None)
+    every = increments_of(statistic, 120_000, n_positives, None)
+    assert_allclose(merged, moments._standardized_cumulants(every, n_positives), rtol=5e-10)
+
+
+def power_sum(n_samples, order):
+    """``sum_{i<=n} i**-order`` by Euler and Maclaurin."""
+    top = 1000
+    head = sum(Fraction(1, i**order) for i in range(1, top))
+    x, n = float(top), float(n_samples)
+    if order == 1:
+        integral = math.log(n / x)
+    else:
+        integral = (x ** (1 - order) - n ** (1 - order)) / (order - 1)
+    ends = (x**-order + n**-order) / 2 + order / 12 * (x ** (-order - 1) - n ** (-order - 1))
+    return float(head) + integral + ends
+
+
+@pytest.mark.parametrize("n_samples", [100, 10**5, 10**6, 10**9, 10**12])
+def test_one_positive_at_any_size(n_samples):
+    # AP is the reciprocal of a random rank.
+    raw = [Fraction(power_sum(n_samples, order)) / n_samples for order in range(1, 5)]
+    assert_skewness_and_kurtosis(ap_null_distribution(n_samples, 1), standardized(raw), rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_samples", [100_001, 10**6])
+def test_all_but_one_positive(n_samples):
+    # A miss at rank t takes 1/i from the precision at every later rank i.
+    lost = np.append(0.0, np.cumsum(1.0 / np.arange(n_samples, 1, -1.0)))
+    gained = lost.mean() - lost
+    second, third, fourth = ((gained**order).mean() for order in (2, 3, 4))
+    assert_skewness_and_kurtosis(
+        ap_null_distribution(n_samples, n_samples - 1),
+        (third / second**1.5, fourth / second**2 - 3.0),
+        rtol=1e-9,
+    )
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
+def test_limits_of_a_fixed_share(p):
+    # First order in 1/n: sums over the graphs with one edge or two become integrals over
+    # t = -log(rank / n), which is exponential; l = p (t - 1) and R l = p (t**2 / 2 - 1).
+    n_samples = 10**12
+    skewness, kurtosis = ap_null_distribution(n_samples, round(p * n_samples)).stats("sk")
+    s = p * (1 - p)
+    assert_allclose(skewness * math.sqrt(n_samples), (8 - 10 * p) / math.sqrt(s), rtol=1e-7)
+    assert_allclose(kurtosis * n_samples, 6 / s + 132 / p - 246, rtol=1e-6)
+
+
+def test_skewness_and_kurtosis_of_a_million_blocks():
+    # Equal scores far down hardly matter: the top is left alone.
+    n_samples, n_positives, top = 2 * 10**6, 2000, 10_000
+    sizes = np.r_[np.ones(top, dtype=int), np.full((n_samples - top) // 2, 2)]
+    law = ap_null_distribution(n_samples, n_positives, tie_sizes=sizes)
+    plain = ap_null_distribution(n_samples, n_positives)
+    assert_allclose(law.stats("sk"), plain.stats("sk"), rtol=1e-5)
+
+
+def test_what_cannot_vary_has_no_skewness():
+    for law in (ap_null_distribution(50, 7, tie_sizes=[50]), ap_null_distribution(3, 3)):
+        assert np.isnan(law.stats("sk")).all()
+        assert_allclose(law.moment(4), law.mean() ** 4, rtol=1e-14)
+
+
+def test_pearson3_takes_the_exact_skewness():
+    law = ap_null_distribution(10**9, 10**6, method="pearson3")
+    third = law.stats("s")
+    # A gamma law's median is about a third of its scale below its mean, and its scale half of
+    # skewness times standard deviation.
+    assert_allclose(law.median(), law.mean() - law.std() * third / 6, rtol=1e-8)

@@ -1,11 +1,17 @@
-"""Tail probabilities by tilted contour inversion of the transform.
+"""Tail probabilities by inversion of the transform along a contour.
 
-``P(S >= s) = (1 / 2 pi i) int E exp(z S) exp(-z s) dz / z`` along ``Re z = theta > 0``; a negative
-tilt gives the lower tail. The trapezoid rule with midpoint nodes ``theta + i (j + 1/2) h``
-converges geometrically in 1/h, and the sum may be cut where the transform has decayed. At an atom
-the integral converges to ``P(S > s) + P(S = s) / 2``, so the transform must have decayed relative
-to the probability itself, or the law is too coarse for this method: `ContourLaw.log_tail` says so
-by its error. One contour serves all values for which its tilt is not too far from the best one.
+``M(z) exp(-z s) / z`` with ``M(z) = E exp(z S)`` is the two-sided Laplace transform of the tail
+``P(S >= s + u)`` where ``Re z > 0``, and of ``-P(S < s + u)`` where ``Re z < 0``. The trapezoid
+rule with nodes ``theta + i (j + 1/2) 2 pi / T`` gives the tail at u = 0 and, with alternating signs
+and weights ``exp(theta u)``, what lies at the multiples u of the period T. On one side those are
+probabilities near 1, whose sum is known, so that the contour may come as close to the pole at 0 as
+it likes; on the other side they must be negligible, and bounds of Chernoff say whether they are.
+
+At an atom the integral converges to ``P(S > s) + P(S = s) / 2``, so the transform must have decayed
+relative to the probability where the sum is cut, or the law is too coarse for this method: the
+error says so. A positive tilt goes straight to the upper tail. A negative one damps the few
+placements with hits at the very top, which make a law of few hits coarse, and gives the upper tail
+as the complement of the lower.
 """
 
 from __future__ import annotations
@@ -14,46 +20,62 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln
 
-from sklearn_rankinf._engine.chain import Bands, Complexes, tilted_bands
+from sklearn_rankinf._engine.chain import Bands, Complexes, feasible_bands, tilted_bands
+from sklearn_rankinf._engine.moments import mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
-    VERY_FEW_BLOCKS,
     Floats,
     Increments,
+    Integers,
+    log_binomial,
 )
 from sklearn_rankinf._engine.transform import log_transform
 
-# Tilts in units of 1 / (standard deviation): |tilt| = _FIRST_TILT * _TILT_RATIO**index.
-_FIRST_TILT, _TILT_RATIO, _N_TILTS = 0.02, 1.35, 36
-# The tilt that is tried first is about 1, and less where that would weigh a single hit by more than
-# exp(_MOST_PER_HIT). The log transform is computed in one pass at the tilts of the lower ladder.
-_USUAL, _MOST_PER_HIT, _N_LADDER = 13, 3.0, 24
-# exp(K - theta s) may exceed its minimum over theta by this factor: a larger tilt keeps the contour
-# away from the pole at 0, at the price of some cancellation.
-_SLACK = 2.5
-# Farther from its minimum than this a contour tells little of a tail, and of a coarse or rough one
-# nothing: the transform then does not show how coarse the law is at s.
+# Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
+# computed at _LADDER real ones, the first and the next _PASS of them in one pass.
+_TILT_RATIO, _LADDER, _PASS = 1.35, range(-5, 24), 8
+# The tilt that is tried first is one unit: values share it unless the exponent that bounds their
+# tail is larger than necessary by more than this.
+_SLACK = 4.0
+# A unit is at least this part of what a hit at the top adds; a law with a larger hit is steep.
+_UNITS_PER_HIT = 1.0 / 3.0
+# A contour whose terms are so much larger than their sum tells little of a tail, and of a coarse or
+# rough one nothing: the transform then does not show how coarse the law is at s.
 _FAR_OFF, _FAR_OFF_COARSE = 1e3, 40.0
-# The step in units of 1 / (standard deviation), refined by half octaves until aliasing is below
-# exp(-_ALIASING) beside the tail.
-_STEP, _FINEST, _ALIASING = 0.2, 24, 25.0
-# The first look goes this far in the same units; each further look goes half as far again, up to
-# _MAX_NODES, or _INSISTENT_NODES where nothing else will do, until no more than this is cut off.
-_FIRST_REACH, _MAX_NODES, _INSISTENT_NODES, _DECAYED = 12.8, 512, 4096, 3e-9
-# Answers with a smaller error are not improved by another tilt.
-_GOOD = 1e-7
+# Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
+# tail. A reflected contour lets its harmless side have exp(-_REFLECTED).
+_FIRST_PERIOD, _N_PERIODS, _ALIASING, _REFLECTED = 8.0, 48, 25.0, 19.0
+# The first look goes this far, in one over the unit; each further look goes half as far again, as
+# long as the work (nodes times products a node) is affordable, until no more than this is cut off.
+_FIRST_REACH, _DECAYED = 9.0, 3e-9
+_MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 2e8, 256, 8192, 4
+# Of so many nodes, of merged blocks or of a steep law, that may be more.
+_MANY_NODES, _DECAYED_ENOUGH = 768, 1e-6
+# A contour is given up if it is so many times longer than at first and the last look did not make
+# what is cut off smaller by this factor.
+_PATIENCE, _PROGRESS = 4, 0.7
+# With fewer hits than this a law that looks dense, as far as its transform is seen, is not. Else so
+# many outcomes may lie so close together that they are not seen either.
+_HITS_OF_A_DENSITY, _CLUSTER = 4, 50.0
+# Nodes of one pass: a state of few rows takes more of them.
+_STATE, _CHUNK = 8192, 128
+# Answers with a smaller error are not improved by another contour; of laws of merged blocks, and of
+# steep ones, with an error up to the second.
+_GOOD, GOOD_ENOUGH = 1e-7, 1e-4
 # Where less will do, digits are still taken while they are cheap.
-_CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 128
-# The transform is given up if this many probes at the end of the longest contour add up to more.
-_N_PROBES, _DECAYING = 24, 1e-6
-# The transform of a few large blocks comes back, so that it is looked at farther out. A rough upper
-# tail of few blocks, if not of very few, needs no more than these nodes.
-_BLOCK_NODES, _ROUGH_NODES = 16384, 128
-# With no more hits than this, dropping rows costs more than it saves.
-_FEW_HITS = 64
+_CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 64
+# The transform of a few large blocks comes back, so that it is looked at farther out.
+_BLOCK_NODES = 16384
+# With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
+_FEW_HITS, _EXTREME = 64, 10
 # Paths that carry less than this share of the tilted total are left out.
 _NEGLIGIBLE = 1e-22
+# Merging errs like the square of the ratio: what is left of the difference between the ratios of
+# the two mergers, and how much of it is doubtful.
+_LEFT_OF_MERGING, _DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
 
 
 @dataclass(eq=False)
@@ -69,18 +91,25 @@ class _Nodes:
         """The contour as it was when it had so many nodes."""
         return _Nodes(self.theta, self.step, self.z[:n_nodes], self.log_transform[:n_nodes])
 
-    def tail(self, s: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        """Log tail at each s (-inf where the sum is not positive), the sums, and the terms' sizes.
+    @property
+    def side(self) -> int:
+        """The tail that it gives: 1 the upper, -1 the lower."""
+        return 1 if self.theta > 0.0 else -1
 
-        The sums and sizes are on one scale.
+    def tail(self, s: Floats, taper: bool = False) -> tuple[Floats, Floats, Floats]:
+        """The tail of the contour's side at each s, on a scale; log of the scale; the terms' sizes.
+
+        The sizes are on the same scale. A taper lets the second half of the terms fade out, so that
+        what is cut off rings only close to jumps of the law.
         """
-        scale = self.log_transform[0].real  # the largest, or nearly so
-        heights = np.exp(self.log_transform.real - scale) / np.abs(self.z)
-        angles = self.log_transform.imag - np.angle(self.z)
-        total = sign * (heights @ np.cos(angles[:, None] - np.outer(self.z.imag, s)))
-        safe = np.where(total > 0.0, total, 1e-300)
-        log_p = np.log(safe * self.step / np.pi) + scale - self.theta * s
-        return np.where(total > 0.0, log_p, -np.inf), safe, heights
+        top = self.log_transform[0].real  # the largest, or nearly so
+        terms = np.exp(self.log_transform - top) / self.z
+        log_scale = top - self.theta * s + np.log(self.step / np.pi)
+        total = self.side * self._sum(terms * _taper(terms.size) if taper else terms, s)
+        # What the harmless side adds: 1 / (exp(|theta| T) + 1) of the probability 1.
+        inside = -np.logaddexp(0.0, abs(self.theta) * 2.0 * np.pi / self.step)
+        total = total + np.exp(np.minimum(inside - log_scale, 700.0))
+        return total, log_scale, np.abs(terms)
 
     def atom(self, s: Floats) -> Floats:
         """Half the mass at each s as far as the second half of the nodes resolves it.
@@ -88,10 +117,36 @@ class _Nodes:
         ``P(S = s)`` is the mean of ``E exp(z S) exp(-z s)`` along the contour. On the scale of the
         sums of `tail`.
         """
-        half = slice(self.z.size // 2, None)
-        sizes = np.exp(self.log_transform.real[half] - self.log_transform[0].real)
-        angles = self.log_transform.imag[half, None] - np.outer(self.z.imag[half], s)
-        return np.asarray(np.abs(sizes @ np.cos(angles)) / sizes.size * np.pi / (2.0 * self.step))
+        terms = np.exp(self.log_transform - self.log_transform[0].real)
+        half = terms.size // 2
+        terms[:half] = 0.0
+        mean = np.abs(self._sum(terms, s)) / (terms.size - half)
+        return np.asarray(mean * np.pi / (2.0 * self.step))
+
+    def jump(self, s: Floats) -> Floats:
+        """Half the mass at each s that does not get less when the resolution is doubled."""
+        terms = np.exp(self.log_transform - self.log_transform[0].real)
+
+        def within_reach(n_nodes: int) -> Floats:
+            weights = np.zeros(terms.size)
+            weights[:n_nodes] = _taper(n_nodes)
+            return np.abs(self._sum(terms * weights, s)) / weights.sum()
+
+        mass = 2.0 * within_reach(terms.size) - within_reach(terms.size // 2)
+        return np.asarray(np.maximum(mass, 0.0) * np.pi / (2.0 * self.step))
+
+    def _sum(self, terms: Complexes, s: Floats) -> Floats:
+        """Real part of the sum of ``terms * exp(-i z.imag s)`` for each s: powers of powers."""
+        width = int(np.ceil(np.sqrt(terms.size)))
+        rows = np.zeros((-(-terms.size // width), width), dtype=complex)
+        rows.ravel()[: terms.size] = terms
+        inner = rows @ np.exp(-1j * self.step * np.outer(np.arange(width) + 0.5, s))
+        outer = np.exp(-1j * self.step * width * np.outer(np.arange(rows.shape[0]), s))
+        return np.asarray((inner * outer).sum(axis=0).real)
+
+
+# Side (1 for positive tilts), index of the tilt and index of the period.
+_Key = tuple[int, int, int]
 
 
 class ContourLaw:
@@ -100,18 +155,18 @@ class ContourLaw:
     Parameters
     ----------
     increments : Increments
-        The statistic, block by block.
+        The statistic, block by block, or with far blocks merged.
     coarse : Increments
-        The same with far blocks merged, to find tilts and the rows that matter.
+        The same with blocks merged further, to find tilts and the rows that matter.
     n_positives : int
         Number of positives.
     scale : float
-        Standard deviation of the statistic, the unit of the tilts.
+        Standard deviation of the statistic.
     bounds : tuple of float, optional
         Values that the support does not exceed.
-    refined : Increments, optional
-        Where `increments` are themselves merged: the same with half the ratio, to correct the
-        transform and to state the error that merging makes.
+    merged : bool, default=False
+        Whether blocks of `increments` are merged; then the error that this makes is corrected, and
+        stated, by comparison with `coarse`.
     tolerance : float, default=0.0
         Relative error that is good enough.
     """
@@ -123,7 +178,7 @@ class ContourLaw:
         n_positives: int,
         scale: float,
         bounds: tuple[float, float] = (-np.inf, np.inf),
-        refined: Increments | None = None,
+        merged: bool = False,
         tolerance: float = 0.0,
     ) -> None:
         self._increments = increments
@@ -131,15 +186,18 @@ class ContourLaw:
         self._n_positives = n_positives
         self._scale = scale
         self._support_within = bounds
-        self._refined = refined
-        self._good = max(_GOOD, tolerance)
+        self._merged = merged
         self._in_a_hurry = tolerance > _GOOD
+        self._is_costly = merged or self._is_steep
+        self._good = max(GOOD_ENOUGH if self._is_costly else _GOOD, tolerance)
         self._few_blocks = increments.sizes.size <= FEW_BLOCKS
-        self._log_mgfs: dict[tuple[int, int], float] = {}
+        counted = increments.sizes[increments.linear + increments.square != 0.0].sum()
+        n_hits = n_positives * counted / increments.n_samples
+        self._is_coarse = self._few_blocks or n_hits < _HITS_OF_A_DENSITY
+        self._tapers = self._is_steep and not self._is_coarse
+        self._ladders: dict[int, list[float]] = {}
         self._bands: dict[tuple[int, int], Bands | None] = {}
-        self._contours: dict[tuple[int, int, int], _Nodes] = {}
-        self._merging: dict[tuple[int, int], float] = {}
-        self._decaying: dict[tuple[int, int, int], bool] = {}
+        self._contours: dict[tuple[_Key, bool], _Nodes] = {}
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error.
@@ -149,230 +207,287 @@ class ContourLaw:
         in time is not followed to its end.
         """
         log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
-        for choose in (self._usual, self._best):
+        routes = [self._straight]
+        if sign > 0:
+            routes.insert(0 if self._is_steep else 1, self._reflected)
+        for choose in routes:
             weak = np.flatnonzero(error > self._good)
-            chosen = np.array([choose(float(x), sign) for x in s[weak]], dtype=np.int64)
-            for index, fineness in np.unique(chosen.reshape(-1, 2), axis=0):
-                same = weak[(chosen == (index, fineness)).all(axis=1)]
-                contour = int(index), sign, int(fineness)
-                other, other_error = self._invert(s[same], contour, insist)
+            if not weak.size:
+                break
+            keys = choose(s[weak], sign)
+            for key in np.unique(keys, axis=0):
+                if key[2] < 0:
+                    continue
+                same = weak[(keys == key).all(axis=1)]
+                contour = int(key[0]), int(key[1]), int(key[2])
+                other, other_error = self._invert(s[same], sign, contour, insist)
                 better = other_error < error[same]
                 log_p[same[better]], error[same[better]] = other[better], other_error[better]
         return log_p, error
 
     def tilt_for(self, s: float, sign: int) -> float:
-        """The tilt (a multiple of 1 / scale from a fixed ladder) nearest the saddlepoint of s."""
-        return self._theta(self._saddle(s, sign), sign)
+        """The tilt (from a fixed ladder) nearest the saddlepoint of s."""
+        index, _ = self._saddle(np.array([s]), sign)
+        return float(self._thetas(sign, index[0]))
 
-    def log_bound(self, s: float, sign: int) -> float:
+    def log_bound(self, s: Floats, sign: int) -> Floats:
         """Chernoff's bound of the log of the tail at s, as far as merged blocks give it."""
-        return min(0.0, self._exponent(s, sign, self._saddle(s, sign)))
+        return self._saddle(s, sign)[1]
 
-    def _theta(self, index: int, sign: int) -> float:
-        return sign * _FIRST_TILT * _TILT_RATIO**index / self._scale
-
-    def _log_mgf(self, index: int, sign: int) -> float:
-        """Log transform at a real tilt: of the usual tilts in one pass, of extreme ones alone."""
-        if (0, sign) not in self._log_mgfs:
-            thetas = np.array([self._theta(i, sign) for i in range(_N_LADDER)])
-            values = log_transform(self._coarse, self._n_positives, thetas).real
-            if np.isfinite(values).all():
-                self._log_mgfs.update(((i, sign), float(v)) for i, v in enumerate(values))
-        if (index, sign) not in self._log_mgfs:
-            theta = self._theta(index, sign)
-            self._log_mgfs[index, sign] = tilted_bands(self._coarse, self._n_positives, theta)[1]
-        return self._log_mgfs[index, sign]
-
-    def _bands_at(self, index: int, sign: int) -> Bands | None:
-        """Rows that matter at a tilt; None where all of them are few, and blocks are not merged."""
-        few = self._n_positives <= _FEW_HITS and self._refined is None
-        if few and index < _N_LADDER:
-            return None
-        if (index, sign) not in self._bands:
-            theta = self._theta(index, sign)
-            bands, log_mgf = tilted_bands(self._coarse, self._n_positives, theta, _NEGLIGIBLE)
-            self._bands[index, sign] = bands
-            self._log_mgfs[index, sign] = log_mgf
-        return self._bands[index, sign]
-
-    def _exponent(self, s: float, sign: int, index: int) -> float:
-        return self._log_mgf(index, sign) - self._theta(index, sign) * s
-
-    def _saddle(self, s: float, sign: int) -> int:
-        """Ladder index that minimises ``K(theta) - theta s``, which is convex in theta."""
-        index = self._usual_index
-        best = self._exponent(s, sign, index)
-        for direction in (1, -1):
-            while 0 <= index + direction < _N_TILTS:
-                value = self._exponent(s, sign, index + direction)
-                if value >= best:
-                    break
-                index, best = index + direction, value
-        return index
-
-    def _usual(self, s: float, sign: int) -> tuple[int, int]:
-        """The usual tilt, which is good enough for most values, and its step for s."""
-        index = self._usual_index
-        if self._beyond(s, sign, 2.0 * np.pi / self._step(0)):
-            return index, 0
-        return index, self._fineness(s, sign, index, self._exponent(s, sign, index))
+    # Tilts.
 
     @cached_property
-    def _usual_index(self) -> int:
-        one_hit = np.abs(self._increments.linear + self._increments.square).max()
-        most = _MOST_PER_HIT * self._scale / one_hit
-        return int(np.clip(np.log(most / _FIRST_TILT) / np.log(_TILT_RATIO), 0, _USUAL))
-
-    def _beyond(self, s: float, sign: int, distance: float) -> bool:
-        """Whether there is no value so far out from s."""
-        return sign * s + distance > (
-            self._support_within[1] if sign > 0 else -self._support_within[0]
+    def _units(self) -> dict[int, float]:
+        """Scale of either side: for the lower one that of the law without its luckiest hits."""
+        ranks = 0.5 * self._coarse.n_samples / self._n_positives
+        counted = np.where(self._coarse.starts + self._coarse.sizes > ranks, 1.0, 0.0)
+        body = Increments(
+            self._coarse.sizes,
+            self._coarse.cross * counted,
+            self._coarse.linear * counted,
+            self._coarse.square * counted,
         )
+        spread = np.sqrt(mean_and_variance(body, self._n_positives)[1])
+        lower = spread if 0.0 < spread < self._scale else self._scale
+        return {1: max(self._scale, _UNITS_PER_HIT * self._one_hit), -1: float(lower)}
 
-    def _best(self, s: float, sign: int) -> tuple[int, int]:
-        """Ladder index of the best tilt for s, and its step."""
-        index = self._saddle(s, sign)
-        lowest = self._exponent(s, sign, index)
-        slack = 0.0 if index >= _USUAL else _SLACK
-        while index + 1 < _N_TILTS and self._exponent(s, sign, index + 1) <= lowest + slack:
-            index += 1
-        return index, self._fineness(s, sign, index, lowest)
+    @cached_property
+    def _one_hit(self) -> float:
+        """The most that a single hit adds."""
+        return float(np.abs(self._increments.linear + self._increments.square).max())
 
-    def _fineness(self, s: float, sign: int, index: int, log_p: float) -> int:
-        """Half octaves by which the step is refined until aliasing is negligible beside p."""
-        for fineness in range(_FINEST):
-            period = 2.0 * np.pi / self._step(fineness)
-            if self._log_aliasing(s, index, sign, period) - log_p <= -_ALIASING:
-                return fineness
-        return _FINEST
+    @cached_property
+    def _log_commonest(self) -> float:
+        """Log probability of the commonest outcome, or nearly so.
 
-    def _step(self, fineness: int) -> float:
-        return float(_STEP / 2.0 ** (fineness / 2) / self._scale)
-
-    def _log_aliasing(self, s: float, index: int, sign: int, period: float) -> float:
-        """Bound of the log of what the trapezoid rule picks up one period further in and out.
-
-        Further in there is at most everything, further out what Chernoff's bound allows.
+        The hits spread over all blocks of several items, where there are most ways to place them.
+        Merged blocks do not tell it.
         """
-        theta = abs(self._theta(index, sign))
-        inside = -theta * period
-        if self._beyond(s, sign, period):
-            return inside
-        outside = [
-            self._exponent(s, sign, j) - (abs(self._theta(j, sign)) - theta) * period
-            for j in range(index + 1, min(index + 5, _N_TILTS))
-        ]
-        return max(inside, min(outside, default=-np.inf))
+        if self._merged:
+            return -np.inf
+        several = self._increments.sizes[self._increments.sizes > 1].astype(float)
+        n_several = several.sum()
+        share = min(self._n_positives, 0.5 * n_several) / max(n_several, 1.0)
+        hits = share * several
+        ways = gammaln(several + 1.0) - gammaln(hits + 1.0) - gammaln(several - hits + 1.0)
+        return float(ways.sum()) - log_binomial(self._increments.n_samples, self._n_positives)
 
-    def _decays(self, index: int, sign: int, fineness: int) -> bool:
-        """Whether the transform will have decayed at the last node, seen on the merged blocks."""
-        key = (index, sign, fineness)
-        if key not in self._decaying:
-            theta, step = self._theta(index, sign), self._step(fineness)
-            z = theta + 1j * step * (_MAX_NODES - np.arange(_N_PROBES) - 0.5)
-            values = log_transform(self._coarse, self._n_positives, z, self._bands_at(index, sign))
-            heights = np.exp(values.real - self._log_mgf(index, sign)) * np.abs(theta / z)
-            self._decaying[key] = bool(heights.sum() < max(_DECAYING, 1e-3 * self._good))
-        return self._decaying[key]
+    @property
+    def good(self) -> float:
+        """Error of answers that the contours do not improve further."""
+        return self._good
 
-    def _invert(
-        self, s: Floats, contour: tuple[int, int, int], insist: bool
-    ) -> tuple[Floats, Floats]:
+    @property
+    def _is_steep(self) -> bool:
+        """Whether one lucky hit is several standard deviations."""
+        return _UNITS_PER_HIT * self._one_hit > self._scale
+
+    def _thetas(self, side: int, index: ArrayLike) -> Floats:
+        return np.asarray(side * _TILT_RATIO ** np.asarray(index, dtype=float) / self._units[side])
+
+    def _period(self, index: int) -> float:
+        return float(_FIRST_PERIOD * 2.0 ** (index / 2) * self._units[-1])
+
+    def _ladder(self, side: int, n_tilts: int = _PASS) -> tuple[Floats, Floats]:
+        """The first real tilts, and the log transform there: several in one pass, or alone."""
+        known = self._ladders.setdefault(side, [])
+        while len(known) < n_tilts:
+            thetas = self._thetas(side, _LADDER[len(known) : len(known) + _PASS])
+            values = log_transform(self._coarse, self._n_positives, thetas).real
+            if not np.isfinite(values).all():
+                bands = [tilted_bands(self._coarse, self._n_positives, float(t)) for t in thetas]
+                values = np.array([log_mgf for _, log_mgf in bands])
+            known.extend(float(value) for value in values)
+        n_tilts = min(-(-n_tilts // _PASS) * _PASS, len(_LADDER))
+        return self._thetas(side, _LADDER[:n_tilts]), np.asarray(known[:n_tilts])
+
+    def _saddle(self, s: Floats, side: int) -> tuple[Integers, Floats]:
+        """Index of the best tilt for each s, and the log of the bound of the tail that it gives."""
+        n_tilts = _PASS
+        while True:
+            thetas, log_mgfs = self._ladder(side, n_tilts)
+            exponents = log_mgfs[:, None] - np.outer(thetas, s)
+            best = exponents.argmin(axis=0)
+            n_tilts = thetas.size + 1
+            if thetas.size == len(_LADDER) or best.max() < thetas.size - 1:
+                break
+        bound = np.minimum(exponents.min(axis=0), 0.0)
+        usual = exponents[-_LADDER.start] <= bound + _SLACK
+        return np.where(usual, 0, best + _LADDER.start), bound
+
+    def _log_tail_bound(self, s: Floats, side: int) -> Floats:
+        """A cheap bound of the log of the tail at s."""
+        thetas, log_mgfs = self._ladder(side)
+        bound = np.minimum((log_mgfs[:, None] - np.outer(thetas, s)).min(axis=0), 0.0)
+        outside = s > self._support_within[1] if side > 0 else s < self._support_within[0]
+        return np.where(outside, -np.inf, bound)
+
+    # Contours.
+
+    def _straight(self, s: Floats, sign: int) -> NDArray[np.int64]:
+        """Contours of the tail's own side: of the usual tilt if that will do, else of the best."""
+        index, log_p = self._saddle(s, sign)
+        periods = np.full(s.shape, -1)
+        for period in range(_N_PERIODS):
+            open_ = np.flatnonzero(periods < 0)
+            if not open_.size:
+                break
+            theta = np.abs(self._thetas(sign, index[open_]))
+            aliasing = self._log_aliasing(s[open_], sign, theta, self._period(period))
+            periods[open_[aliasing - log_p[open_] <= -_ALIASING]] = period
+        return np.column_stack([np.full(s.shape, sign), index, periods])
+
+    def _reflected(self, s: Floats, sign: int) -> NDArray[np.int64]:
+        """Contours of the other side, no steeper than their own aliasing asks for."""
+        log_p = self._log_tail_bound(s, sign)
+        index, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, -1)
+        for period in range(_N_PERIODS):
+            open_ = np.flatnonzero(periods < 0)
+            if not open_.size:
+                break
+            length = self._period(period)
+            farther = self._log_tail_bound(s[open_] + sign * length, sign)
+            damping = np.clip(_REFLECTED + farther - log_p[open_], 3.0, _REFLECTED)
+            tilt = np.log(damping / length * self._units[-sign]) / np.log(_TILT_RATIO)
+            tilt = np.ceil(tilt).astype(np.int64)
+            theta = np.abs(self._thetas(-sign, tilt))
+            behind = self._log_tail_bound(s[open_] - sign * length, -sign)
+            fine = theta * length + behind - log_p[open_] <= -_ALIASING
+            index[open_[fine]], periods[open_[fine]] = tilt[fine], period
+        return np.column_stack([np.full(s.shape, -sign), index, periods])
+
+    def _log_aliasing(self, s: Floats, side: int, theta: Floats, period: float) -> Floats:
+        """Bound of the log of what the trapezoid rule picks up a period away on either side.
+
+        On the contour's harmless side it is what is missing from the probability 1.
+        """
+        harmless = self._log_tail_bound(s - side * period, -side) - theta * period
+        harmful = self._log_tail_bound(s + side * period, side) + theta * period
+        return np.maximum(harmless, harmful)
+
+    def _bands_at(self, side: int, index: int) -> Bands | None:
+        """Rows that matter at a tilt; None where all of them are few, and blocks are not merged."""
+        few = self._n_positives <= _FEW_HITS and not self._merged
+        if few and index <= _EXTREME:
+            return None
+        if (side, index) not in self._bands:
+            theta = float(self._thetas(side, index))
+            bands, _ = tilted_bands(self._coarse, self._n_positives, theta, _NEGLIGIBLE)
+            self._bands[side, index] = bands
+        return self._bands[side, index]
+
+    def _most_nodes(self, contour: _Key, insist: bool) -> int:
+        """The longest contour that is affordable."""
+        bands = self._bands_at(*contour[:2])
+        if bands is None:
+            bands = feasible_bands(self._coarse, self._n_positives)
+        blocks = self._increments.sizes.size / self._coarse.sizes.size
+        work = blocks * float(np.sum((bands.high - bands.low + 1.0) * np.maximum(bands.most, 1)))
+        n_nodes = int(np.clip(_MOST_WORK / work, _FEWEST_NODES, _MAX_NODES))
+        return n_nodes * _INSISTENT if insist else n_nodes
+
+    def _invert(self, s: Floats, sign: int, contour: _Key, insist: bool) -> tuple[Floats, Floats]:
         """Log tails and their relative errors from one contour, followed as far as is needed.
 
         The lengths at which it is looked at are always the same, and each value takes the first
         that is enough for it, so that no answer depends on what was asked before.
         """
         log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
-        rough = not insist and self._may_be_rough(contour)
-        if not (insist or rough or self._decays(*contour)):
-            return log_p, error
-        max_nodes = _INSISTENT_NODES if insist else _MAX_NODES
-        n_nodes = _ROUGH_NODES if rough else self._first_look(contour[2])
+        most_nodes = self._most_nodes(contour, insist)
+        first = n_nodes = self._first_look(contour)
         cut = np.full(s.shape, np.inf)
         active = np.arange(s.size)
         while active.size:
             before = cut[active]
-            nodes = self._contour(contour, n_nodes)
-            if not np.isfinite(nodes.log_transform).all():
-                return np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
-            share = _share_of_rest(self._increments.sizes.size, rough, insist)
-            log_p[active], error[active], cut[active] = self._along(
-                s[active], contour, nodes, share
-            )
-            enough = _DECAYED
-            if self._in_a_hurry:
-                enough = _CHEAP_DIGITS if n_nodes < _CHEAP_NODES else 0.1 * self._good
-            unfinished = cut[active] > enough
-            if rough or (self._few_blocks and not insist):
-                unfinished &= (cut[active] > 0.9 * self._good) & (cut[active] < 0.5 * before)
-            active = active[unfinished]
+            result = self._along(s[active], sign, contour, n_nodes, insist)
+            log_p[active], error[active], cut[active] = result
+            unfinished = cut[active] > self._enough(n_nodes)
+            stuck = np.zeros(active.size, dtype=bool)
+            if not (insist or self._tapers) and (self._few_blocks or n_nodes >= _PATIENCE * first):
+                stuck = unfinished & (cut[active] > _PROGRESS * before)
+            if stuck.any():
+                rough = self._along(s[active[stuck]], sign, contour, n_nodes, insist, rough=True)
+                log_p[active[stuck]], error[active[stuck]], _ = rough
+            active = active[unfinished & ~stuck]
             n_nodes += n_nodes // 2
-            if n_nodes > max_nodes:
+            if n_nodes > most_nodes:
                 break
         return log_p, error
 
+    def _enough(self, n_nodes: int) -> float:
+        """Relative error of cutting the sum off that is not worth more nodes."""
+        enough = _DECAYED_ENOUGH if self._is_costly or n_nodes > _MANY_NODES else _DECAYED
+        if self._tapers and n_nodes > _MANY_NODES // 2:
+            enough = 0.3 * self._good
+        if self._in_a_hurry:
+            enough = max(enough, _CHEAP_DIGITS if n_nodes < _CHEAP_NODES else 0.1 * self._good)
+        return enough
+
     def _along(
-        self,
-        s: Floats,
-        contour: tuple[int, int, int],
-        nodes: _Nodes,
-        share_of_rest: tuple[float, float],
+        self, s: Floats, sign: int, contour: _Key, n_nodes: int, insist: bool, rough: bool = False
     ) -> tuple[Floats, Floats, Floats]:
         """Log tails, their relative errors, and the part of these from cutting the sum off.
 
         Where the contour is too far off to be followed that part is 0, and the error infinite.
         """
-        index, sign, _ = contour
-        log_p, total, heights = nodes.tail(s, sign)
-        last, factor = share_of_rest
-        cut = factor * heights[-max(8, int(last * heights.size)) :].sum() / total
-        merging = self._merging_correction(index, sign)
-        log_p = log_p + 4.0 / 3.0 * merging
-        period = 2.0 * np.pi / nodes.step
-        aliasing = np.array([self._log_aliasing(float(x), index, sign, period) for x in s])
-        rounding = 1e-15 * np.sqrt(self._increments.sizes.size) * heights.sum() / total
-        error = 1e-13 + 4.0 * rounding + cut + 2.0 * abs(merging)
-        error += np.exp(np.minimum(aliasing - log_p, 50.0))
-        if last == 0.5:
-            error += nodes.atom(s) / total
-        far_off = heights.sum() / total > (_FAR_OFF_COARSE if last == 0.5 else _FAR_OFF)
+        nodes = self._contour(contour, n_nodes)
+        unusable = np.full(s.shape, -np.inf), np.full(s.shape, np.inf), np.zeros(s.shape)
+        if not np.isfinite(nodes.log_transform).all():
+            return unusable
+        coarse_law = rough or insist or self._is_coarse
+        log_p, unit, heights = _log_tail_of(nodes, s, sign, self._tapers)
+        found = np.isfinite(log_p)
+        if self._tapers:
+            shorter = _log_tail_of(nodes.up_to(2 * n_nodes // 3), s, sign, True)[0]
+            cut = np.abs(np.expm1(np.minimum(shorter - np.where(found, log_p, 0.0), 50.0)))
+        else:
+            cut = _rest(heights, 0.3 if rough and not self._is_coarse else 1.0, coarse_law) * unit
+        error = 4e-15 * np.sqrt(self._increments.sizes.size) * heights.sum() * unit + cut
+        unseen = np.exp(np.minimum(self._log_commonest - np.where(found, log_p, 0.0), 50.0))
+        error += np.where(cut > _DECAYED, _CLUSTER * unseen, 0.0)
+        if self._tapers:
+            error += nodes.jump(s) * unit
+        elif coarse_law:
+            error += nodes.atom(s) * unit
+        theta, period = abs(nodes.theta), 2.0 * np.pi / nodes.step
+        aliasing = self._log_aliasing(s, contour[0], np.full(s.shape, theta), period)
+        error += np.exp(np.minimum(aliasing - np.where(found, log_p, 0.0), 50.0))
+        if self._merged:
+            merged = self._contour(contour, n_nodes, True)
+            coarse = _log_tail_of(merged, s, sign, self._tapers)[0]
+            found &= np.isfinite(coarse)
+            merging = np.where(found, log_p, 0.0) - np.where(found, coarse, 0.0)
+            log_p = log_p + _LEFT_OF_MERGING * merging
+            error += _DOUBT_OF_MERGING * np.abs(merging)
+        far_off = heights.sum() * unit > (_FAR_OFF_COARSE if coarse_law else _FAR_OFF)
+        if contour[0] != sign:
+            far_off = np.zeros(s.shape, dtype=bool)
         # A larger error would itself be a guess.
-        usable = np.isfinite(log_p) & (log_p < 1e-6) & (error < 1.0) & ~far_off
-        return log_p, np.where(usable, error, np.inf), np.where(far_off, 0.0, cut)
+        usable = found & (log_p < 1e-6) & (error < 1.0) & ~far_off
+        log_p = np.minimum(log_p, 0.0)
+        return log_p, np.where(usable, 1e-13 + error, np.inf), np.where(far_off, 0.0, cut)
 
-    def _may_be_rough(self, contour: tuple[int, int, int]) -> bool:
-        """Whether a short contour will do: for the upper tail of a transform that does not decay.
-
-        Of few blocks only if the tail may be rough, of very few not even then.
-        """
-        n_blocks = self._increments.sizes.size
-        if contour[1] < 0 or n_blocks <= VERY_FEW_BLOCKS:
-            return False
-        if self._few_blocks:
-            return self._in_a_hurry
-        return not self._decays(*contour)
-
-    def _first_look(self, fineness: int) -> int:
+    def _first_look(self, contour: _Key) -> int:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
         if self._few_blocks:
             return int(np.clip(_BLOCK_NODES / self._increments.sizes.size, 256, 1024))
         reach = 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
-        return int(reach / _STEP * 2.0 ** (fineness / 2))
+        return int(reach * self._period(contour[2]) / (2.0 * np.pi * self._units[contour[0]])) + 8
 
-    def _contour(self, contour: tuple[int, int, int], n_nodes: int) -> _Nodes:
+    def _contour(self, contour: _Key, n_nodes: int, coarse: bool = False) -> _Nodes:
         """The first `n_nodes` nodes of a contour; those already there are kept."""
-        index, sign, fineness = contour
-        known = self._contours.get(contour)
+        side, index, period = contour
+        known = self._contours.get((contour, coarse))
         if known is None:
             nothing = np.empty(0, complex)
-            known = _Nodes(self._theta(index, sign), self._step(fineness), nothing, nothing)
+            step = 2.0 * np.pi / self._period(period)
+            known = _Nodes(float(self._thetas(side, index)), step, nothing, nothing)
         if known.z.size < n_nodes:
             heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
             added = known.theta + 1j * heights
             values = [
-                self._transform(index, sign, chunk)
-                for chunk in np.array_split(added, -(-added.size // 128))
+                self._transform(side, index, chunk, coarse)
+                for chunk in np.array_split(added, -(-added.size // self._chunk(side, index)))
             ]
             known = _Nodes(
                 known.theta,
@@ -380,35 +495,57 @@ class ContourLaw:
                 np.concatenate([known.z, added]),
                 np.concatenate([known.log_transform, *values]),
             )
-            self._contours[contour] = known
+            self._contours[contour, coarse] = known
         return known.up_to(n_nodes)
 
-    def _transform(
-        self, index: int, sign: int, z: Complexes, increments: Increments | None = None
-    ) -> Complexes:
-        increments = self._increments if increments is None else increments
-        bands = self._bands_at(index, sign)
+    def _chunk(self, side: int, index: int) -> int:
+        """Nodes of one pass, so that the state stays in the cache."""
+        bands = self._bands_at(side, index)
+        rows = self._n_positives + 1
         if bands is not None:
+            rows = int((bands.high - bands.low).max()) + 1
+        return max(_CHUNK, _STATE // rows)
+
+    def _transform(self, side: int, index: int, z: Complexes, coarse: bool) -> Complexes:
+        increments = self._coarse if coarse else self._increments
+        bands = self._bands_at(side, index)
+        if bands is not None and not coarse:
             bands = bands.at(np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes))
         return log_transform(increments, self._n_positives, z, bands)
 
-    def _merging_correction(self, index: int, sign: int) -> float:
-        """Change of the log transform at the tilt when the ratio of merged blocks is halved."""
-        if self._refined is None:
-            return 0.0
-        if (index, sign) not in self._merging:
-            z = np.array([self._theta(index, sign) + 0.0j])
-            finer = self._transform(index, sign, z, self._refined)[0].real
-            self._merging[index, sign] = float(finer - self._transform(index, sign, z)[0].real)
-        return self._merging[index, sign]
+
+def _taper(n_nodes: int) -> Floats:
+    """Weights that are 1 in the first half and fade out in the second."""
+    x = np.maximum((np.arange(n_nodes) + 0.5) / n_nodes, 0.5)
+    return np.asarray(np.cos(np.pi * (x - 0.5)) ** 2)
 
 
-def _share_of_rest(n_blocks: int, rough: bool, insist: bool) -> tuple[float, float]:
-    """How much the terms that are cut off may add up to: a factor of the last part of the heights.
+def _log_tail_of(nodes: _Nodes, s: Floats, sign: int, taper: bool) -> tuple[Floats, Floats, Floats]:
+    """Log tails; what one on the scale of the terms is, relative to them; and the terms' sizes.
 
-    Oscillating terms cut off where they have decayed add up to less than an eighth of them, else to
-    about a tenth of the half of them, and for few blocks to almost the half.
+    The tail of the other side is the complement.
     """
-    if n_blocks <= FEW_BLOCKS or insist:
-        return 0.5, 1.0
-    return (0.5, 0.3) if rough else (0.125, 1.0)
+    total, log_scale, heights = nodes.tail(s, taper)
+    if nodes.side == sign:
+        log_factor = log_scale
+    else:
+        total, log_factor = 1.0 - total * np.exp(np.minimum(log_scale, 50.0)), np.zeros(s.shape)
+    log_p = np.where(total > 0.0, np.log(np.where(total > 0.0, total, 1.0)) + log_factor, -np.inf)
+    safe = np.where(np.isfinite(log_p), log_p, 0.0)
+    return log_p, np.exp(np.minimum(log_scale - safe, 50.0)), heights
+
+
+def _rest(heights: Floats, factor: float, coarse: bool) -> float:
+    """How much the terms that are cut off may add up to.
+
+    If they do not oscillate: their sums over octaves go on falling as the last two did. If they do
+    and decay fast, less than the last eighth of what there is; of a coarse law, whose terms need
+    not decay, about a tenth to the whole of the second half.
+    """
+    n_nodes = heights.size
+    octave, before = heights[n_nodes // 2 :].sum(), heights[n_nodes // 4 : n_nodes // 2].sum()
+    if coarse:
+        return float(factor * octave)
+    ratio = min(octave / before, 0.9)
+    eighth = heights[-max(4, n_nodes // 8) :].sum()
+    return float(max(eighth, octave * ratio / (1.0 - ratio)))

@@ -415,19 +415,25 @@ def _geometric_edges(n_ranks: int, ratio: float) -> Integers:
     return np.asarray(edges, dtype=np.int64)
 
 
-def _merge(increments: Increments, ratio: float) -> Increments:
-    ends = np.cumsum(increments.sizes)
+def merged_firsts(sizes: Integers, ratio: float) -> Integers:
+    """First of the consecutive blocks that become one each, up to ``1 + ratio`` times its start."""
+    ends = np.cumsum(sizes)
     firsts, block = [], 0
     while block < ends.size:
         firsts.append(block)
-        start = ends[block] - increments.sizes[block]
-        limit = start + ratio * start
+        start = int(ends[block] - sizes[block])
+        # Compared as integers, which spares a copy of all ends.
+        limit = int(start + ratio * start)
         block = max(block + 1, int(np.searchsorted(ends, limit, side="right")))
-    first = np.asarray(firsts)
+    return np.asarray(firsts)
+
+
+def _merge(increments: Increments, ratio: float) -> Increments:
+    first = merged_firsts(increments.sizes, ratio)
     g = increments.sizes.astype(float)
     size = np.add.reduceat(increments.sizes, first)
     inside_before = increments.starts - np.repeat(
-        increments.starts[first], np.diff([*firsts, len(g)])
+        increments.starts[first], np.diff([*first, len(g)])
     )
     # E[y_i] = y g_i/G, E[y_i (y_i - 1)] = y (y-1) g_i (g_i-1) / (G (G-1)), and so for i < j.
     cross = np.add.reduceat(g * increments.cross, first) / size

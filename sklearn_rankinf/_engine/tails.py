@@ -124,17 +124,14 @@ class Tails:
 
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Chernoff's bound, of unknown error, where nothing else answers."""
-        bound = np.array([self._contour.log_bound(float(x), sign) for x in t])
-        return bound, np.full(t.shape, np.inf)
+        return self._contour.log_bound(t, sign), np.full(t.shape, np.inf)
 
     @cached_property
     def _contour(self) -> ContourLaw:
         m, std, bounds = self._n_positives, self._std, self._bounds
-        if self._n_blocks <= _MERGE_ABOVE:
-            fine, refined = self._increments(None), None
-        else:
-            fine, refined = self._increments(0.02), self._increments(0.01)
-        return ContourLaw(fine, self._coarse, m, std, bounds, refined, self._tolerance)
+        merged = self._n_blocks > _MERGE_ABOVE
+        fine = self._increments(0.02 if merged else None)
+        return ContourLaw(fine, self._coarse, m, std, bounds, merged, self._tolerance)
 
     @cached_property
     def _coarse(self) -> Increments:
@@ -163,7 +160,7 @@ class Tails:
         if sign in self._listed and known is None and sign * t <= sign * known_from:
             return None
         far = math.log(_MAX_LISTED) - _EXTREME * self._log_placements
-        if not self._very_few_blocks and self._contour.log_bound(t, sign) > far:
+        if not self._very_few_blocks and self._contour.log_bound(np.array([t]), sign)[0] > far:
             return None
         increments = self._increments(None)
         signed = increments if sign > 0 else increments.negated()

@@ -2,64 +2,97 @@
 
 For a discrete statistic the p-value is never too small, P(p <= a) <= a, and spreading the
 probability of the observed value uniformly, p* = P(S > s) + U P(S = s), makes it exactly uniform.
-Each case simulates data sets with its own sampler, seeded; the Kolmogorov-Smirnov test at 1e-4
-would raise one false alarm in ten thousand seeds.
+Each case simulates data sets with its own sampler, seeded: 2,000 of them, 20,000 with `--long`. The
+Kolmogorov-Smirnov test at 1e-4 would raise one false alarm in ten thousand seeds.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import pytest
-from oracles import simulate_average_precision
+from oracles import simulate_average_precision, simulate_long_list
 from scipy import stats
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import ap_null_distribution, average_precision_test
 
-N_DATA_SETS = 2000
 LEVELS = (0.001, 0.01, 0.05, 0.1, 0.5)
+SINGLES_AND_PAIRS = (1,) * 100 + (2,) * 150
 
+# Every way in which the law is computed: no ties, few, many.
 CASES = {
-    "enumerable, no ties": ((1,) * 30, 4, None),
-    "enumerable, tied": ((3, 1, 5, 1, 10, 5), 5, None),
+    "enumerated": ((1,) * 30, 4, None),
+    "enumerated, lightly tied": ((1,) * 20 + (2,) * 10, 4, None),
+    "enumerated, heavily tied": ((3, 1, 5, 1, 10, 5), 5, None),
+    "by halves": ((1,) * 24, 11, None),
+    "by halves, lightly tied": ((1, 1, 2) * 8, 14, None),
+    "by halves, heavily tied": ((50,) * 8, 60, None),
     "few positives": ((1,) * 400, 8, None),
-    "few positives, lightly tied": ((1,) * 100 + (2,) * 150, 8, None),
-    "few positives, heavily tied": ((50,) * 8, 8, None),
+    "few positives, lightly tied": (SINGLES_AND_PAIRS, 8, None),
+    "few positives, heavily tied": ((20,) * 40, 8, None),
     "many positives": ((1,) * 400, 120, None),
-    "many positives, lightly tied": ((1,) * 100 + (2,) * 150, 120, None),
-    "many positives, heavily tied": ((50,) * 8, 120, None),
+    "many positives, lightly tied": (SINGLES_AND_PAIRS, 120, None),
+    "many positives, heavily tied": ((20,) * 40, 240, None),
+    "long list": ((1,) * 10_000, 30, None),
+    "long list, lightly tied": ((1,) * 4000 + (2,) * 3000, 30, None),
+    "long list, heavily tied": ((10,) * 6000, 30, None),
+    "few negatives": ((1,) * 400, 280, None),
+    "few negatives, lightly tied": (SINGLES_AND_PAIRS, 280, None),
+    "few negatives, heavily tied": ((20,) * 40, 560, None),
     "one large block at the top": ((200,) + (1,) * 200, 40, None),
     "one large block at the bottom": ((1,) * 200 + (200,), 40, None),
     "top 50": ((1,) * 400, 60, 50),
 }
 
 
-def simulated(name):
+@lru_cache(maxsize=1)
+def simulated(name, n_data_sets):
     tie_sizes, n_positives, k = CASES[name]
     law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes, k=k)
     rng = np.random.default_rng(20121)
-    drawn = simulate_average_precision(rng, tie_sizes, n_positives, N_DATA_SETS, k)
-    return law, drawn, rng
+    if name.startswith("long"):
+        drawn = simulate_long_list(rng, tie_sizes, n_positives, n_data_sets)
+    else:
+        drawn = simulate_average_precision(rng, tie_sizes, n_positives, n_data_sets, k)
+    return law, drawn
+
+
+@pytest.fixture(scope="module")
+def n_data_sets(long):
+    return 20_000 if long else 2000
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
-def test_pvalues_are_never_too_small(name, alternative):
-    law, drawn, _ = simulated(name)
-    pvalues = law.pvalue(drawn, alternative)
-    for level in LEVELS:
-        limit = stats.binom.isf(1e-5, N_DATA_SETS, level)
-        assert np.sum(pvalues <= level) <= limit, level
+def test_pvalues_are_never_too_small(name, n_data_sets):
+    law, drawn = simulated(name, n_data_sets)
+    for alternative in ("greater", "less", "two-sided"):
+        pvalues = law.pvalue(drawn, alternative)
+        for level in LEVELS:
+            limit = stats.binom.isf(1e-5, n_data_sets, level)
+            assert np.sum(pvalues <= level) <= limit, (alternative, level)
+        # Stochastically no smaller than uniform, at every level at once.
+        assert stats.kstest(pvalues, "uniform", alternative="greater").pvalue > 1e-4, alternative
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_randomised_pvalues_are_uniform(name):
-    law, drawn, rng = simulated(name)
+def test_randomised_pvalues_are_uniform(name, n_data_sets):
+    law, drawn = simulated(name, n_data_sets)
     # A relative step of 1e-9 leaves out the observed value and nothing else that matters.
-    at_least = law.pvalue(drawn)
-    above = law.pvalue(drawn * (1 + 1e-9))
-    randomised = above + rng.random(drawn.size) * (at_least - above)
-    assert stats.kstest(randomised, "uniform").pvalue > 1e-4
+    for alternative, step in (("greater", 1e-9), ("less", -1e-9)):
+        at_least = law.pvalue(drawn, alternative)
+        beyond = law.pvalue(drawn * (1 + step), alternative)
+        randomised = beyond + np.random.default_rng(7).random(drawn.size) * (at_least - beyond)
+        assert stats.kstest(randomised, "uniform").pvalue > 1e-4, alternative
+
+
+def test_sampling_ranks_is_sampling_hits_per_block():
+    tie_sizes, n_positives = (3, 1, 4, 2, 5), 6
+    drawn = [
+        simulate(np.random.default_rng(seed), tie_sizes, n_positives, 20_000)
+        for seed, simulate in enumerate((simulate_average_precision, simulate_long_list))
+    ]
+    assert stats.ks_2samp(*drawn).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("n_permutations", [39])

@@ -1,0 +1,141 @@
+"""Run all benchmarks and write their tables into the documentation.
+
+``python tests/benchmarks/write_table.py`` takes several minutes. Options are handed to pytest:
+``-k "not 1000000"`` leaves out the longest lists.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+TARGET = HERE.parents[1] / "doc" / "benchmarks_table.rst"
+PACKAGES = ("numpy", "scipy", "scikit-learn", "copairs")
+Results = dict[str, dict[str, dict[str, Any]]]
+
+
+def run_benchmarks(selection: list[str]) -> dict[str, Any]:
+    """What pytest-benchmark says of all benchmarks, by processor time."""
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "benchmarks.json"
+        options = ["--benchmark-only", "--benchmark-timer=time.process_time", "-q", *selection]
+        if status := pytest.main([str(HERE), *options, f"--benchmark-json={file}"]):
+            raise SystemExit(f"pytest ended with status {int(status)}: no table is written.")
+        report: dict[str, Any] = json.loads(file.read_text())
+    return report
+
+
+def collect(report: dict[str, Any], table: str) -> Results:
+    """Median seconds and peaks of a table: by problem, then by way, in the order of the run."""
+    results: Results = {}
+    for benchmark in report["benchmarks"]:
+        label = benchmark["extra_info"]
+        if label["table"] == table:
+            seconds = benchmark["stats"]["median"] * label.get("share", 1)
+            results.setdefault(label["problem"], {})[label["way"]] = {**label, "seconds": seconds}
+    return results
+
+
+def first_table(results: Results) -> Iterable[list[str]]:
+    """Rows of the first p-value against calls of scikit-learn."""
+    for problem, ways in results.items():
+        law, call = ways["exact law"], ways.get("average_precision_score")
+        yield [
+            problem,
+            duration(law["seconds"]),
+            duration(call["seconds"]) if call else "",
+            ratio(law["seconds"], call["seconds"]) if call else "",
+            megabytes(law["traced"]),
+            megabytes(law["resident"]),
+        ]
+
+
+def whole_table(results: Results) -> Iterable[list[str]]:
+    """Rows of 10,000 further values against 100 calls of scikit-learn."""
+    for problem, ways in results.items():
+        law, calls = (ways[way]["seconds"] for way in ("exact law", "average_precision_score"))
+        yield [problem, duration(law), duration(calls), ratio(law, calls)]
+
+
+def ways_table(results: Results) -> Iterable[list[str]]:
+    """Rows of one p-value in several ways, with ratios to the exact law."""
+    for problem, ways in results.items():
+        exact = ways["exact law"]
+        for name, way in ways.items():
+            yield [
+                problem if way is exact else "",
+                name,
+                duration(way["seconds"]),
+                ratio(way["seconds"], exact["seconds"]),
+                megabytes(way["traced"]),
+                megabytes(way["resident"]),
+            ]
+
+
+def duration(seconds: float) -> str:
+    """Seconds to three digits, in a readable unit."""
+    return f"{seconds:.3g} s" if seconds >= 1.0 else f"{1000.0 * seconds:.3g} ms"
+
+
+def ratio(one: float, other: float) -> str:
+    """A ratio to two digits, without an exponent."""
+    quotient = one / other
+    return f"{quotient:.2g}" if quotient < 10.0 else f"{float(f'{quotient:.2g}'):,.0f}"
+
+
+def megabytes(size: float) -> str:
+    """MB to two digits or, from 100, to the unit."""
+    return f"{size:.2g}" if size < 100.0 else f"{size:,.0f}"
+
+
+def as_list_table(title: str, header: list[str], rows: Iterable[list[str]]) -> str:
+    """A table of reStructuredText."""
+    lines = [f".. list-table:: {title}", "   :header-rows: 1", ""]
+    for row in (header, *rows):
+        for column, cell in enumerate(row):
+            lines.append(f"   {'*' if column == 0 else ' '} - {cell}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def document(report: dict[str, Any]) -> str:
+    """The included file: where and when it was measured, and the tables."""
+    machine = report["machine_info"]
+    cpu = machine["cpu"]
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    measured = (
+        f"Measured on {report['datetime'][:10]}: {cpu.get('brand_raw', machine['processor'])}, "
+        f"{cpu['count']} cores, {machine['system']}, Python {machine['python_version']}, "
+        f"{versions}.\n"
+    )
+    memory = ["allocated, MB", "resident, MB"]
+    tables = (
+        as_list_table(
+            "The first p-value",
+            ["(n, m)", "exact law", "one call of scikit-learn", "calls", *memory],
+            first_table(collect(report, "first")),
+        ),
+        as_list_table(
+            "The whole law",
+            ["(n, m)", "10,000 further values", "100 calls of scikit-learn", "ratio"],
+            whole_table(collect(report, "whole")),
+        ),
+        as_list_table(
+            "One p-value in several ways",
+            ["(n, m)", "way", "time", "in exact laws", *memory],
+            ways_table(collect(report, "ways")),
+        ),
+    )
+    return "\n".join((measured, *tables))
+
+
+if __name__ == "__main__":
+    TARGET.write_text(document(run_benchmarks(sys.argv[1:])))
+    print(TARGET.read_text())

@@ -1,0 +1,292 @@
+"""Guaranteed bounds of p-values: they enclose the truth, are tight, and are affordable."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf._engine import bounds
+from sklearn_rankinf._engine.statistics import AveragePrecision, increments_of
+from tests import oracles
+
+SMALL = [
+    (14, 4, None, None),
+    (12, 6, None, None),
+    (12, 9, None, None),
+    (9, 1, None, None),
+    (9, 8, None, None),
+    (13, 5, (1, 3, 1, 1, 4, 1, 2), None),
+    (13, 9, (2, 1, 1, 5, 4), None),
+    (15, 4, (1, 1, 1, 12), None),
+    (12, 5, None, 4),
+    (13, 4, (1, 3, 1, 1, 4, 1, 2), 7),
+    (12, 8, None, 5),
+    (12, 8, (3, 3, 3, 3), 5),
+]
+
+
+def coarse(monkeypatch, n_cells, ratios=(0.0,)):
+    """Few cells, and merging, so that the bounds have something to enclose."""
+    monkeypatch.setattr(bounds, "_MAX_CELLS", n_cells)
+    monkeypatch.setattr(bounds, "_RATIOS", ratios)
+    monkeypatch.setattr(bounds, "_WIDEST", math.inf)
+
+
+def enumerated(n_samples, n_positives, tie_sizes, k):
+    """Values and shares of all placements."""
+    sizes = tie_sizes or (1,) * n_samples
+
+    def value(ranks):
+        return oracles.average_precision(sizes, oracles.hits_per_block(sizes, ranks), k)
+
+    law = oracles.enumerated_law(n_samples, n_positives, value)
+    values = sorted(law)
+    shares = np.array([law[v] for v in values]) / math.comb(n_samples, n_positives)
+    return np.array([float(v) for v in values]), shares
+
+
+@pytest.mark.parametrize("merged", [False, True])
+@pytest.mark.parametrize("n_cells", [7, 200])
+@pytest.mark.parametrize("problem", SMALL, ids=str)
+def test_bounds_enclose_enumeration(problem, n_cells, merged, monkeypatch):
+    coarse(monkeypatch, n_cells, (0.4,) if merged else (0.0,))
+    n_samples, n_positives, tie_sizes, k = problem
+    values, shares = enumerated(*problem)
+    law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes, k=k)
+    between = (values[1:] + values[:-1]) / 2
+    for x in (values, values * (1 + 4e-13), values * (1 - 4e-13), between):
+        above = np.array([shares[values >= v * (1 - 1e-12)].sum() for v in x])
+        below = np.array([shares[values <= v * (1 + 1e-12)].sum() for v in x])
+        both = np.minimum(1.0, 2.0 * np.minimum(above, below))
+        exact = {"greater": above, "less": below, "two-sided": both}
+        for alternative, p in exact.items():
+            lower, upper = law._bounds(x, alternative)
+            assert np.all((lower <= p * (1 + 1e-13)) & (p <= upper * (1 + 1e-13)))
+            assert np.all((lower >= 0.0) & (upper <= 1.0))
+
+
+@pytest.mark.parametrize("problem", SMALL, ids=str)
+def test_bounds_close_in_on_enumeration(problem):
+    n_samples, n_positives, tie_sizes, k = problem
+    values, shares = enumerated(*problem)
+    law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes, k=k)
+    wide = np.flatnonzero(np.diff(values) > 2e-3)
+    above = np.cumsum(shares[::-1])[::-1][wide + 1]
+    # Off the atoms nothing but what was left out and rounding lies between the bounds.
+    lower, upper = law._bounds((values[wide] + values[wide + 1]) / 2, "greater")
+    assert_allclose(lower, above, rtol=1e-6)
+    assert_allclose(upper, above, rtol=1e-6)
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("problem", SMALL, ids=str)
+def test_merged_blocks_enclose_every_placement(problem, ratio):
+    n_samples, n_positives, tie_sizes, k = problem
+    sizes = None if tie_sizes is None else np.array(tie_sizes)
+    increments = increments_of(AveragePrecision(k), n_samples, n_positives, sizes)
+    for blocks, m in (
+        (increments, n_positives),
+        (increments.of_misses()[0], n_samples - n_positives),
+    ):
+        least, most = bounds.bounding_increments(blocks, ratio)
+        owner = np.searchsorted(np.cumsum(least.sizes), np.cumsum(blocks.sizes))
+        of_rank = np.repeat(np.arange(blocks.sizes.size), blocks.sizes)
+        for ranks in itertools.combinations(range(n_samples), m):
+            hits = np.bincount(of_rank[list(ranks)], minlength=blocks.sizes.size)
+            merged = np.bincount(owner, weights=hits, minlength=least.sizes.size)
+            value = float(blocks.total(hits))
+            assert least.total(merged) <= value + 1e-12
+            assert most.total(merged) >= value - 1e-12
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(60, 7), (60, 30), (200, 4)])
+@pytest.mark.parametrize("log_omitted", [-2.0, -10.0, -25.0])
+def test_bands_leave_out_no_more_than_stated(n_samples, n_positives, log_omitted):
+    blocks = increments_of(AveragePrecision(), n_samples, n_positives, None)
+    merged, _ = bounds.bounding_increments(blocks, 0.2)
+    for increments in (blocks, merged):
+        bands = bounds.probable_bands(increments, n_positives, log_omitted)
+        # Numbers of placements of the hits in the blocks so far that stay in the bands.
+        counts = {0: 1}
+        for block, size in enumerate(increments.sizes.tolist()):
+            grown: dict[int, int] = {}
+            for (h, count), y in itertools.product(counts.items(), range(bands.most[block] + 1)):
+                if bands.low[block] <= h + y <= bands.high[block]:
+                    grown[h + y] = grown.get(h + y, 0) + count * math.comb(size, y)
+            counts = grown
+        kept = Fraction(counts[n_positives], math.comb(n_samples, n_positives))
+        assert float(1 - kept) <= math.exp(log_omitted)
+
+
+# ---------------------------------------------------------------------------------------------
+# Larger laws
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "x", "pvalue", "width"),
+    [
+        # Computed with other lattices, apart from this package.
+        (10_000, 50, 0.0123, 0.0148377, 0.06),
+        (1000, 5, 0.05, 0.0235363, 0.001),
+        (100_000, 100, 0.005, 0.00206234, 0.5),
+    ],
+)
+def test_reference_values(n_samples, n_positives, x, pvalue, width):
+    lower, upper = ap_null_distribution(n_samples, n_positives).pvalue_bounds(x)
+    assert lower <= pvalue * (1 + 1e-5)
+    assert upper >= pvalue * (1 - 1e-5)
+    assert upper - lower < width * pvalue
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "tie_sizes", "z"),
+    [
+        (200, 40, None, (1.0, 3.5)),
+        (200, 175, None, (-2.0,)),
+        (500, 10, None, (-0.5, 3.0)),
+        (300, 30, (3,) * 40 + (1,) * 80 + (100,), (-1.0,)),
+    ],
+)
+def test_bounds_agree_with_other_bounds(n_samples, n_positives, tie_sizes, z):
+    law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
+    x = law.mean() + np.array(z) * law.std()
+    lower, upper = law.pvalue_bounds(x)
+    assert np.all(upper < 1.1 * lower)
+    for value, low, high in zip(x, lower, upper, strict=True):
+        least, most = oracles.tail_bounds(
+            n_samples, n_positives, value, tie_sizes=tie_sizes, n_cells=512
+        )
+        assert max(low, least) <= min(high, most)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "body", "tail"),
+    [(200, 40, 0.01, 0.02), (500, 50, 0.02, 0.03), (1000, 100, 0.06, 0.08), (1000, 10, 0.01, 0.01)],
+)
+def test_bounds_are_tight_around_the_law(n_samples, n_positives, body, tail):
+    law = ap_null_distribution(n_samples, n_positives)
+    x = law.mean() + np.array([0.5, 3.5]) * law.std()
+    lower, upper = law.pvalue_bounds(x)
+    assert np.all(upper - lower < np.array([body, tail]) * lower)
+    p, error = law.pvalue(x), law.relative_error(x)
+    assert np.all(lower <= p * (1 + error))
+    assert np.all(p <= upper * (1 + error))
+
+
+def test_best_rankings_are_far_beyond_what_is_left_out():
+    n_samples, n_positives = 120, 20
+    law = ap_null_distribution(n_samples, n_positives)
+    best = oracles.best_rankings(n_samples, n_positives, 9)
+    total = math.comb(n_samples, n_positives)
+    values = np.array([float(value) for value, _ in best])
+    exact = np.array([count / total for _, count in best])
+    lower, upper = law.pvalue_bounds(values[20:])
+    assert np.all((lower <= exact[20:]) & (exact[20:] <= upper))
+    assert np.all(upper < 3.0 * exact[20:])
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+def test_bounds_are_monotone(alternative, monkeypatch):
+    coarse(monkeypatch, 4000)
+    law = ap_null_distribution(400, 40)
+    sign = 1 if alternative == "greater" else -1
+    x = np.linspace(-0.1, 1.1, 3001)
+    lower, upper = law.pvalue_bounds(x, alternative)
+    assert np.all(sign * np.diff(lower) <= 0.0)
+    assert np.all(sign * np.diff(upper) <= 0.0)
+    assert np.all(lower <= upper)
+    shuffled = np.random.default_rng(0).permutation(x.size)
+    assert_array_equal(law.pvalue_bounds(x[shuffled], alternative)[0], lower[shuffled])
+    p, error = law.pvalue(x[::300], alternative), law.relative_error(x[::300], alternative)
+    assert np.all(lower[::300] <= p * (1 + 2 * error))
+    assert np.all(p <= upper[::300] * (1 + 2 * error))
+
+
+@pytest.mark.parametrize("n_positives", [30, 280])
+def test_outside_the_support(n_positives, monkeypatch):
+    coarse(monkeypatch, 4000)
+    law = ap_null_distribution(300, n_positives)
+    lowest, _ = law.support()
+    assert law.pvalue_bounds(1.01) == (0.0, 0.0)
+    for x, below in ((np.inf, 1.0), (1e300, 1.0), (-1e300, 0.0), (-np.inf, 0.0)):
+        assert law.pvalue_bounds(x) == (1.0 - below, 1.0 - below)
+        assert law.pvalue_bounds(x, "less") == (below, below)
+    assert law.pvalue_bounds(1.01, "less") == (1.0, 1.0)
+    assert law.pvalue_bounds(lowest)[0] == 1.0
+    assert law.pvalue_bounds(0.5 * lowest, "less") == (0.0, 0.0)
+    assert law.pvalue_bounds(1.01, "two-sided") == (0.0, 0.0)
+    assert law.pvalue_bounds(1.0)[0] <= 1 / math.comb(300, n_positives)
+    assert law.pvalue_bounds(1.0)[1] >= 1 / math.comb(300, n_positives)
+
+
+def test_shape_of_bounds(monkeypatch):
+    coarse(monkeypatch, 4000)
+    law = ap_null_distribution(300, 30)
+    lower, upper = law.pvalue_bounds([[0.1, np.nan], [0.2, 0.9]])
+    assert lower.shape == upper.shape == (2, 2)
+    assert np.isnan(lower).tolist() == np.isnan(upper).tolist() == [[False, True], [False, False]]
+    assert all(isinstance(bound, float) for bound in law.pvalue_bounds(0.1))
+    again = pickle.loads(pickle.dumps(law))
+    assert "_tail_bounds" not in vars(again)
+    assert again.pvalue_bounds(0.2) == law.pvalue_bounds(0.2)
+
+
+# ---------------------------------------------------------------------------------------------
+# Cost
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [(10**9, 100), (10**6, 1000), (3000, 900), (2000, 1000)])
+def test_what_is_not_affordable_is_not_tried(size, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a pass was made")
+
+    monkeypatch.setattr(bounds, "histogram", refuse)
+    law = ap_null_distribution(*size)
+    mean, std = law.mean(), law.std()
+    for alternative in ("greater", "less", "two-sided"):
+        lower, upper = law.pvalue_bounds([0.8 * mean, mean, mean + 6 * std], alternative)
+        assert_array_equal(lower, 0.0)
+        assert_array_equal(upper, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "k"),
+    [(1000, 100, None), (20_000, 20, None), (100_000, 100, None), (900, 880, None), (5000, 60, 9)],
+)
+def test_work_is_bounded(n_samples, n_positives, k, monkeypatch):
+    passes = []
+
+    def record(increments, n_hits, width, n_cells, bands, rounded_down):
+        before, last = np.append(0, bands.low[:-1]), np.append(0, bands.high[:-1])
+        n_additions = 0
+        for y in range(1, int(bands.most.max()) + 1):
+            # From h - y hits before the block to h behind it, both in their bands.
+            fewest, most = np.maximum(before + y, bands.low), np.minimum(last + y, bands.high)
+            n_additions += int(np.sum((most - fewest + 1).clip(0) * (y <= bands.most)))
+        passes.append(n_additions * n_cells)
+        return np.zeros(n_cells), 1.0
+
+    monkeypatch.setattr(bounds, "histogram", record)
+    law = ap_null_distribution(n_samples, n_positives, k=k)
+    for x in (law.mean() - law.std(), law.mean() + law.std(), law.mean() + 7 * law.std()):
+        passes.clear()
+        law.pvalue_bounds(x)
+        assert len(passes) <= 2
+        assert sum(passes) <= 3e9
+
+
+@pytest.mark.parametrize("method", ["permutation", "normal", "pearson3", "zhang_su"])
+def test_other_methods_have_no_bounds(method):
+    law = ap_null_distribution(300, 30, method=method, n_permutations=99)
+    assert law.pvalue_bounds(0.2) == (0.0, 1.0)
+    with pytest.raises(ValueError, match="alternative must be 'greater', 'less' or 'two-sided'"):
+        law.pvalue_bounds(0.2, "larger")
