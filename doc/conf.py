@@ -15,7 +15,8 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "benchmarks_table.rst"]  # the table is included by its page
+# Tables are included by their pages.
+exclude_patterns = ["_build", "benchmarks_table.rst", "exact_law_table.rst"]
 
 autosummary_generate = True
 # Types are in the docstrings, in words; the annotations in signatures would say them twice.

@@ -15,7 +15,6 @@ from scipy import stats
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.bounds import TailBounds
 from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import (
     AtomicLaw,
@@ -110,7 +109,7 @@ class NullDistribution:
 
     def __getstate__(self) -> dict[str, Any]:
         # Millions of atoms or resamples are computed again sooner than they are sent.
-        lazy = ("_law", "_sampler", "_tail_bounds")
+        lazy = ("_law", "_sampler")
         return {name: value for name, value in vars(self).items() if name not in lazy}
 
     def __repr__(self) -> str:
@@ -531,23 +530,14 @@ class NullDistribution:
 
     def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
         """Bounds of p-values of a law that is not listed."""
+        law = self._law
+        assert isinstance(law, ContinuedLaw)
         if alternative == "greater":
-            return self._one_sided_bounds(_down(t), 1)
+            return law.bounds(_down(t), 1)
         if alternative == "less":
-            return self._one_sided_bounds(_up(t), -1)
-        greater, less = self._one_sided_bounds(_down(t), 1), self._one_sided_bounds(_up(t), -1)
-        lower, upper = np.minimum(greater, less)
+            return law.bounds(_up(t), -1)
+        lower, upper = np.minimum(law.bounds(_down(t), 1), law.bounds(_up(t), -1))
         return np.minimum(2.0 * lower, 1.0), np.minimum(2.0 * upper, 1.0)
-
-    def _one_sided_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        lower, upper = self._tail_bounds.bounds(t, sign)
-        near, far = self.support() if sign > 0 else self.support()[::-1]
-        certain, impossible = sign * t <= sign * near, sign * t > sign * far
-        return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
-
-    @cached_property
-    def _tail_bounds(self) -> TailBounds:
-        return TailBounds(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     def _above(self, t: Floats) -> Floats:
         return _up(t)
@@ -690,9 +680,10 @@ class _ApproximateLaw:
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """Upper (sign 1) or lower (sign -1) tail and its log; the error is unknown."""
         upper, law = sign > 0, self._distribution
-        with np.errstate(divide="ignore"):
+        # The largest floats overflow to infinity, where the tails are right.
+        with np.errstate(divide="ignore", over="ignore"):
             log_p = law.logsf(t) if upper else law.logcdf(t)
-        p = law.sf(t) if upper else law.cdf(t)
+            p = law.sf(t) if upper else law.cdf(t)
         return np.asarray(p), np.asarray(log_p), np.full(t.shape, np.inf)
 
     def quantile(self, q: Floats, sign: int) -> Floats:

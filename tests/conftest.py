@@ -16,8 +16,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--long",
         action="store_true",
-        help="statistical tests and independent checks with ten times the simulations, and more "
-        "problems: about ten minutes",
+        help="simulate ten times as much, and check the exact law on more and larger problems",
     )
 
 

@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
 from sklearn_rankinf._engine import (
+    bands,
+    bounds,
     chain,
     contour,
     lattice,
@@ -46,7 +48,8 @@ def contour_law(n_samples, n_positives, tie_sizes=None):
     fine = statistics.increments_of(statistic, n_samples, n_positives, sizes)
     coarse = statistics.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
-    law = contour.ContourLaw(fine, coarse, n_positives, math.sqrt(variance))
+    body = moments.deviation_of_the_body(coarse, n_positives)
+    law = contour.ContourLaw(fine, coarse, n_positives, math.sqrt(variance), body)
     return law, mean, math.sqrt(variance)
 
 
@@ -153,10 +156,10 @@ def test_rows_left_out_do_not_matter_under_a_tilt(tilt):
     blocks = increments((1,) * 300, 60)
     scale = math.sqrt(moments.mean_and_variance(blocks, 60)[1])
     theta = tilt / scale
-    bands, log_mgf = chain.tilted_bands(blocks, 60, theta)
+    kept, log_mgf = bands.tilted_bands(blocks, 60, theta)
     z = theta + 1j * np.array([0.0, 0.5, 2.0, 8.0]) / scale
     everything = transform.log_transform(blocks, 60, z)
-    trimmed = transform.log_transform(blocks, 60, z, bands)
+    trimmed = transform.log_transform(blocks, 60, z, kept)
     assert_allclose(np.exp(trimmed - everything), 1.0, rtol=1e-11)
     assert_allclose(log_mgf, everything[0].real, rtol=1e-12, atol=1e-12)
 
@@ -167,34 +170,23 @@ def test_rows_left_out_do_not_matter_under_a_tilt(tilt):
 
 
 @pytest.mark.parametrize(
-    ("tie_sizes", "n_positives"), [((1,) * 16, 5), ((3, 1, 2, 5, 1, 4), 5), ((1,) * 60, 2)]
+    ("tie_sizes", "n_positives"),
+    [((1,) * 120, 15), ((3, 1, 2, 5, 1, 4), 5), ((1,) * 40 + (80,), 9)],
 )
-def test_lattice_between_atoms(tie_sizes, n_positives):
-    n_samples = sum(tie_sizes)
-    values, counts = oracles.average_precision_law(n_samples, n_positives, tie_sizes)
-    floats = np.array([float(v) for v in values])
-    shares = np.array(counts) / sum(counts)
-    law = lattice.lattice_law(increments(tie_sizes, n_positives), n_positives, 1.01, 1 << 15)
-    gaps = np.diff(floats)
-    wide = np.flatnonzero(gaps > 20 * 1.01 / (1 << 15))
-    assert wide.size >= 5
-    middle = floats[wide] + gaps[wide] / 2
-    above = np.cumsum(shares[::-1])[::-1][wide + 1]
-    assert_allclose(law.tail(middle, 1), above, rtol=1e-6)
-    assert_allclose(law.tail(middle, -1), np.cumsum(shares)[wide], rtol=1e-6)
-
-
-def test_lattice_keeps_the_mean_and_the_total():
-    n_samples, n_positives, n_cells = 120, 15, 4000
-    law = lattice.lattice_law(increments((1,) * n_samples, n_positives), n_positives, 1.2, n_cells)
-    mass = np.diff(law.below)
-    centres = (law.edges[1:] + law.edges[:-1]) / 2
-    mean, variance = oracles.mean_and_variance_at_k(n_samples, n_positives)
-    assert_allclose(mass.sum(), 1.0, rtol=1e-12)
-    assert_allclose((mass * centres).sum(), float(mean), rtol=1e-10)
-    spread = (mass * (centres - float(mean)) ** 2).sum()
-    # Splitting adds at most a quarter of a squared cell for each of the hits.
-    assert 0 <= spread - float(variance) <= n_positives * (1.2 / n_cells) ** 2 / 4 + 1e-12
+def test_lattice_encloses_the_mean(tie_sizes, n_positives):
+    width, n_cells = 1.2 / 4000, 4000
+    blocks = increments(tie_sizes, n_positives)
+    everything = bands.feasible_bands(blocks, n_positives)
+    smaller, larger = lattice.histograms(blocks, n_positives, width, n_cells, everything)
+    means = []
+    for law in (smaller, larger):
+        assert_allclose([law.below[-1] + law.above[-1], law.above[0]], 1.0, rtol=1e-12)
+        assert_allclose(law.below + law.above, 1.0, rtol=1e-12)
+        means.append(width * law.above[1:].sum())
+    mean = float(oracles.mean_and_variance_with_ties(tie_sizes, n_positives)[0])
+    assert means[0] <= mean <= means[1]
+    # No more cells than there are blocks with hits.
+    assert means[1] - means[0] <= min(n_positives, len(tie_sizes)) * width * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -202,16 +194,17 @@ def test_lattice_keeps_the_mean_and_the_total():
     ("n_samples", "n_positives", "tie_sizes"),
     [(200, 40, None), (150, 75, None), (160, 40, (2,) * 80), (300, 30, None)],
 )
-def test_contour_against_lattice(n_samples, n_positives, tie_sizes, sign):
+def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
     inverted, mean, scale = contour_law(n_samples, n_positives, tie_sizes)
-    blocks = increments(tie_sizes or (1,) * n_samples, n_positives)
+    sizes = None if tie_sizes is None else np.array(tie_sizes)
+    enclosed = bounds.TailBounds(AveragePrecision(), n_samples, n_positives, sizes)
     s = mean + sign * np.array([0.5, 1.0, 1.7])[: 3 if sign > 0 else 2] * scale
-    coarse = lattice.lattice_law(blocks, n_positives, 2.0 * float(s.max()), 2000).tail(s, sign)
-    fine = lattice.lattice_law(blocks, n_positives, 2.0 * float(s.max()), 4000).tail(s, sign)
+    lower, upper = enclosed.bounds(s, sign)
+    assert np.all(upper < 1.05 * lower)
     log_tail, error = inverted.log_tail(s, sign)
     assert np.all(error < 1e-6)
-    # The lattice is the coarse one here: its own change with the number of cells says how much.
-    assert_allclose(np.exp(log_tail), fine, rtol=3 * np.max(np.abs(fine / coarse - 1)) + 1e-3)
+    assert np.all(lower * (1 - error) <= np.exp(log_tail))
+    assert np.all(np.exp(log_tail) <= upper * (1 + error))
 
 
 @pytest.mark.parametrize(

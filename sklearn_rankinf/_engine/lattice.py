@@ -1,10 +1,9 @@
-"""The whole law of a statistic on a value lattice.
+"""The whole law of a statistic on a value lattice, rounded down and up.
 
 The forward pass carries a histogram of the sum so far for every number of hits. An increment that
-falls between two cells is split between them so that the mean is kept, or rounded down so that the
-law is bounded; what passes the top is absorbed. Only positive terms are added, so the tail keeps
-its relative precision. It serves laws that are too coarse for contour inversion: few positives in a
-long list, where single top ranks make visible atoms.
+falls between two cells is rounded down; what passes the top is absorbed. Only positive terms are
+added, so the tail keeps its relative precision. The hits tell how often a sum was rounded, and so
+what it has lost at most.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._engine.chain import Bands, binomial_log_weights, feasible_bands
+from sklearn_rankinf._engine.bands import Bands
+from sklearn_rankinf._engine.chain import binomial_log_weights
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # Weights are brought back to 1 before they leave the range of floats.
@@ -23,68 +23,51 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeLaw:
-    """Distribution function of a statistic at the edges between the cells of a lattice.
+class Histogram:
+    """Probabilities of cells from 0 on, and of what lies beyond the last one.
 
     Attributes
     ----------
-    edges : ndarray of shape (n_cells + 1,)
-        Ascending values; the cell centres lie half way between them.
-    below : ndarray of shape (n_cells + 1,)
-        Probability below each edge.
-    above : ndarray of shape (n_cells + 1,)
-        Probability above each edge, summed from the top.
+    below, above : ndarray of shape (n_cells + 1,)
+        Probability below each edge between cells, and from there on, each summed from its end.
     """
 
-    edges: Floats
     below: Floats
     above: Floats
 
-    def tail(self, s: Floats, sign: int) -> Floats:
-        """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), linear between edges."""
-        return np.interp(s, self.edges, self.above if sign > 0 else self.below)
+    @classmethod
+    def of(cls, cells: Floats, passed: float) -> Histogram:
+        """Normalized histogram of these weights."""
+        total = float(cells.sum()) + passed
+        above = np.cumsum(np.concatenate([[passed], cells[::-1]]))[::-1]
+        return cls(np.concatenate([[0.0], np.cumsum(cells)]) / total, above / total)
+
+    def tail(self, cells: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Bounds of the tails from some cells on, upwards (sign 1) or downwards (sign -1).
+
+        They differ beyond the top.
+        """
+        top = self.below.size - 1
+        edges = np.ceil(cells) if sign > 0 else np.floor(cells) + 1.0
+        tail = (self.above if sign > 0 else self.below)[np.clip(edges, 0, top).astype(np.int64)]
+        beyond = edges > top
+        return np.where(beyond & (sign > 0), 0.0, tail), np.where(beyond & (sign < 0), 1.0, tail)
 
 
-def lattice_law(
-    increments: Increments,
-    n_positives: int,
-    top: float,
-    n_cells: int,
-    bands: Bands | None = None,
-) -> LatticeLaw:
-    """Law of the statistic on `n_cells` cells from 0 to `top`, with the rest absorbed above.
+def histograms(
+    increments: Increments, n_positives: int, width: float, n_cells: int, bands: Bands
+) -> tuple[Histogram, Histogram]:
+    """Law of the sum in cells of a width: rounded down, and raised by what that may have lost.
 
-    Paths outside `bands` are left out.
+    Each block that has hits loses less than a cell and `ROUNDING`. Paths outside `bands` are left
+    out.
     """
-    width = top / n_cells
-    mass, absorbed = histogram(increments, n_positives, width, n_cells, bands)
-    edges = (np.arange(n_cells + 1) - 0.5) * width
-    below = np.concatenate([[0.0], np.cumsum(mass)])
-    above = np.concatenate([np.cumsum(mass[::-1])[::-1], [0.0]]) + absorbed
-    return LatticeLaw(edges.astype(float), below, above)
-
-
-def histogram(
-    increments: Increments,
-    n_positives: int,
-    width: float,
-    n_cells: int,
-    bands: Bands | None = None,
-    rounded_down: bool = False,
-) -> tuple[Floats, float]:
-    """Probability of each cell of a width, from 0 on, and of what lies beyond the last one.
-
-    Increments that fall between two cells are split between them; or they are rounded down, by less
-    than a cell and `ROUNDING` for each block that has hits. Paths outside `bands` are left out.
-    """
-    feasible = feasible_bands(increments, n_positives)
-    bands = feasible if bands is None else bands.intersection(feasible)
     low = np.minimum.accumulate(bands.low[::-1])[::-1]
     high = np.maximum.accumulate(bands.high)
     first = np.concatenate([[0], low[:-1]])
     rows = _Rows(n_positives, int((high - first).max()) + 1, n_cells)
     p = n_positives / increments.n_samples
-    growth = 1.0
+    growth, last = 1.0, increments.sizes.size - 1
     for block, size in enumerate(increments.sizes.tolist()):
         weights = np.exp(binomial_log_weights(size, min(size, n_positives), p))
         # Relative to a block without hits, which then costs nothing.
@@ -95,21 +78,15 @@ def histogram(
             growth = 1.0
         span = int(first[block]), int(low[block]), int(high[block])
         weights = weights[: int(bands.most[block]) + 1] / scale
-        before, y = np.arange(span[0], span[2] + 1), np.arange(weights.size)
-        gains = increments.gain(block, before[:, None], y) / width
-        rows.pass_block(span, weights, _rounded_down(gains) if rounded_down else _split(gains))
-    return rows.normalized(n_positives)
-
-
-def _rounded_down(gains: Floats) -> list[tuple[Integers, Floats]]:
-    whole = np.floor(gains - ROUNDING)
-    return [(np.maximum(whole, 0.0).astype(np.int64), np.ones_like(gains))]
-
-
-def _split(gains: Floats) -> list[tuple[Integers, Floats]]:
-    whole = np.floor(gains)
-    part, cells = gains - whole, whole.astype(np.int64)
-    return [(cells, 1.0 - part), (cells + 1, part)]
+        before, y = np.arange(span[0], span[2] + 1)[:, None], np.arange(weights.size)
+        gains = increments.gain(block, before, y) / width
+        shifts = np.clip(np.floor(gains - ROUNDING), 0, n_cells).astype(np.int64)
+        if block < last:
+            rows.pass_block(span, weights, shifts)
+    counted = ~increments.is_inert
+    lost = np.minimum(before, counted[:-1].sum()) + (counted[-1] & (y > 0))
+    raised = np.minimum(shifts + lost, n_cells)
+    return rows.ended(span[0], weights, shifts), rows.ended(span[0], weights, raised)
 
 
 class _Rows:
@@ -132,67 +109,65 @@ class _Rows:
         self._cells *= factor
         self._passed *= factor
 
-    def pass_block(
-        self, span: tuple[int, int, int], weights: Floats, moves: list[tuple[Integers, Floats]]
-    ) -> None:
+    def pass_block(self, span: tuple[int, int, int], weights: Floats, shifts: Integers) -> None:
         """Go on by a block, with a weight for each number of hits in it.
 
-        Hits before it are at least the first of `span`, and behind it between the other two. Moves
-        are numbers of cells with shares, for each number of hits before the block and in it.
+        Hits before it are at least the first of `span`, and behind it between the other two. Shifts
+        are numbers of cells, for each number of hits before the block and in it.
         """
         first, low, high = span
         n_rows, n_cells = self._cells.shape
-        moves = [(np.minimum(shift, n_cells), weights * share) for shift, share in moves]
-        passed, start = self._beyond_the_cells(span, moves)
-        own = float(weights[0])
-        held = self._start.tolist()
-        plain = [(shift.tolist(), weight.tolist()) for shift, weight in moves]
+        passed, start = self._beyond_the_cells(span, weights, shifts)
+        held, shift, weight = self._start.tolist(), shifts.tolist(), weights.tolist()
         # From the top down, so that no row is changed before it was moved on.
         for h in range(high, low - 1, -1):
             target = self._cells[h % n_rows]
-            if own != 1.0:
-                target *= own
+            if weight[0] != 1.0:
+                target *= weight[0]
             for y in range(max(1, h - self._last), min(weights.size - 1, h - first) + 1):
-                for shift, weight in plain:
-                    up, begin = shift[h - y - first][y], held[h - y]
-                    factor = weight[h - y - first][y]
-                    if begin + up < n_cells and factor > 0.0:
-                        moved = self._moved[begin + up :]
-                        source = self._cells[(h - y) % n_rows]
-                        np.multiply(source[begin : n_cells - up], factor, out=moved)
-                        target[begin + up :] += moved
+                begin, up = held[h - y], shift[h - y - first][y]
+                if begin + up < n_cells:
+                    moved = self._moved[begin + up :]
+                    source = self._cells[(h - y) % n_rows]
+                    np.multiply(source[begin : n_cells - up], weight[y], out=moved)
+                    target[begin + up :] += moved
         for h in range(first, low):
             self._cells[h % n_rows] = 0.0
         self._passed[low : high + 1], self._start[low : high + 1] = passed, start
         self._last = high
 
     def _beyond_the_cells(
-        self, span: tuple[int, int, int], moves: list[tuple[Integers, Floats]]
+        self, span: tuple[int, int, int], weights: Floats, shifts: Integers
     ) -> tuple[Floats, Integers]:
         """What will have passed the top of each row, and its first cell that will hold any."""
         first, low, high = span
         n_rows, n_cells = self._cells.shape
-        passed = self._passed[low : high + 1] * moves[0][1][0, 0]
+        passed = self._passed[low : high + 1] * weights[0]
         start = self._start[low : high + 1].copy()
-        furthest = max(int(shift[:, 1:].max(initial=0)) for shift, _ in moves)
+        furthest = int(shifts[:, 1:].max(initial=0))
         # Sums of the last cells of every row, from none of them to the furthest that are moved out.
         sources = np.arange(first, self._last + 1)
         sums = np.zeros((sources.size, furthest + 1))
         ends = self._cells[sources % n_rows, n_cells - furthest :][:, ::-1]
         np.cumsum(ends, axis=1, out=sums[:, 1:])
-        for y in range(1, moves[0][0].shape[1]):
+        for y in range(1, weights.size):
             begin, end = max(first, low - y), min(self._last, high - y) + 1
             if begin >= end:
                 continue
             row, target = np.arange(begin, end) - first, slice(begin + y - low, end + y - low)
-            for shift, weight in moves:
-                up = shift[row, y]
-                passed[target] += weight[row, y] * (self._passed[begin:end] + sums[row, up])
-                np.minimum(start[target], self._start[begin:end] + up, out=start[target])
+            up = shifts[row, y]
+            passed[target] += weights[y] * (self._passed[begin:end] + sums[row, up])
+            np.minimum(start[target], self._start[begin:end] + up, out=start[target])
         return passed, start
 
-    def normalized(self, n_hits: int) -> tuple[Floats, float]:
-        """Probabilities, for so many hits in all, of the cells and of what passed the top."""
-        cells, passed = self._cells[n_hits % len(self._cells)], float(self._passed[n_hits])
-        total = float(cells.sum()) + passed
-        return cells / total, passed / total
+    def ended(self, first: int, weights: Floats, shifts: Integers) -> Histogram:
+        """Histogram behind the last block, for all hits; what was there before it stays."""
+        n_rows, n_cells = self._cells.shape
+        n_hits = self._passed.size - 1
+        cells, passed = np.zeros(n_cells), 0.0
+        for y in range(n_hits - self._last, min(weights.size - 1, n_hits - first) + 1):
+            h = n_hits - y
+            source, up = self._cells[h % n_rows], int(shifts[h - first, y])
+            cells[up:] += weights[y] * source[: n_cells - up]
+            passed += float(weights[y] * (self._passed[h] + source[n_cells - up :].sum()))
+        return Histogram.of(cells, passed)

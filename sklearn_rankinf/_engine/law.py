@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankinf._engine.bounds import TailBounds
 from sklearn_rankinf._engine.chain import atoms, largest_value, n_outcomes, smallest_value
 from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, mean_and_variance
@@ -120,7 +121,7 @@ def _cumulative(log_weights: Floats) -> tuple[Floats, Floats]:
 
 
 class ContinuedLaw:
-    """A law with too many atoms to list, by contour inversion, partial lists and lattices."""
+    """A law with too many atoms to list, by contour inversion, partial lists and bounds."""
 
     is_listed = False
 
@@ -249,15 +250,16 @@ class ContinuedLaw:
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""
+        log_p, error = np.full(t.shape, self._log_probability_of_one), np.full(t.shape, 1e-12)
+        inner = np.flatnonzero((t < 1.0 - 2e-12) | (sign < 0))
         # What is far out for the hits is far out, on the other side, for the misses.
-        if self._by_misses:
-            log_p, error = self._tails.log_tail(self._all_hits - t, -sign)
-        else:
-            log_p, error = self._tails.log_tail(t, sign)
+        if inner.size and self._by_misses:
+            log_p[inner], error[inner] = self._tails.log_tail(self._all_hits - t[inner], -sign)
+        elif inner.size:
+            log_p[inner], error[inner] = self._tails.log_tail(t[inner], sign)
         if sign > 0:
-            at_one = t >= 1.0 - 2e-12
-            log_p[at_one] = self._log_probability_of_one
-            error[at_one] = 1e-12
+            # A bound from merged blocks may be too low at the very end.
+            log_p = np.maximum(log_p, self._log_probability_of_one)
         return log_p, error
 
     @property
@@ -268,7 +270,7 @@ class ContinuedLaw:
     @cached_property
     def _all_hits(self) -> float:
         """What the value would be if every item were a hit."""
-        return self._grouped(0.05).of_misses()[1]
+        return self._grouped(0.05, math.inf).of_misses()[1]
 
     @cached_property
     def _log_probability_of_one(self) -> float:
@@ -281,25 +283,37 @@ class ContinuedLaw:
         n, m = self._n_samples, self._n_positives
         n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
         # No ties make the best ranking better.
-        bounds = 0.0, float(self._statistic.best(n, m))
-        grouped, mean = self._grouped, self._mean
+        grouped, within = self._grouped, (0.0, float(self._statistic.best(n, m)))
         if self._by_misses:
-            grouped, mean, m = self._grouped_misses, self._all_hits - mean, n - m
-            bounds = self._all_hits - bounds[1], self._all_hits
-        scale = self._std
-        return Tails(grouped, n, n_blocks, m, mean, scale, self._ends, bounds, self._tolerance)
+            grouped, m = self._grouped_misses, n - m
+            within = self._all_hits - within[1], self._all_hits
+        bounds = self._bounds_of_what_is_counted
+        return Tails(grouped, n, n_blocks, m, self._std, within, bounds, self._tolerance)
 
-    def _ends(self) -> tuple[float, float]:
-        """Ends of the support of what is counted, hits or misses."""
-        low, high = self.support()
-        return (self._all_hits - high, self._all_hits - low) if self._by_misses else (low, high)
+    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
+        lower, upper = self._tail_bounds.bounds(t, sign)
+        near, far = self.support()[::sign]
+        certain, impossible = sign * t <= sign * near, sign * t > sign * far
+        return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
 
-    def _grouped_misses(self, ratio: float | None) -> Increments:
-        return self._grouped(ratio).of_misses()[0]
+    @cached_property
+    def _tail_bounds(self) -> TailBounds:
+        return TailBounds(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
 
-    def _grouped(self, ratio: float | None) -> Increments:
+    def _bounds_of_what_is_counted(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        if self._by_misses:
+            return self._tail_bounds.bounds(self._all_hits - t, -sign)
+        return self._tail_bounds.bounds(t, sign)
+
+    def _grouped_misses(self, ratio: float | None, resolution: float) -> Increments:
+        return self._grouped(ratio, resolution).of_misses()[0]
+
+    def _grouped(self, ratio: float | None, resolution: float) -> Increments:
         problem = self._statistic, self._n_samples, self._n_positives, self._tie_sizes
-        return increments_of(*problem) if ratio is None else grouped_increments(*problem, ratio)
+        if ratio is None:
+            return increments_of(*problem)
+        return grouped_increments(*problem, ratio, resolution)
 
 
 class HalvesLaw(ContinuedLaw):

@@ -141,6 +141,19 @@ def _parts(increments: Increments, n_positives: int) -> _Parts:
     return _Parts(g, linear, row, increments.cross - level - row, inner)
 
 
+def deviation_of_the_body(increments: Increments, n_positives: int) -> float:
+    """Standard deviation without the hits far up the list, of which half a hit is expected."""
+    ranks = 0.5 * increments.n_samples / n_positives
+    counted = np.where(increments.starts + increments.sizes > ranks, 1.0, 0.0)
+    body = Increments(
+        increments.sizes,
+        increments.cross * counted,
+        increments.linear * counted,
+        increments.square * counted,
+    )
+    return float(np.sqrt(mean_and_variance(body, n_positives)[1]))
+
+
 def mean_and_variance(increments: Increments, n_positives: int) -> tuple[float, float]:
     """Exact mean and variance, in time proportional to the number of blocks."""
     n, m = increments.n_samples, n_positives

@@ -101,6 +101,16 @@ class Increments:
         """Number of items before each block."""
         return np.cumsum(self.sizes) - self.sizes
 
+    @property
+    def of_one_hit(self) -> Floats:
+        """What a hit in each block adds if it is the first and only one."""
+        return self.linear + self.square
+
+    @property
+    def is_inert(self) -> NDArray[np.bool_]:
+        """Which blocks add nothing."""
+        return np.asarray((self.cross == 0.0) & (self.linear == 0.0) & (self.square == 0.0))
+
     def gain(self, block: int, before: Any, y: Any) -> Any:
         """What `y` hits in a block add, with so many hits before it; elementwise."""
         return y * (self.cross[block] * before + self.linear[block] + self.square[block] * y)
@@ -385,16 +395,23 @@ def grouped_increments(
     n_positives: int,
     tie_sizes: Integers | None,
     ratio: float,
+    resolution: float = math.inf,
 ) -> Increments:
     """Coefficients with far blocks merged, so that their number grows like log(n) / ratio.
 
     Consecutive blocks are merged while the end of the merged block is at most ``1 + ratio`` times
-    its start; the increment of a merged block is its expectation given the hits before and in it.
+    its start, and a single hit adds the same up to the resolution wherever it is in it; the
+    increment of a merged block is its expectation given the hits before and in it.
     """
     if tie_sizes is not None:
-        return _merge(increments_of(statistic, n_samples, n_positives, tie_sizes), ratio)
+        increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+        return _merge(increments, ratio, resolution)
     horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
     edges = _geometric_edges(horizon, ratio)
+    near, far = (
+        statistic.tied(ranks, 1, n_positives).of_one_hit for ranks in (edges[:-1], edges[1:] - 1)
+    )
+    edges = _subdivided(edges, np.abs(near - far) / resolution)
     sizes = np.diff(edges)
     single = statistic.tied(edges[:-1], sizes, n_positives)
     merged = statistic.shuffled(edges[:-1], sizes, n_positives)
@@ -415,6 +432,15 @@ def _geometric_edges(n_ranks: int, ratio: float) -> Integers:
     return np.asarray(edges, dtype=np.int64)
 
 
+def _subdivided(edges: Integers, n_parts: Floats) -> Integers:
+    """Edges of intervals, each cut into about so many equal parts."""
+    sizes = np.diff(edges)
+    parts = np.clip(np.ceil(n_parts), 1, sizes).astype(np.int64)
+    part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    inner = np.repeat(edges[:-1], parts) + part * np.repeat(sizes, parts) // np.repeat(parts, parts)
+    return np.append(inner, edges[-1])
+
+
 def merged_firsts(sizes: Integers, ratio: float) -> Integers:
     """First of the consecutive blocks that become one each, up to ``1 + ratio`` times its start."""
     ends = np.cumsum(sizes)
@@ -428,8 +454,10 @@ def merged_firsts(sizes: Integers, ratio: float) -> Integers:
     return np.asarray(firsts)
 
 
-def _merge(increments: Increments, ratio: float) -> Increments:
-    first = merged_firsts(increments.sizes, ratio)
+def _merge(increments: Increments, ratio: float, resolution: float) -> Increments:
+    edges = np.append(merged_firsts(increments.sizes, ratio), increments.sizes.size)
+    spread = np.abs(increments.of_one_hit[edges[:-1]] - increments.of_one_hit[edges[1:] - 1])
+    first = _subdivided(edges, spread / resolution)[:-1]
     g = increments.sizes.astype(float)
     size = np.add.reduceat(increments.sizes, first)
     inside_before = increments.starts - np.repeat(

@@ -10,12 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
-from sklearn_rankinf._engine.chain import (
-    Bands,
-    Complexes,
-    binomial_log_weights,
-    feasible_bands,
-)
+from sklearn_rankinf._engine.bands import Bands, feasible_bands
+from sklearn_rankinf._engine.chain import Complexes, binomial_log_weights
 from sklearn_rankinf._engine.statistics import Floats, Increments
 
 # The state is brought back to the middle of the range of floats after so many blocks, or as soon as
@@ -56,7 +52,7 @@ class _Walk:
         self._p = n_positives / increments.n_samples
         self._low = np.minimum.accumulate(bands.low[::-1])[::-1]
         self._high = np.maximum.accumulate(bands.high)
-        self._most = bands.most
+        self._most, self._least = bands.most, bands.least
         self._z = z if np.iscomplexobj(z) else z.astype(float)
         self._state = np.ones((1, z.size), dtype=self._z.dtype)
         self._first = 0
@@ -137,7 +133,8 @@ class _Walk:
         """
         c, z, high = self._increments, self._z, int(self._high[block])
         low, size = int(self._low[block]), int(c.sizes[block])
-        ys = np.arange(max(0, low - last), min(int(self._most[block]), high - lowest, size) + 1)
+        fewest = max(int(self._least[block]), low - last)
+        ys = np.arange(fewest, min(int(self._most[block]), high - lowest, size) + 1)
         log_weights = binomial_log_weights(size, min(size, self._n_positives), self._p)[ys]
         own = ys * (c.linear[block] + c.square[block] * ys)
         slopes = ys * c.cross[block]

@@ -26,8 +26,8 @@ CASES = {
     "enumerated, lightly tied": ((1,) * 20 + (2,) * 10, 4, None),
     "enumerated, heavily tied": ((3, 1, 5, 1, 10, 5), 5, None),
     "by halves": ((1,) * 24, 11, None),
-    "by halves, lightly tied": ((1, 1, 2) * 8, 14, None),
-    "by halves, heavily tied": ((50,) * 8, 60, None),
+    "by halves, lightly tied": ((1, 1, 2) * 7, 10, None),
+    "by halves, heavily tied": ((60,) * 5, 30, None),
     "few positives": ((1,) * 400, 8, None),
     "few positives, lightly tied": (SINGLES_AND_PAIRS, 8, None),
     "few positives, heavily tied": ((20,) * 40, 8, None),
@@ -89,7 +89,8 @@ def test_randomised_pvalues_are_uniform(name, n_data_sets):
 def test_sampling_ranks_is_sampling_hits_per_block():
     tie_sizes, n_positives = (3, 1, 4, 2, 5), 6
     drawn = [
-        simulate(np.random.default_rng(seed), tie_sizes, n_positives, 20_000)
+        # Equal values are summed in different orders.
+        simulate(np.random.default_rng(seed), tie_sizes, n_positives, 20_000).round(12)
         for seed, simulate in enumerate((simulate_average_precision, simulate_long_list))
     ]
     assert stats.ks_2samp(*drawn).pvalue > 1e-4

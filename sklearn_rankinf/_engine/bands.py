@@ -1,0 +1,329 @@
+"""Which paths of the hits matter under a tilt: bands of hits up to the end of each block and in it.
+
+Tilted by ``exp(theta S)`` the law concentrates around a mean path. A forward and a backward pass in
+a generous window around it give the share of every row, and the window grows until the bands leave
+room in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit, rel_entr
+from scipy.stats import binom
+
+from sklearn_rankinf._engine.chain import binomial_log_weights
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+
+# Paths whose share of the tilted total is below this are left out; far below double precision,
+# because along a contour the transform decays and what was left out does not.
+_NEGLIGIBLE = 1e-32
+# The mean path is found to this part of a hit, or given up after so many steps.
+_PATH_ERROR, _MAX_STEPS = 0.005, 100
+# Of two solutions the lighter is left out if the logs of their weights differ by more than this.
+_FAR_APART = 100.0
+# Windows reach so many standard deviations and hits to either side, at first.
+_DEVIATIONS, _HITS = 14.0, 12.0
+# Sums of products of floats are safe while their logarithms span no more than this.
+_LOG_RANGE = 600.0
+# With no more hits than this all rows are looked at.
+_FEW_HITS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """The paths that matter: hits up to the end of each block, and hits in it.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_blocks,)
+        Fewest and most hits up to the end of each block.
+    most, least : ndarray of shape (n_blocks,)
+        Most and fewest hits in each block.
+    """
+
+    low: Integers
+    high: Integers
+    most: Integers
+    least: Integers
+
+    def union(self, other: Bands) -> Bands:
+        """Paths that matter under either tilt."""
+        return Bands(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            np.maximum(self.most, other.most),
+            np.minimum(self.least, other.least),
+        )
+
+    def intersection(self, other: Bands) -> Bands:
+        """Paths in both bands."""
+        return Bands(
+            np.maximum(self.low, other.low),
+            np.minimum(self.high, other.high),
+            np.minimum(self.most, other.most),
+            np.maximum(self.least, other.least),
+        )
+
+    def at(self, ends: Integers, fine_ends: Integers) -> Bands:
+        """Bands at finer block ends: hits only grow, so the neighbouring coarse ends bound them."""
+        before = np.searchsorted(ends, fine_ends, side="right") - 1
+        after = np.minimum(np.searchsorted(ends, fine_ends, side="left"), ends.size - 1)
+        low = np.where(before >= 0, self.low[np.maximum(before, 0)], 0)
+        most_up_to = np.concatenate([[0], np.cumsum(self.most)])
+        start_block = np.concatenate([[-1], before[:-1]]) + 1
+        most = most_up_to[after + 1] - most_up_to[start_block]
+        return Bands(low, self.high[after], most, np.zeros_like(most))
+
+    def work(self) -> float:
+        """Products of a forward pass for one node."""
+        rows, hits = self.high - self.low + 1.0, self.most - self.least + 1.0
+        return float(np.sum(rows * hits))
+
+
+def feasible_bands(increments: Increments, n_positives: int) -> Bands:
+    """Every number of hits that is possible at the end of each block and in it."""
+    ends = np.cumsum(increments.sizes)
+    low = np.maximum(0, n_positives - (ends[-1] - ends))
+    most = np.minimum(increments.sizes, n_positives)
+    return Bands(low, np.minimum(ends, n_positives), most, np.zeros_like(most))
+
+
+def windows(increments: Increments, n_positives: int, tilts: Floats, width: float = 1.0) -> Bands:
+    """Generous bands around the mean paths of all tilts; where hits are few, all feasible paths."""
+    feasible = feasible_bands(increments, n_positives)
+    if n_positives <= _FEW_HITS:
+        return feasible
+    hits = _mean_hits(increments, n_positives, np.asarray(tilts))
+    variance = hits * (1.0 - hits / increments.sizes)
+    up_to = np.cumsum(variance, axis=1)
+    # Given the total the path is a bridge; lucky hits attract each other, hence the hits besides.
+    bridge = up_to * (1.0 - up_to / np.maximum(up_to[:, -1:], 1e-300))
+    around_path = width * (_DEVIATIONS * np.sqrt(np.maximum(bridge, 0.0)) + _HITS)
+    in_block = width * (_DEVIATIONS * np.sqrt(np.maximum(variance, 0.0)) + _HITS)
+    path = np.cumsum(hits, axis=1)
+    window = Bands(
+        np.floor((path - around_path).min(axis=0)).astype(np.int64),
+        np.ceil((path + around_path).max(axis=0)).astype(np.int64),
+        np.ceil((hits + in_block).max(axis=0)).astype(np.int64),
+        np.floor((hits - in_block).min(axis=0)).astype(np.int64),
+    )
+    return window.intersection(feasible)
+
+
+def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> Floats:
+    """Mean hits of every block (columns) under the tilts: one or two rows for each.
+
+    Each block's log odds are shifted by the tilt times what one more hit in it adds, given the mean
+    hits of the others. There may be two solutions, the law as it is and most hits at the top; where
+    their weights are far apart the lighter does not count.
+    """
+    sizes = increments.sizes.astype(float)
+    even = n_positives * sizes / sizes.sum()
+    at_top = np.diff(np.minimum(np.cumsum(sizes), n_positives), prepend=0.0)
+    (low, low_converged), (high, high_converged) = (
+        _self_consistent_hits(increments, n_positives, tilts, start)
+        for start in (even, 0.9 * at_top + 0.1 * even)
+    )
+    ahead = _log_weight(increments, n_positives, tilts, low) - _log_weight(
+        increments, n_positives, tilts, high
+    )
+    # Else the solution is between what was reached from either side.
+    comparable = low_converged & high_converged
+    kept_low = ~comparable | (ahead > -_FAR_APART)
+    kept_high = ~comparable | (ahead < _FAR_APART)
+    return np.concatenate([low[kept_low], high[kept_high]])
+
+
+def _self_consistent_hits(
+    increments: Increments, n_positives: int, tilts: Floats, start: Floats
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Hits that reproduce themselves, and whether they have been found."""
+    sizes = increments.sizes.astype(float)
+    hits = np.tile(start, (tilts.size, 1))
+    converged = np.zeros(tilts.size, dtype=bool)
+    for step in range(_MAX_STEPS):
+        worth = _worth_of_a_hit(increments, hits)
+        target = _hits_at_odds(sizes, n_positives, tilts[:, None] * worth)
+        converged = np.abs(np.cumsum(target - hits, axis=1)).max(axis=1) < _PATH_ERROR
+        hits = target if step < 5 else 0.5 * (hits + target)
+        if converged.all():
+            break
+    return hits, converged
+
+
+def _log_weight(increments: Increments, n_positives: int, tilts: Floats, hits: Floats) -> Floats:
+    """Log of the tilted weight of mean hits, up to the spread around them."""
+    sizes, p = increments.sizes.astype(float), n_positives / increments.n_samples
+    share = hits / sizes
+    divergence = rel_entr(share, p) + rel_entr(1.0 - share, 1.0 - p)
+    return np.asarray(tilts * increments.total(hits) - (sizes * divergence).sum(axis=1))
+
+
+def _worth_of_a_hit(c: Increments, hits: Floats) -> Floats:
+    """What one more hit in each block adds."""
+    before = np.cumsum(hits, axis=1) - hits
+    crossed = c.cross * hits
+    later = crossed.sum(axis=1, keepdims=True) - np.cumsum(crossed, axis=1)
+    others = 2.0 * hits * (1.0 - 1.0 / c.sizes)
+    return np.asarray(c.cross * before + c.linear + c.square * (1.0 + others) + later)
+
+
+def _hits_at_odds(sizes: Floats, n_positives: int, log_odds: Floats) -> Floats:
+    """Mean hits of blocks with these log odds, all shifted so that the hits add up."""
+    p = n_positives / sizes.sum()
+    low = logit(p) - log_odds.max(axis=1, keepdims=True)
+    high = logit(p) - log_odds.min(axis=1, keepdims=True)
+    for _ in range(40):
+        shift = 0.5 * (low + high)
+        above = (sizes * expit(log_odds + shift)).sum(axis=1, keepdims=True) > n_positives
+        low, high = np.where(above, low, shift), np.where(above, shift, high)
+    return np.asarray(sizes * expit(log_odds + 0.5 * (low + high)))
+
+
+def tilted_bands(
+    increments: Increments, n_positives: int, tilt: float, share: float = _NEGLIGIBLE
+) -> tuple[Bands, float]:
+    """Paths that carry the law tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
+
+    Paths are left out where they carry less than `share` of the tilted total.
+    """
+    feasible = feasible_bands(increments, n_positives)
+    for width in (1.0, 2.0):
+        window = windows(increments, n_positives, np.array([tilt]), width)
+        found = _bands_in(increments, n_positives, tilt, share, window)
+        if found is not None and _has_room(found[0], window, feasible):
+            return found
+    found = _bands_in(increments, n_positives, tilt, share, feasible)
+    assert found is not None
+    return found
+
+
+def _has_room(bands: Bands, window: Bands, feasible: Bands) -> bool:
+    """Whether bands end within their window, or where it is as wide as it can be."""
+    ends = [
+        (bands.low > window.low) | (window.low == feasible.low),
+        (bands.high < window.high) | (window.high == feasible.high),
+        (bands.most < window.most) | (window.most == feasible.most),
+        (bands.least > window.least) | (window.least == feasible.least),
+    ]
+    return bool(np.all(ends))
+
+
+def _bands_in(
+    increments: Increments, n_positives: int, tilt: float, share: float, window: Bands
+) -> tuple[Bands, float] | None:
+    """`tilted_bands` among the paths in a window; None if they do not lead to the end."""
+    steps, rows, log_total = [], [(0, np.zeros(1))], 0.0
+    for block in range(increments.sizes.size):
+        first, state = rows[-1]
+        step = _Step(increments, n_positives, tilt, window, block, first, state.size)
+        low = max(int(window.low[block]), step.first_reached)
+        kept = slice(low - step.first_reached, int(window.high[block]) + 1 - step.first_reached)
+        reached = step.forward(state)[kept]
+        if not np.any(reached > -np.inf):
+            return None
+        log_total += float(reached.max())
+        steps.append(step)
+        rows.append((low, reached - reached.max()))
+    n = increments.n_samples
+    last = float(rows[-1][1][-1])
+    log_total += last - float(binom.logpmf(n_positives, n, n_positives / n))
+    bands = Bands(*(np.empty_like(window.low) for _ in range(4)))
+    future, negligible = np.zeros(1), math.log(share)
+    for block in range(increments.sizes.size - 1, -1, -1):
+        first, state = rows[block + 1]
+        rows_kept = _kept(state + future, negligible)
+        bands.low[block], bands.high[block] = first + rows_kept[0], first + rows_kept[-1]
+        step, past = steps[block], rows[block][1]
+        hits_kept = _kept(step.hits(past, first, future), negligible)
+        bands.least[block], bands.most[block] = step.y[hits_kept[0]], step.y[hits_kept[-1]]
+        future = step.backward(first, future)
+        future = future - future.max()
+    return bands, log_total
+
+
+def _kept(log_shares: Floats, negligible: float) -> Integers:
+    return np.flatnonzero(log_shares >= log_shares.max() + negligible)
+
+
+class _Step:
+    """A block of the pass, in logarithms: sums over its hits are plain convolutions.
+
+    With h hits before the block and y in it, around any h0 and y0, ``y h = y0 h + (y - y0) h0 +
+    [(h + y - h0 - y0)**2 - (h - h0)**2 - (y - y0)**2] / 2``: a factor of h, one of y and one of
+    their sum.
+    """
+
+    def __init__(
+        self,
+        increments: Increments,
+        n_positives: int,
+        tilt: float,
+        window: Bands,
+        block: int,
+        first: int,
+        n_rows: int,
+    ) -> None:
+        size = int(increments.sizes[block])
+        self.y = y = np.arange(window.least[block], window.most[block] + 1)
+        weights = binomial_log_weights(
+            size, min(size, n_positives), n_positives / increments.n_samples
+        )[y]
+        self.first_reached = first + int(y[0])
+        crossed = tilt * float(increments.cross[block])
+        h = first + np.arange(n_rows)
+        h0, y0 = h[n_rows // 2], y[y.size // 2]
+        own = tilt * y * (increments.linear[block] + increments.square[block] * y)
+        self._of_hits = weights + own + crossed * ((y - y0) * h0 - 0.5 * (y - y0) ** 2)
+        self._of_rows = crossed * (y0 * h - 0.5 * (h - h0) ** 2)
+        reached = self.first_reached + np.arange(n_rows + y.size - 1)
+        self._of_reached = 0.5 * crossed * (reached - h0 - y0) ** 2
+
+    def forward(self, state: Floats) -> Floats:
+        """Log weights of hits after the block, from `first_reached` on."""
+        return np.asarray(_log_convolution(state + self._of_rows, self._of_hits) + self._of_reached)
+
+    def backward(self, first: int, future: Floats) -> Floats:
+        """Log weights of hits before the block, from those of hits after it, `first` and more."""
+        sums = _log_convolution(self._ahead(first, future), self._of_hits[::-1])
+        n_hits, n_rows = self.y.size, self._of_rows.size
+        return np.asarray(self._of_rows + sums[n_hits - 1 : n_hits - 1 + n_rows])
+
+    def hits(self, past: Floats, first: int, future: Floats) -> Floats:
+        """Log weights of the hits in the block, from both sides of it."""
+        sums = _log_convolution(self._ahead(first, future), (past + self._of_rows)[::-1])
+        n_hits, n_rows = self.y.size, self._of_rows.size
+        return np.asarray(self._of_hits + sums[n_rows - 1 : n_rows - 1 + n_hits])
+
+    def _ahead(self, first: int, future: Floats) -> Floats:
+        """The future of every row that is reached, and the factor of the sum."""
+        ahead = np.full(self._of_reached.size, -np.inf)
+        start = first - self.first_reached
+        ahead[start : start + future.size] = future
+        return np.asarray(ahead + self._of_reached)
+
+
+def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
+    """Log of the convolution, with logarithms throughout where floats do not reach far enough."""
+    top_a, top_b = log_a.max(), log_b.max()
+    depth = _depth(log_a) + _depth(log_b)
+    with np.errstate(divide="ignore"):
+        if depth < _LOG_RANGE:
+            sums = np.convolve(np.exp(log_a - top_a), np.exp(log_b - top_b))
+            return np.asarray(np.log(sums) + (top_a + top_b))
+        terms = np.full((log_b.size, log_a.size + log_b.size), -np.inf)
+        terms[:, : log_a.size] = log_b[:, None] + log_a
+        # A row length one shorter than the rows moves row i to the right by i.
+        width = log_a.size + log_b.size - 1
+        shifted = terms.ravel()[: log_b.size * width].reshape(log_b.size, width)
+        top = np.maximum(shifted.max(axis=0), np.finfo(float).min)
+        return np.asarray(np.log(np.exp(shifted - top).sum(axis=0)) + top)
+
+
+def _depth(logs: Floats) -> float:
+    """How far the finite entries go below the largest."""
+    return float(logs.max() - logs[logs > -np.inf].min())
