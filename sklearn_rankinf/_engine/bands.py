@@ -145,9 +145,14 @@ def _self_consistent_hits(
     sizes = increments.sizes.astype(float)
     hits = np.tile(start, (tilts.size, 1))
     converged = np.zeros(tilts.size, dtype=bool)
+    shift = np.full((tilts.size, 1), logit(n_positives / increments.n_samples))
+    log_odds = np.zeros(hits.shape)
     for step in range(_MAX_STEPS):
-        worth = _worth_of_a_hit(increments, hits)
-        target = _hits_at_odds(sizes, n_positives, tilts[:, None] * worth)
+        before, log_odds = log_odds, tilts[:, None] * _worth_of_a_hit(increments, hits)
+        # What all blocks gain is taken off again, which leaves little for Newton's steps.
+        weights = hits / n_positives
+        shift = shift - (weights * (log_odds - before)).sum(axis=1, keepdims=True)
+        target, shift = _hits_at_odds(sizes, n_positives, log_odds, shift)
         converged = np.abs(np.cumsum(target - hits, axis=1)).max(axis=1) < _PATH_ERROR
         hits = target if step < 5 else 0.5 * (hits + target)
         if converged.all():
@@ -172,16 +177,21 @@ def _worth_of_a_hit(c: Increments, hits: Floats) -> Floats:
     return np.asarray(c.cross * before + c.linear + c.square * (1.0 + others) + later)
 
 
-def _hits_at_odds(sizes: Floats, n_positives: int, log_odds: Floats) -> Floats:
-    """Mean hits of blocks with these log odds, all shifted so that the hits add up."""
-    p = n_positives / sizes.sum()
-    low = logit(p) - log_odds.max(axis=1, keepdims=True)
-    high = logit(p) - log_odds.min(axis=1, keepdims=True)
-    for _ in range(40):
-        shift = 0.5 * (low + high)
-        above = (sizes * expit(log_odds + shift)).sum(axis=1, keepdims=True) > n_positives
-        low, high = np.where(above, low, shift), np.where(above, shift, high)
-    return np.asarray(sizes * expit(log_odds + 0.5 * (low + high)))
+def _hits_at_odds(
+    sizes: Floats, n_positives: int, log_odds: Floats, shift: Floats
+) -> tuple[Floats, Floats]:
+    """Mean hits of blocks with these log odds, all shifted so that the hits add up; and the shift.
+
+    Newton's steps from a shift that is near, held back where the hits saturate.
+    """
+    for _ in range(_MAX_STEPS):
+        share = expit(log_odds + shift)
+        missing = n_positives - (sizes * share).sum(axis=1, keepdims=True)
+        slope = (sizes * share * (1.0 - share)).sum(axis=1, keepdims=True)
+        shift = shift + np.clip(missing / np.maximum(slope, 1e-300), -2.0, 2.0)
+        if np.all(np.abs(missing) < 0.1 * _PATH_ERROR):
+            break
+    return np.asarray(sizes * share), shift
 
 
 def tilted_bands(

@@ -54,7 +54,8 @@ def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> fl
     if n_positives == 0:
         return 0.0
     every = grouped_increments(statistic, n_samples, n_positives, None, 0.05)
-    return float(every.total(every.sizes))
+    # Rounding must not exceed what cannot be exceeded.
+    return float(min(every.total(every.sizes), statistic.best(n_samples, n_positives)))
 
 
 class AtomicLaw:
@@ -355,7 +356,8 @@ class HalvesLaw(ContinuedLaw):
     def _whole(self) -> AtomicLaw:
         listed = atoms(self._blocks, self._n_positives)
         assert listed is not None
-        return AtomicLaw(listed.values, listed.log_counts)
+        best = self._statistic.best(self._n_samples, self._n_positives)
+        return AtomicLaw(np.minimum(listed.values, best), listed.log_counts)
 
     @cached_property
     def _halves(self) -> Halves:
@@ -405,5 +407,6 @@ def exact_law(
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
         if listed is not None:
-            return AtomicLaw(listed.values, listed.log_counts)
+            best = statistic.best(n_samples, n_positives)
+            return AtomicLaw(np.minimum(listed.values, best), listed.log_counts)
     return ContinuedLaw(*problem, tolerance)
