@@ -377,8 +377,9 @@ class NullDistribution:
         Returns
         -------
         float or ndarray
-            For the exact law the numerical error, estimated on the large side, and infinite where
-            no more than a rough bound of the p-value is known. For permutation the Monte Carlo
+            For the exact law the numerical error, estimated on the large side; half the distance of
+            guaranteed bounds where the p-value is the middle between them; and infinite where no
+            more than a rough upper bound of the p-value is known. For permutation the Monte Carlo
             standard error divided by the p-value. For the approximations infinite: it is not known.
         """
         return self._over(
@@ -411,10 +412,12 @@ class NullDistribution:
         Where every atom is known they enclose rounding alone. For larger laws every increment of
         the statistic is rounded down to a multiple of some width: the sum of K increments is then
         too small by less than K widths, so that a single histogram of rounded sums bounds both
-        tails everywhere. What is left out of it on the way, less than the tails by many orders of
-        magnitude, is bounded by Hoeffding's inequality [1]_ and added. The first call takes up to a
-        few seconds, for each range of values; what would take longer, which is many positives in a
-        long list, is not tried, and the bounds are 0 and 1.
+        tails at every value it reaches (two, where far ranks have to be merged). What is left out
+        of it on the way, less than the tails by many orders of magnitude, is bounded by Hoeffding's
+        inequality [1]_ and added. With fewer misses than positives, what the misses take away is
+        rounded. The first call takes up to a few seconds, for each range of values; what would take
+        longer, which is many positives in a long list or more than a million blocks, is not tried,
+        and the bounds are 0 and 1.
 
         References
         ----------
@@ -818,8 +821,8 @@ def ap_null_distribution(
     and without ties :math:`\mathrm{E\,AP} = \frac{1}{n} \left[ H_n + \frac{m-1}{n-1} (n - H_n)
     \right]`, with :math:`H_n` the harmonic number. Up to five million different outcomes, and for
     more of them where blocks are few, the probability is an exact sum. Beyond that it is found by
-    contour inversion of the moment generating function, or on a lattice where the law is too coarse
-    for that; see ``relative_error``.
+    contour inversion of the moment generating function, or where the law is too coarse for that as
+    the middle of guaranteed bounds; see ``relative_error`` and ``pvalue_bounds``.
 
     References
     ----------
