@@ -8,6 +8,7 @@ import pickle
 from fractions import Fraction
 
 import numpy as np
+import oracles
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -15,7 +16,6 @@ from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import bounds, lattice
 from sklearn_rankinf._engine.law import ContinuedLaw
 from sklearn_rankinf._engine.statistics import AveragePrecision, increments_of
-from tests import oracles
 
 SMALL = [
     (14, 4, None, None),
