@@ -188,7 +188,8 @@ def _hits_at_odds(
         share = expit(log_odds + shift)
         missing = n_positives - (sizes * share).sum(axis=1, keepdims=True)
         slope = (sizes * share * (1.0 - share)).sum(axis=1, keepdims=True)
-        shift = shift + np.clip(missing / np.maximum(slope, 1e-300), -2.0, 2.0)
+        # A step is at most 2.
+        shift = shift + missing / np.maximum(slope, 0.5 * np.abs(missing) + 1e-300)
         if np.all(np.abs(missing) < 0.1 * _PATH_ERROR):
             break
     return np.asarray(sizes * share), shift

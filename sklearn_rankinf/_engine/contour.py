@@ -68,7 +68,7 @@ _ROUGHLY = 0.3
 # many outcomes may lie so close together that they are not seen either.
 _HITS_OF_A_DENSITY, _CLUSTER = 4, 50.0
 # Nodes of one pass: a state of few rows takes more of them.
-_STATE, _CHUNK = 8192, 128
+_STATE, _CHUNK = 32768, 512
 # Answers with a smaller error are not improved by another contour; of laws of merged blocks with an
 # error up to the second, of steep ones up to the third, but for what another contour shares.
 _GOOD, _GOOD_MERGED, _GOOD_STEEP = 1e-7, 5e-4, 5e-3
