@@ -77,15 +77,18 @@ def test_moments_are_exact_whatever_the_method(method):
     assert_allclose(law.stats(moments="m"), float(mean), rtol=1e-12)
 
 
+MODERATELY_TIED = [
+    ((5,) * 40, 30),
+    ((1,) * 50 + (10,) * 15, 20),
+    ((150,) + (1,) * 50, 3),
+    ((1,) * 50 + (150,), 150),
+    (tuple(range(1, 31)), 60),
+]
+
+
 @pytest.mark.parametrize(
     ("tie_sizes", "n_positives"),
-    [
-        ((5,) * 40, 30),
-        ((1,) * 50 + (10,) * 15, 20),
-        ((150,) + (1,) * 50, 3),
-        ((1,) * 50 + (150,), 150),
-        (tuple(range(1, 31)), 60),
-    ],
+    MODERATELY_TIED,
 )
 def test_ties_at_moderate_sizes(tie_sizes, n_positives):
     law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
@@ -290,14 +293,7 @@ def test_skewness_and_kurtosis_by_counting(n_samples, n_positives):
 
 @pytest.mark.parametrize(
     ("tie_sizes", "n_positives"),
-    [
-        ((5,) * 40, 30),
-        ((1,) * 50 + (10,) * 15, 20),
-        ((150,) + (1,) * 50, 3),
-        ((1,) * 50 + (150,), 150),
-        (tuple(range(1, 31)), 60),
-        ((2,) * 60, 119),
-    ],
+    [*MODERATELY_TIED, ((2,) * 60, 119)],
 )
 def test_skewness_and_kurtosis_with_ties_by_counting(tie_sizes, n_positives):
     law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)

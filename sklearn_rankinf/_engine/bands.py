@@ -50,15 +50,6 @@ class Bands:
     most: Integers
     least: Integers
 
-    def union(self, other: Bands) -> Bands:
-        """Paths that matter under either tilt."""
-        return Bands(
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            np.maximum(self.most, other.most),
-            np.minimum(self.least, other.least),
-        )
-
     def intersection(self, other: Bands) -> Bands:
         """Paths in both bands."""
         return Bands(

@@ -247,7 +247,7 @@ def bounding_increments(increments: Increments, ratio: float) -> tuple[Increment
 
     def extreme(of: Any) -> Increments:
         cross = of.reduceat(increments.cross, first)
-        one = of.reduceat(increments.linear + increments.square, first)
+        one = of.reduceat(increments.of_one_hit, first)
         square = 0.5 * (cross + of(of.reduceat(repeated, first), 0.0))
         square = np.where(alone, increments.square[first], square)
         return Increments(sizes, cross, one - square, square)

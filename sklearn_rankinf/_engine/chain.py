@@ -72,7 +72,7 @@ def atoms(
     its best completion stays below. None if more than ``limit`` partial sums are alive.
     """
     if n_positives == 1 and at_least is None:
-        return _sorted_atoms([(increments.linear + increments.square, np.log(increments.sizes))])
+        return _sorted_atoms([(increments.of_one_hit, np.log(increments.sizes))])
     best = None if at_least is None else _best_completions(increments, n_positives)
     ends = np.cumsum(increments.sizes)
     remaining = ends[-1] - ends

@@ -286,11 +286,6 @@ class ContourLaw:
                 found.put(same[better], other.at(better))
         return found.log_p, found.error
 
-    def tilt_for(self, s: float, sign: int) -> float:
-        """The tilt (from a fixed ladder) nearest the saddlepoint of s."""
-        index, _ = self._saddle(np.array([s]), sign)
-        return float(self._thetas(sign, index[0]))
-
     def log_bound(self, s: Floats, sign: int) -> Floats:
         """Chernoff's bound of the log of the tail at s, as far as merged blocks give it."""
         return self._saddle(s, sign)[1]
@@ -328,11 +323,6 @@ class ContourLaw:
     def _log_placement(self) -> float:
         """Log probability of one placement of the hits."""
         return -log_binomial(self._increments.n_samples, self._n_positives)
-
-    @property
-    def good(self) -> float:
-        """Error of answers that the contours do not improve further."""
-        return self._good
 
     @property
     def _is_steep(self) -> bool:

@@ -214,7 +214,7 @@ class ContinuedLaw:
         increments = increments_of(
             self._statistic, self._n_samples, self._n_positives, self._tie_sizes
         )
-        one_hit = increments.linear + increments.square
+        one_hit = increments.of_one_hit
         inert = int(increments.sizes[one_hit == 0.0].sum())
         log_zero = log_binomial(inert, self._n_positives) - log_binomial(
             self._n_samples, self._n_positives

@@ -135,7 +135,7 @@ def _parts(increments: Increments, n_positives: int) -> _Parts:
     rows += np.sum(crossed) - np.cumsum(crossed)
     row = (rows - np.sum(g * rows) / n) / (n - 2) if n > 2 else np.zeros_like(rows)
     level = _sum_over_pairs(increments) / (n * (n - 1) / 2.0)
-    linear = increments.linear + increments.square + (m - 1) * row
+    linear = increments.of_one_hit + (m - 1) * row
     linear -= np.sum(g * linear) / n
     inner = np.where(g > 1.0, inside - level - 2.0 * row, 0.0)
     return _Parts(g, linear, row, increments.cross - level - row, inner)
@@ -157,7 +157,7 @@ def deviation_of_the_body(increments: Increments, n_positives: int) -> float:
 def mean_and_variance(increments: Increments, n_positives: int) -> tuple[float, float]:
     """Exact mean and variance, in time proportional to the number of blocks."""
     n, m = increments.n_samples, n_positives
-    mean = m / n * float(np.sum(increments.sizes * (increments.linear + increments.square)))
+    mean = m / n * float(np.sum(increments.sizes * increments.of_one_hit))
     if n > 1:
         mean += m / n * (m - 1) / (n - 1) * _sum_over_pairs(increments)
     if m in (0, n) or increments.sizes.size == 1:

@@ -465,7 +465,7 @@ def _merge(increments: Increments, ratio: float, resolution: float) -> Increment
     )
     # E[y_i] = y g_i/G, E[y_i (y_i - 1)] = y (y-1) g_i (g_i-1) / (G (G-1)), and so for i < j.
     cross = np.add.reduceat(g * increments.cross, first) / size
-    alone = np.add.reduceat(g * (increments.linear + increments.square), first) / size
+    alone = np.add.reduceat(g * increments.of_one_hit, first) / size
     together = np.add.reduceat(
         g * (g - 1.0) * increments.square + g * inside_before * increments.cross, first
     )
