@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, rel_entr
-from scipy.stats import binom
 
-from sklearn_rankinf._engine.chain import binomial_log_weights
+from sklearn_rankinf._engine.chain import binomial_log_weights, log_probability_of_hits
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # Paths whose share of the tilted total is below this are left out; far below double precision,
@@ -75,20 +74,30 @@ class Bands:
         return float(np.sum(rows * hits))
 
 
-def feasible_bands(increments: Increments, n_positives: int) -> Bands:
-    """Every number of hits that is possible at the end of each block and in it."""
+def feasible_bands(increments: Increments, n_positives: int, fewest: int | None = None) -> Bands:
+    """Every number of hits that is possible at the end of each block and in it.
+
+    With `fewest` the hits may also be fewer at the end, down to so many.
+    """
     ends = np.cumsum(increments.sizes)
-    low = np.maximum(0, n_positives - (ends[-1] - ends))
+    least = n_positives if fewest is None else fewest
+    low = np.maximum(0, least - (ends[-1] - ends))
     most = np.minimum(increments.sizes, n_positives)
     return Bands(low, np.minimum(ends, n_positives), most, np.zeros_like(most))
 
 
-def windows(increments: Increments, n_positives: int, tilts: Floats, width: float = 1.0) -> Bands:
-    """Generous bands around the mean paths of all tilts; where hits are few, all feasible paths."""
+def windows(
+    increments: Increments, n_positives: int, tilts: Floats, width: float = 1.0
+) -> tuple[Bands, Floats]:
+    """Generous bands around the mean paths of all tilts, and what balances the rows of a pass.
+
+    That is, for each block (rows) and tilt, the log of what one more hit so far is worth to the
+    blocks behind it. Where hits are few all paths are feasible, and nothing has to be balanced.
+    """
     feasible = feasible_bands(increments, n_positives)
     if n_positives <= _FEW_HITS:
-        return feasible
-    hits = _mean_hits(increments, n_positives, np.asarray(tilts))
+        return feasible, np.zeros((increments.sizes.size, 1))
+    hits, balance = _mean_hits(increments, n_positives, np.asarray(tilts))
     variance = hits * (1.0 - hits / increments.sizes)
     up_to = np.cumsum(variance, axis=1)
     # Given the total the path is a bridge; lucky hits attract each other, hence the hits besides.
@@ -102,11 +111,16 @@ def windows(increments: Increments, n_positives: int, tilts: Floats, width: floa
         np.ceil((hits + in_block).max(axis=0)).astype(np.int64),
         np.floor((hits - in_block).min(axis=0)).astype(np.int64),
     )
-    return window.intersection(feasible)
+    return window.intersection(feasible), balance
 
 
-def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> Floats:
-    """Mean hits of every block (columns) under the tilts: one or two rows for each.
+def balances(increments: Increments, n_positives: int, tilt: float) -> Floats:
+    """The second part of `windows` for one tilt, however few the hits are."""
+    return _mean_hits(increments, n_positives, np.array([tilt]))[1]
+
+
+def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple[Floats, Floats]:
+    """Mean hits of every block (columns) under the tilts: one or two rows for each; and balances.
 
     Each block's log odds are shifted by the tilt times what one more hit in it adds, given the mean
     hits of the others. There may be two solutions, the law as it is and most hits at the top; where
@@ -115,7 +129,7 @@ def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> Float
     sizes = increments.sizes.astype(float)
     even = n_positives * sizes / sizes.sum()
     at_top = np.diff(np.minimum(np.cumsum(sizes), n_positives), prepend=0.0)
-    (low, low_converged), (high, high_converged) = (
+    (low, low_shift, low_converged), (high, high_shift, high_converged) = (
         _self_consistent_hits(increments, n_positives, tilts, start)
         for start in (even, 0.9 * at_top + 0.1 * even)
     )
@@ -126,13 +140,18 @@ def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> Float
     comparable = low_converged & high_converged
     kept_low = ~comparable | (ahead > -_FAR_APART)
     kept_high = ~comparable | (ahead < _FAR_APART)
-    return np.concatenate([low[kept_low], high[kept_high]])
+    heavier = (ahead > 0.0)[:, None]
+    hits, shift = np.where(heavier, low, high), np.where(heavier, low_shift, high_shift)
+    # The odds are those of the law as it is, what a hit adds, and what it is worth farther on.
+    beyond = tilts[:, None] * _worth_farther_on(increments, hits)
+    balance = shift - logit(n_positives / increments.n_samples) + beyond
+    return np.concatenate([low[kept_low], high[kept_high]]), balance.T
 
 
 def _self_consistent_hits(
     increments: Increments, n_positives: int, tilts: Floats, start: Floats
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Hits that reproduce themselves, and whether they have been found."""
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Hits that reproduce themselves, the shift of their log odds, and whether they were found."""
     sizes = increments.sizes.astype(float)
     hits = np.tile(start, (tilts.size, 1))
     converged = np.zeros(tilts.size, dtype=bool)
@@ -148,7 +167,7 @@ def _self_consistent_hits(
         hits = target if step < 5 else 0.5 * (hits + target)
         if converged.all():
             break
-    return hits, converged
+    return hits, shift, converged
 
 
 def _log_weight(increments: Increments, n_positives: int, tilts: Floats, hits: Floats) -> Floats:
@@ -162,10 +181,15 @@ def _log_weight(increments: Increments, n_positives: int, tilts: Floats, hits: F
 def _worth_of_a_hit(c: Increments, hits: Floats) -> Floats:
     """What one more hit in each block adds."""
     before = np.cumsum(hits, axis=1) - hits
-    crossed = c.cross * hits
-    later = crossed.sum(axis=1, keepdims=True) - np.cumsum(crossed, axis=1)
     others = 2.0 * hits * (1.0 - 1.0 / c.sizes)
-    return np.asarray(c.cross * before + c.linear + c.square * (1.0 + others) + later)
+    itself = c.cross * before + c.linear + c.square * (1.0 + others)
+    return np.asarray(itself + _worth_farther_on(c, hits))
+
+
+def _worth_farther_on(c: Increments, hits: Floats) -> Floats:
+    """What one more hit in each block adds to what the hits behind it add."""
+    crossed = c.cross * hits
+    return np.asarray(crossed.sum(axis=1, keepdims=True) - np.cumsum(crossed, axis=1))
 
 
 def _hits_at_odds(
@@ -195,11 +219,11 @@ def tilted_bands(
     """
     feasible = feasible_bands(increments, n_positives)
     for width in (1.0, 2.0):
-        window = windows(increments, n_positives, np.array([tilt]), width)
-        found = _bands_in(increments, n_positives, tilt, share, window)
+        window, balance = windows(increments, n_positives, np.array([tilt]), width)
+        found = _bands_in(increments, n_positives, tilt, share, window, balance[:, 0])
         if found is not None and _has_room(found[0], window, feasible):
             return found
-    found = _bands_in(increments, n_positives, tilt, share, feasible)
+    found = _bands_in(increments, n_positives, tilt, share, feasible, balance[:, 0])
     assert found is not None
     return found
 
@@ -216,13 +240,20 @@ def _has_room(bands: Bands, window: Bands, feasible: Bands) -> bool:
 
 
 def _bands_in(
-    increments: Increments, n_positives: int, tilt: float, share: float, window: Bands
+    increments: Increments,
+    n_positives: int,
+    tilt: float,
+    share: float,
+    window: Bands,
+    balance: Floats,
 ) -> tuple[Bands, float] | None:
     """`tilted_bands` among the paths in a window; None if they do not lead to the end."""
     steps, rows, log_total = [], [(0, np.zeros(1))], 0.0
     for block in range(increments.sizes.size):
         first, state = rows[-1]
-        step = _Step(increments, n_positives, tilt, window, block, first, state.size)
+        step = _Step(
+            increments, n_positives, tilt, window, block, first, state.size, float(balance[block])
+        )
         low = max(int(window.low[block]), step.first_reached)
         kept = slice(low - step.first_reached, int(window.high[block]) + 1 - step.first_reached)
         reached = step.forward(state)[kept]
@@ -233,7 +264,7 @@ def _bands_in(
         rows.append((low, reached - reached.max()))
     n = increments.n_samples
     last = float(rows[-1][1][-1])
-    log_total += last - float(binom.logpmf(n_positives, n, n_positives / n))
+    log_total += last - log_probability_of_hits(n_positives, n, n_positives / n)
     bands = Bands(*(np.empty_like(window.low) for _ in range(4)))
     future, negligible = np.zeros(1), math.log(share)
     for block in range(increments.sizes.size - 1, -1, -1):
@@ -257,7 +288,7 @@ class _Step:
 
     With h hits before the block and y in it, around any h0 and y0, ``y h = y0 h + (y - y0) h0 +
     [(h + y - h0 - y0)**2 - (h - h0)**2 - (y - y0)**2] / 2``: a factor of h, one of y and one of
-    their sum.
+    their sum. So is a factor that keeps all of them in the range of floats.
     """
 
     def __init__(
@@ -269,6 +300,7 @@ class _Step:
         block: int,
         first: int,
         n_rows: int,
+        balance: float,
     ) -> None:
         size = int(increments.sizes[block])
         self.y = y = np.arange(window.least[block], window.most[block] + 1)
@@ -281,9 +313,10 @@ class _Step:
         h0, y0 = h[n_rows // 2], y[y.size // 2]
         own = tilt * y * (increments.linear[block] + increments.square[block] * y)
         self._of_hits = weights + own + crossed * ((y - y0) * h0 - 0.5 * (y - y0) ** 2)
-        self._of_rows = crossed * (y0 * h - 0.5 * (h - h0) ** 2)
-        reached = self.first_reached + np.arange(n_rows + y.size - 1)
-        self._of_reached = 0.5 * crossed * (reached - h0 - y0) ** 2
+        self._of_hits += balance * (y - y0)
+        self._of_rows = crossed * (y0 * h - 0.5 * (h - h0) ** 2) + balance * (h - h0)
+        more = self.first_reached + np.arange(n_rows + y.size - 1) - h0 - y0
+        self._of_reached = 0.5 * crossed * more**2 - balance * more
 
     def forward(self, state: Floats) -> Floats:
         """Log weights of hits after the block, from `first_reached` on."""

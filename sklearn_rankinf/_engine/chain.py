@@ -15,7 +15,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
 
@@ -24,13 +23,22 @@ Complexes = NDArray[np.complex128]
 
 @lru_cache(maxsize=1024)
 def binomial_log_weights(size: int, most: int, p: float) -> Floats:
-    """Log probabilities of 0 to `most` hits in a block; the same blocks return in every pass."""
-    if size == 1:
-        weights = np.array([math.log1p(-p), math.log(p)])[: most + 1]
-    else:
-        weights = np.asarray(binom.logpmf(np.arange(most + 1), size, p))
+    """Log probabilities of 0 to `most` hits in a block; the same blocks return in every pass.
+
+    From ratio to ratio: differences of ``gammaln`` lose digits in large blocks.
+    """
+    y = np.arange(1, most + 1)
+    log_odds = math.log(p) - math.log1p(-p)
+    ratios = np.log((size - y + 1.0) / y) + log_odds
+    weights = size * math.log1p(-p) + np.concatenate([[0.0], np.cumsum(ratios)])
     weights.flags.writeable = False
     return weights
+
+
+def log_probability_of_hits(n_hits: int, n_samples: int, p: float) -> float:
+    """Log probability of so many hits altogether."""
+    of_misses = (n_samples - n_hits) * math.log1p(-p)
+    return log_binomial(n_samples, n_hits) + n_hits * math.log(p) + of_misses
 
 
 def n_outcomes(sizes: Integers, n_positives: int) -> float:

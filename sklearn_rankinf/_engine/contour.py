@@ -16,6 +16,7 @@ as the complement of the lower.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,13 +25,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.bands import Bands, feasible_bands, tilted_bands, windows
+from sklearn_rankinf._engine.bands import Bands, balances, feasible_bands, tilted_bands, windows
 from sklearn_rankinf._engine.chain import Complexes
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     Floats,
     Increments,
-    Integers,
     log_binomial,
 )
 from sklearn_rankinf._engine.transform import log_transform
@@ -39,6 +39,9 @@ from sklearn_rankinf._engine.transform import log_transform
 # computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
 # the one in use.
 _TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-5, 27), 8, 16, 3
+# Between two of them one of so many equal steps of the index is used where the exponent is smaller
+# by more than this.
+_FRACTIONS, _WORTH_REFINING = 8, 7.0
 # The tilt that is tried first is one unit: values share it unless the exponent that bounds their
 # tail is larger than necessary by more than this.
 _SLACK = 4.0
@@ -50,13 +53,13 @@ _UNITS_PER_HIT = 1.0 / 3.0
 _FAR_OFF, _FAR_OFF_COARSE, _FAR_OFF_DENSE, _MANY_BEYOND = 1e3, 40.0, 1e9, 100.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
 # tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
-# exp(-_REFLECTED_STEEP): more damping costs digits.
+# exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
 _FIRST_PERIOD, _N_PERIODS, _ALIASING = 8.0, 48, 25.0
-_REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED = 19.0, 13.0, 3
+_REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED, _LEAST_REFLECTED = 19.0, 13.0, 3, -28.0
 # The first look goes this far, in one over the unit; each further look goes half as far again, as
 # long as the work (nodes times products a node) is affordable, until no more than this is cut off.
 _FIRST_REACH, _DECAYED = 9.0, 3e-9
-_MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 6e8, 64, 8192, 4
+_MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 4e9, 64, 8192, 4
 # Of so many nodes, of merged blocks or of a steep law, that may be more.
 _MANY_NODES, _DECAYED_ENOUGH, _TAPERED_ENOUGH = 768, 1e-6, 1e-4
 # A contour is given up if it is so many times longer than at first and the last look did not make
@@ -84,7 +87,7 @@ _PRECISION = 3e-10
 _NEGLIGIBLE = 1e-22
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
-_LEFT_OF_MERGING, _DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
+LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
 
 
 @dataclass(eq=False)
@@ -203,8 +206,8 @@ class _Tails:
         self.merging[where], self.cut[where] = other.merging, other.cut
 
 
-# Side (1 for positive tilts), index of the tilt and index of the period.
-_Key = tuple[int, int, int]
+# Side (1 for positive tilts), index of the tilt, which may be a fraction, and index of the period.
+_Key = tuple[int, float, int]
 
 
 class ContourLaw:
@@ -257,7 +260,9 @@ class ContourLaw:
         self._is_coarse = self._few_blocks or n_hits < _HITS_OF_A_DENSITY
         self._tapers = self._is_steep and not self._is_coarse
         self._ladders: dict[int, list[float]] = {}
-        self._bands: dict[tuple[int, int, bool], Bands] = {}
+        self._log_mgfs: dict[tuple[int, float], float] = {}
+        self._bands: dict[tuple[int, float, bool], Bands] = {}
+        self._balances: dict[tuple[int, float], Floats] = {}
         self._contours: dict[tuple[_Key, bool], _Nodes] = {}
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
@@ -280,7 +285,7 @@ class ContourLaw:
                 if key[2] < 0:
                     continue
                 same = weak[(keys == key).all(axis=1)]
-                contour = int(key[0]), int(key[1]), int(key[2])
+                contour = int(key[0]), float(key[1]), int(key[2])
                 other = self._invert(s[same], sign, contour, insist)
                 better = other.error < found.error[same]
                 found.put(same[better], other.at(better))
@@ -301,7 +306,7 @@ class ContourLaw:
     @cached_property
     def _one_hit(self) -> float:
         """The most that a single hit adds."""
-        return float(np.abs(self._increments.of_one_hit).max())
+        return _of_the_luckiest_hit(self._increments)
 
     @cached_property
     def _log_commonest(self) -> float:
@@ -324,10 +329,9 @@ class ContourLaw:
         """Log probability of one placement of the hits."""
         return -log_binomial(self._increments.n_samples, self._n_positives)
 
-    @property
+    @cached_property
     def _is_steep(self) -> bool:
-        """Whether one lucky hit is several standard deviations."""
-        return _UNITS_PER_HIT * self._one_hit > self._scale
+        return is_steep(self._increments, self._scale)
 
     def _thetas(self, side: int, index: ArrayLike) -> Floats:
         return np.asarray(side * _TILT_RATIO ** np.asarray(index, dtype=float) / self._units[side])
@@ -339,21 +343,28 @@ class ContourLaw:
         """The first real tilts, and the log transform there: several in one pass, or alone."""
         known = self._ladders.setdefault(side, [])
         while len(known) < min(n_tilts, len(_LADDER)):
-            thetas = self._thetas(side, _LADDER[len(known) : len(known) + _PASS])
-            values = np.full(thetas.shape, np.nan)
             # Very different tilts in one pass would take its rows out of the range of floats.
-            if len(known) < _TOGETHER:
-                likely = windows(self._coarse, self._n_positives, thetas)
-                values = log_transform(self._coarse, self._n_positives, thetas, likely).real
+            n_next = _PASS if len(known) < _TOGETHER else 1
+            thetas = self._thetas(side, _LADDER[len(known) : len(known) + n_next])
+            values = np.full(thetas.shape, np.nan)
+            if n_next > 1:
+                likely, balance = windows(self._coarse, self._n_positives, thetas)
+                values = log_transform(
+                    self._coarse, self._n_positives, thetas, likely, balance
+                ).real
             for i in np.flatnonzero(~np.isfinite(values)):
                 theta = float(thetas[i])
                 values[i] = tilted_bands(self._coarse, self._n_positives, theta)[1]
             known.extend(float(value) for value in values)
-        n_tilts = min(max(1, -(-n_tilts // _PASS)) * _PASS, len(_LADDER))
+        in_passes = max(1, -(-min(n_tilts, _TOGETHER) // _PASS)) * _PASS
+        n_tilts = min(max(n_tilts, in_passes), len(_LADDER))
         return self._thetas(side, _LADDER[:n_tilts]), np.asarray(known[:n_tilts])
 
-    def _saddle(self, s: Floats, side: int) -> tuple[Integers, Floats]:
-        """Index of the best tilt for each s, and the log of the bound of the tail that it gives."""
+    def _saddle(self, s: Floats, side: int) -> tuple[Floats, Floats]:
+        """Index of the best tilt for each s, and the log of the bound of the tail that it gives.
+
+        It may lie between those of the ladder.
+        """
         n_tilts = _PASS
         while True:
             thetas, log_mgfs = self._ladder(side, n_tilts)
@@ -362,9 +373,35 @@ class ContourLaw:
             n_tilts = thetas.size + 1
             if thetas.size == len(_LADDER) or best.max() < thetas.size - 1:
                 break
-        bound = np.minimum(exponents.min(axis=0), 0.0)
+        bound = exponents.min(axis=0)
+        if self._is_steep:
+            # Between a law without lucky hits and one of nothing else, the latter decays sooner.
+            more = np.minimum(best + 1, thetas.size - 1)
+            best = np.where(exponents[more, np.arange(s.size)] < bound + _SLACK, more, best)
+        index = best + float(_LADDER.start)
+        inner = np.flatnonzero((best > 0) & (best < thetas.size - 1))
+        before, here, after = (exponents[best[inner] + step, inner] for step in (-1, 0, 1))
+        curvature = before + after - 2.0 * here
+        # Where a parabola says that the best between tilts of the ladder is far better.
+        slope = 0.5 * (after - before)
+        better = 0.5 * slope**2 > _WORTH_REFINING * curvature
+        between = -slope[better] / curvature[better]
+        refined = index[inner[better]] + np.round(_FRACTIONS * between) / _FRACTIONS
+        for at in np.unique(refined):
+            same = inner[better][refined == at]
+            exponent = self._log_mgf(side, float(at)) - self._thetas(side, at) * s[same]
+            lower = exponent < bound[same]
+            index[same[lower]], bound[same[lower]] = at, exponent[lower]
+        bound = np.minimum(bound, 0.0)
         usual = exponents[-_LADDER.start] <= bound + _SLACK
-        return np.where(usual, 0, best + _LADDER.start), bound
+        return np.where(usual, 0.0, index), bound
+
+    def _log_mgf(self, side: int, index: float) -> float:
+        """Log transform at a tilt between those of the ladder."""
+        if (side, index) not in self._log_mgfs:
+            theta = float(self._thetas(side, index))
+            self._log_mgfs[side, index] = tilted_bands(self._coarse, self._n_positives, theta)[1]
+        return self._log_mgfs[side, index]
 
     def _log_tail_bound(self, s: Floats, side: int, steepest: int = 0) -> Floats:
         """A cheap bound of the log of the tail at s, from tilts to a few beyond the steepest."""
@@ -375,28 +412,28 @@ class ContourLaw:
 
     # Contours.
 
-    def _straight(self, s: Floats, sign: int) -> NDArray[np.int64]:
+    def _straight(self, s: Floats, sign: int) -> Floats:
         """Contours of the tail's own side: of the usual tilt if that will do, else of the best."""
         indices, log_p = self._saddle(s, sign)
         periods = np.full(s.shape, -1)
         for index in np.unique(indices):
             same = np.flatnonzero(indices == index)
             for period in range(_N_PERIODS):
-                aliasing = self._log_aliasing(s[same], (sign, int(index), period))
+                aliasing = self._log_aliasing(s[same], (sign, float(index), period))
                 fine = aliasing - log_p[same] <= -_ALIASING
                 periods[same[fine]] = period
                 same = same[~fine]
                 if not same.size:
                     break
-        return np.column_stack([np.full(s.shape, sign), indices, periods])
+        return np.column_stack([np.full(s.shape, sign), indices, periods]).astype(float)
 
-    def _reflected(self, s: Floats, sign: int) -> NDArray[np.int64]:
+    def _reflected(self, s: Floats, sign: int) -> Floats:
         """Contours of the other side, no steeper than their own aliasing asks for."""
         log_p = self._log_tail_bound(s, sign)
         most = _REFLECTED_STEEP if self._is_steep else _REFLECTED
         indices, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, -1)
         for period in range(_N_PERIODS):
-            open_ = np.flatnonzero(periods < 0)
+            open_ = np.flatnonzero((periods < 0) & (log_p > _LEAST_REFLECTED))
             if not open_.size:
                 break
             length = self._period(period)
@@ -408,7 +445,7 @@ class ContourLaw:
             theta = np.abs(self._thetas(-sign, index))
             fine = theta * length + behind - log_p[open_] <= -_ALIASING
             indices[open_[fine]], periods[open_[fine]] = index[fine], period
-        return np.column_stack([np.full(s.shape, -sign), indices, periods])
+        return np.column_stack([np.full(s.shape, -sign), indices, periods]).astype(float)
 
     def _log_aliasing(self, s: Floats, contour: _Key) -> Floats:
         """Bound of the log of what the trapezoid rule picks up a period away on either side.
@@ -419,11 +456,11 @@ class ContourLaw:
         damping = abs(float(self._thetas(side, index))) * self._period(period)
         reach = side * self._period(period)
         harmless = self._log_tail_bound(s - reach, -side) - damping
-        steepest = index if side > 0 else max(index, _STEEPEST_REFLECTED)
+        steepest = math.ceil(index) if side > 0 else max(math.ceil(index), _STEEPEST_REFLECTED)
         harmful = self._log_tail_bound(s + reach, side, steepest) + damping
         return np.maximum(harmless, harmful)
 
-    def _bands_at(self, side: int, index: int, coarse: bool) -> Bands:
+    def _bands_at(self, side: int, index: float, coarse: bool) -> Bands:
         """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
         few = self._n_positives <= _FEW_HITS and not self._merged
         key = side, index, coarse
@@ -505,6 +542,18 @@ class ContourLaw:
             shorter = nodes.up_to(2 * n_nodes // 3).tail(s, sign, True)[0]
             cut = np.abs(np.expm1(np.minimum(shorter - safe, 50.0)))
             error = cut + nodes.jump(s) * unit
+            # Far out lucky hits are the rule, and a contour of their tilt has no need of a taper.
+            plain, plain_unit = nodes.tail(s, sign, False)
+            rest = self._rest(nodes, insist, rough) * plain_unit
+            shorter_to_go = (contour[0] == sign) & np.isfinite(plain) & (rest < error)
+            log_p, unit = (
+                np.where(shorter_to_go, plain, log_p),
+                np.where(shorter_to_go, plain_unit, unit),
+            )
+            cut, error = np.where(shorter_to_go, rest, cut), np.where(shorter_to_go, rest, error)
+            safe = np.where(known, log_p, 0.0)
+            if contour[0] == sign:
+                cut = error
         else:
             cut = self._rest(nodes, insist, rough) * unit
             error = cut + (nodes.atom(s) * unit if insist or rough or self._is_coarse else 0.0)
@@ -516,8 +565,8 @@ class ContourLaw:
             coarse = self._contour(contour, n_nodes, True).tail(s, sign, self._tapers)[0]
             known &= np.isfinite(coarse)
             merging = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
-            log_p = log_p + _LEFT_OF_MERGING * merging
-            found.merging = _DOUBT_OF_MERGING * np.abs(merging)
+            log_p = log_p + LEFT_OF_MERGING * merging
+            found.merging = DOUBT_OF_MERGING * np.abs(merging)
             error += found.merging
         limit = np.where(safe - self._log_placement > _MANY_BEYOND, _FAR_OFF_DENSE, _FAR_OFF)
         far_off = size > (_FAR_OFF_COARSE if insist or rough or self._is_coarse else limit)
@@ -578,15 +627,36 @@ class ContourLaw:
             self._contours[contour, coarse] = known
         return known.up_to(n_nodes)
 
-    def _chunk(self, side: int, index: int) -> int:
+    def _chunk(self, side: int, index: float) -> int:
         """Nodes of one pass, so that the state stays in the cache."""
         bands = self._bands_at(side, index, coarse=False)
         return max(_CHUNK, _STATE // int((bands.high - bands.low).max() + 1))
 
-    def _transform(self, side: int, index: int, z: Complexes, coarse: bool) -> Complexes:
+    def _transform(self, side: int, index: float, z: Complexes, coarse: bool) -> Complexes:
         increments = self._coarse if coarse else self._increments
-        bands = self._bands_at(side, index, coarse)
-        return log_transform(increments, self._n_positives, z, bands)
+        bands, balance = self._bands_at(side, index, coarse), self._balance(side, index)
+        if not coarse:
+            coarse_ends = np.cumsum(self._coarse.sizes)
+            balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
+        return log_transform(increments, self._n_positives, z, bands, balance)
+
+    def _balance(self, side: int, index: float) -> Floats:
+        """What balances the rows of `coarse` at a tilt; nothing where they are few and it is weak."""
+        if self._n_positives <= _FEW_HITS and index <= _EXTREME:
+            return np.zeros((self._coarse.sizes.size, 1))
+        if (side, index) not in self._balances:
+            theta = float(self._thetas(side, index))
+            self._balances[side, index] = balances(self._coarse, self._n_positives, theta)
+        return self._balances[side, index]
+
+
+def is_steep(increments: Increments, scale: float) -> bool:
+    """Whether one lucky hit is several standard deviations."""
+    return _UNITS_PER_HIT * _of_the_luckiest_hit(increments) > scale
+
+
+def _of_the_luckiest_hit(increments: Increments) -> float:
+    return float(np.abs(increments.of_one_hit).max())
 
 
 def _taper(n_nodes: int) -> Floats:

@@ -8,9 +8,11 @@ what it has lost at most.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import binom
 
 from sklearn_rankinf._engine.bands import Bands
 from sklearn_rankinf._engine.chain import binomial_log_weights
@@ -18,6 +20,8 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # Weights are brought back to 1 before they leave the range of floats.
 _SMALLEST_DIVISOR, _LARGEST = 1e-100, 1e100
+# The last cells of rows are added up one sum by one where all sums would be so many more.
+_CELLS_A_SUM = 2000
 # Fraction of a cell by which rounding errors are outdone when increments are rounded down.
 ROUNDING = 1e-9
 
@@ -79,14 +83,45 @@ def histograms(
         span = int(first[block]), int(low[block]), int(high[block])
         weights = weights[: int(bands.most[block]) + 1] / scale
         before, y = np.arange(span[0], span[2] + 1)[:, None], np.arange(weights.size)
-        gains = increments.gain(block, before, y) / width
-        shifts = np.clip(np.floor(gains - ROUNDING), 0, n_cells).astype(np.int64)
+        shifts = _shifts(increments.gain(block, before, y), width, n_cells)
         if block < last:
             rows.pass_block(span, weights, shifts)
     counted = ~increments.is_inert
     lost = np.minimum(before, counted[:-1].sum()) + (counted[-1] & (y > 0))
     raised = np.minimum(shifts + lost, n_cells)
     return rows.ended(span[0], weights, shifts), rows.ended(span[0], weights, raised)
+
+
+def placements_at_the_top(
+    increments: Increments, most_hits: int, odds: float, width: float, n_cells: int
+) -> tuple[Floats, Floats]:
+    """Sums of the hits in all these blocks, in cells of a width and for each number of hits.
+
+    Each sum is rounded down by less than a cell for each block with hits. Returned are weights of
+    cells (columns) and of what lies beyond the last of them, for up to `most_hits` hits (rows): the
+    number of placements times ``odds**hits``. More hits in a block than would be rarer than more
+    than `most_hits` altogether are left out.
+    """
+    rows = _Rows(most_hits, most_hits + 1, n_cells)
+    expected = odds * increments.n_samples
+    rare = expected ** (most_hits + 1) / math.factorial(most_hits + 1)
+    held = 0
+    for block, size in enumerate(increments.sizes.tolist()):
+        y = np.arange(min(size, most_hits) + 1)
+        weights = binom(size, y) * odds**y
+        y = y[: max(2, int(np.count_nonzero(weights > 0.1 * rare)))]
+        before = np.arange(held + 1)[:, None]
+        held = min(held + int(y[-1]), most_hits)
+        shifts = _shifts(increments.gain(block, before, y), width, n_cells)
+        rows.pass_block(
+            (0, 0, held), weights[: y.size], np.pad(shifts, ((0, held + 1 - before.size), (0, 0)))
+        )
+    return rows.cells, rows.passed
+
+
+def _shifts(gains: Floats, width: float, n_cells: int) -> Integers:
+    """By how many cells sums move up, rounded down."""
+    return np.clip(np.floor(gains / width - ROUNDING), 0, n_cells).astype(np.int64)
 
 
 class _Rows:
@@ -103,6 +138,16 @@ class _Rows:
         self._cells[0, 0], self._start[0] = 1.0, 0
         self._moved = np.empty(n_cells)
         self._last = 0
+
+    @property
+    def cells(self) -> Floats:
+        """Histograms of all numbers of hits, where all are alive."""
+        return self._cells
+
+    @property
+    def passed(self) -> Floats:
+        """What passed the top, for all numbers of hits."""
+        return self._passed
 
     def multiply(self, factor: float) -> None:
         """Multiply everything by a factor."""
@@ -144,21 +189,36 @@ class _Rows:
         n_rows, n_cells = self._cells.shape
         passed = self._passed[low : high + 1] * weights[0]
         start = self._start[low : high + 1].copy()
-        furthest = int(shifts[:, 1:].max(initial=0))
-        # Sums of the last cells of every row, from none of them to the furthest that are moved out.
-        sources = np.arange(first, self._last + 1)
-        sums = np.zeros((sources.size, furthest + 1))
-        ends = self._cells[sources % n_rows, n_cells - furthest :][:, ::-1]
-        np.cumsum(ends, axis=1, out=sums[:, 1:])
+        moved_out = self._moved_out(first, shifts)
         for y in range(1, weights.size):
             begin, end = max(first, low - y), min(self._last, high - y) + 1
             if begin >= end:
                 continue
             row, target = np.arange(begin, end) - first, slice(begin + y - low, end + y - low)
             up = shifts[row, y]
-            passed[target] += weights[y] * (self._passed[begin:end] + sums[row, up])
+            passed[target] += weights[y] * (self._passed[begin:end] + moved_out[row, y])
             np.minimum(start[target], self._start[begin:end] + up, out=start[target])
         return passed, start
+
+    def _moved_out(self, first: int, shifts: Integers) -> Floats:
+        """What is in the last cells of each row, as many as each number of hits moves out."""
+        n_rows, n_cells = self._cells.shape
+        sources = np.arange(first, self._last + 1)
+        shifts = shifts[: sources.size]
+        furthest = int(shifts[:, 1:].max(initial=0))
+        if sources.size * furthest < _CELLS_A_SUM * shifts.size:
+            # All sums, from none of the last cells to the furthest that are moved out.
+            sums = np.zeros((sources.size, furthest + 1))
+            ends = self._cells[sources % n_rows, n_cells - furthest :][:, ::-1]
+            np.cumsum(ends, axis=1, out=sums[:, 1:])
+            return sums[np.arange(sources.size)[:, None], np.minimum(shifts, furthest)]
+        out = np.zeros(shifts.shape)
+        held = self._start.tolist()
+        for row, (h, of_row) in enumerate(zip(sources.tolist(), shifts.tolist(), strict=True)):
+            for y, up in enumerate(of_row):
+                if y and held[h] < n_cells and up:
+                    out[row, y] = self._cells[h % n_rows, max(n_cells - up, held[h]) :].sum()
+        return out
 
     def ended(self, first: int, weights: Floats, shifts: Integers) -> Histogram:
         """Histogram behind the last block, for all hits; what was there before it stays."""

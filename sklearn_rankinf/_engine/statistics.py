@@ -91,6 +91,11 @@ class Increments:
     linear: Floats
     square: Floats
 
+    def __getitem__(self, blocks: slice) -> Increments:
+        """Some of the blocks."""
+        parts = self.sizes[blocks], self.cross[blocks], self.linear[blocks], self.square[blocks]
+        return Increments(*parts)
+
     @property
     def n_samples(self) -> int:
         """Number of items."""
@@ -118,6 +123,15 @@ class Increments:
     def negated(self) -> Increments:
         """Coefficients of the statistic with the opposite sign."""
         return Increments(self.sizes, -self.cross, -self.linear, -self.square)
+
+    def from_the_end(self, n_positives: int) -> Increments:
+        """The same statistic with the blocks in the opposite order, where all hits are so many.
+
+        With h' hits in later blocks and y in a block there are ``n_positives - h' - y`` before it.
+        """
+        linear = self.linear + self.cross * n_positives
+        square = self.square - self.cross
+        return Increments(self.sizes[::-1], -self.cross[::-1], linear[::-1], square[::-1])
 
     def of_misses(self) -> tuple[Increments, float]:
         """The same statistic told by its misses: ``S = constant - (statistic of the misses)``.

@@ -16,7 +16,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.chain import Atoms, atoms
-from sklearn_rankinf._engine.contour import ContourLaw
+from sklearn_rankinf._engine.contour import (
+    DOUBT_OF_MERGING,
+    LEFT_OF_MERGING,
+    ContourLaw,
+    is_steep,
+)
+from sklearn_rankinf._engine.lucky import LuckyHits
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import (
     VERY_FEW_BLOCKS,
@@ -33,12 +39,15 @@ _EXTREME = 0.3
 # A contour is good enough from here on. Bounds, which take seconds, are tried for errors above the
 # second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
 _GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 1e-3, 1e-2, -12.0
+# Of steep laws of merged blocks this is good enough; and tails as far out as that want less merging.
+# Contours of longer lists take longer than to tell the luckiest hits apart.
+_ACCURATE, _VERY_FAR, _LONG = 1e-3, -30.0, 200_000
 # Blocks are merged, up to a ratio of their ends, where there are more than this; and further where
 # there are far more. Comparison is with blocks that are merged up to so many times the ratio. Lucky
 # hits are told apart to this part of the standard deviation that the others have. Very far out
 # merging errs more, and up to so many blocks are not merged again.
 _MERGE_ABOVE, _MERGE_MORE_ABOVE, _MERGED, _MERGED_MORE = 5_000, 10_000_000, 0.02, 0.04
-_COARSER, _RESOLUTION, _MERGED_LESS, _UNMERGED_UP_TO = 2.5, 1.0, 0.01, 50_000
+_COARSER, _RESOLUTION, _MERGED_LESS, _UNMERGED_UP_TO = 2.5, 1.0, 0.004, 50_000
 _MAX_COMPLETIONS = 2e7
 # Laws of very few blocks are coarse far out, and their outcomes beyond a value few.
 _VERY_FEW_BLOCKS_DOUBT = 5e-3
@@ -88,18 +97,25 @@ class Tails:
     def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        first = [self._contour_tail, self._listed_tail]
-        if self._very_few_blocks:
-            first.reverse()
+        contour = self._contour_tail_of_merged if self._merged else self._contour_tail
         good = max(_GOOD, self._tolerance)
-        for algorithm, good_enough in (
-            (first[0], good),
-            (first[1], good),
-            (self._enclosed_tail, max(good, _TOLERABLE if self._merged else _WORTH_BOUNDS)),
+        tried = [(contour, good), (self._listed_tail, good)]
+        if self._very_few_blocks:
+            tried.reverse()
+        if self._merged and sign > 0:
+            good = max(good, _ACCURATE)
+            tried.insert(0 if self._n_blocks > _LONG else 1, (self._lucky_tail, good))
+            tried[1:] = [(algorithm, good) for algorithm, _ in tried[1:]]
+        worth = _TOLERABLE if self._merged else _WORTH_BOUNDS
+        tried += [
+            (self._enclosed_tail, max(good, worth)),
             (self._insistent_tail, _TOLERABLE),
             (self._bound, np.finfo(float).max),
-        ):
-            weak = np.flatnonzero(error > good_enough)
+        ]
+        for algorithm, good_enough in tried:
+            # Far out it is the logarithm that has to be right.
+            enough = np.maximum(good_enough, -_GOOD * np.where(np.isfinite(error), log_p, 0.0))
+            weak = np.flatnonzero(error > enough)
             if weak.size:
                 other, other_error = algorithm(t[weak], sign)
                 better = (other_error < error[weak]) | np.isneginf(log_p[weak])
@@ -115,17 +131,43 @@ class Tails:
     def _very_few_blocks(self) -> bool:
         return self._n_blocks <= VERY_FEW_BLOCKS
 
+    def _lucky_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Upper tails of merged blocks, the luckiest hits apart from all others."""
+        fine, coarse = self._lucky
+        if fine is None or coarse is None:
+            return np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        log_p, error = fine.log_tail(t)
+        log_coarse, _ = coarse.log_tail(t)
+        with np.errstate(invalid="ignore"):
+            merging = log_p - log_coarse
+        known = np.isfinite(merging)
+        log_p = log_p + np.where(known, LEFT_OF_MERGING * merging, 0.0)
+        return log_p, np.where(known, error + DOUBT_OF_MERGING * np.abs(merging), np.inf)
+
     def _contour_tail(self, t: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         log_p, error = self._contour.log_tail(t, sign, insist)
         # The transform of few blocks may come back beyond any node, by as much as the atom at t.
         return log_p, error + (_VERY_FEW_BLOCKS_DOUBT if self._very_few_blocks else 0.0)
 
-    def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Far out, a longer contour, or of merged blocks one without merging."""
+    def _contour_tail_of_merged(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Very far out, where merging errs more, from blocks that are merged less."""
         log_p, error = self._bound(t, sign)
-        far = (log_p < _FAR) & (self._n_blocks <= _UNMERGED_UP_TO)
+        for contour, there in (
+            (self._contour_of_more_blocks, log_p < _VERY_FAR),
+            (self._contour, log_p >= _VERY_FAR),
+        ):
+            if there.any():
+                log_p[there], error[there] = contour.log_tail(t[there], sign)
+        return log_p, error
+
+    def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Far out, a longer contour, or of merged blocks one with less merging."""
+        log_p, error = self._bound(t, sign)
+        far = log_p < _FAR
+        if self._merged:
+            far &= log_p >= _VERY_FAR
         if far.any() and self._merged:
-            log_p[far], error[far] = self._contour_of_all_blocks.log_tail(t[far], sign)
+            log_p[far], error[far] = self._contour_of_more_blocks.log_tail(t[far], sign)
         elif far.any():
             log_p[far], error[far] = self._contour_tail(t[far], sign, insist=True)
         return log_p, error
@@ -136,24 +178,43 @@ class Tails:
 
     @cached_property
     def _contour(self) -> ContourLaw:
-        if not self._merged:
-            return self._contour_law(None, _COARSER * _MERGED)
-        fine = _MERGED if self._n_blocks <= _MERGE_MORE_ABOVE else _MERGED_MORE
-        return self._contour_law(fine, _COARSER * fine)
+        return self._contour_law(*self._ratios) if self._merged else self._contour_law(None, 0.05)
 
     @cached_property
-    def _contour_of_all_blocks(self) -> ContourLaw:
-        return self._contour_law(None, _MERGED_LESS)
+    def _contour_of_more_blocks(self) -> ContourLaw:
+        fine = None if self._n_blocks <= _UNMERGED_UP_TO else _MERGED_LESS
+        return self._contour_law(fine, _COARSER * _MERGED_LESS)
+
+    @property
+    def _ratios(self) -> tuple[float, float]:
+        """Up to which ratios blocks are merged, and merged more for comparison."""
+        fine = _MERGED if self._n_blocks <= _MERGE_MORE_ABOVE else _MERGED_MORE
+        return fine, _COARSER * fine
+
+    @cached_property
+    def _lucky(self) -> tuple[LuckyHits | None, LuckyHits | None]:
+        """The upper tail of merged blocks and of those merged more; None where it is not steep."""
+        fine, coarse = self._ratios
+        merged, body = self._merged_blocks(fine, coarse)
+        if not is_steep(merged, self._std):
+            return None, None
+        more, _ = self._merged_blocks(coarse, coarse)
+        m = self._n_positives
+        return LuckyHits(merged, m, body), LuckyHits(more, m, body)
+
+    def _merged_blocks(self, ratio: float | None, coarse: float) -> tuple[Increments, float]:
+        """Blocks merged up to a ratio, and the deviation of the body, by which lucky hits differ."""
+        body = deviation_of_the_body(self._increments(coarse, math.inf), self._n_positives)
+        resolution = _RESOLUTION * body if body > 0.0 else math.inf
+        return self._increments(ratio, resolution), body
 
     def _contour_law(self, ratio: float | None, coarse: float) -> ContourLaw:
         """Contours with blocks merged up to one ratio, planned with another."""
-        m = self._n_positives
-        body = deviation_of_the_body(self._increments(coarse, math.inf), m)
-        resolution = _RESOLUTION * body if body > 0.0 else math.inf
+        blocks, body = self._merged_blocks(ratio, coarse)
         return ContourLaw(
-            self._increments(ratio, resolution),
-            self._increments(coarse, resolution),
-            m,
+            blocks,
+            self._merged_blocks(coarse, coarse)[0],
+            self._n_positives,
             self._std,
             body,
             self._support_within,

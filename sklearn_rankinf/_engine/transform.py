@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom
 
 from sklearn_rankinf._engine.bands import Bands, feasible_bands
-from sklearn_rankinf._engine.chain import Complexes, binomial_log_weights
+from sklearn_rankinf._engine.chain import (
+    Complexes,
+    binomial_log_weights,
+    log_probability_of_hits,
+)
 from sklearn_rankinf._engine.statistics import Floats, Increments
 
 # The state is brought back to the middle of the range of floats after so many blocks, or as soon as
@@ -20,32 +23,54 @@ _WINDOW, _LOG_RANGE = 32, 300.0
 
 
 def log_transform(
-    increments: Increments, n_positives: int, z: ArrayLike, bands: Bands | None = None
+    increments: Increments,
+    n_positives: int,
+    z: ArrayLike,
+    bands: Bands | None = None,
+    balance: Floats | None = None,
 ) -> Complexes:
     """Natural logarithm of ``E exp(z S)`` for every node of a vector of real or complex z.
 
     Costs (nodes) x (rows in the bands) for each place where a hit can fall; equally spaced nodes
     are cheapest. Rows outside the bands are dropped; without bands all feasible rows are kept.
-    Where a tilt is so extreme that the state leaves the range of floats the result is -inf.
+    Under a strong tilt a row that will matter may be far below another in the middle of the pass:
+    rows are kept in the range of floats by counting each hit so far ``exp(balance)`` times, block
+    by block (rows of `balance`) and for all nodes or each (columns). Where a tilt is so extreme
+    that the state leaves the range nevertheless the result is -inf.
     """
-    walk = _Walk(increments, n_positives, np.asarray(z).ravel(), bands)
-    for begin, end in walk.windows():
-        if not walk.through(begin, end):
-            return np.full(np.size(z), complex(-np.inf))
-    return walk.log_transform()
+    if balance is None:
+        balance = np.zeros((increments.sizes.size, 1))
+    walk = _Walk(increments, n_positives, np.asarray(z).ravel(), bands, balance)
+    return walk.log_transforms(n_positives)[0]
+
+
+def log_transforms(
+    increments: Increments, fewest: int, most: int, z: ArrayLike, bands: Bands
+) -> Complexes:
+    """`log_transform` for each number of hits from the fewest to the most (rows)."""
+    balance = np.zeros((increments.sizes.size, 1))
+    walk = _Walk(increments, most, np.asarray(z).ravel(), bands, balance, fewest)
+    return walk.log_transforms(fewest)
 
 
 class _Walk:
     """The forward pass: rows are hits so far, columns are nodes.
 
     A block of g items moves the hits up by y, with weight ``C(g,y) p^y q^(g-y) exp(z c(h,y))``. The
-    weights of single items are divided by q: a miss then costs nothing.
+    weights of single items are divided by q: a miss then costs nothing. Row h of the state is what
+    belongs there times ``exp(balance (h - m))``, so that the last row, m, is as it should be.
     """
 
     def __init__(
-        self, increments: Increments, n_positives: int, z: NDArray[Any], bands: Bands | None
+        self,
+        increments: Increments,
+        n_positives: int,
+        z: NDArray[Any],
+        bands: Bands | None,
+        balance: Floats,
+        fewest: int | None = None,
     ) -> None:
-        feasible = feasible_bands(increments, n_positives)
+        feasible = feasible_bands(increments, n_positives, fewest)
         bands = feasible if bands is None else bands.intersection(feasible)
         self._increments = increments
         self._n_positives = n_positives
@@ -57,12 +82,19 @@ class _Walk:
         self._state = np.ones((1, z.size), dtype=self._z.dtype)
         self._first = 0
         self._log_scale = np.zeros(z.size)
+        self._balances, self._balance = balance, np.zeros(balance.shape[1])
         self._costs = self._log_range()
 
-    def log_transform(self) -> Complexes:
-        """The result, at the end of the pass."""
-        total = binom.logpmf(self._n_positives, self._increments.n_samples, self._p)
-        last = self._state[self._n_positives - self._first].astype(complex)
+    def log_transforms(self, fewest: int) -> Complexes:
+        """The results for that many hits and more (rows): the whole pass."""
+        hits = np.arange(fewest, self._n_positives + 1)[:, None]
+        for begin, end in self.windows():
+            if not self.through(begin, end):
+                return np.full((hits.size, self._z.size), complex(-np.inf))
+        n = self._increments.n_samples
+        total = [[log_probability_of_hits(k, n, self._p)] for k in hits.ravel().tolist()]
+        total = np.asarray(total) + self._balance * (hits - self._n_positives)
+        last = self._state[fewest - self._first :].astype(complex)
         return np.asarray(np.log(last) + self._log_scale - total)
 
     def windows(self) -> Iterator[tuple[int, int]]:
@@ -77,15 +109,43 @@ class _Walk:
 
     def _log_range(self) -> Floats:
         """Bounds, block by block, of how far the logarithms of the weights are from 0."""
-        c = self._increments
+        c, balances = self._increments, self._balances
         most = np.minimum(np.minimum(c.sizes, self._most), self._n_positives)
-        gains = most * (np.abs(c.cross) * self._high + np.abs(c.linear) + np.abs(c.square) * most)
-        odds = abs(math.log(self._p / (1.0 - self._p)))
-        log_weights = np.where(c.sizes == 1, odds, c.sizes * -math.log1p(-self._p) + most * odds)
-        return np.asarray(np.abs(self._z.real).max() * gains + log_weights)
+        tilts = self._z.real
+        if balances.shape[1] == 1:
+            tilts = np.array([tilts.min(), tilts.max()])
+        odds = math.log(self._p / (1.0 - self._p))
+        single, misses = c.sizes == 1, c.sizes * math.log1p(-self._p)
+        costs = np.zeros(c.sizes.size)
+        for before in (self._low - 1, self._high):
+            for y in (1, most):
+                gain = c.cross * before + c.linear + c.square * y
+                of_a_hit = np.multiply.outer(gain, tilts) + balances
+                least = np.abs(odds + of_a_hit).max(axis=1)
+                # All weights of a block add up to (q + p exp(what a hit adds))**size.
+                total = c.sizes * np.logaddexp(
+                    math.log1p(-self._p), math.log(self._p) + of_a_hit.max(axis=1)
+                )
+                several = np.maximum(np.abs(total), most * least - misses)
+                costs = np.maximum(costs, np.where(single, least, several))
+        n_rows = self._high - self._low + 1
+        moved = np.abs(np.diff(balances, axis=0, prepend=0.0)).max(axis=1)
+        spread = np.abs(c.cross) * np.abs(tilts).max() * np.where(single, 0, most)
+        return np.asarray(np.where(most > 0, costs, 0.0) + (spread + moved) * n_rows)
+
+    def _rebalance(self, balance: Floats) -> None:
+        """Count each hit so far ``exp(balance)`` times."""
+        change = balance - self._balance
+        if np.any(change):
+            n_rows = self._state.shape[0]
+            middle = n_rows // 2
+            self._state = self._state * np.exp(np.outer(np.arange(n_rows) - middle, change))
+            self._log_scale = self._log_scale + change * (self._first + middle - self._n_positives)
+            self._balance = balance
 
     def through(self, begin: int, end: int) -> bool:
         """Walk through a window of blocks; False where the state has left the range of floats."""
+        self._rebalance(self._balances[end - 1])
         c, first = self._increments, self._first
         last = first + self._state.shape[0] - 1
         grid = np.zeros((self._high[end - 1] - first + 1, self._z.size), dtype=self._z.dtype)
@@ -99,7 +159,8 @@ class _Walk:
         lows = np.concatenate([[first], self._low[begin : end - 1]])
         starts = np.maximum(lows, self._low[window] - 1)
         one_hit = (c.cross[window] * starts + c.linear[window] + c.square[window]) * may_hit
-        heads = _exponentials(self._z, one_hit) * (self._p / (1.0 - self._p))
+        log_odds = math.log(self._p / (1.0 - self._p)) + self._balance
+        heads = _exponentials(self._z, one_hit, np.outer(may_hit, log_odds))
         weights = np.empty_like(grid)
         log_divisor = 0.0
         for block in range(begin, end):
@@ -135,7 +196,8 @@ class _Walk:
         low, size = int(self._low[block]), int(c.sizes[block])
         fewest = max(int(self._least[block]), low - last)
         ys = np.arange(fewest, min(int(self._most[block]), high - lowest, size) + 1)
-        log_weights = binomial_log_weights(size, min(size, self._n_positives), self._p)[ys]
+        log_weights = binomial_log_weights(size, min(size, self._n_positives), self._p)[ys, None]
+        log_weights = log_weights + np.outer(ys, self._balance)
         own = ys * (c.linear[block] + c.square[block] * ys)
         slopes = ys * c.cross[block]
         before = grid[lowest - first : last - first + 1].copy()
@@ -144,14 +206,18 @@ class _Walk:
         reference = 0.0
         if ratio is None:
             rows = np.array([np.maximum(lowest, low - ys), np.minimum(last, high - ys)])
-            exponents = log_weights + z.real.max() * (own + slopes * rows)
-            reference = float(exponents[:, rows[0] <= rows[1]].max())
+            gains = np.multiply.outer(own + slopes * rows, z.real)
+            reference = float((log_weights + gains)[:, rows[0] <= rows[1]].max())
         else:
-            heads = np.exp(log_weights)[:, None] * _exponentials(z, own)
-            # exp(z cross h) for every row, where there may be a hit
+            # The gain of y hits in the middle row, and exp(z cross) for every row away from it.
+            middle = (lowest + last) // 2
+            own = own + slopes * middle
+            heads = np.exp(log_weights + np.multiply.outer(own, z.real))
+            if np.iscomplexobj(z):
+                heads = heads * _exponentials(1j * z.imag, own)
             powers = np.ones_like(before)
             if ys[-1] and c.cross[block]:
-                _powers(np.exp(z * (c.cross[block] * lowest)), ratio, powers)
+                _powers(np.exp(z * (c.cross[block] * (lowest - middle))), ratio, powers)
                 before *= powers ** int(ys[0])
         for i, y in enumerate(ys):
             start, stop = max(lowest, low - int(y)), min(last, high - int(y))
@@ -184,12 +250,18 @@ class _Walk:
         return True
 
 
-def _exponentials(z: NDArray[Any], factors: Floats) -> NDArray[Any]:
-    """``exp(factors[:, None] * z)``: for equally spaced nodes by products alone."""
-    if z.size < 8 or np.any(np.abs(np.diff(z, 2)) > 1e-12 * np.abs(z[-1] - z[0])):
-        return np.asarray(np.exp(np.outer(factors, z)))
+def _exponentials(z: NDArray[Any], factors: Floats, more: Floats | None = None) -> NDArray[Any]:
+    """``exp(factors[:, None] * z + more)``: for equally spaced nodes by products alone.
+
+    Each factor (row) has its own addend, or one for each node (columns).
+    """
+    more = np.zeros((factors.size, 1)) if more is None else more
+    spaced = z.size >= 8 and np.all(np.abs(np.diff(z, 2)) <= 1e-12 * np.abs(z[-1] - z[0]))
+    if more.shape[1] > 1 or not spaced:
+        return np.asarray(np.exp(np.outer(factors, z) + more))
     rows = np.empty((z.size, factors.size), dtype=z.dtype)
-    _powers(np.exp(z[0] * factors), np.exp((z[-1] - z[0]) / (z.size - 1) * factors), rows)
+    step = (z[-1] - z[0]) / (z.size - 1)
+    _powers(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows)
     return np.ascontiguousarray(rows.T)
 
 
