@@ -28,6 +28,8 @@ _FAR_APART = 100.0
 _DEVIATIONS, _HITS = 14.0, 12.0
 # Sums of products of floats are safe while their logarithms span no more than this.
 _LOG_RANGE = 600.0
+# More products are not taken in logarithms.
+_MOST_LOGARITHMS = 20_000
 # With no more hits than this all rows are looked at.
 _FEW_HITS = 64
 
@@ -215,17 +217,23 @@ def tilted_bands(
 ) -> tuple[Bands, float]:
     """Paths that carry the law tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
 
-    Paths are left out where they carry less than `share` of the tilted total.
+    Paths are left out where they carry less than `share` of the tilted total. Where many hits may
+    follow two mean paths that differ by far, none are, and the logarithm is not known (nan).
     """
     feasible = feasible_bands(increments, n_positives)
     for width in (1.0, 2.0):
         window, balance = windows(increments, n_positives, np.array([tilt]), width)
-        found = _bands_in(increments, n_positives, tilt, share, window, balance[:, 0])
+        try:
+            found = _bands_in(increments, n_positives, tilt, share, window, balance[:, 0])
+        except _OutOfRangeError:
+            return window, math.nan
         if found is not None and _has_room(found[0], window, feasible):
             return found
-    found = _bands_in(increments, n_positives, tilt, share, feasible, balance[:, 0])
-    assert found is not None
-    return found
+    try:
+        found = _bands_in(increments, n_positives, tilt, share, feasible, balance[:, 0])
+    except _OutOfRangeError:
+        found = None
+    return found or (feasible, math.nan)
 
 
 def _has_room(bands: Bands, window: Bands, feasible: Bands) -> bool:
@@ -342,6 +350,10 @@ class _Step:
         return np.asarray(ahead + self._of_reached)
 
 
+class _OutOfRangeError(Exception):
+    """Sums of products are too many to be taken in logarithms throughout."""
+
+
 def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
     """Log of the convolution, with logarithms throughout where floats do not reach far enough."""
     top_a, top_b = log_a.max(), log_b.max()
@@ -350,6 +362,8 @@ def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
         if depth < _LOG_RANGE:
             sums = np.convolve(np.exp(log_a - top_a), np.exp(log_b - top_b))
             return np.asarray(np.log(sums) + (top_a + top_b))
+        if log_a.size * log_b.size > _MOST_LOGARITHMS:
+            raise _OutOfRangeError
         terms = np.full((log_b.size, log_a.size + log_b.size), -np.inf)
         terms[:, : log_a.size] = log_b[:, None] + log_a
         # A row length one shorter than the rows moves row i to the right by i.

@@ -81,7 +81,7 @@ def atoms(
     """
     if n_positives == 1 and at_least is None:
         return _sorted_atoms([(increments.of_one_hit, np.log(increments.sizes))])
-    best = None if at_least is None else _best_completions(increments, n_positives)
+    best = None if at_least is None else _Completions(increments, n_positives, at_least)
     ends = np.cumsum(increments.sizes)
     remaining = ends[-1] - ends
     all_hits = _sums_if_all_hits(increments, n_positives)
@@ -93,8 +93,8 @@ def atoms(
         for h, y, values, logs in _branches(
             increments, n_positives, block, alive, remaining[block]
         ):
-            if best is not None:
-                kept = values + best[block + 1, h + y] >= at_least
+            if best is not None and at_least is not None:
+                kept = values + best.of(block + 1, h + y) >= at_least
                 values, logs = values[kept], logs[kept]
             all_remaining = n_positives - h - y == remaining[block]
             if h + y == n_positives or all_remaining:
@@ -135,10 +135,37 @@ def _sums_if_all_hits(increments: Increments, n_positives: int) -> Floats:
     return np.append(np.cumsum(gains[::-1])[::-1], 0.0)
 
 
-def _best_completions(increments: Increments, n_positives: int) -> Floats:
-    """The most that blocks from b on can add, given the hits before them."""
-    rows = list(_completions(increments, n_positives))
-    return np.asarray(rows[::-1])
+class _Completions:
+    """The most that blocks from b on can add, given the hits before them, where that may matter.
+
+    Rows are kept where that and the most that so many hits can add reaches a value.
+    """
+
+    def __init__(self, increments: Increments, n_positives: int, at_least: float) -> None:
+        before = _most_before(increments, n_positives)
+        self._rows: list[tuple[int, Floats]] = []
+        for row in _completions(increments, n_positives):
+            kept = np.flatnonzero(before + row >= at_least - 1e-9 * abs(at_least))
+            first, last = (int(kept[0]), int(kept[-1])) if kept.size else (0, -1)
+            self._rows.append((first, row[first : last + 1].copy()))
+        self._rows.reverse()
+
+    def of(self, block: int, hits: int) -> float:
+        """The most that can be added from a block on, with so many hits before it."""
+        first, row = self._rows[block]
+        return float(row[hits - first]) if 0 <= hits - first < row.size else -math.inf
+
+
+def _most_before(increments: Increments, n_positives: int) -> Floats:
+    """A bound of what 0, 1, 2, ... hits can add before any further one."""
+    best = np.full(n_positives + 1, -np.inf)
+    best[0] = 0.0
+    for block, size in enumerate(increments.sizes.tolist()):
+        before = best.copy()
+        for y in range(1, min(size, n_positives) + 1):
+            h = np.arange(n_positives + 1 - y)
+            np.maximum(best[y:], before[: h.size] + increments.gain(block, h, y), out=best[y:])
+    return best
 
 
 def _completions(increments: Increments, n_positives: int) -> Iterator[Floats]:

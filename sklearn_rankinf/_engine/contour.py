@@ -38,7 +38,7 @@ from sklearn_rankinf._engine.transform import log_transform
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
 # computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
 # the one in use.
-_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-5, 27), 8, 16, 3
+_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-5, 39), 8, 16, 3
 # Between two of them one of so many equal steps of the index is used where the exponent is smaller
 # by more than this.
 _FRACTIONS, _WORTH_REFINING = 8, 7.0
@@ -54,12 +54,14 @@ _FAR_OFF, _FAR_OFF_COARSE, _FAR_OFF_DENSE, _MANY_BEYOND = 1e3, 40.0, 1e9, 100.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
 # tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
 # exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
-_FIRST_PERIOD, _N_PERIODS, _ALIASING = 8.0, 48, 25.0
+_FIRST_PERIOD, _SHORTEST, _N_PERIODS, _ALIASING = 8.0, -12, 48, 25.0
 _REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED, _LEAST_REFLECTED = 19.0, 13.0, 3, -28.0
 # The first look goes this far, in one over the unit; each further look goes half as far again, as
 # long as the work (nodes times products a node) is affordable, until no more than this is cut off.
 _FIRST_REACH, _DECAYED = 9.0, 3e-9
-_MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 4e9, 64, 8192, 4
+_MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
+# Of merged blocks a contour is not begun that is so many times longer than is affordable.
+_BEYOND_MEANS = 2
 # Of so many nodes, of merged blocks or of a steep law, that may be more.
 _MANY_NODES, _DECAYED_ENOUGH, _TAPERED_ENOUGH = 768, 1e-6, 1e-4
 # A contour is given up if it is so many times longer than at first and the last look did not make
@@ -282,7 +284,7 @@ class ContourLaw:
                 break
             keys = choose(s[weak], sign)
             for key in np.unique(keys, axis=0):
-                if key[2] < 0:
+                if np.isinf(key[2]):
                     continue
                 same = weak[(keys == key).all(axis=1)]
                 contour = int(key[0]), float(key[1]), int(key[2])
@@ -346,16 +348,7 @@ class ContourLaw:
             # Very different tilts in one pass would take its rows out of the range of floats.
             n_next = _PASS if len(known) < _TOGETHER else 1
             thetas = self._thetas(side, _LADDER[len(known) : len(known) + n_next])
-            values = np.full(thetas.shape, np.nan)
-            if n_next > 1:
-                likely, balance = windows(self._coarse, self._n_positives, thetas)
-                values = log_transform(
-                    self._coarse, self._n_positives, thetas, likely, balance
-                ).real
-            for i in np.flatnonzero(~np.isfinite(values)):
-                theta = float(thetas[i])
-                values[i] = tilted_bands(self._coarse, self._n_positives, theta)[1]
-            known.extend(float(value) for value in values)
+            known.extend(self._log_mgfs_at(thetas))
         in_passes = max(1, -(-min(n_tilts, _TOGETHER) // _PASS)) * _PASS
         n_tilts = min(max(n_tilts, in_passes), len(_LADDER))
         return self._thetas(side, _LADDER[:n_tilts]), np.asarray(known[:n_tilts])
@@ -381,6 +374,8 @@ class ContourLaw:
         index = best + float(_LADDER.start)
         inner = np.flatnonzero((best > 0) & (best < thetas.size - 1))
         before, here, after = (exponents[best[inner] + step, inner] for step in (-1, 0, 1))
+        told = np.isfinite(before) & np.isfinite(after)
+        inner, before, here, after = inner[told], before[told], here[told], after[told]
         curvature = before + after - 2.0 * here
         # Where a parabola says that the best between tilts of the ladder is far better.
         slope = 0.5 * (after - before)
@@ -399,9 +394,17 @@ class ContourLaw:
     def _log_mgf(self, side: int, index: float) -> float:
         """Log transform at a tilt between those of the ladder."""
         if (side, index) not in self._log_mgfs:
-            theta = float(self._thetas(side, index))
-            self._log_mgfs[side, index] = tilted_bands(self._coarse, self._n_positives, theta)[1]
+            self._log_mgfs[side, index] = self._log_mgfs_at(self._thetas(side, [index]))[0]
         return self._log_mgfs[side, index]
+
+    def _log_mgfs_at(self, thetas: Floats) -> list[float]:
+        """Log transforms at real tilts, in one pass."""
+        blocks, m = self._coarse, self._n_positives
+        values = log_transform(blocks, m, thetas, *windows(blocks, m, thetas)).real
+        for i in np.flatnonzero(~np.isfinite(values)):
+            values[i] = tilted_bands(blocks, m, float(thetas[i]))[1]
+        # A tilt at which it is not known bounds nothing.
+        return [math.inf if math.isnan(value) else value for value in values.tolist()]
 
     def _log_tail_bound(self, s: Floats, side: int, steepest: int = 0) -> Floats:
         """A cheap bound of the log of the tail at s, from tilts to a few beyond the steepest."""
@@ -415,25 +418,25 @@ class ContourLaw:
     def _straight(self, s: Floats, sign: int) -> Floats:
         """Contours of the tail's own side: of the usual tilt if that will do, else of the best."""
         indices, log_p = self._saddle(s, sign)
-        periods = np.full(s.shape, -1)
+        periods = np.full(s.shape, np.inf)
         for index in np.unique(indices):
             same = np.flatnonzero(indices == index)
-            for period in range(_N_PERIODS):
+            for period in range(_SHORTEST if index > _EXTREME else 0, _N_PERIODS):
                 aliasing = self._log_aliasing(s[same], (sign, float(index), period))
                 fine = aliasing - log_p[same] <= -_ALIASING
                 periods[same[fine]] = period
                 same = same[~fine]
                 if not same.size:
                     break
-        return np.column_stack([np.full(s.shape, sign), indices, periods]).astype(float)
+        return np.column_stack([np.full(s.shape, sign), indices, periods])
 
     def _reflected(self, s: Floats, sign: int) -> Floats:
         """Contours of the other side, no steeper than their own aliasing asks for."""
         log_p = self._log_tail_bound(s, sign)
         most = _REFLECTED_STEEP if self._is_steep else _REFLECTED
-        indices, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, -1)
+        indices, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, np.inf)
         for period in range(_N_PERIODS):
-            open_ = np.flatnonzero((periods < 0) & (log_p > _LEAST_REFLECTED))
+            open_ = np.flatnonzero(np.isinf(periods) & (log_p > _LEAST_REFLECTED))
             if not open_.size:
                 break
             length = self._period(period)
@@ -445,7 +448,7 @@ class ContourLaw:
             theta = np.abs(self._thetas(-sign, index))
             fine = theta * length + behind - log_p[open_] <= -_ALIASING
             indices[open_[fine]], periods[open_[fine]] = index[fine], period
-        return np.column_stack([np.full(s.shape, -sign), indices, periods]).astype(float)
+        return np.column_stack([np.full(s.shape, -sign), indices, periods])
 
     def _log_aliasing(self, s: Floats, contour: _Key) -> Floats:
         """Bound of the log of what the trapezoid rule picks up a period away on either side.
@@ -494,6 +497,8 @@ class ContourLaw:
         most_nodes = self._most_nodes(contour, insist)
         first = n_nodes = self._first_look(contour)
         rest = np.inf
+        if self._merged and first > _BEYOND_MEANS * most_nodes:
+            return found
         while active.size:
             nodes = self._contour(contour, n_nodes)
             if not np.isfinite(nodes.log_transform).all():
@@ -641,7 +646,7 @@ class ContourLaw:
         return log_transform(increments, self._n_positives, z, bands, balance)
 
     def _balance(self, side: int, index: float) -> Floats:
-        """What balances the rows of `coarse` at a tilt; nothing where they are few and it is weak."""
+        """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""
         if self._n_positives <= _FEW_HITS and index <= _EXTREME:
             return np.zeros((self._coarse.sizes.size, 1))
         if (side, index) not in self._balances:

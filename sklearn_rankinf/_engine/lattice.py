@@ -186,7 +186,6 @@ class _Rows:
     ) -> tuple[Floats, Integers]:
         """What will have passed the top of each row, and its first cell that will hold any."""
         first, low, high = span
-        n_rows, n_cells = self._cells.shape
         passed = self._passed[low : high + 1] * weights[0]
         start = self._start[low : high + 1].copy()
         moved_out = self._moved_out(first, shifts)

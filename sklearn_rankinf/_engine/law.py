@@ -307,14 +307,20 @@ class ContinuedLaw:
             return self._tail_bounds.bounds(self._all_hits - t, -sign)
         return self._tail_bounds.bounds(t, sign)
 
-    def _grouped_misses(self, ratio: float | None, resolution: float) -> Increments:
-        return self._grouped(ratio, resolution).of_misses()[0]
+    def _grouped_misses(
+        self, ratio: float | None, resolution: float, around_the_last: bool = False
+    ) -> Increments:
+        return self._grouped(ratio, resolution, around_the_last).of_misses()[0]
 
-    def _grouped(self, ratio: float | None, resolution: float) -> Increments:
+    def _grouped(
+        self, ratio: float | None, resolution: float, around_the_last: bool = False
+    ) -> Increments:
+        """Increments, merged up to a ratio and a resolution, less around a perfect last hit."""
         problem = self._statistic, self._n_samples, self._n_positives, self._tie_sizes
         if ratio is None:
             return increments_of(*problem)
-        return grouped_increments(*problem, ratio, resolution)
+        around = self._n_positives if around_the_last else None
+        return grouped_increments(*problem, ratio, resolution, around)
 
 
 class HalvesLaw(ContinuedLaw):

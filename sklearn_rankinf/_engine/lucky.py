@@ -26,7 +26,7 @@ from sklearn_rankinf._engine.transform import log_transforms
 _LUCKY = 0.35
 # More lucky hits than are that improbable are left out, at first and beside the tail that is found;
 # and so many at most are told apart.
-_RARE, _NEGLIGIBLE, _MOST_LUCKY = 1e-10, 1e-4, 16
+_RARE, _NEGLIGIBLE, _MOST_LUCKY = 1e-10, 1e-4, 32
 # Cells are this part of the standard deviation of the others where so many additions of cells, and
 # at most so many cells, reach far enough. A lattice serves values up to this ratio.
 _CELL, _WORK, _MOST_CELLS, _LEVEL = 0.001, 4e8, 1 << 17, math.sqrt(2.0)
@@ -40,6 +40,8 @@ _PARTS = 8
 _IMPROBABLE = 1e-12
 # Mean and standard deviation of the rest are read off so close to 0, in one over the latter.
 _CLOSE = 0.03
+# Rounding errors of a sum of probabilities.
+_ROUNDING = 1e-14
 # Values that are looked at together.
 _TOGETHER = 512
 
@@ -77,7 +79,12 @@ class LuckyHits:
             for level, most in np.unique(laws, axis=0).tolist():
                 same = open_[(laws == (level, most)).all(axis=1)]
                 p[same], error[same] = self._law(level, most).tail(t[same])
-            needed = np.array([self._most_lucky(_NEGLIGIBLE * q) for q in p[open_].tolist()])
+            # Where nothing is known yet there are many of them.
+            needed = np.where(
+                p[open_] > 0.0,
+                [self._most_lucky(_NEGLIGIBLE * q) for q in p[open_].tolist()],
+                np.minimum(2 * most_lucky[open_], self._n_positives - 1),
+            )
             more = (needed > most_lucky[open_]) & (needed <= _MOST_LUCKY)
             open_ = open_[more]
             most_lucky[open_] = needed[more]
@@ -145,11 +152,19 @@ class _Rest:
         log_mgf = self._log_transforms(0, most, np.array([1j * close]))[:, 0]
         self.mean, deviation = log_mgf.imag / close, np.sqrt(-2.0 * log_mgf.real) / close
         # The more lucky hits the more others add: a contour for each few numbers of them.
-        groups = np.floor(np.log(deviation / deviation[0]) / math.log(_ALIKE)).astype(int)
+        # The most that they can add, if each hit is the luckiest of them.
+        lucky = np.arange(most + 1.0)
+        n_pairs = 0.5 * (n_positives * (n_positives - 1.0) - lucky * (lucky - 1.0))
+        of_a_pair = float(np.maximum(others.cross, 2.0 * others.square).max())
+        of_one_hit = float(others.of_one_hit.max())
+        self.most = (n_positives - lucky) * of_one_hit + n_pairs * of_a_pair
         self.contours: list[_Contour] = []
-        for group in np.unique(groups):
-            first, last = np.flatnonzero(groups == group)[[0, -1]].tolist()
-            self.contours += self._contours(first, last, deviation[first : last + 1])
+        first = 0
+        for last in range(most + 1):
+            alike = deviation[first : last + 2]
+            if last == most or alike.max() > _ALIKE * alike.min():
+                self.contours += self._contours(first, last, deviation[first : last + 1])
+                first = last + 1
 
     def _log_transforms(self, first: int, last: int, z: Complexes) -> Complexes:
         """For each number of lucky hits from one to another."""
@@ -163,7 +178,7 @@ class _Rest:
         terms = np.empty((deviation.size, 0), dtype=complex)
         while True:
             frequencies = (np.arange(math.ceil(reach / (deviation.min() * step))) + 0.5) * step
-            added = 1j * frequencies[terms.shape[1] :]
+            added = np.asarray(1j * frequencies[terms.shape[1] :], dtype=complex)
             transforms = np.exp(self._log_transforms(first, last, added))
             terms = np.concatenate([terms, transforms / added * (step / math.pi)], axis=1)
             half, quarter = frequencies.size // 2, frequencies.size // 4
@@ -211,7 +226,7 @@ class _Contour:
         u = self.mean + np.array([-reach, reach])
         waves = np.exp(-1j * np.outer(u, self.frequencies))
         below, above = (waves @ self.terms).real
-        return self.cut + abs(0.5 - below) + abs(0.5 + above)
+        return float(self.cut + abs(0.5 - below) + abs(0.5 + above))
 
 
 class _Mixture:
@@ -235,7 +250,7 @@ class _Mixture:
         self, cells: Floats, passed: Floats, width: float, rest: _Rest, omitted: float
     ) -> None:
         self._width, self._rest, self._omitted = width, rest, omitted
-        self._waves: dict[float, Complexes] = {}
+        self._waves: dict[tuple[float, int], Complexes] = {}
         self._parts = [
             _in_parts(weights, max(1, int(contour.period / (_PARTS * width))))
             for weights, contour in zip(cells, rest.contours, strict=True)
@@ -254,14 +269,17 @@ class _Mixture:
     def _tail(self, t: Floats) -> tuple[Floats, Floats]:
         # Each lucky hit has lost nothing, half a cell or a cell.
         losses = np.array([[0.0], [0.5], [1.0]])
-        lower, middle, upper = sum(
-            self._given(hits, t - losses * hits * self._width) for hits in range(len(self._parts))
-        )
-        outside = sum(
-            sums[0] * contour.error
-            for sums, contour in zip(self._from, self._rest.contours, strict=True)
-        )
-        error = 0.5 * np.abs(upper - lower) + self._omitted + outside + 1e-14
+        total = np.zeros((3, t.size))
+        for hits in range(len(self._parts)):
+            total += self._given(hits, t - losses * hits * self._width)
+        lower, middle, upper = total
+        error = 0.5 * np.abs(upper - lower) + self._omitted
+        for hits, contour in enumerate(self._rest.contours):
+            # What lucky hits lack by more than the others can add is left out without an error.
+            sums, length = self._from[hits], self._parts[hits].shape[1] * self._width
+            reach = t - self._rest.most[hits] - hits * self._width
+            first = np.clip(np.floor(reach / length), 0, sums.size - 1)
+            error += (contour.error + _ROUNDING) * sums[first.astype(np.int64)]
         usable = middle > error
         p = np.where(usable, middle, 0.0)
         return p, np.where(usable, error / np.where(usable, middle, 1.0), np.inf)
@@ -293,14 +311,15 @@ class _Mixture:
             for column in range(_PARTS):
                 found = inside[:, column, None] * transforms[place[:, column]]
                 total = total + (waves * found).sum(axis=1).real
-        return total.reshape(shape)
+        return np.asarray(total.reshape(shape))
 
     def _waves_in_a_part(self, contour: _Contour, length: int) -> Complexes:
-        """``exp(i w v)`` for cells of a part and frequencies; the same for the same period."""
-        if contour.period not in self._waves:
+        """``exp(i w v)`` for cells of a part and frequencies; the same for alike contours."""
+        key = contour.period, contour.frequencies.size
+        if key not in self._waves:
             places = 1j * self._width * np.arange(length)
-            self._waves[contour.period] = np.exp(np.outer(places, contour.frequencies))
-        return self._waves[contour.period]
+            self._waves[key] = np.exp(np.outer(places, contour.frequencies))
+        return self._waves[key]
 
 
 def _in_parts(weights: Floats, length: int) -> Floats:

@@ -410,18 +410,24 @@ def grouped_increments(
     tie_sizes: Integers | None,
     ratio: float,
     resolution: float = math.inf,
+    around: int | None = None,
 ) -> Increments:
     """Coefficients with far blocks merged, so that their number grows like log(n) / ratio.
 
     Consecutive blocks are merged while the end of the merged block is at most ``1 + ratio`` times
     its start, and a single hit adds the same up to the resolution wherever it is in it; the
-    increment of a merged block is its expectation given the hits before and in it.
+    increment of a merged block is its expectation given the hits before and in it. Around a rank
+    blocks are also no wider than about that part of their distance from it.
     """
+    horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
+    apart = np.empty(0, dtype=np.int64)
+    if around is not None:
+        below = around - _geometric_edges(around, ratio)
+        apart = np.concatenate([below, around + _geometric_edges(n_samples - around, ratio)])
     if tie_sizes is not None:
         increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
-        return _merge(increments, ratio, resolution)
-    horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
-    edges = _geometric_edges(horizon, ratio)
+        return _merge(increments, ratio, resolution, apart)
+    edges = np.union1d(_geometric_edges(horizon, ratio), apart[apart <= horizon])
     near, far = (
         statistic.tied(ranks, 1, n_positives).of_one_hit for ranks in (edges[:-1], edges[1:] - 1)
     )
@@ -468,8 +474,12 @@ def merged_firsts(sizes: Integers, ratio: float) -> Integers:
     return np.asarray(firsts)
 
 
-def _merge(increments: Increments, ratio: float, resolution: float) -> Increments:
-    edges = np.append(merged_firsts(increments.sizes, ratio), increments.sizes.size)
+def _merge(increments: Increments, ratio: float, resolution: float, apart: Integers) -> Increments:
+    first = np.searchsorted(
+        np.cumsum(increments.sizes), apart[apart < increments.n_samples], "right"
+    )
+    first = np.union1d(merged_firsts(increments.sizes, ratio), first)
+    edges = np.append(first, increments.sizes.size)
     spread = np.abs(increments.of_one_hit[edges[:-1]] - increments.of_one_hit[edges[1:] - 1])
     first = _subdivided(edges, spread / resolution)[:-1]
     g = increments.sizes.astype(float)

@@ -33,13 +33,12 @@ from sklearn_rankinf._engine.statistics import (
 
 # Up to this many placements are listed in the extreme upper tail.
 _MAX_LISTED = 3e5
-# It is not tried before the log of the tail, by a bound that is loose at the very end, is this part
-# of the log of the smallest probability.
-_EXTREME = 0.3
+# It is tried where a bound of their number, which is too large by about this in logarithms, allows.
+_LOOSE = 5.0
 # A contour is good enough from here on. Bounds, which take seconds, are tried for errors above the
 # second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
 _GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 1e-3, 1e-2, -12.0
-# Of steep laws of merged blocks this is good enough; and tails as far out as that want less merging.
+# Of steep laws of merged blocks this is good enough; tails as far out as that want less merging.
 # Contours of longer lists take longer than to tell the luckiest hits apart.
 _ACCURATE, _VERY_FAR, _LONG = 1e-3, -30.0, 200_000
 # Blocks are merged, up to a ratio of their ends, where there are more than this; and further where
@@ -48,7 +47,7 @@ _ACCURATE, _VERY_FAR, _LONG = 1e-3, -30.0, 200_000
 # merging errs more, and up to so many blocks are not merged again.
 _MERGE_ABOVE, _MERGE_MORE_ABOVE, _MERGED, _MERGED_MORE = 5_000, 10_000_000, 0.02, 0.04
 _COARSER, _RESOLUTION, _MERGED_LESS, _UNMERGED_UP_TO = 2.5, 1.0, 0.004, 50_000
-_MAX_COMPLETIONS = 2e7
+_MAX_COMPLETIONS = 1e8
 # Laws of very few blocks are coarse far out, and their outcomes beyond a value few.
 _VERY_FEW_BLOCKS_DOUBT = 5e-3
 
@@ -60,7 +59,8 @@ class Tails:
     ----------
     increments : callable
         Returns the increments, with far blocks merged up to the ratio and the resolution that it is
-        given, or block by block for None.
+        given, or block by block for None; and merged less around the last hit of a perfect ranking
+        if a third argument says so.
     n_samples, n_blocks, n_positives : int
         Numbers of items, of blocks and of hits.
     std : float
@@ -75,7 +75,7 @@ class Tails:
 
     def __init__(
         self,
-        increments: Callable[[float | None, float], Increments],
+        increments: Callable[..., Increments],
         n_samples: int,
         n_blocks: int,
         n_positives: int,
@@ -99,13 +99,11 @@ class Tails:
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         contour = self._contour_tail_of_merged if self._merged else self._contour_tail
         good = max(_GOOD, self._tolerance)
-        tried = [(contour, good), (self._listed_tail, good)]
-        if self._very_few_blocks:
-            tried.reverse()
         if self._merged and sign > 0:
             good = max(good, _ACCURATE)
-            tried.insert(0 if self._n_blocks > _LONG else 1, (self._lucky_tail, good))
-            tried[1:] = [(algorithm, good) for algorithm, _ in tried[1:]]
+        tried = [(self._listed_tail, good), (contour, good)]
+        if self._merged and sign > 0:
+            tried.insert(0 if self._n_blocks > _LONG else 2, (self._lucky_tail, good))
         worth = _TOLERABLE if self._merged else _WORTH_BOUNDS
         tried += [
             (self._enclosed_tail, max(good, worth)),
@@ -137,12 +135,12 @@ class Tails:
         if fine is None or coarse is None:
             return np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         log_p, error = fine.log_tail(t)
-        log_coarse, _ = coarse.log_tail(t)
-        with np.errstate(invalid="ignore"):
-            merging = log_p - log_coarse
-        known = np.isfinite(merging)
-        log_p = log_p + np.where(known, LEFT_OF_MERGING * merging, 0.0)
-        return log_p, np.where(known, error + DOUBT_OF_MERGING * np.abs(merging), np.inf)
+        known = np.flatnonzero(np.isfinite(error))
+        if known.size:
+            merging = log_p[known] - coarse.log_tail(t[known])[0]
+            log_p[known] += LEFT_OF_MERGING * merging
+            error[known] += DOUBT_OF_MERGING * np.abs(merging)
+        return log_p, error
 
     def _contour_tail(self, t: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         log_p, error = self._contour.log_tail(t, sign, insist)
@@ -151,39 +149,42 @@ class Tails:
 
     def _contour_tail_of_merged(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Very far out, where merging errs more, from blocks that are merged less."""
-        log_p, error = self._bound(t, sign)
-        for contour, there in (
-            (self._contour_of_more_blocks, log_p < _VERY_FAR),
-            (self._contour, log_p >= _VERY_FAR),
-        ):
-            if there.any():
-                log_p[there], error[there] = contour.log_tail(t[there], sign)
+        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        very_far = np.flatnonzero(self._contour.log_bound(t, sign) < _VERY_FAR)
+        if very_far.size:
+            log_p[very_far], error[very_far] = self._contour_far_out.log_tail(t[very_far], sign)
+        left = np.flatnonzero(np.isinf(error))
+        if left.size:
+            log_p[left], error[left] = self._contour.log_tail(t[left], sign)
         return log_p, error
 
     def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Far out, a longer contour, or of merged blocks one with less merging."""
-        log_p, error = self._bound(t, sign)
-        far = log_p < _FAR
-        if self._merged:
-            far &= log_p >= _VERY_FAR
-        if far.any() and self._merged:
-            log_p[far], error[far] = self._contour_of_more_blocks.log_tail(t[far], sign)
-        elif far.any():
-            log_p[far], error[far] = self._contour_tail(t[far], sign, insist=True)
+        """Far out, a longer contour, of blocks that are not merged."""
+        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        far = self._contour.log_bound(t, sign) < _FAR
+        far &= self._n_blocks <= _UNMERGED_UP_TO
+        if far.any():
+            log_p[far], error[far] = self._contour_far_out.log_tail(t[far], sign, insist=True)
         return log_p, error
 
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Chernoff's bound, of unknown error, where nothing else answers."""
-        return self._contour.log_bound(t, sign), np.full(t.shape, np.inf)
+        log_p = self._contour.log_bound(t, sign)
+        far = log_p < _FAR
+        if far.any():
+            log_p[far] = self._contour_far_out.log_bound(t[far], sign)
+        return log_p, np.full(t.shape, np.inf)
 
     @cached_property
     def _contour(self) -> ContourLaw:
         return self._contour_law(*self._ratios) if self._merged else self._contour_law(None, 0.05)
 
     @cached_property
-    def _contour_of_more_blocks(self) -> ContourLaw:
-        fine = None if self._n_blocks <= _UNMERGED_UP_TO else _MERGED_LESS
-        return self._contour_law(fine, _COARSER * _MERGED_LESS)
+    def _contour_far_out(self) -> ContourLaw:
+        """For tails that are far out, where hits fill the top ranks."""
+        if self._n_blocks <= _UNMERGED_UP_TO:
+            return self._contour_law(None, _COARSER * _MERGED, True)
+        return self._contour_law(_MERGED_LESS, _COARSER * _MERGED_LESS, True)
 
     @property
     def _ratios(self) -> tuple[float, float]:
@@ -202,18 +203,20 @@ class Tails:
         m = self._n_positives
         return LuckyHits(merged, m, body), LuckyHits(more, m, body)
 
-    def _merged_blocks(self, ratio: float | None, coarse: float) -> tuple[Increments, float]:
-        """Blocks merged up to a ratio, and the deviation of the body, by which lucky hits differ."""
+    def _merged_blocks(
+        self, ratio: float | None, coarse: float, far_out: bool = False
+    ) -> tuple[Increments, float]:
+        """Blocks merged up to a ratio, and the deviation of the body, which tells hits apart."""
         body = deviation_of_the_body(self._increments(coarse, math.inf), self._n_positives)
         resolution = _RESOLUTION * body if body > 0.0 else math.inf
-        return self._increments(ratio, resolution), body
+        return self._increments(ratio, resolution, far_out), body
 
-    def _contour_law(self, ratio: float | None, coarse: float) -> ContourLaw:
+    def _contour_law(self, ratio: float | None, coarse: float, far_out: bool = False) -> ContourLaw:
         """Contours with blocks merged up to one ratio, planned with another."""
-        blocks, body = self._merged_blocks(ratio, coarse)
+        blocks, body = self._merged_blocks(ratio, coarse, far_out)
         return ContourLaw(
             blocks,
-            self._merged_blocks(coarse, coarse)[0],
+            self._merged_blocks(coarse, coarse, far_out)[0],
             self._n_positives,
             self._std,
             body,
@@ -244,8 +247,8 @@ class Tails:
             return known
         if sign in self._listed and known is None and sign * t <= sign * known_from:
             return None
-        far = math.log(_MAX_LISTED) - _EXTREME * self._log_placements
-        if not self._very_few_blocks and self._contour.log_bound(np.array([t]), sign)[0] > far:
+        far = math.log(_MAX_LISTED) + _LOOSE - self._log_placements
+        if not self._very_few_blocks and self._bound(np.array([t]), sign)[0][0] > far:
             return None
         increments = self._increments(None, math.inf)
         signed = increments if sign > 0 else increments.negated()

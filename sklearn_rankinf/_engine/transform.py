@@ -41,7 +41,7 @@ def log_transform(
     if balance is None:
         balance = np.zeros((increments.sizes.size, 1))
     walk = _Walk(increments, n_positives, np.asarray(z).ravel(), bands, balance)
-    return walk.log_transforms(n_positives)[0]
+    return np.asarray(walk.log_transforms(n_positives)[0])
 
 
 def log_transforms(
@@ -92,8 +92,8 @@ class _Walk:
             if not self.through(begin, end):
                 return np.full((hits.size, self._z.size), complex(-np.inf))
         n = self._increments.n_samples
-        total = [[log_probability_of_hits(k, n, self._p)] for k in hits.ravel().tolist()]
-        total = np.asarray(total) + self._balance * (hits - self._n_positives)
+        logs = [log_probability_of_hits(k, n, self._p) for k in hits.ravel().tolist()]
+        total = np.array(logs)[:, None] + self._balance * (hits - self._n_positives)
         last = self._state[fewest - self._first :].astype(complex)
         return np.asarray(np.log(last) + self._log_scale - total)
 
@@ -139,7 +139,10 @@ class _Walk:
         if np.any(change):
             n_rows = self._state.shape[0]
             middle = n_rows // 2
-            self._state = self._state * np.exp(np.outer(np.arange(n_rows) - middle, change))
+            # What leaves the range of floats is noticed when the window has been walked through.
+            with np.errstate(over="ignore", invalid="ignore"):
+                rows = np.outer(np.arange(n_rows) - middle, change)
+                self._state = self._state * np.exp(rows)
             self._log_scale = self._log_scale + change * (self._first + middle - self._n_positives)
             self._balance = balance
 

@@ -1,0 +1,127 @@
+"""Far tails and long lists against counts that know nothing of the engine."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf._engine import bands, transform
+from sklearn_rankinf._engine.statistics import AveragePrecision, increments_of
+
+
+def log_mgf_in_logarithms(n_samples, n_positives, theta):
+    """``log E exp(theta AP)``, rank by rank, with logarithms throughout."""
+    state = np.full(n_positives + 1, -np.inf)
+    state[0] = 0.0
+    hits = np.arange(1, n_positives + 1)
+    for rank in range(1, n_samples + 1):
+        hit = state[:-1] + theta * hits / (rank * n_positives)
+        state[1:] = np.logaddexp(state[1:], hit)
+    return state[-1] - math.log(math.comb(n_samples, n_positives))
+
+
+def count_near_one(n_samples, n_positives, at_least):
+    """Placements whose AP is at least so much, told by the misses before the last hits.
+
+    The i-th hit from the end, with x misses before it, costs ``x / (m (m - i + x))``, and x does
+    not grow from the last hit to the first.
+    """
+    m, most = n_positives, n_samples - n_positives
+
+    def completed(i, largest, loss):
+        count = 1
+        if i == m:
+            return count
+        for x in range(1, largest + 1):
+            further = loss + x / (m * (m - i + x))
+            if further > 1.0 - at_least:
+                break
+            count += completed(i + 1, x, further)
+        return count
+
+    return completed(0, most, 0.0)
+
+
+def share_of_three(n_samples, at_least):
+    """``P(AP >= at_least)`` for three positives: ``3 AP = 1/r1 + 2/r2 + 3/r3``, counted."""
+    total, first = 0, 1
+    while True:
+        rest = 3.0 * at_least - 1.0 / first
+        # The second and the third follow as soon as they can at best.
+        if rest > 2.0 / (first + 1) + 3.0 / (first + 2) or first > n_samples - 2:
+            return total / math.comb(n_samples, 3)
+        if rest <= 0.0:
+            total += math.comb(n_samples - first, 2)
+            first += 1
+            continue
+        furthest = min(n_samples - 1, int(5.0 / rest) + 1)
+        second = np.arange(first + 1, furthest + 1)
+        missing = rest - 2.0 / second
+        with np.errstate(divide="ignore"):
+            last = np.where(missing <= 0.0, n_samples, np.floor(3.0 / missing))
+        total += int(np.maximum(np.minimum(last, n_samples) - second, 0.0).sum())
+        first += 1
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(60, 20), (400, 150), (900, 300)])
+@pytest.mark.parametrize("theta", [-3e3, -40.0, 30.0, 3e3, 1e5])
+def test_transform_under_strong_tilts(n_samples, n_positives, theta):
+    blocks = increments_of(AveragePrecision(), n_samples, n_positives, None)
+    expected = log_mgf_in_logarithms(n_samples, n_positives, theta)
+    balance = bands.balances(blocks, n_positives, theta)
+    every_row = transform.log_transform(blocks, n_positives, [theta], None, balance)
+    # Beyond the range of floats it is not known, which is said.
+    if theta < 1e5 or every_row.real > -np.inf:
+        assert_allclose(every_row.real, expected, rtol=1e-11, atol=1e-10)
+    kept, log_mgf = bands.tilted_bands(blocks, n_positives, theta)
+    if np.isfinite(log_mgf):
+        assert_allclose(log_mgf, expected, rtol=1e-11, atol=1e-10)
+    trimmed = transform.log_transform(blocks, n_positives, [theta], kept, balance)
+    if theta < 1e5 or trimmed.real > -np.inf:
+        assert_allclose(trimmed.real, expected, rtol=1e-11, atol=1e-10)
+
+
+def test_rows_are_balanced_whatever_is_asked_for():
+    # A balance is a matter of floating point: any other leads to the same.
+    blocks = increments_of(AveragePrecision(), 300, 100, None)
+    z = np.array([5.0 + 3.0j, 5.0 + 40.0j])
+    plain = transform.log_transform(blocks, 100, z)
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        balance = np.cumsum(rng.normal(0.0, 0.01, (300, 1)), axis=0)
+        assert_allclose(transform.log_transform(blocks, 100, z, None, balance), plain, rtol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "x"),
+    [
+        (2000, 500, 0.99985),
+        (2000, 500, 0.9999),
+        (10_000, 3000, 0.999997),
+        (500, 100, 0.998),
+        (300, 100, 0.997),
+    ],
+)
+def test_close_to_a_perfect_ranking(n_samples, n_positives, x):
+    # Far fewer placements than can be told from all of them by anything but their logarithm.
+    null = ap_null_distribution(n_samples, n_positives)
+    count = count_near_one(n_samples, n_positives, x)
+    expected = math.log(count) - math.log(math.comb(n_samples, n_positives))
+    error = null.relative_error(x)
+    assert abs(math.expm1(null.log_pvalue(x) - expected)) <= error + 1e-11
+    assert error < 0.02
+    assert null.log_pvalue(x) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("x", [0.3, 0.02, 0.002, 4e-4])
+@pytest.mark.parametrize("n_samples", [20_000, 1_000_000])
+def test_three_positives_in_a_long_list(n_samples, x):
+    null = ap_null_distribution(n_samples, 3)
+    expected = share_of_three(n_samples, x)
+    error = null.relative_error(x)
+    assert abs(null.pvalue(x) / expected - 1.0) <= error
+    assert error < 0.1
