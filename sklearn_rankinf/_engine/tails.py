@@ -33,8 +33,10 @@ from sklearn_rankinf._engine.statistics import (
 
 # Up to this many placements are listed in the extreme upper tail.
 _MAX_LISTED = 3e5
-# It is tried where a bound of their number, which is too large by about this in logarithms, allows.
-_LOOSE = 5.0
+# It is tried where a bound of their number, which is too large by about this in logarithms, allows;
+# at the lower end, where merged blocks bound it badly, if the log of the tail is this part of the
+# log of the smallest probability.
+_LOOSE, _EXTREME = 5.0, 0.3
 # A contour is good enough from here on. Bounds, which take seconds, are tried for errors above the
 # second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
 _GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 1e-3, 1e-2, -12.0
@@ -247,7 +249,8 @@ class Tails:
             return known
         if sign in self._listed and known is None and sign * t <= sign * known_from:
             return None
-        far = math.log(_MAX_LISTED) + _LOOSE - self._log_placements
+        least = self._log_placements
+        far = math.log(_MAX_LISTED) - (least - _LOOSE if sign > 0 else _EXTREME * least)
         if not self._very_few_blocks and self._bound(np.array([t]), sign)[0][0] > far:
             return None
         increments = self._increments(None, math.inf)

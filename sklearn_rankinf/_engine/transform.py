@@ -209,8 +209,12 @@ class _Walk:
         reference = 0.0
         if ratio is None:
             rows = np.array([np.maximum(lowest, low - ys), np.minimum(last, high - ys)])
+            possible = rows[0] <= rows[1]
+            if not possible.any():
+                # No path of the bands leads on.
+                return last, 0.0
             gains = np.multiply.outer(own + slopes * rows, z.real)
-            reference = float((log_weights + gains)[:, rows[0] <= rows[1]].max())
+            reference = float((log_weights + gains)[:, possible].max())
         else:
             # The gain of y hits in the middle row, and exp(z cross) for every row away from it.
             middle = (lowest + last) // 2
@@ -243,7 +247,7 @@ class _Walk:
         """Keep the rows that matter, near 1; False where they have left the range of floats."""
         lowest = int(self._low[end - 1])
         self._state, self._first = grid[lowest - first : last - first + 1], lowest
-        size = np.abs(self._state).max(axis=0)
+        size = np.abs(self._state).max(axis=0, initial=0.0)
         if not (size.min() > 1e-290 and size.max() < 1e290):
             return False
         # Powers of two cost no rounding.
