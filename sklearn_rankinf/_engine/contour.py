@@ -550,14 +550,15 @@ class ContourLaw:
             # Far out lucky hits are the rule, and a contour of their tilt has no need of a taper.
             plain, plain_unit = nodes.tail(s, sign, False)
             rest = self._rest(nodes, insist, rough) * plain_unit
-            shorter_to_go = (contour[0] == sign) & np.isfinite(plain) & (rest < error)
+            upwards = contour[0] == sign == 1
+            shorter_to_go = upwards & np.isfinite(plain) & (rest < error)
             log_p, unit = (
                 np.where(shorter_to_go, plain, log_p),
                 np.where(shorter_to_go, plain_unit, unit),
             )
             cut, error = np.where(shorter_to_go, rest, cut), np.where(shorter_to_go, rest, error)
             safe = np.where(known, log_p, 0.0)
-            if contour[0] == sign:
+            if upwards:
                 cut = error
         else:
             cut = self._rest(nodes, insist, rough) * unit

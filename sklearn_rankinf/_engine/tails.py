@@ -150,9 +150,10 @@ class Tails:
         return log_p, error + (_VERY_FEW_BLOCKS_DOUBT if self._very_few_blocks else 0.0)
 
     def _contour_tail_of_merged(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Very far out, where merging errs more, from blocks that are merged less."""
+        """Very far up, where merging errs more, from blocks that are merged less."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        very_far = np.flatnonzero(self._contour.log_bound(t, sign) < _VERY_FAR)
+        log_bound = self._contour.log_bound(t, sign)
+        very_far = np.flatnonzero((sign > 0) & (log_bound < _VERY_FAR))
         if very_far.size:
             log_p[very_far], error[very_far] = self._contour_far_out.log_tail(t[very_far], sign)
         left = np.flatnonzero(np.isinf(error))
