@@ -539,30 +539,10 @@ class ContourLaw:
         """
         nodes = self._contour(contour, n_nodes)
         found = _Tails.unknown(s.size)
-        log_p, unit = nodes.tail(s, sign, self._tapers)
+        log_p, unit, cut, error = self._summed(nodes, s, sign, insist, rough)
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
         size = nodes.heights.sum() * unit
-        if self._tapers:
-            shorter = nodes.up_to(2 * n_nodes // 3).tail(s, sign, True)[0]
-            cut = np.abs(np.expm1(np.minimum(shorter - safe, 50.0)))
-            error = cut + nodes.jump(s) * unit
-            # Far out lucky hits are the rule, and a contour of their tilt has no need of a taper.
-            plain, plain_unit = nodes.tail(s, sign, False)
-            rest = self._rest(nodes, insist, rough) * plain_unit
-            upwards = contour[0] == sign == 1
-            shorter_to_go = upwards & np.isfinite(plain) & (rest < error)
-            log_p, unit = (
-                np.where(shorter_to_go, plain, log_p),
-                np.where(shorter_to_go, plain_unit, unit),
-            )
-            cut, error = np.where(shorter_to_go, rest, cut), np.where(shorter_to_go, rest, error)
-            safe = np.where(known, log_p, 0.0)
-            if upwards:
-                cut = error
-        else:
-            cut = self._rest(nodes, insist, rough) * unit
-            error = cut + (nodes.atom(s) * unit if insist or rough or self._is_coarse else 0.0)
         unseen = _CLUSTER * np.exp(np.minimum(self._log_commonest - safe, 50.0))
         error += np.where(cut > _DECAYED, unseen, 0.0)
         error += _PRECISION + 4e-15 * np.sqrt(self._increments.sizes.size) * size
@@ -583,6 +563,32 @@ class ContourLaw:
         found.error = np.where(usable, error, np.inf)
         found.cut = np.where(far_off, 0.0, cut)
         return found
+
+    def _summed(
+        self, nodes: _Nodes, s: Floats, sign: int, insist: bool, rough: bool
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """Log tails, the unit of their terms, what is cut off, and that with what jumps hold."""
+        log_p, unit = nodes.tail(s, sign, self._tapers)
+        if not self._tapers:
+            cut = self._rest(nodes, insist, rough) * unit
+            seen = insist or rough or self._is_coarse
+            return log_p, unit, cut, cut + (nodes.atom(s) * unit if seen else 0.0)
+        shorter = nodes.up_to(2 * nodes.z.size // 3).tail(s, sign, True)[0]
+        known = np.isfinite(log_p)
+        difference = np.where(known, shorter, 0.0) - np.where(known, log_p, 0.0)
+        cut = np.abs(np.expm1(np.minimum(difference, 50.0)))
+        error = cut + nodes.jump(s) * unit
+        if sign < 0 or nodes.side < 0:
+            return log_p, unit, cut, error
+        # Far up lucky hits are the rule, and a contour of their tilt has no need of a taper.
+        plain, plain_unit = nodes.tail(s, sign, False)
+        rest = self._rest(nodes, insist, rough) * plain_unit
+        better = np.isfinite(plain) & (rest < error)
+        log_p, unit, error = (
+            np.where(better, of_plain, of_tapered)
+            for of_plain, of_tapered in ((plain, log_p), (plain_unit, unit), (rest, error))
+        )
+        return log_p, unit, error, error.copy()
 
     def _rest(self, nodes: _Nodes, insist: bool, rough: bool = False) -> float:
         """How much the terms that are cut off may add up to.

@@ -36,10 +36,10 @@ _MAX_LISTED = 3e5
 # It is tried where a bound of their number, which is too large by about this in logarithms, allows;
 # at the lower end, where merged blocks bound it badly, if the log of the tail is this part of the
 # log of the smallest probability.
-_LOOSE, _EXTREME = 5.0, 0.3
+_LOOSE, _EXTREME, _SURELY = 5.0, 0.3, 0.8
 # A contour is good enough from here on. Bounds, which take seconds, are tried for errors above the
 # second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
-_GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 1e-3, 1e-2, -12.0
+_GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 3e-3, 1e-2, -12.0
 # Of steep laws of merged blocks this is good enough; tails as far out as that want less merging.
 # Contours of longer lists take longer than to tell the luckiest hits apart.
 _ACCURATE, _VERY_FAR, _LONG = 1e-3, -30.0, 200_000
@@ -252,8 +252,13 @@ class Tails:
             return None
         least = self._log_placements
         far = math.log(_MAX_LISTED) - (least - _LOOSE if sign > 0 else _EXTREME * least)
-        if not self._very_few_blocks and self._bound(np.array([t]), sign)[0][0] > far:
-            return None
+        if not self._very_few_blocks:
+            at = np.array([t])
+            # The first bound, of blocks that are merged, costs less and may be a little too low.
+            if self._contour.log_bound(at, sign)[0] > _SURELY * far:
+                return None
+            if self._bound(at, sign)[0][0] > far:
+                return None
         increments = self._increments(None, math.inf)
         signed = increments if sign > 0 else increments.negated()
         listed = atoms(signed, self._n_positives, sign * t, _MAX_LISTED)
