@@ -162,3 +162,13 @@ def test_the_luckiest_positives_apart(n_samples, n_positives, published):
     assert math.exp(log_p[0]) == pytest.approx(published[1], rel=error[0] + 3e-5)
     # Far beyond what a few lucky positives can do nothing is claimed.
     assert np.isposinf(apart.log_tail(np.array([0.9]))[1])
+
+
+@pytest.mark.parametrize(
+    ("n_positives", "k", "x"), [(1, None, 0.01), (2, None, 0.01), (20, 100, 0.05), (12, None, 0.01)]
+)
+def test_very_few_positives_in_a_very_long_list_have_an_answer(n_positives, k, x):
+    # However little is known, it is known within what is stated, and without a warning.
+    null = ap_null_distribution(2_000_000, n_positives, k=k)
+    assert -np.inf < null.log_pvalue(x) < 0.0
+    assert null.relative_error(x) > 0.0

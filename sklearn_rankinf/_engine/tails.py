@@ -41,8 +41,8 @@ _LOOSE, _EXTREME, _SURELY = 5.0, 0.3, 0.8
 # second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
 _GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 3e-3, 1e-2, -12.0
 # Of steep laws of merged blocks this is good enough; tails as far out as that want less merging.
-# Contours of longer lists take longer than to tell the luckiest hits apart.
-_ACCURATE, _VERY_FAR, _LONG = 1e-3, -30.0, 200_000
+# Contours of longer lists take longer than to tell the luckiest of so many hits apart.
+_ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
 # Blocks are merged, up to a ratio of their ends, where there are more than this; and further where
 # there are far more. Comparison is with blocks that are merged up to so many times the ratio. Lucky
 # hits are told apart to this part of the standard deviation that the others have. Very far out
@@ -200,10 +200,12 @@ class Tails:
         """The upper tail of merged blocks and of those merged more; None where it is not steep."""
         fine, coarse = self._ratios
         merged, body = self._merged_blocks(fine, coarse)
-        if not is_steep(merged, self._std):
-            return None, None
         more, _ = self._merged_blocks(coarse, coarse)
         m = self._n_positives
+        n_counted = merged.sizes[merged.of_one_hit != 0.0].sum()
+        # Of a few others the law is not smooth.
+        if not is_steep(merged, self._std) or m * n_counted < _ENOUGH_HITS * merged.n_samples:
+            return None, None
         return LuckyHits(merged, m, body), LuckyHits(more, m, body)
 
     def _merged_blocks(
