@@ -104,6 +104,7 @@ def test_rows_are_balanced_whatever_is_asked_for():
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "x"),
     [
+        (2000, 500, 0.9998),
         (2000, 500, 0.99985),
         (2000, 500, 0.9999),
         (10_000, 3000, 0.999997),

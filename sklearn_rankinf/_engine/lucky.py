@@ -151,13 +151,13 @@ class _Rest:
         close = _CLOSE / body
         log_mgf = self._log_transforms(0, most, np.array([1j * close]))[:, 0]
         self.mean, deviation = log_mgf.imag / close, np.sqrt(-2.0 * log_mgf.real) / close
-        # The more lucky hits the more others add: a contour for each few numbers of them.
         # The most that they can add, if each hit is the luckiest of them.
         lucky = np.arange(most + 1.0)
         n_pairs = 0.5 * (n_positives * (n_positives - 1.0) - lucky * (lucky - 1.0))
         of_a_pair = float(np.maximum(others.cross, 2.0 * others.square).max())
         of_one_hit = float(others.of_one_hit.max())
         self.most = (n_positives - lucky) * of_one_hit + n_pairs * of_a_pair
+        # The more lucky hits the more others add: a contour for each few numbers of them.
         self.contours: list[_Contour] = []
         first = 0
         for last in range(most + 1):

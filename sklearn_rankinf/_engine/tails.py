@@ -144,10 +144,14 @@ class Tails:
             error[known] += DOUBT_OF_MERGING * np.abs(merging)
         return log_p, error
 
-    def _contour_tail(self, t: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
-        log_p, error = self._contour.log_tail(t, sign, insist)
-        # The transform of few blocks may come back beyond any node, by as much as the atom at t.
-        return log_p, error + (_VERY_FEW_BLOCKS_DOUBT if self._very_few_blocks else 0.0)
+    def _contour_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        log_p, error = self._contour.log_tail(t, sign)
+        return log_p, error + self._doubt
+
+    @property
+    def _doubt(self) -> float:
+        """The transform of few blocks may come back beyond any node, by as much as an atom."""
+        return _VERY_FEW_BLOCKS_DOUBT if self._very_few_blocks else 0.0
 
     def _contour_tail_of_merged(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Very far up, where merging errs more, from blocks that are merged less."""
@@ -168,7 +172,7 @@ class Tails:
         far &= self._n_blocks <= _UNMERGED_UP_TO
         if far.any():
             log_p[far], error[far] = self._contour_far_out.log_tail(t[far], sign, insist=True)
-        return log_p, error
+        return log_p, error + self._doubt
 
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Chernoff's bound, of unknown error, where nothing else answers."""
@@ -180,7 +184,11 @@ class Tails:
 
     @cached_property
     def _contour(self) -> ContourLaw:
-        return self._contour_law(*self._ratios) if self._merged else self._contour_law(None, 0.05)
+        return (
+            self._contour_law(*self._ratios)
+            if self._merged
+            else self._contour_law(None, _COARSER * _MERGED)
+        )
 
     @cached_property
     def _contour_far_out(self) -> ContourLaw:
