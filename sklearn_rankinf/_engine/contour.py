@@ -38,7 +38,7 @@ from sklearn_rankinf._engine.transform import log_transform
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
 # computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
 # the one in use.
-_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-5, 39), 8, 16, 3
+_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-5, 39), 11, 16, 3
 # Between two of them one of so many equal steps of the index is used where the exponent is smaller
 # by more than this.
 _FRACTIONS, _WORTH_REFINING = 8, 7.0
@@ -59,11 +59,15 @@ _REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED, _LEAST_REFLECTED = 19.0, 13.0
 # The first look goes this far, in one over the unit; each further look goes half as far again, as
 # long as the work (nodes times products a node) is affordable, until no more than this is cut off.
 _FIRST_REACH, _DECAYED = 9.0, 3e-9
+# A look takes at least so many rows times nodes: fewer cost as much.
+_CHEAP_LOOK = 8192
 _MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
 # Of merged blocks a contour is not begun that is so many times longer than is affordable.
 _BEYOND_MEANS = 2
 # Of so many nodes, of merged blocks or of a steep law, that may be more.
 _MANY_NODES, _DECAYED_ENOUGH, _TAPERED_ENOUGH = 768, 1e-6, 1e-4
+# As long as that, what jumps may hold is worth more nodes if it is more than this.
+_GOOD_JUMP = 1e-3
 # A contour is given up if it is so many times longer than at first and the last look did not make
 # what is cut off smaller by this factor.
 _PATIENCE, _PROGRESS = 4, 0.7
@@ -495,7 +499,8 @@ class ContourLaw:
         found, active = _Tails.unknown(s.size), np.arange(s.size)
         log_bound = self._log_tail_bound(s, sign)
         most_nodes = self._most_nodes(contour, insist)
-        first = n_nodes = self._first_look(contour)
+        cheap = self._cheap_look(contour)
+        first = n_nodes = max(self._first_look(contour), cheap)
         rest = np.inf
         if self._merged and first > _BEYOND_MEANS * most_nodes:
             return found
@@ -504,7 +509,8 @@ class ContourLaw:
             if not np.isfinite(nodes.log_transform).all():
                 break
             before, rest = rest, self._rest(nodes, insist)
-            is_last = n_nodes + n_nodes // 2 > most_nodes
+            more = max(n_nodes // 2, cheap)
+            is_last = n_nodes + more > most_nodes
             is_stuck = rest > _PROGRESS * before and not (insist or self._tapers)
             is_stuck &= self._few_blocks or n_nodes >= _PATIENCE * first
             enough = self._enough(n_nodes)
@@ -512,13 +518,16 @@ class ContourLaw:
             least = rest * np.exp(np.minimum(nodes.log_scale(s[active]) - log_bound[active], 50.0))
             ready = active[(least <= enough) | is_last | is_stuck | self._tapers]
             found.put(ready, self._along(s[ready], sign, contour, n_nodes, insist))
-            active = active[found.cut[active] > enough]
+            unsure = found.cut[active] > enough
+            if self._tapers and n_nodes <= _MANY_NODES:
+                unsure |= found.error[active] > _GOOD_JUMP
+            active = active[unsure]
             if is_stuck:
                 rough = self._along(s[active], sign, contour, n_nodes, insist, rough=True)
                 found.put(active, rough)
             if is_last or is_stuck:
                 break
-            n_nodes += n_nodes // 2
+            n_nodes += more
         return found
 
     def _enough(self, n_nodes: int) -> float:
@@ -615,6 +624,9 @@ class ContourLaw:
         reach = 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
         return int(reach * self._period(contour[2]) / (2.0 * np.pi * self._units[contour[0]])) + 8
 
+    def _cheap_look(self, contour: _Key) -> int:
+        return _CHEAP_LOOK // self._most_rows(*contour[:2])
+
     def _contour(self, contour: _Key, n_nodes: int, coarse: bool = False) -> _Nodes:
         """The first `n_nodes` nodes of a contour; those already there are kept."""
         side, index, period = contour
@@ -641,8 +653,11 @@ class ContourLaw:
 
     def _chunk(self, side: int, index: float) -> int:
         """Nodes of one pass, so that the state stays in the cache."""
+        return max(_CHUNK, _STATE // self._most_rows(side, index))
+
+    def _most_rows(self, side: int, index: float) -> int:
         bands = self._bands_at(side, index, coarse=False)
-        return max(_CHUNK, _STATE // int((bands.high - bands.low).max() + 1))
+        return int((bands.high - bands.low).max() + 1)
 
     def _transform(self, side: int, index: float, z: Complexes, coarse: bool) -> Complexes:
         increments = self._coarse if coarse else self._increments
