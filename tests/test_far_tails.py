@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import bands, lucky, transform
+from sklearn_rankinf._engine import bands, contour, lucky, transform
+from sklearn_rankinf._engine.law import ContinuedLaw
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import (
     AveragePrecision,
@@ -163,6 +164,23 @@ def test_the_luckiest_positives_apart(n_samples, n_positives, published):
     assert math.exp(log_p[0]) == pytest.approx(published[1], rel=error[0] + 3e-5)
     # Far beyond what a few lucky positives can do nothing is claimed.
     assert np.isposinf(apart.log_tail(np.array([0.9]))[1])
+
+
+def test_a_short_contour_where_the_usual_one_is_not_affordable(monkeypatch):
+    x = np.array([0.5, 0.8])
+    _, usual, usual_error = ContinuedLaw(AveragePrecision(), 100_000, 100, None).tail(x, 1)
+    looked_ahead = []
+    look_ahead = contour.ContourLaw._looked_ahead
+    monkeypatch.setattr(
+        contour.ContourLaw,
+        "_looked_ahead",
+        lambda *args: looked_ahead.append(args) or look_ahead(*args),
+    )
+    monkeypatch.setattr(contour, "_BEYOND_MEANS", 1e-3)
+    _, short, short_error = ContinuedLaw(AveragePrecision(), 100_000, 100, None).tail(x, 1)
+    assert looked_ahead
+    assert np.all(np.abs(np.expm1(short - usual)) <= short_error + usual_error)
+    assert np.all(short_error < 1e-4)
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,9 @@ _FIRST_REACH, _DECAYED = 9.0, 3e-9
 # A look takes at least so many rows times nodes: fewer cost as much.
 _CHEAP_LOOK = 8192
 _MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
-# Of merged blocks a contour is not begun that is so many times longer than is affordable.
-_BEYOND_MEANS = 2
+# Of merged blocks a contour is not begun that is so many times longer than is affordable, unless at
+# so many nodes farther on its terms are below this part of the largest.
+_BEYOND_MEANS, _N_AHEAD, _SILENT = 2, 12, 1e-3
 # Of so many nodes, of merged blocks or of a steep law, that may be more.
 _MANY_NODES, _DECAYED_ENOUGH, _TAPERED_ENOUGH = 768, 1e-6, 1e-4
 # As long as that, what jumps may hold is worth more nodes if it is more than this.
@@ -270,6 +271,7 @@ class ContourLaw:
         self._bands: dict[tuple[int, float, bool], Bands] = {}
         self._balances: dict[tuple[int, float], Floats] = {}
         self._contours: dict[tuple[_Key, bool], _Nodes] = {}
+        self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error.
@@ -503,7 +505,11 @@ class ContourLaw:
         first = n_nodes = max(self._first_look(contour), cheap)
         rest = np.inf
         if self._merged and first > _BEYOND_MEANS * most_nodes:
-            return found
+            # Where lucky hits are many the law is broad, and its transform decays long before.
+            largest = self._contour(contour, 1, True).heights[0]
+            if self._looked_ahead(contour, first)[1].max() > _SILENT * largest:
+                return found
+            first = n_nodes = _FEWEST_NODES
         while active.size:
             nodes = self._contour(contour, n_nodes)
             if not np.isfinite(nodes.log_transform).all():
@@ -615,7 +621,23 @@ class ContourLaw:
             return float(_ROUGHLY * octave)
         ratio = min(octave / before, 0.9)
         eighth = heights[-max(4, n_nodes // 8) :].sum()
-        return float(max(eighth, octave * ratio / (1.0 - ratio)))
+        places, farther = self._ahead.get((nodes.theta, nodes.step), (np.zeros(1), np.zeros(1)))
+        later = farther * np.diff(np.maximum(places, n_nodes), prepend=n_nodes)
+        return float(max(eighth, octave * ratio / (1.0 - ratio), later.sum()))
+
+    def _looked_ahead(self, contour: _Key, first: int) -> tuple[Floats, Floats]:
+        """A few nodes from the shortest contour to the usual one, and the sizes of the terms there.
+
+        They are of blocks that are merged more, and on the scale of `_Nodes.heights`.
+        """
+        near = self._contour(contour, 1, True)
+        key = near.theta, near.step
+        if key not in self._ahead:
+            places = np.geomspace(_FEWEST_NODES, first, _N_AHEAD).round()
+            z = np.asarray(near.theta + 1j * (places + 0.5) * near.step, dtype=complex)
+            logs = self._transform(*contour[:2], z, True).real - near.log_transform[0].real
+            self._ahead[key] = places, np.exp(logs) / np.abs(z)
+        return self._ahead[key]
 
     def _first_look(self, contour: _Key) -> int:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
