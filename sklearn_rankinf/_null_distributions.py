@@ -19,6 +19,8 @@ from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import (
     AtomicLaw,
     ContinuedLaw,
+    ExactLaw,
+    ShiftedLaw,
     exact_law,
     exact_mean_and_variance,
 )
@@ -463,7 +465,7 @@ class NullDistribution:
         return math.nan if self.var() == 0.0 else self._skewness_and_kurtosis[order - 3]
 
     @cached_property
-    def _law(self) -> AtomicLaw | ContinuedLaw | _ApproximateLaw:
+    def _law(self) -> ExactLaw | _ApproximateLaw:
         sizes = self.tie_sizes
         if self.method == "analytic" and sizes is not None and sizes.size <= FEW_BLOCKS:
             return self._new_law()
@@ -471,10 +473,10 @@ class NullDistribution:
         key += (self._tolerance, None if sizes is None else sizes.tobytes())
         if self.method == "permutation":
             key += (self._n_permutations, str(self._seeds.entropy), self._seeds.spawn_key)
-        law: AtomicLaw | ContinuedLaw | _ApproximateLaw = _LAWS.find(key, self._new_law)
+        law: ExactLaw | _ApproximateLaw = _LAWS.find(key, self._new_law)
         return law
 
-    def _new_law(self) -> AtomicLaw | ContinuedLaw | _ApproximateLaw:
+    def _new_law(self) -> ExactLaw | _ApproximateLaw:
         problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         if self.method == "analytic" or self.var() == 0.0:
             return exact_law(*problem, self._tolerance)
@@ -534,7 +536,7 @@ class NullDistribution:
     def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
         """Bounds of p-values of a law that is not listed."""
         law = self._law
-        assert isinstance(law, ContinuedLaw)
+        assert isinstance(law, ContinuedLaw | ShiftedLaw)
         if alternative == "greater":
             return law.bounds(_down(t), 1)
         if alternative == "less":
@@ -887,7 +889,8 @@ def value_of_perfect_ranking(law: NullDistribution) -> Any:
     """Value of the statistic for a perfect ranking without ties."""
     if isinstance(law, PermutationDistribution):
         return law._permuted.best()
-    return law.statistic.best(law.n_samples, law.n_positives)
+    size = law.n_samples, law.n_positives
+    return law.statistic.best(*size) + law.statistic.offset(*size)
 
 
 def permuted_ap_law(

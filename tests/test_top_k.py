@@ -266,12 +266,13 @@ def test_the_engine_for_any_additive_statistic_gives_the_same_law():
         (9, 3, (4, 5), 2, "places"),
     ],
 )
-def test_probability_of_one(n, m, tie_sizes, k, divisor):
+def test_probability_of_the_best_value(n, m, tie_sizes, k, divisor):
     metric = "recall" if divisor == "positives" else "precision"
     law = enumerated(n, m, tie_sizes, k, metric)
-    share = Fraction(law.get(Fraction(1), 0), math.comb(n, m))
+    best = Fraction(min(m, k), m if divisor == "positives" else k)
+    share = Fraction(law.get(best, 0), math.comb(n, m))
     sizes = None if tie_sizes is None else np.array(tie_sizes)
-    log_p = HitsAtK(k, divisor).log_probability_of_one(n, m, sizes)
+    log_p = HitsAtK(k, divisor).log_probability_of_best(n, m, sizes)
     assert_allclose(np.exp(log_p), float(share), rtol=1e-13)
 
 
@@ -299,7 +300,7 @@ def test_shuffled_blocks_and_the_general_sampler():
     sizes = np.array([3, 4, 5])
     statistic = HitsAtK(5, "places")
     starts = np.cumsum(sizes) - sizes
-    shuffled = statistic.shuffled(starts, sizes, 6)
+    shuffled = statistic.shuffled(starts, sizes, int(np.sum(sizes)), 6)
     assert_allclose(shuffled.total([2, 3, 1]), float(hits_at_k(sizes, (2, 3, 1), 5) / 5))
     draws = NullSampler(statistic, 12, 6, sizes).draw(20_000, np.random.default_rng(0))
     law = precision_at_k_null_distribution(12, 6, k=5, tie_sizes=sizes)

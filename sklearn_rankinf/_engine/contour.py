@@ -103,12 +103,14 @@ class _Nodes:
 
     theta: float
     step: float
+    span: float
     z: Complexes
     log_transform: Complexes
 
     def up_to(self, n_nodes: int) -> _Nodes:
         """The contour as it was when it had so many nodes."""
-        return _Nodes(self.theta, self.step, self.z[:n_nodes], self.log_transform[:n_nodes])
+        z, log_transform = self.z[:n_nodes], self.log_transform[:n_nodes]
+        return _Nodes(self.theta, self.step, self.span, z, log_transform)
 
     @property
     def side(self) -> int:
@@ -117,8 +119,13 @@ class _Nodes:
 
     @cached_property
     def _terms(self) -> Complexes:
-        """``M(z) / z`` over the size of the first, which is the largest, or nearly so."""
-        return np.asarray(np.exp(self.log_transform - self.log_transform[0].real) / self.z)
+        """``M(z) / z`` over the size of the first, which is the largest, or nearly so.
+
+        Of values that are multiples of a span h it is ``M(z) h / (1 - exp(-z h))``, the sum over
+        all of them from a multiple on.
+        """
+        divisor = -np.expm1(-self.z * self.span) / self.span if self.span else self.z
+        return np.asarray(np.exp(self.log_transform - self.log_transform[0].real) / divisor)
 
     @cached_property
     def heights(self) -> Floats:
@@ -237,6 +244,8 @@ class ContourLaw:
         stated, by comparison with `coarse`.
     tolerance : float, default=0.0
         Relative error that is good enough.
+    span : float, default=0.0
+        Distance of which all values are multiples; 0 if there is none.
     """
 
     def __init__(
@@ -249,7 +258,9 @@ class ContourLaw:
         bounds: tuple[float, float] = (-np.inf, np.inf),
         merged: bool = False,
         tolerance: float = 0.0,
+        span: float = 0.0,
     ) -> None:
+        self._span = span
         self._increments = increments
         self._coarse = coarse
         self._n_positives = n_positives
@@ -280,6 +291,7 @@ class ContourLaw:
         does not apply; unless `insist` is set, a contour along which the transform will not decay
         in time is not followed to its end.
         """
+        s = self._on_lattice(s, sign)
         found = _Tails.unknown(s.size)
         routes = [self._straight]
         if sign > 0:
@@ -298,6 +310,16 @@ class ContourLaw:
                 better = other.error < found.error[same]
                 found.put(same[better], other.at(better))
         return found.log_p, found.error
+
+    def _on_lattice(self, s: Floats, sign: int) -> Floats:
+        """Where to look for the tail from the next multiple of the span on.
+
+        ``P(S <= s)`` is told by the multiple above s, as what is not ``P(S >= s + span)``.
+        """
+        if not self._span:
+            return s
+        multiples = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
+        return np.asarray(multiples * self._span)
 
     def log_bound(self, s: Floats, sign: int) -> Floats:
         """Chernoff's bound of the log of the tail at s, as far as merged blocks give it."""
@@ -656,7 +678,8 @@ class ContourLaw:
         if known is None:
             nothing = np.empty(0, complex)
             step = 2.0 * np.pi / self._period(period)
-            known = _Nodes(float(self._thetas(side, index)), step, nothing, nothing)
+            theta = float(self._thetas(side, index))
+            known = _Nodes(theta, step, self._span, nothing, nothing)
         if known.z.size < n_nodes:
             heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
             added = known.theta + 1j * heights
@@ -667,6 +690,7 @@ class ContourLaw:
             known = _Nodes(
                 known.theta,
                 known.step,
+                known.span,
                 np.concatenate([known.z, added]),
                 np.concatenate([known.log_transform, *values]),
             )

@@ -43,6 +43,13 @@ def exact_mean_and_variance(
     """Exact mean and variance; O(1) in n for untied average precision, O(blocks) else."""
     if n_positives in (0, n_samples):
         return constant_value(statistic, n_samples, n_positives), 0.0
+    mean, variance = _mean_and_variance_of_sum(statistic, n_samples, n_positives, tie_sizes)
+    return mean + statistic.offset(n_samples, n_positives), variance
+
+
+def _mean_and_variance_of_sum(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> tuple[float, float]:
     if tie_sizes is None and n_samples >= 100 and statistic == AveragePrecision():
         return average_precision_mean_and_variance(n_samples, n_positives)
     increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
@@ -55,7 +62,8 @@ def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> fl
         return 0.0
     every = grouped_increments(statistic, n_samples, n_positives, None, 0.05)
     # Rounding must not exceed what cannot be exceeded.
-    return float(min(every.total(every.sizes), statistic.best(n_samples, n_positives)))
+    total = min(every.total(every.sizes), statistic.best(n_samples, n_positives))
+    return float(total) + statistic.offset(n_samples, n_positives)
 
 
 class AtomicLaw:
@@ -139,8 +147,10 @@ class ContinuedLaw:
         self._n_samples = n_samples
         self._n_positives = n_positives
         self._tie_sizes = tie_sizes
-        mean, variance = exact_mean_and_variance(statistic, n_samples, n_positives, tie_sizes)
-        self._mean, self._std = mean, math.sqrt(variance)
+        self._mean, variance = _mean_and_variance_of_sum(
+            statistic, n_samples, n_positives, tie_sizes
+        )
+        self._std = math.sqrt(variance)
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
@@ -227,7 +237,7 @@ class ContinuedLaw:
         m = self._n_positives
         if self._tie_sizes is None:
             # Rounding must not put a perfect ranking outside.
-            highest = min(self._value_at(0) * (1.0 + 1e-13), 1.0)
+            highest = min(self._value_at(0) * (1.0 + 1e-13), self._best)
             return self._value_at(self._n_samples - m), highest
         increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
         ends = np.cumsum(increments.sizes)
@@ -246,13 +256,15 @@ class ContinuedLaw:
     def _value_at(self, start: int) -> float:
         """Value of an untied ranking with all hits in a row, behind the first `start` ranks."""
         hits_before = np.arange(self._n_positives)
-        ranks = self._statistic.tied(start + hits_before, 1, self._n_positives)
+        ranks = self._statistic.tied(start + hits_before, 1, self._n_samples, self._n_positives)
         return float(np.sum(ranks.cross * hits_before + ranks.linear + ranks.square))
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""
-        log_p, error = np.full(t.shape, self._log_probability_of_one), np.full(t.shape, 1e-12)
-        inner = np.flatnonzero((t < 1.0 - 2e-12) | (sign < 0))
+        log_best = self._log_probability_of_best
+        log_p, error = np.full(t.shape, log_best), np.full(t.shape, 1e-12)
+        below = (t < self._best * (1.0 - 2e-12)) | math.isnan(log_best)
+        inner = np.flatnonzero(below | (sign < 0))
         # What is far out for the hits is far out, on the other side, for the misses.
         if inner.size and self._by_misses:
             log_p[inner], error[inner] = self._tails.log_tail(self._all_hits - t[inner], -sign)
@@ -260,7 +272,7 @@ class ContinuedLaw:
             log_p[inner], error[inner] = self._tails.log_tail(t[inner], sign)
         if sign > 0:
             # A bound from merged blocks may be too low at the very end.
-            log_p = np.maximum(log_p, self._log_probability_of_one)
+            log_p = np.fmax(log_p, log_best)
         return log_p, error
 
     @property
@@ -274,22 +286,27 @@ class ContinuedLaw:
         return self._grouped(0.05, math.inf).of_misses()[1]
 
     @cached_property
-    def _log_probability_of_one(self) -> float:
-        return self._statistic.log_probability_of_one(
+    def _log_probability_of_best(self) -> float:
+        return self._statistic.log_probability_of_best(
             self._n_samples, self._n_positives, self._tie_sizes
         )
+
+    @cached_property
+    def _best(self) -> float:
+        """Value of a perfect ranking without ties: no ties make it better."""
+        return float(self._statistic.best(self._n_samples, self._n_positives))
 
     @cached_property
     def _tails(self) -> Tails:
         n, m = self._n_samples, self._n_positives
         n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
-        # No ties make the best ranking better.
-        grouped, within = self._grouped, (0.0, float(self._statistic.best(n, m)))
+        grouped, within = self._grouped, (0.0, self._best)
         if self._by_misses:
             grouped, m = self._grouped_misses, n - m
             within = self._all_hits - within[1], self._all_hits
         bounds = self._bounds_of_what_is_counted
-        return Tails(grouped, n, n_blocks, m, self._std, within, bounds, self._tolerance)
+        span = self._statistic.span(n, self._n_positives, self._tie_sizes)
+        return Tails(grouped, n, n_blocks, m, self._std, within, bounds, self._tolerance, span)
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
@@ -380,21 +397,67 @@ def _log_complement(log_p: Any) -> Any:
         return np.log(-np.expm1(np.minimum(log_p, 0.0)))
 
 
+class ShiftedLaw:
+    """A law with something added to its values."""
+
+    def __init__(self, law: AtomicLaw | ContinuedLaw, offset: float) -> None:
+        self._law, self._offset = law, offset
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether every atom is known."""
+        return self._law.is_listed
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        return self._law.tail(t - self._offset, sign)
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        return self._law.quantile(q, sign) + self._offset
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        low, high = self._law.support()
+        return low + self._offset, high + self._offset
+
+    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
+        assert isinstance(self._law, ContinuedLaw)
+        return self._law.bounds(t - self._offset, sign)
+
+
+ExactLaw = AtomicLaw | ContinuedLaw | ShiftedLaw
+
+
 def exact_law(
     statistic: Statistic,
     n_samples: int,
     n_positives: int,
     tie_sizes: Integers | None,
     tolerance: float = 0.0,
-) -> AtomicLaw | ContinuedLaw:
+) -> ExactLaw:
     """The exact law: listed, whole or by halves, where its outcomes are few, continued else.
 
     A relative error of `tolerance` is good enough for the tails.
     """
-    problem = statistic, n_samples, n_positives, tie_sizes
     if n_positives in (0, n_samples):
         value = constant_value(statistic, n_samples, n_positives)
         return AtomicLaw(np.array([value]), np.zeros(1))
+    law = _law_of_sum(statistic, n_samples, n_positives, tie_sizes, tolerance)
+    offset = statistic.offset(n_samples, n_positives)
+    return ShiftedLaw(law, offset) if offset else law
+
+
+def _law_of_sum(
+    statistic: Statistic,
+    n_samples: int,
+    n_positives: int,
+    tie_sizes: Integers | None,
+    tolerance: float,
+) -> AtomicLaw | ContinuedLaw:
+    """The law of the sum of the increments, of both hits and misses."""
+    problem = statistic, n_samples, n_positives, tie_sizes
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
     # Without ties and horizon every placement is an outcome of its own.

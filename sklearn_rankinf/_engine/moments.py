@@ -206,7 +206,8 @@ def skewness_and_kurtosis(
     halved = np.union1d(wide, (wide[:-1] + wide[1:]) // 2)
     coarse, fine = (
         _standardized_cumulants(
-            _in_random_order(statistic, np.union1d(edges, n_samples), n_positives), n_positives
+            _in_random_order(statistic, np.union1d(edges, n_samples), n_samples, n_positives),
+            n_positives,
         )
         for edges in (wide, halved)
     )
@@ -221,10 +222,12 @@ def _edges(n_ranks: int) -> Integers:
     return np.asarray(edges, dtype=np.int64)
 
 
-def _in_random_order(statistic: Statistic, edges: Integers, n_positives: int) -> Increments:
+def _in_random_order(
+    statistic: Statistic, edges: Integers, n_samples: int, n_positives: int
+) -> Increments:
     """Coefficients of the expected increments of blocks between these ranks."""
     sizes = np.diff(edges)
-    shuffled = statistic.shuffled(edges[:-1], sizes, n_positives)
+    shuffled = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives)
     # A hit alone counts itself; in random order that is no different.
     return Increments(sizes, shuffled.cross, shuffled.linear, shuffled.square)
 

@@ -75,10 +75,11 @@ class NullSampler:
         self._statistic = statistic
         self._n_samples = n_samples
         self._n_positives = n_positives
+        self._offset = statistic.offset(n_samples, n_positives)
         self._ends = None if tie_sizes is None else np.cumsum(tie_sizes)
         self._tied: Increments | None = None
         if self._ends is not None and tie_sizes is not None:
-            self._tied = statistic.tied(self._ends - tie_sizes, tie_sizes, n_positives)
+            self._tied = statistic.tied(self._ends - tie_sizes, tie_sizes, n_samples, n_positives)
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
@@ -109,7 +110,7 @@ class NullSampler:
             hits = rng.multivariate_hypergeometric(
                 self._tied.sizes, self._n_positives, size=n_draws, method="marginals"
             )
-            return self._tied.total(hits)
+            return self._tied.total(hits) + self._offset
         ranks = uniform_hit_ranks(self._n_samples, self._n_positives, n_draws, rng)
         places = ranks
         if self._ends is not None:
@@ -118,10 +119,11 @@ class NullSampler:
 
     def values(self, places: Integers) -> Floats:
         """Values of rows of hits at ascending places: ranks from 0, or blocks if there are ties."""
-        return self._untied_values(places) if self._ends is None else self._tied_values(places)
+        sums = self._untied_values(places) if self._ends is None else self._tied_values(places)
+        return np.asarray(sums + self._offset)
 
     def _untied_values(self, ranks: Integers) -> Floats:
-        increments = self._statistic.tied(ranks, 1, self._n_positives)
+        increments = self._statistic.tied(ranks, 1, self._n_samples, self._n_positives)
         hits_before = np.arange(self._n_positives)
         gains = increments.cross * hits_before + increments.linear + increments.square
         return np.asarray(gains.sum(axis=1))

@@ -18,10 +18,12 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, zeta
+from scipy.special import digamma, expi, zeta
 
 # With so many blocks of equal scores or fewer a law is coarse, with so few very coarse.
 FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
+# Discounts of the first ranks, and of no more than a few, are added up one by one.
+_NEAR_RANKS, _FEW_RANKS = 4096, 64
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -160,24 +162,41 @@ class Statistic(Protocol):
     def horizon(self) -> int | None:
         """Rank beyond which hits add nothing; None where every rank counts."""
 
-    def tied(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+    def tied(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
         """Coefficients of blocks of equal scores, each given by its start and size."""
 
-    def shuffled(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+    def shuffled(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
         """Coefficients of the expected increment when a block is put in random order."""
 
-    def log_probability_of_one(
+    def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Natural logarithm of the probability that the value is 1."""
+        """Natural logarithm of the probability of the value of a perfect ranking without ties.
+
+        It is nan where it is not known.
+        """
 
     def best(self, n_samples: int, n_positives: int) -> Any:
-        """Value of a perfect ranking without ties."""
+        """Sum of the increments of a perfect ranking without ties."""
+
+    def offset(self, n_samples: int, n_positives: int) -> float:
+        """What is added to the sum of the increments."""
+        return 0.0
+
+    def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
+        """Distance of which all sums of increments are multiples; 0 if there is none."""
+        return 0.0
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         starts = np.cumsum(tie_sizes) - tie_sizes
-        return float(self.tied(starts, tie_sizes, int(np.sum(hits))).total(hits))
+        n_samples, n_positives = int(np.sum(tie_sizes)), int(np.sum(hits))
+        increments = self.tied(starts, tie_sizes, n_samples, n_positives)
+        return float(increments.total(hits)) + self.offset(n_samples, n_positives)
 
 
 @dataclass(frozen=True)
@@ -215,7 +234,9 @@ class AveragePrecision(Statistic):
         counted = n_positives if self.k is None else min(n_positives, self.k)
         return counted / self.divisor(n_positives)
 
-    def tied(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+    def tied(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
         """Coefficients of blocks of equal scores."""
         start, size = _blocks(starts, sizes)
         divisor = self.divisor(n_positives)
@@ -224,7 +245,7 @@ class AveragePrecision(Statistic):
         if self.k is None:
             return increments
         cut = start + size > self.k
-        partial = self.shuffled(start, size, n_positives)
+        partial = self.shuffled(start, size, n_samples, n_positives)
         return Increments(
             size,
             np.where(cut, partial.cross, increments.cross),
@@ -232,7 +253,9 @@ class AveragePrecision(Statistic):
             np.where(cut, partial.square, increments.square),
         )
 
-    def shuffled(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+    def shuffled(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
         """Coefficients of the expected increment of blocks in random order, up to rank k.
 
         With a = ``starts``, g = ``sizes``, j places of the block counted and ``S = H_{a+j} - H_a``:
@@ -248,25 +271,15 @@ class AveragePrecision(Statistic):
         pairs = behind / (np.maximum(size * (size - 1.0), 1.0) * divisor)
         return Increments(size, each, each - pairs, pairs)
 
-    def log_probability_of_one(
+    def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Natural logarithm of the probability that the value is 1.
+        """Natural logarithm of the probability of the value of a perfect ranking without ties.
 
-        It is 1 if and only if every block down to rank ``min(n_positives, k)`` holds nothing but
-        hits.
+        It takes nothing but hits in every block down to rank ``min(n_positives, k)``.
         """
         reached = n_positives if self.k is None else min(n_positives, self.k)
-        if self.divisor(n_positives) > reached:
-            return -math.inf
-        if tie_sizes is not None:
-            ends = np.cumsum(tie_sizes)
-            reached = int(ends[np.searchsorted(ends, reached)])
-        if reached > n_positives:
-            return -math.inf
-        return log_binomial(n_samples - reached, n_positives - reached) - log_binomial(
-            n_samples, n_positives
-        )
+        return _log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,28 +320,32 @@ class HitsAtK(Statistic):
         """Value of a perfect ranking without ties."""
         return np.minimum(n_positives, self.k) / self.divided_by(n_positives)
 
-    def tied(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+    def tied(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
         """Coefficients of blocks of equal scores, for one k."""
         start, size = _blocks(starts, sizes)
         counted = np.clip(self.k - start, 0, size)
         each = counted / (size * float(self.divided_by(n_positives)))
         return Increments(size, np.zeros_like(each), each, np.zeros_like(each))
 
-    def shuffled(self, starts: ArrayLike, sizes: ArrayLike, n_positives: int) -> Increments:
+    def shuffled(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
         """Coefficients of the expected increment of blocks in random order: the same."""
-        return self.tied(starts, sizes, n_positives)
+        return self.tied(starts, sizes, n_samples, n_positives)
 
-    def log_probability_of_one(
+    def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Natural logarithm of the probability that the value is 1, for one k.
+        """Natural logarithm of the probability of the value of a perfect ranking, for one k.
 
-        Recall is 1 where every hit is in a block that ends by k, precision where every block that
-        begins before k holds nothing but hits.
+        Either every hit is in a block that ends by k, or every block that begins before k holds
+        nothing but hits.
         """
         before, inside, counted = (int(part) for part in self.straddling(tie_sizes))
         hits, chosen_from = n_positives, before
-        if self.divisor == "places":
+        if n_positives > int(self.k):
             full = before + (inside if counted else 0)
             hits, chosen_from = n_positives - full, n_samples - full
         if not 0 <= hits <= chosen_from:
@@ -368,6 +385,296 @@ class HitsAtK(Statistic):
         return value if np.ndim(self.k) else float(value)
 
 
+class RankStatistic(Statistic):
+    r"""Base class of a metric that adds up a weight of the rank of each positive.
+
+    A subclass says in `weights` what a positive is worth at each rank. Law, test, scorer and
+    permutation follow: :func:`rank_statistic_null_distribution`, :func:`rank_statistic_test`,
+    :func:`make_significance_scorer`, and :func:`register_metric` for use by name. A block of equal
+    scores counts the mean weight of its ranks for each of its positives, the expectation over
+    random tie-breaking.
+
+    See Also
+    --------
+    sklearn_rankinf.rank_statistic_test : Test of a ranking by such a statistic.
+    sklearn_rankinf.register_metric : Makes it known by name to scorers.
+
+    Notes
+    -----
+    With positives at the ranks :math:`r_1 < \dots < r_m` of n samples the value is
+
+    .. math:: S = \sum_{i=1}^m w(r_i; n, m) + c(n, m),
+
+    with weights that are not negative and do not grow with the rank, and a constant c, `offset`.
+    Instances with the same parameters should be equal, so that laws are kept: make a subclass that
+    has parameters a frozen dataclass.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from sklearn_rankinf import RankStatistic, rank_statistic_test
+    >>> @dataclass(frozen=True)
+    ... class RankBiasedPrecision(RankStatistic):
+    ...     persistence: float = 0.8
+    ...
+    ...     def weights(self, ranks, n_samples, n_positives):
+    ...         return (1 - self.persistence) * self.persistence ** (ranks - 1.0)
+    >>> y_true, y_score = [1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1]
+    >>> result = rank_statistic_test(y_true, y_score, statistic=RankBiasedPrecision())
+    >>> round(result.statistic, 4), result.pvalue
+    (0.4624, 0.1)
+    """
+
+    @property
+    def horizon(self) -> int | None:
+        """Rank beyond which hits add nothing; None where every rank counts."""
+        return None
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank; elementwise.
+
+        Parameters
+        ----------
+        ranks : ndarray of int
+            Ranks, from 1 for the best.
+        n_samples, n_positives : int
+            Size of the ranking and number of positives.
+
+        Returns
+        -------
+        ndarray of float
+            Weights of the shape of `ranks`, not negative and not growing with the rank.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define weights().")
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start.
+
+        By default weights are added up rank by rank. A formula makes long lists cheaper.
+        """
+        before = np.cumsum(sizes) - sizes
+        ranks = np.arange(sizes.sum()) + np.repeat(starts + 1 - before, sizes)
+        return np.asarray(np.add.reduceat(self.weights(ranks, n_samples, n_positives), before))
+
+    def tied(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
+        """Coefficients of blocks of equal scores."""
+        start, size = _blocks(starts, sizes)
+        if np.all(size == 1):
+            mean = np.asarray(self.weights(start + 1, n_samples, n_positives), dtype=float)
+        else:
+            mean = np.asarray(self.weight_sums(start, size, n_samples, n_positives)) / size
+        return Increments(size, np.zeros(mean.shape), mean, np.zeros(mean.shape))
+
+    def shuffled(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
+        """Coefficients of the expected increment of blocks in random order: the same."""
+        return self.tied(starts, sizes, n_samples, n_positives)
+
+    def best(self, n_samples: int, n_positives: int) -> float:
+        """Sum of the weights of the first ranks."""
+        top = np.array([0]), np.array([n_positives])
+        return float(self.weight_sums(*top, n_samples, n_positives)[0]) if n_positives else 0.0
+
+    def log_probability_of_best(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> float:
+        """Natural logarithm of the probability of a perfect ranking.
+
+        It is not known where the last positive could as well be lower.
+        """
+        ends = np.array([n_positives, n_positives + 1])
+        last, next_one = self.weights(ends, n_samples, n_positives)
+        if not last > next_one:
+            return math.nan
+        return _log_probability_of_hits_down_to(n_positives, n_samples, n_positives, tie_sizes)
+
+
+@dataclass(frozen=True)
+class RocAuc(RankStatistic):
+    """Area under the ROC curve: the share of pairs of a positive and a negative in right order.
+
+    Equal scores count half. With N negatives it is ``sum (n - r) / (m N) - (m - 1) / (2 N)``.
+    """
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank."""
+        return (n_samples - np.asarray(ranks, dtype=float)) / _n_pairs(n_samples, n_positives)
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start."""
+        below = n_samples - starts - 0.5 * (sizes + 1.0)
+        return np.asarray(sizes * below / _n_pairs(n_samples, n_positives))
+
+    def offset(self, n_samples: int, n_positives: int) -> float:
+        """What is added to the sum: pairs of positives are none of a positive and a negative."""
+        return -0.5 * n_positives * (n_positives - 1.0) / _n_pairs(n_samples, n_positives)
+
+    def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
+        """A pair, or half a pair where scores are equal."""
+        return (1.0 if tie_sizes is None else 0.5) / _n_pairs(n_samples, n_positives)
+
+
+def _n_pairs(n_samples: int, n_positives: int) -> float:
+    return max(1.0, float(n_positives) * float(n_samples - n_positives))
+
+
+@dataclass(frozen=True)
+class DiscountedCumulativeGain(RankStatistic):
+    """Discounted cumulative gain with gains of 0 and 1, of the whole ranking or its first k places.
+
+    A positive at rank r adds ``1 / log2(r + 1)``.
+
+    Parameters
+    ----------
+    k : int or None
+        Cut-off; None is the whole ranking.
+    normalize : bool
+        Divide by the value of a perfect ranking.
+    """
+
+    k: int | None = None
+    normalize: bool = False
+
+    @property
+    def horizon(self) -> int | None:
+        """Rank beyond which hits add nothing; None where every rank counts."""
+        return self.k
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank."""
+        rank = np.asarray(ranks, dtype=float)
+        discounts = 1.0 / np.log2(rank + 1.0)
+        if self.k is not None:
+            discounts = np.where(rank <= self.k, discounts, 0.0)
+        return np.asarray(discounts / self._ideal(n_positives))
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start."""
+        ends = starts + sizes
+        if self.k is not None:
+            starts, ends = np.minimum(starts, self.k), np.minimum(ends, self.k)
+        return np.asarray(_sums_of_discounts(starts, ends) / self._ideal(n_positives))
+
+    def _ideal(self, n_positives: int) -> float:
+        if not self.normalize or n_positives == 0:
+            return 1.0
+        counted = n_positives if self.k is None else min(n_positives, self.k)
+        return float(_sums_of_discounts(np.array([0]), np.array([counted]))[0])
+
+    def log_probability_of_best(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> float:
+        """Natural logarithm of the probability of nothing but hits where they count."""
+        reached = n_positives if self.k is None else min(n_positives, self.k)
+        return _log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
+
+
+def _sums_of_discounts(starts: Integers, ends: Integers) -> Floats:
+    """``sum 1 / log2(i + 1)`` over the ranks i behind each start and up to each end.
+
+    The first ranks are added up, and blocks of a few; else Euler's and Maclaurin's formula holds,
+    with log(2) times the logarithmic integral.
+    """
+    near = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, _NEAR_RANKS + 2.0)))])
+
+    def up_to_near(ranks: Integers) -> Floats:
+        return near[np.minimum(ranks, _NEAR_RANKS)]
+
+    total = up_to_near(ends) - up_to_near(starts)
+    low, high = np.maximum(starts, _NEAR_RANKS), np.maximum(ends, _NEAR_RANKS)
+    few = high - low <= _FEW_RANKS
+    for step in range(1, int((high - low)[few].max(initial=0)) + 1):
+        inside = few & (low + step <= high)
+        total = total + np.where(inside, 1.0 / np.log2(low + step + 1.0), 0.0)
+
+    def primitive(ranks: Integers) -> Floats:
+        x = ranks + 1.5
+        log = np.log(x)
+        slope = -1.0 / (x * log**2)
+        third = -(2.0 / log**2 + 6.0 / log**3 + 6.0 / log**4) / x**3
+        return np.asarray(expi(log) - slope / 24.0 + 7.0 * third / 5760.0)
+
+    between = math.log(2.0) * (primitive(high) - primitive(low))
+    return np.asarray(total + np.where(few, 0.0, between))
+
+
+@dataclass(frozen=True)
+class Rie(RankStatistic):
+    """Robust initial enhancement: the mean of ``exp(-alpha r / n)``, relative to chance.
+
+    Parameters
+    ----------
+    alpha : float
+        How fast the weight falls off: with 20, 80 % of it is in the first 8 % of the ranks.
+    """
+
+    alpha: float = 20.0
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank."""
+        decay = np.exp(-self.alpha * np.asarray(ranks, dtype=float) / n_samples)
+        return np.asarray(decay * self._scale(n_samples, n_positives))
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start: geometric sums."""
+        rate = self.alpha / n_samples
+        first = np.exp(-rate * (starts + 1.0)) * np.expm1(-rate * sizes) / math.expm1(-rate)
+        return np.asarray(first * self._scale(n_samples, n_positives))
+
+    def _scale(self, n_samples: int, n_positives: int) -> float:
+        """One over the number of positives and over the mean of the weight of a random rank."""
+        mean = -math.expm1(-self.alpha) / (n_samples * math.expm1(self.alpha / n_samples))
+        return 1.0 / (mean * max(n_positives, 1))
+
+
+@dataclass(frozen=True)
+class Bedroc(Rie):
+    """Boltzmann-enhanced discrimination of ROC: `Rie` on a scale from 0, worst, to 1, best."""
+
+    def _scale(self, n_samples: int, n_positives: int) -> float:
+        if n_positives in (0, n_samples):
+            return super()._scale(n_samples, n_positives)
+        worst, best = self._extremes(n_samples, n_positives)
+        return 1.0 / (n_positives * (best - worst))
+
+    def offset(self, n_samples: int, n_positives: int) -> float:
+        """What is added to the sum, so that the worst ranking has 0."""
+        if n_positives in (0, n_samples):
+            return 0.0
+        worst, best = self._extremes(n_samples, n_positives)
+        return -worst / (best - worst)
+
+    def _extremes(self, n_samples: int, n_positives: int) -> tuple[float, float]:
+        """Means of ``exp(-alpha r / n)`` over the last and over the first ranks."""
+        n, m, rate = n_samples, n_positives, self.alpha / n_samples
+        best = math.exp(-rate) * math.expm1(-rate * m) / (m * math.expm1(-rate))
+        return math.exp(-rate * (n - m)) * best, best
+
+
+def _log_probability_of_hits_down_to(
+    rank: int, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> float:
+    """Log probability that every block down to a rank holds nothing but hits."""
+    if tie_sizes is not None:
+        ends = np.cumsum(tie_sizes)
+        rank = int(ends[np.searchsorted(ends, rank)])
+    if rank > n_positives:
+        return -math.inf
+    return log_binomial(n_samples - rank, n_positives - rank) - log_binomial(n_samples, n_positives)
+
+
 def _blocks(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
     start, size = np.broadcast_arrays(
         np.asarray(starts, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
@@ -388,7 +695,7 @@ def increments_of(
     n_blocks = min(int(np.searchsorted(ends, horizon)) + 1, sizes.size)
     counted = sizes[:n_blocks]
     beyond = n_samples - int(ends[n_blocks - 1])
-    increments = statistic.tied(ends[:n_blocks] - counted, counted, n_positives)
+    increments = statistic.tied(ends[:n_blocks] - counted, counted, n_samples, n_positives)
     return _with_inert_block(increments, beyond)
 
 
@@ -429,12 +736,13 @@ def grouped_increments(
         return _merge(increments, ratio, resolution, apart)
     edges = np.union1d(_geometric_edges(horizon, ratio), apart[apart <= horizon])
     near, far = (
-        statistic.tied(ranks, 1, n_positives).of_one_hit for ranks in (edges[:-1], edges[1:] - 1)
+        statistic.tied(ranks, 1, n_samples, n_positives).of_one_hit
+        for ranks in (edges[:-1], edges[1:] - 1)
     )
     edges = _subdivided(edges, np.abs(near - far) / resolution)
     sizes = np.diff(edges)
-    single = statistic.tied(edges[:-1], sizes, n_positives)
-    merged = statistic.shuffled(edges[:-1], sizes, n_positives)
+    single = statistic.tied(edges[:-1], sizes, n_samples, n_positives)
+    merged = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives)
     alone = sizes == 1
     increments = Increments(
         sizes,

@@ -73,6 +73,8 @@ class Tails:
         Returns guaranteed bounds of the tails at given values, for a sign.
     tolerance : float, default=0.0
         Relative error that is good enough.
+    span : float, default=0.0
+        Distance of which all values are multiples; 0 if there is none.
     """
 
     def __init__(
@@ -85,7 +87,9 @@ class Tails:
         support_within: tuple[float, float],
         bounds: Callable[[Floats, int], tuple[Floats, Floats]],
         tolerance: float = 0.0,
+        span: float = 0.0,
     ) -> None:
+        self._span = span
         self._increments = increments
         self._n_blocks = n_blocks
         self._n_positives = n_positives
@@ -236,6 +240,7 @@ class Tails:
             self._support_within,
             ratio is not None,
             self._tolerance,
+            self._span,
         )
 
     def _listed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
