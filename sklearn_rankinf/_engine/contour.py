@@ -17,6 +17,7 @@ as the complement of the lower.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -111,6 +112,11 @@ class _Nodes:
         """The contour as it was when it had so many nodes."""
         z, log_transform = self.z[:n_nodes], self.log_transform[:n_nodes]
         return _Nodes(self.theta, self.step, self.span, z, log_transform)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it covers a period of the transform of values that are multiples of a span."""
+        return self.span > 0.0 and self.z.size > np.pi / (self.step * self.span) - 0.5
 
     @property
     def side(self) -> int:
@@ -367,7 +373,11 @@ class ContourLaw:
         return np.asarray(side * _TILT_RATIO ** np.asarray(index, dtype=float) / self._units[side])
 
     def _period(self, index: int) -> float:
-        return float(_FIRST_PERIOD * 2.0 ** (index / 2) * self._units[-1])
+        period = float(_FIRST_PERIOD * 2.0 ** (index / 2) * self._units[-1])
+        if not self._span:
+            return period
+        # Then some number of nodes is all there is of the transform.
+        return 2.0 * self._span * math.ceil(period / (2.0 * self._span))
 
     def _ladder(self, side: int, n_tilts: int = _PASS) -> tuple[Floats, Floats]:
         """The first real tilts, and the log transform there: several in one pass, or alone."""
@@ -524,7 +534,9 @@ class ContourLaw:
         log_bound = self._log_tail_bound(s, sign)
         most_nodes = self._most_nodes(contour, insist)
         cheap = self._cheap_look(contour)
-        first = n_nodes = max(self._first_look(contour), cheap)
+        whole = self._n_nodes_of_all(contour)
+        most_nodes = min(most_nodes, whole)
+        first = n_nodes = min(max(self._first_look(contour), cheap), whole)
         rest = np.inf
         if self._merged and first > _BEYOND_MEANS * most_nodes:
             # Where lucky hits are many the law is broad, and its transform decays long before.
@@ -537,7 +549,7 @@ class ContourLaw:
             if not np.isfinite(nodes.log_transform).all():
                 break
             before, rest = rest, self._rest(nodes, insist)
-            more = max(n_nodes // 2, cheap)
+            more = min(max(n_nodes // 2, cheap), max(whole - n_nodes, 1))
             is_last = n_nodes + more > most_nodes
             is_stuck = rest > _PROGRESS * before and not (insist or self._tapers)
             is_stuck &= self._few_blocks or n_nodes >= _PATIENCE * first
@@ -608,7 +620,8 @@ class ContourLaw:
         log_p, unit = nodes.tail(s, sign, self._tapers)
         if not self._tapers:
             cut = self._rest(nodes, insist, rough) * unit
-            seen = insist or rough or self._is_coarse
+            # A sum over multiples of the span has no half of an atom.
+            seen = (insist or rough or self._is_coarse) and not nodes.span
             return log_p, unit, cut, cut + (nodes.atom(s) * unit if seen else 0.0)
         shorter = nodes.up_to(2 * nodes.z.size // 3).tail(s, sign, True)[0]
         known = np.isfinite(log_p)
@@ -634,6 +647,8 @@ class ContourLaw:
         do and decay fast, less than the last eighth of what there is; of a coarse law, whose terms
         need not decay, about a tenth to the whole of the second half.
         """
+        if nodes.is_whole and not self._merged:
+            return 0.0
         heights = nodes.heights
         n_nodes = heights.size
         octave, before = heights[n_nodes // 2 :].sum(), heights[n_nodes // 4 : n_nodes // 2].sum()
@@ -667,6 +682,12 @@ class ContourLaw:
             return int(np.clip(_BLOCK_NODES / self._increments.sizes.size, 256, 1024))
         reach = 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
         return int(reach * self._period(contour[2]) / (2.0 * np.pi * self._units[contour[0]])) + 8
+
+    def _n_nodes_of_all(self, contour: _Key) -> int:
+        """Nodes to the end of a period of the transform, which values without a span lack."""
+        if not self._span:
+            return sys.maxsize
+        return round(self._period(contour[2]) / (2.0 * self._span))
 
     def _cheap_look(self, contour: _Key) -> int:
         return _CHEAP_LOOK // self._most_rows(*contour[:2])

@@ -60,7 +60,8 @@ class HitsLaw:
         most = float(np.max(self.n_units)) * float(np.max(self.before + self.inside))
         self._integer = np.dtype(np.int64 if most < 2.0**61 else object)
         k = np.asarray(statistic.k)
-        self.divisor = np.broadcast_to(np.asarray(statistic.divided_by(n_positives)), k.shape)
+        divided_by = np.asarray(statistic.divided_by(n_samples, n_positives))
+        self.divisor = np.broadcast_to(divided_by, k.shape)
 
     @property
     def step(self) -> Floats:

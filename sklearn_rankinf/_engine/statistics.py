@@ -24,6 +24,8 @@ from scipy.special import digamma, expi, zeta
 FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
 # Discounts of the first ranks, and of no more than a few, are added up one by one.
 _NEAR_RANKS, _FEW_RANKS = 4096, 64
+# Numbers of placements are known as numbers up to this logarithm, and relative to each other else.
+_LARGE_LOG_COUNT = 64.0
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -284,7 +286,7 @@ class AveragePrecision(Statistic):
 
 @dataclass(frozen=True, eq=False)
 class HitsAtK(Statistic):
-    """Hits among the first k places, as a share of all positives or of the places.
+    """Hits among the first k places, as a share of all positives or of the places, or of chance.
 
     A block of equal scores that straddles rank k adds its expectation over random tie-breaking:
     ``y j / g`` for y hits among its g items, j of which have a place.
@@ -293,8 +295,9 @@ class HitsAtK(Statistic):
     ----------
     k : int or ndarray of int
         Cut-off; an array stands for one statistic each.
-    divisor : {"positives", "places"}
-        Divide by the number of positives (recall) or by k (precision).
+    divisor : {"positives", "places", "chance"}
+        Divide by the number of positives (recall), by k (precision), or by the number of hits that
+        is expected of a random ranking (enrichment).
     """
 
     k: int | Integers
@@ -312,13 +315,17 @@ class HitsAtK(Statistic):
         """Rank beyond which hits add nothing."""
         return int(np.max(self.k))
 
-    def divided_by(self, n_positives: int) -> Any:
+    def divided_by(self, n_samples: int, n_positives: int) -> Any:
         """What the number of hits is divided by."""
-        return max(n_positives, 1) if self.divisor == "positives" else self.k
+        if self.divisor == "positives":
+            return max(n_positives, 1)
+        if self.divisor == "places":
+            return self.k
+        return self.k * (max(n_positives, 1) / n_samples)
 
     def best(self, n_samples: int, n_positives: int) -> Any:
         """Value of a perfect ranking without ties."""
-        return np.minimum(n_positives, self.k) / self.divided_by(n_positives)
+        return np.minimum(n_positives, self.k) / self.divided_by(n_samples, n_positives)
 
     def tied(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
@@ -326,7 +333,7 @@ class HitsAtK(Statistic):
         """Coefficients of blocks of equal scores, for one k."""
         start, size = _blocks(starts, sizes)
         counted = np.clip(self.k - start, 0, size)
-        each = counted / (size * float(self.divided_by(n_positives)))
+        each = counted / (size * float(self.divided_by(n_samples, n_positives)))
         return Increments(size, np.zeros_like(each), each, np.zeros_like(each))
 
     def shuffled(
@@ -381,7 +388,8 @@ class HitsAtK(Statistic):
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
-        value = self.count(tie_sizes, hits) / self.divided_by(int(np.sum(hits)))
+        divisor = self.divided_by(int(np.sum(tie_sizes)), int(np.sum(hits)))
+        value = self.count(tie_sizes, hits) / divisor
         return value if np.ndim(self.k) else float(value)
 
 
@@ -661,6 +669,89 @@ class Bedroc(Rie):
         n, m, rate = n_samples, n_positives, self.alpha / n_samples
         best = math.exp(-rate) * math.expm1(-rate * m) / (m * math.expm1(-rate))
         return math.exp(-rate * (n - m)) * best, best
+
+
+@dataclass(frozen=True)
+class ReciprocalRank:
+    """One over the rank of the best positive.
+
+    It is no sum over blocks, and has so few values that its law is a list. A block of ``g`` equal
+    scores behind ``a`` items counts its expectation over random tie-breaking.
+    """
+
+    @property
+    def horizon(self) -> int | None:
+        """Rank beyond which hits add nothing: there is none."""
+        return None
+
+    def best(self, n_samples: int, n_positives: int) -> float:
+        """Value of a perfect ranking."""
+        return 1.0 if n_positives else 0.0
+
+    def offset(self, n_samples: int, n_positives: int) -> float:
+        """What is added to the values: nothing."""
+        return 0.0
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
+        """Value for a ranking given by the sizes of its blocks and the hits in them."""
+        found = np.flatnonzero(hits)
+        if not found.size:
+            return 0.0
+        first = found[0]
+        start = np.sum(tie_sizes[:first], keepdims=True)
+        values = _mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
+        return float(values[hits[first] - 1])
+
+    def atoms(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> tuple[Floats, Floats]:
+        """Ascending values, and logarithms of their weights: numbers of placements if they are few.
+
+        With y of m hits in the first block that has any, of g items behind a others of n, there are
+        ``C(n - a - g, m - y) C(g, y)`` placements.
+        """
+        # What counts placements at any size is built upon this module.
+        from sklearn_rankinf._engine.hypergeometric import log_pmf
+
+        n, m = n_samples, n_positives
+        if m == 0:
+            return np.zeros(1), np.zeros(1)
+        if tie_sizes is None:
+            start = np.arange(n - m + 1)
+            size = found = np.ones_like(start)
+            values = 1.0 / (start + 1.0)
+        else:
+            starts = np.cumsum(tie_sizes) - tie_sizes
+            start, size = np.repeat(starts, tie_sizes), np.repeat(tie_sizes, tie_sizes)
+            found = np.arange(n) - start + 1
+            values = _mean_reciprocals_of_firsts(starts, tie_sizes)
+            possible = (found <= m) & (m - found <= n - start - size)
+            start, size, found = start[possible], size[possible], found[possible]
+            values = values[possible]
+        log_p = log_pmf(0, n, m, start) + log_pmf(found, n - start, m, size)
+        order = np.argsort(values, kind="stable")
+        # Logarithms of large numbers would take digits from their differences.
+        return values[order], log_p[order] + min(log_binomial(n, m), _LARGE_LOG_COUNT)
+
+
+def _mean_reciprocals_of_firsts(starts: Integers, sizes: Integers) -> Floats:
+    """``E 1 / (a + J)`` with J the first of y random places of g, for y = 1, ..., g block by block.
+
+    By ``(a + g - y + 1) E_y = 1 + E_{y+1} y (g - y) / (y + 1)`` from ``E_g = 1 / (a + 1)`` on, in
+    which nothing cancels; the steps of all blocks are composed pairwise, with doubled reach.
+    """
+    a, g = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    before = np.cumsum(sizes) - sizes
+    y = np.arange(1.0, a.size + 1.0) - np.repeat(before, sizes)
+    level = 1.0 / (a + g - y + 1.0)
+    slope = y * (g - y) / (y + 1.0) * level
+    reach = 1
+    while reach < sizes.max() and slope.any():
+        level[:-reach] += slope[:-reach] * level[reach:]
+        slope[:-reach] *= slope[reach:]
+        slope[-reach:] = 0.0
+        reach *= 2
+    return np.asarray(level)
 
 
 def _log_probability_of_hits_down_to(

@@ -88,9 +88,11 @@ class _Walk:
     def log_transforms(self, fewest: int) -> Complexes:
         """The results for that many hits and more (rows): the whole pass."""
         hits = np.arange(fewest, self._n_positives + 1)[:, None]
-        for begin, end in self.windows():
-            if not self.through(begin, end):
-                return np.full((hits.size, self._z.size), complex(-np.inf))
+        # What leaves the range of floats is noticed when a window has been walked through.
+        with np.errstate(over="ignore", invalid="ignore"):
+            stays = all(self.through(begin, end) for begin, end in self.windows())
+        if not stays:
+            return np.full((hits.size, self._z.size), complex(-np.inf))
         n = self._increments.n_samples
         logs = [log_probability_of_hits(k, n, self._p) for k in hits.ravel().tolist()]
         total = np.array(logs)[:, None] + self._balance * (hits - self._n_positives)
@@ -139,10 +141,8 @@ class _Walk:
         if np.any(change):
             n_rows = self._state.shape[0]
             middle = n_rows // 2
-            # What leaves the range of floats is noticed when the window has been walked through.
-            with np.errstate(over="ignore", invalid="ignore"):
-                rows = np.outer(np.arange(n_rows) - middle, change)
-                self._state = self._state * np.exp(rows)
+            rows = np.outer(np.arange(n_rows) - middle, change)
+            self._state = self._state * np.exp(rows)
             self._log_scale = self._log_scale + change * (self._first + middle - self._n_positives)
             self._balance = balance
 
