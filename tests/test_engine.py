@@ -19,6 +19,7 @@ from sklearn_rankinf._engine import (
     moments,
     sampling,
     statistics,
+    tilted,
     transform,
 )
 from sklearn_rankinf._engine.statistics import AveragePrecision
@@ -49,7 +50,9 @@ def contour_law(n_samples, n_positives, tie_sizes=None):
     coarse = statistics.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
-    law = contour.ContourLaw(fine, coarse, n_positives, math.sqrt(variance), body)
+    law = contour.ContourLaw(
+        tilted.RankingTransform(fine, coarse, n_positives), math.sqrt(variance), body
+    )
     return law, mean, math.sqrt(variance)
 
 

@@ -20,21 +20,14 @@ import math
 import sys
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
-from sklearn_rankinf._engine.bands import Bands, balances, feasible_bands, tilted_bands, windows
 from sklearn_rankinf._engine.chain import Complexes
-from sklearn_rankinf._engine.statistics import (
-    FEW_BLOCKS,
-    Floats,
-    Increments,
-    log_binomial,
-)
-from sklearn_rankinf._engine.transform import log_transform
+from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments
+from sklearn_rankinf._engine.tilted import of_the_luckiest_hit
 
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
 # computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
@@ -87,12 +80,10 @@ _GOOD, _GOOD_MERGED, _GOOD_STEEP = 1e-7, 5e-4, 5e-3
 _CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 64
 # The transform of a few large blocks comes back, so that it is looked at farther out.
 _BLOCK_NODES = 16384
-# With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
-_FEW_HITS, _EXTREME = 64, 10
+# Tilts from this index on are extreme.
+_EXTREME = 10
 # No contour is known to be more precise than this.
 _PRECISION = 3e-10
-# Paths that carry less than this share of the tilted total are left out.
-_NEGLIGIBLE = 1e-22
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
 LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
@@ -226,28 +217,60 @@ class _Tails:
         self.merging[where], self.cut[where] = other.merging, other.cut
 
 
+class Transform(Protocol):
+    """The transform ``E exp(z S)`` of a statistic, as contours need it."""
+
+    merged: bool
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks of equal scores, or of merged ones."""
+
+    @property
+    def n_counted(self) -> float:
+        """Expected number of hits that add something."""
+
+    @property
+    def of_the_luckiest_hit(self) -> float:
+        """The most that a single hit adds."""
+
+    @property
+    def log_placement(self) -> float:
+        """Log probability of one placement of the hits."""
+
+    @property
+    def log_commonest(self) -> float:
+        """Log probability of the commonest outcome, or nearly so."""
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        """Log transforms, or nearly so, at real tilts; nan where not known."""
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        """Products for one node at a tilt."""
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        """Largest number of rows at a tilt."""
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
+
+
 # Side (1 for positive tilts), index of the tilt, which may be a fraction, and index of the period.
 _Key = tuple[int, float, int]
 
 
 class ContourLaw:
-    """Tail probabilities of an additive rank statistic by contour inversion.
+    """Tail probabilities of a statistic by contour inversion.
 
     Parameters
     ----------
-    increments : Increments
-        The statistic, block by block, or with far blocks merged.
-    coarse : Increments
-        The same with blocks merged further, to find tilts and the rows that matter.
-    n_positives : int
-        Number of positives.
+    transform : Transform
+        Its transform. If blocks are merged there, the error that this makes is corrected, and
+        stated, by comparison with blocks merged further.
     scale, body : float
         Standard deviation of the statistic, and that without its luckiest hits.
     bounds : tuple of float, optional
         Values that the support does not exceed.
-    merged : bool, default=False
-        Whether blocks of `increments` are merged; then the error that this makes is corrected, and
-        stated, by comparison with `coarse`.
     tolerance : float, default=0.0
         Relative error that is good enough.
     span : float, default=0.0
@@ -256,37 +279,28 @@ class ContourLaw:
 
     def __init__(
         self,
-        increments: Increments,
-        coarse: Increments,
-        n_positives: int,
+        transform: Transform,
         scale: float,
         body: float,
         bounds: tuple[float, float] = (-np.inf, np.inf),
-        merged: bool = False,
         tolerance: float = 0.0,
         span: float = 0.0,
     ) -> None:
         self._span = span
-        self._increments = increments
-        self._coarse = coarse
-        self._n_positives = n_positives
+        self._transform = transform
         self._scale = scale
         self._body = body
         self._support_within = bounds
-        self._merged = merged
+        self._merged = merged = transform.merged
         self._in_a_hurry = tolerance > _GOOD
         self._is_costly = merged or self._is_steep
         good = _GOOD_STEEP if self._is_steep else _GOOD_MERGED if merged else _GOOD
         self._good = max(good, tolerance)
-        self._few_blocks = increments.sizes.size <= FEW_BLOCKS
-        counted = increments.sizes[increments.of_one_hit != 0.0].sum()
-        n_hits = n_positives * counted / increments.n_samples
-        self._is_coarse = self._few_blocks or n_hits < _HITS_OF_A_DENSITY
+        self._few_blocks = transform.n_blocks <= FEW_BLOCKS
+        self._is_coarse = self._few_blocks or transform.n_counted < _HITS_OF_A_DENSITY
         self._tapers = self._is_steep and not self._is_coarse
         self._ladders: dict[int, list[float]] = {}
         self._log_mgfs: dict[tuple[int, float], float] = {}
-        self._bands: dict[tuple[int, float, bool], Bands] = {}
-        self._balances: dict[tuple[int, float], Floats] = {}
         self._contours: dict[tuple[_Key, bool], _Nodes] = {}
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
 
@@ -337,37 +351,14 @@ class ContourLaw:
     def _units(self) -> dict[int, float]:
         """Scale of either side: for the lower one that of the law without its luckiest hits."""
         lower = self._body if 0.0 < self._body < self._scale else self._scale
-        return {1: max(self._scale, _UNITS_PER_HIT * self._one_hit), -1: lower}
-
-    @cached_property
-    def _one_hit(self) -> float:
-        """The most that a single hit adds."""
-        return _of_the_luckiest_hit(self._increments)
-
-    @cached_property
-    def _log_commonest(self) -> float:
-        """Log probability of the commonest outcome, or nearly so.
-
-        The hits spread over all blocks of several items, where there are most ways to place them.
-        Merged blocks do not tell it.
-        """
-        if self._merged:
-            return -np.inf
-        several = self._increments.sizes[self._increments.sizes > 1].astype(float)
-        n_several = several.sum()
-        share = min(self._n_positives, 0.5 * n_several) / max(n_several, 1.0)
-        hits = share * several
-        ways = gammaln(several + 1.0) - gammaln(hits + 1.0) - gammaln(several - hits + 1.0)
-        return float(ways.sum()) + self._log_placement
-
-    @cached_property
-    def _log_placement(self) -> float:
-        """Log probability of one placement of the hits."""
-        return -log_binomial(self._increments.n_samples, self._n_positives)
+        return {
+            1: max(self._scale, _UNITS_PER_HIT * self._transform.of_the_luckiest_hit),
+            -1: lower,
+        }
 
     @cached_property
     def _is_steep(self) -> bool:
-        return is_steep(self._increments, self._scale)
+        return _is_steep(self._transform.of_the_luckiest_hit, self._scale)
 
     def _thetas(self, side: int, index: ArrayLike) -> Floats:
         return np.asarray(side * _TILT_RATIO ** np.asarray(index, dtype=float) / self._units[side])
@@ -437,10 +428,7 @@ class ContourLaw:
 
     def _log_mgfs_at(self, thetas: Floats) -> list[float]:
         """Log transforms at real tilts, in one pass."""
-        blocks, m = self._coarse, self._n_positives
-        values = log_transform(blocks, m, thetas, *windows(blocks, m, thetas)).real
-        for i in np.flatnonzero(~np.isfinite(values)):
-            values[i] = tilted_bands(blocks, m, float(thetas[i]))[1]
+        values = self._transform.log_mgfs(thetas)
         # A tilt at which it is not known bounds nothing.
         return [math.inf if math.isnan(value) else value for value in values.tolist()]
 
@@ -501,26 +489,13 @@ class ContourLaw:
         harmful = self._log_tail_bound(s + reach, side, steepest) + damping
         return np.maximum(harmless, harmful)
 
-    def _bands_at(self, side: int, index: float, coarse: bool) -> Bands:
-        """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
-        few = self._n_positives <= _FEW_HITS and not self._merged
-        key = side, index, coarse
-        if key not in self._bands:
-            increments = self._coarse if coarse else self._increments
-            if few and index <= _EXTREME:
-                self._bands[key] = feasible_bands(increments, self._n_positives)
-            elif coarse or self._merged:
-                theta = float(self._thetas(side, index))
-                found = tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)
-                self._bands[key] = found[0]
-            else:
-                ends = np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes)
-                self._bands[key] = self._bands_at(side, index, True).at(*ends)
-        return self._bands[key]
+    def _tilt(self, side: int, index: float) -> tuple[float, bool]:
+        """A tilt, and whether it is extreme."""
+        return float(self._thetas(side, index)), index > _EXTREME
 
     def _most_nodes(self, contour: _Key, insist: bool) -> int:
         """The longest contour that is affordable."""
-        work = self._bands_at(*contour[:2], coarse=False).work()
+        work = self._transform.work(*self._tilt(*contour[:2]))
         n_nodes = int(np.clip(_MOST_WORK / work, _FEWEST_NODES, _MAX_NODES))
         return n_nodes * _INSISTENT if insist else n_nodes
 
@@ -592,9 +567,9 @@ class ContourLaw:
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
         size = nodes.heights.sum() * unit
-        unseen = _CLUSTER * np.exp(np.minimum(self._log_commonest - safe, 50.0))
+        unseen = _CLUSTER * np.exp(np.minimum(self._transform.log_commonest - safe, 50.0))
         error += np.where(cut > _DECAYED, unseen, 0.0)
-        error += _PRECISION + 4e-15 * np.sqrt(self._increments.sizes.size) * size
+        error += _PRECISION + 4e-15 * np.sqrt(self._transform.n_blocks) * size
         error += np.exp(np.minimum(self._log_aliasing(s, contour) - safe, 50.0))
         if self._merged:
             coarse = self._contour(contour, n_nodes, True).tail(s, sign, self._tapers)[0]
@@ -603,7 +578,9 @@ class ContourLaw:
             log_p = log_p + LEFT_OF_MERGING * merging
             found.merging = DOUBT_OF_MERGING * np.abs(merging)
             error += found.merging
-        limit = np.where(safe - self._log_placement > _MANY_BEYOND, _FAR_OFF_DENSE, _FAR_OFF)
+        limit = np.where(
+            safe - self._transform.log_placement > _MANY_BEYOND, _FAR_OFF_DENSE, _FAR_OFF
+        )
         far_off = size > (_FAR_OFF_COARSE if insist or rough or self._is_coarse else limit)
         far_off &= contour[0] == sign
         # A larger error would itself be a guess.
@@ -672,14 +649,14 @@ class ContourLaw:
         if key not in self._ahead:
             places = np.geomspace(_FEWEST_NODES, first, _N_AHEAD).round()
             z = np.asarray(near.theta + 1j * (places + 0.5) * near.step, dtype=complex)
-            logs = self._transform(*contour[:2], z, True).real - near.log_transform[0].real
+            logs = self._log_transform(*contour[:2], z, True).real - near.log_transform[0].real
             self._ahead[key] = places, np.exp(logs) / np.abs(z)
         return self._ahead[key]
 
     def _first_look(self, contour: _Key) -> int:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
         if self._few_blocks:
-            return int(np.clip(_BLOCK_NODES / self._increments.sizes.size, 256, 1024))
+            return int(np.clip(_BLOCK_NODES / self._transform.n_blocks, 256, 1024))
         reach = 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
         return int(reach * self._period(contour[2]) / (2.0 * np.pi * self._units[contour[0]])) + 8
 
@@ -705,7 +682,7 @@ class ContourLaw:
             heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
             added = known.theta + 1j * heights
             values = [
-                self._transform(side, index, chunk, coarse)
+                self._log_transform(side, index, chunk, coarse)
                 for chunk in np.array_split(added, -(-added.size // self._chunk(side, index)))
             ]
             known = _Nodes(
@@ -723,34 +700,20 @@ class ContourLaw:
         return max(_CHUNK, _STATE // self._most_rows(side, index))
 
     def _most_rows(self, side: int, index: float) -> int:
-        bands = self._bands_at(side, index, coarse=False)
-        return int((bands.high - bands.low).max() + 1)
+        return self._transform.most_rows(*self._tilt(side, index))
 
-    def _transform(self, side: int, index: float, z: Complexes, coarse: bool) -> Complexes:
-        increments = self._coarse if coarse else self._increments
-        bands, balance = self._bands_at(side, index, coarse), self._balance(side, index)
-        if not coarse:
-            coarse_ends = np.cumsum(self._coarse.sizes)
-            balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
-        return log_transform(increments, self._n_positives, z, bands, balance)
-
-    def _balance(self, side: int, index: float) -> Floats:
-        """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""
-        if self._n_positives <= _FEW_HITS and index <= _EXTREME:
-            return np.zeros((self._coarse.sizes.size, 1))
-        if (side, index) not in self._balances:
-            theta = float(self._thetas(side, index))
-            self._balances[side, index] = balances(self._coarse, self._n_positives, theta)
-        return self._balances[side, index]
+    def _log_transform(self, side: int, index: float, z: Complexes, coarse: bool) -> Complexes:
+        theta, is_extreme = self._tilt(side, index)
+        return self._transform.at(theta, z, is_extreme, coarse)
 
 
 def is_steep(increments: Increments, scale: float) -> bool:
     """Whether one lucky hit is several standard deviations."""
-    return _UNITS_PER_HIT * _of_the_luckiest_hit(increments) > scale
+    return _is_steep(of_the_luckiest_hit(increments), scale)
 
 
-def _of_the_luckiest_hit(increments: Increments) -> float:
-    return float(np.abs(increments.of_one_hit).max())
+def _is_steep(luckiest: float, scale: float) -> bool:
+    return _UNITS_PER_HIT * luckiest > scale
 
 
 def _taper(n_nodes: int) -> Floats:

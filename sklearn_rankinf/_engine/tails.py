@@ -30,6 +30,7 @@ from sklearn_rankinf._engine.statistics import (
     Increments,
     log_binomial,
 )
+from sklearn_rankinf._engine.tilted import RankingTransform
 
 # Up to this many placements are listed in the extreme upper tail.
 _MAX_LISTED = 3e5
@@ -231,14 +232,12 @@ class Tails:
     def _contour_law(self, ratio: float | None, coarse: float, far_out: bool = False) -> ContourLaw:
         """Contours with blocks merged up to one ratio, planned with another."""
         blocks, body = self._merged_blocks(ratio, coarse, far_out)
+        more, _ = self._merged_blocks(coarse, coarse, far_out)
         return ContourLaw(
-            blocks,
-            self._merged_blocks(coarse, coarse, far_out)[0],
-            self._n_positives,
+            RankingTransform(blocks, more, self._n_positives, ratio is not None),
             self._std,
             body,
             self._support_within,
-            ratio is not None,
             self._tolerance,
             self._span,
         )

@@ -1,0 +1,135 @@
+"""The transform of a ranking's statistic along contours, with the rows that matter under a tilt."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln
+
+from sklearn_rankinf._engine.bands import Bands, balances, feasible_bands, tilted_bands, windows
+from sklearn_rankinf._engine.chain import Complexes
+from sklearn_rankinf._engine.statistics import Floats, Increments, log_binomial
+from sklearn_rankinf._engine.transform import log_transform
+
+# With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
+_FEW_HITS = 64
+# Paths that carry less than this share of the tilted total are left out.
+_NEGLIGIBLE = 1e-22
+
+
+class RankingTransform:
+    """``E exp(z S)`` of one ranking for z along contours.
+
+    Parameters
+    ----------
+    increments : Increments
+        The statistic, block by block, or with far blocks merged.
+    coarse : Increments
+        The same with blocks merged further, to find tilts and the rows that matter.
+    n_positives : int
+        Number of positives.
+    merged : bool, default=False
+        Whether blocks of `increments` are merged.
+    """
+
+    def __init__(
+        self, increments: Increments, coarse: Increments, n_positives: int, merged: bool = False
+    ) -> None:
+        self.merged = merged
+        self._increments, self._coarse = increments, coarse
+        self._n_positives = n_positives
+        self._bands: dict[tuple[float, bool], Bands] = {}
+        self._balances: dict[float, Floats] = {}
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return self._increments.sizes.size
+
+    @property
+    def n_counted(self) -> float:
+        """Expected number of hits that add something."""
+        counted = self._increments.sizes[self._increments.of_one_hit != 0.0].sum()
+        return float(self._n_positives * counted / self._increments.n_samples)
+
+    @cached_property
+    def of_the_luckiest_hit(self) -> float:
+        """The most that a single hit adds."""
+        return of_the_luckiest_hit(self._increments)
+
+    @cached_property
+    def log_placement(self) -> float:
+        """Log probability of one placement of the hits."""
+        return -log_binomial(self._increments.n_samples, self._n_positives)
+
+    @cached_property
+    def log_commonest(self) -> float:
+        """Log probability of the commonest outcome, or nearly so.
+
+        The hits spread over all blocks of several items, where there are most ways to place them.
+        Merged blocks do not tell it.
+        """
+        if self.merged:
+            return -math.inf
+        several = self._increments.sizes[self._increments.sizes > 1].astype(float)
+        n_several = several.sum()
+        share = min(self._n_positives, 0.5 * n_several) / max(n_several, 1.0)
+        hits = share * several
+        ways = gammaln(several + 1.0) - gammaln(hits + 1.0) - gammaln(several - hits + 1.0)
+        return float(ways.sum()) + self.log_placement
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        """Log transforms of merged blocks at real tilts, in one pass; nan where not known."""
+        blocks, m = self._coarse, self._n_positives
+        values = log_transform(blocks, m, thetas, *windows(blocks, m, thetas)).real
+        for i in np.flatnonzero(~np.isfinite(values)):
+            values[i] = tilted_bands(blocks, m, float(thetas[i]))[1]
+        return values
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        """Products for one node at a tilt."""
+        return self._bands_at(theta, is_extreme, coarse=False).work()
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        """Largest number of rows at a tilt."""
+        bands = self._bands_at(theta, is_extreme, coarse=False)
+        return int((bands.high - bands.low).max() + 1)
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        """Log transforms at nodes of the contour through a tilt."""
+        increments = self._coarse if coarse else self._increments
+        bands, balance = self._bands_at(theta, is_extreme, coarse), self._balance(theta, is_extreme)
+        if not coarse:
+            coarse_ends = np.cumsum(self._coarse.sizes)
+            balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
+        return log_transform(increments, self._n_positives, z, bands, balance)
+
+    def _bands_at(self, theta: float, is_extreme: bool, coarse: bool) -> Bands:
+        """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
+        key = theta, coarse
+        if key not in self._bands:
+            increments = self._coarse if coarse else self._increments
+            if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
+                self._bands[key] = feasible_bands(increments, self._n_positives)
+            elif coarse or self.merged:
+                found = tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)
+                self._bands[key] = found[0]
+            else:
+                ends = np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes)
+                self._bands[key] = self._bands_at(theta, is_extreme, True).at(*ends)
+        return self._bands[key]
+
+    def _balance(self, theta: float, is_extreme: bool) -> Floats:
+        """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""
+        if self._n_positives <= _FEW_HITS and not is_extreme:
+            return np.zeros((self._coarse.sizes.size, 1))
+        if theta not in self._balances:
+            self._balances[theta] = balances(self._coarse, self._n_positives, theta)
+        return self._balances[theta]
+
+
+def of_the_luckiest_hit(increments: Increments) -> float:
+    """The most that a single hit adds."""
+    return float(np.abs(increments.of_one_hit).max())
