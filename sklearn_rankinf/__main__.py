@@ -20,8 +20,9 @@ DEMO_DESCRIPTION = (
 )
 REPORT_DESCRIPTION = (
     "Test rankings in a file of comma-separated values, one row an item, against random "
-    "selection: average precision with its exact p-value and, for each --k, the hits among the "
-    "first k and how many would be significant. The labels must not have trained the scores."
+    "selection: average precision and every --metric with their exact p-values and, for each --k, "
+    "the hits among the first k and how many would be significant. The labels must not have "
+    "trained the scores."
 )
 
 
@@ -55,6 +56,13 @@ def build_parser() -> argparse.ArgumentParser:
         default=[],
         help="count hits among the first K items, or the first K-th part of them if K is a "
         "fraction such as 0.1; may be repeated",
+    )
+    report.add_argument(
+        "--metric",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="test another metric as well, such as roc_auc, bedroc or ndcg; may be repeated",
     )
     report.add_argument(
         "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"
@@ -117,7 +125,7 @@ def _report(arguments: argparse.Namespace) -> None:
     }
     results = {name: average_precision_test(ranking) for name, ranking in rankings.items()}
     reports = [
-        _report.report_on_ranking(name, ranking, results[name], arguments.k)
+        _report.report_on_ranking(name, ranking, results[name], arguments.k, arguments.metric)
         for name, ranking in rankings.items()
     ]
     plots = {} if arguments.plots is None else _report.write_plots(arguments.plots, results)

@@ -18,15 +18,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import (
     AtomicLaw,
-    ContinuedLaw,
-    ExactLaw,
-    ShiftedLaw,
+    BoundedLaw,
+    Law,
     exact_law,
     exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
 from sklearn_rankinf._engine.resampling import PermutedAveragePrecision
-from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.sampling import NullSampler, Sampler
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     AveragePrecision,
@@ -294,7 +293,7 @@ class NullDistribution:
         shape = as_shape(size)
         rng = np.random.default_rng(as_seed_sequence(random_state))
         n_draws = math.prod(shape)
-        if isinstance(self._law, _ApproximateLaw):
+        if isinstance(self._law, ApproximateLaw):
             return self._law.draw(n_draws, rng).reshape(shape)
         sampler = self._sampler
         draws = [sampler.draw(size, rng) for size in sampler.chunks(n_draws)]
@@ -465,7 +464,7 @@ class NullDistribution:
         return math.nan if self.var() == 0.0 else self._skewness_and_kurtosis[order - 3]
 
     @cached_property
-    def _law(self) -> ExactLaw | _ApproximateLaw:
+    def _law(self) -> Law:
         sizes = self.tie_sizes
         if self.method == "analytic" and sizes is not None and sizes.size <= FEW_BLOCKS:
             return self._new_law()
@@ -473,10 +472,10 @@ class NullDistribution:
         key += (self._tolerance, None if sizes is None else sizes.tobytes())
         if self.method == "permutation":
             key += (self._n_permutations, str(self._seeds.entropy), self._seeds.spawn_key)
-        law: ExactLaw | _ApproximateLaw = _LAWS.find(key, self._new_law)
+        law: Law = _LAWS.find(key, self._new_law)
         return law
 
-    def _new_law(self) -> ExactLaw | _ApproximateLaw:
+    def _new_law(self) -> Law:
         problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         if self.method == "analytic" or self.var() == 0.0:
             return exact_law(*problem, self._tolerance)
@@ -485,14 +484,14 @@ class NullDistribution:
             return AtomicLaw(sample, np.zeros(sample.size))
         if self.method == "zhang_su":
             mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
-            return _ApproximateLaw(stats.norm(mean, math.sqrt(variance)))
+            return ApproximateLaw(stats.norm(mean, math.sqrt(variance)))
         if self.method == "normal":
-            return _ApproximateLaw(stats.norm(self.mean(), self.std()))
+            return ApproximateLaw(stats.norm(self.mean(), self.std()))
         skewness = self._standardized_cumulant(3)
-        return _ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
+        return ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
 
     @cached_property
-    def _sampler(self) -> NullSampler | PermutedAveragePrecision:
+    def _sampler(self) -> Sampler:
         return NullSampler(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     def _permutation_sample(self) -> Floats:
@@ -536,7 +535,7 @@ class NullDistribution:
     def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
         """Bounds of p-values of a law that is not listed."""
         law = self._law
-        assert isinstance(law, ContinuedLaw | ShiftedLaw)
+        assert isinstance(law, BoundedLaw)
         if alternative == "greater":
             return law.bounds(_down(t), 1)
         if alternative == "less":
@@ -553,6 +552,11 @@ class NullDistribution:
     @property
     def _counts_resamples(self) -> Any:
         return self.method == "permutation" and self.var() > 0.0
+
+    def _best(self) -> Any:
+        """Value of a perfect ranking without ties."""
+        size = self.n_samples, self.n_positives
+        return self.statistic.best(*size) + self.statistic.offset(*size)
 
     def _quantile(self, q: ArrayLike, sign: int) -> Any:
         def quantile(level: Floats) -> Floats:
@@ -673,8 +677,11 @@ class PermutationDistribution(NullDistribution):
     def _counts_resamples(self) -> bool:
         return True
 
+    def _best(self) -> float:
+        return self._permuted.best()
 
-class _ApproximateLaw:
+
+class ApproximateLaw:
     """A continuous law of scipy in the shape of the exact ones."""
 
     is_listed = False
@@ -705,9 +712,7 @@ class _ApproximateLaw:
         return np.asarray(self._distribution.rvs(size=n_draws, random_state=rng))
 
 
-def _draw_chunk(
-    sampler: NullSampler | PermutedAveragePrecision, size: int, seed: np.random.SeedSequence
-) -> Floats:
+def _draw_chunk(sampler: Sampler, size: int, seed: np.random.SeedSequence) -> Floats:
     return sampler.draw(size, np.random.default_rng(seed))
 
 
@@ -887,10 +892,7 @@ def frozen_ap_law(
 
 def value_of_perfect_ranking(law: NullDistribution) -> Any:
     """Value of the statistic for a perfect ranking without ties."""
-    if isinstance(law, PermutationDistribution):
-        return law._permuted.best()
-    size = law.n_samples, law.n_positives
-    return law.statistic.best(*size) + law.statistic.offset(*size)
+    return law._best()
 
 
 def permuted_ap_law(

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._formatting import format_count, format_pvalue, format_table
 from sklearn_rankinf._null_distributions import resolve_k
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._registry import METRICS, metric_named
 from sklearn_rankinf._significance import AveragePrecisionTestResult
 from sklearn_rankinf._top_k import min_hits_at_k, recall_at_k_test
 
@@ -81,6 +83,30 @@ class HitsReport:
 
 
 @dataclass(frozen=True)
+class MetricReport:
+    """What the labels say about one ranking by one metric.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    statistic, chance, adjusted, zscore : float
+        Its value, the mean under random labelling, the value on a scale with chance at 0 and a
+        perfect ranking at 1, and its distance from chance in standard deviations.
+    pvalue, log10_pvalue : float
+        Exact p-value, and its logarithm to base 10.
+    """
+
+    metric: str
+    statistic: float
+    chance: float
+    adjusted: float
+    zscore: float
+    pvalue: float
+    log10_pvalue: float
+
+
+@dataclass(frozen=True)
 class RankerReport:
     """What the labels say about one ranking.
 
@@ -97,6 +123,8 @@ class RankerReport:
         Exact p-value of average precision, and its logarithm to base 10.
     at_k : tuple of HitsReport
         Hits at each k.
+    metrics : tuple of MetricReport
+        Other metrics.
     """
 
     name: str
@@ -109,6 +137,7 @@ class RankerReport:
     pvalue: float
     log10_pvalue: float
     at_k: tuple[HitsReport, ...]
+    metrics: tuple[MetricReport, ...] = ()
 
 
 def read_table(
@@ -241,7 +270,11 @@ def _check_complete(column: Any, name: str) -> None:
 
 
 def report_on_ranking(
-    name: str, ranking: Ranking, result: AveragePrecisionTestResult, k: Sequence[float] = ()
+    name: str,
+    ranking: Ranking,
+    result: AveragePrecisionTestResult,
+    k: Sequence[float] = (),
+    metrics: Sequence[str | RankStatistic] = (),
 ) -> RankerReport:
     """Put together what the labels say about one ranking.
 
@@ -255,6 +288,8 @@ def report_on_ranking(
         The test of its average precision.
     k : sequence of int or float
         Numbers of places at the top, or fractions of the samples, at which hits are tested.
+    metrics : sequence of str or RankStatistic
+        Other metrics that are tested.
 
     Returns
     -------
@@ -264,7 +299,8 @@ def report_on_ranking(
     Raises
     ------
     ReportError
-        If a k is less than 1 or more than the number of samples.
+        If a k is less than 1 or more than the number of samples, or a metric has no such name or
+        needs a k.
     """
     return RankerReport(
         name=name,
@@ -277,6 +313,50 @@ def report_on_ranking(
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
         at_k=tuple(report_on_hits(ranking, cut) for cut in k),
+        metrics=report_on_metrics(ranking, metrics),
+    )
+
+
+def report_on_metrics(
+    ranking: Ranking, metrics: Sequence[str | RankStatistic]
+) -> tuple[MetricReport, ...]:
+    """Test a ranking by several metrics.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The ranking.
+    metrics : sequence of str or RankStatistic
+        Names of metrics that need no k, or statistics.
+
+    Returns
+    -------
+    tuple of MetricReport
+        The figures, one entry a metric.
+
+    Raises
+    ------
+    ReportError
+        If a metric has no such name, or needs a k.
+    """
+    return tuple(_report_on_metric(ranking, metric) for metric in metrics)
+
+
+def _report_on_metric(ranking: Ranking, metric: str | RankStatistic) -> MetricReport:
+    names = [known.name for known in METRICS.values() if not known.needs_k]
+    if isinstance(metric, str) and metric not in names:
+        what = f"{metric!r} needs a k" if metric in METRICS else f"there is no metric {metric!r}"
+        raise ReportError(f"{what}: take one of {', '.join(map(repr, names))}.")
+    chosen = metric_named(metric)
+    result = chosen.test(ranking)
+    return MetricReport(
+        metric=chosen.name,
+        statistic=float(result.statistic),
+        chance=float(result.null_distribution.mean()),
+        adjusted=float(result.adjusted_statistic),
+        zscore=float(result.zscore),
+        pvalue=float(result.pvalue),
+        log10_pvalue=float(result.log10_pvalue),
     )
 
 
@@ -339,6 +419,14 @@ _HITS_HEADINGS = (
     ("", "recall"),
     ("exact", "p"),
 )
+_METRIC_HEADINGS = (
+    ("", "ranking"),
+    ("", "value"),
+    ("by", "chance"),
+    ("", "adjusted"),
+    ("", "z"),
+    ("exact", "p"),
+)
 
 
 def format_report(reports: Sequence[RankerReport]) -> str:
@@ -347,17 +435,19 @@ def format_report(reports: Sequence[RankerReport]) -> str:
     Parameters
     ----------
     reports : sequence of RankerReport
-        One entry a ranking, all with the same numbers of places.
+        One entry a ranking, all with the same numbers of places and metrics.
 
     Returns
     -------
     str
-        A table of average precision, and one of hits for each k.
+        A table of average precision, one of hits for each k, and one for each other metric.
     """
     parts = [format_table(_HEADINGS, [_cells(report) for report in reports])]
     names = [report.name for report in reports]
     hits_by_k = zip(*(report.at_k for report in reports), strict=True)
     parts += [format_hits(names, hits) for hits in hits_by_k]
+    by_metric = zip(*(report.metrics for report in reports), strict=True)
+    parts += [format_metric(names, values) for values in by_metric]
     return "\n\n".join(parts)
 
 
@@ -384,6 +474,35 @@ def format_hits(names: Sequence[str], hits: Sequence[HitsReport]) -> str:
             "is exact\n  for these ties, and the hits needed are those of a ranking without ties."
         )
     return "\n".join(lines)
+
+
+def format_metric(names: Sequence[str], values: Sequence[MetricReport]) -> str:
+    """Return one metric of several rankings as a table of text.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the rankings.
+    values : sequence of MetricReport
+        Their figures.
+
+    Returns
+    -------
+    str
+        The name of the metric, and the table.
+    """
+    rows = [
+        [
+            name,
+            f"{value.statistic:.4f}",
+            f"{value.chance:.4f}",
+            f"{value.adjusted:.4f}",
+            f"{value.zscore:.2f}",
+            format_pvalue(value.log10_pvalue),
+        ]
+        for name, value in zip(names, values, strict=True)
+    ]
+    return "\n".join([values[0].metric, format_table(_METRIC_HEADINGS, rows)])
 
 
 def _cells(report: RankerReport) -> list[str]:

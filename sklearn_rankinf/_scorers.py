@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
+from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._guard import scorer_factory
 from sklearn_rankinf._null_distributions import NullDistribution, tolerating
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_pos_label
-from sklearn_rankinf._registry import METRICS, metric_named
+from sklearn_rankinf._registry import Metric, metric_named
 from sklearn_rankinf._significance import adjusted, log10_pvalue, standardized
 
 _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
@@ -53,7 +54,7 @@ _BOTH_METHODS: Mapping[str, tuple[str, str | None]] = MappingProxyType(
 
 @scorer_factory
 def make_significance_scorer(
-    metric: str = "average_precision",
+    metric: str | RankStatistic = "average_precision",
     *,
     method: str = "auto",
     output: str = "neg_log10_pvalue",
@@ -71,8 +72,10 @@ def make_significance_scorer(
 
     Parameters
     ----------
-    metric : str, default="average_precision"
-        What is tested: ``"average_precision"``, ``"recall_at_k"`` or ``"precision_at_k"``.
+    metric : str or RankStatistic, default="average_precision"
+        What is tested: ``"average_precision"``, ``"recall_at_k"``, ``"precision_at_k"``,
+        ``"enrichment_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``, ``"bedroc"``, ``"rie"``,
+        ``"reciprocal_rank"``, a name given to :func:`register_metric`, or a statistic itself.
     method : str, default="auto"
         How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``, one of the
         approximations that the null distribution of the metric takes, such as ``"normal"``; or
@@ -84,8 +87,9 @@ def make_significance_scorer(
         at 1; ``"statistic"``, the metric itself; ``"pvalue"``, which is for reading and never for
         `refit` or for choosing, since searches maximise; or ``"all"`` of them.
     k : int or float, optional
-        Number of samples at the top, or a fraction of the samples between 0 and 1. Folds differ in
-        size, so that a fraction is usually what is meant; an int larger than a fold is an error.
+        Number of samples at the top, or a fraction of the samples between 0 and 1, for the metrics
+        at k and, if wanted, average precision, DCG and NDCG. Folds differ in size, so that a
+        fraction is usually what is meant; an int larger than a fold is an error.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Labels that are strings need it, unless `average` is given.
     average : {"macro", "weighted", "micro"}, optional
@@ -135,6 +139,7 @@ def make_significance_scorer(
     --------
     average_precision_significance_scorer : The scorer with the default of every argument.
     average_precision_test : The complete test, for labels and scores at hand.
+    register_metric : Makes a metric of one's own known by name.
     sklearn.metrics.make_scorer : Makes scorers of any metric function.
     sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
 
@@ -154,8 +159,8 @@ def make_significance_scorer(
     most have less than 0.01 percent. :func:`average_precision_test` takes the time for all digits.
 
     A fold that holds no evidence never spoils a search: with one class only, or one score only, the
-    statistic is scikit-learn's, p is 1 and everything else 0. A fold of multiclass labels in which
-    a class is missing is an error, as it is in scikit-learn: use stratified folds.
+    statistic is that of the test, p is 1 and everything else 0. A fold of multiclass labels in
+    which a class is missing is an error, as it is in scikit-learn: use stratified folds.
 
     Weights reach average precision by metadata routing: enable it, and call
     ``set_score_request(sample_weight=True)`` on the scorer, or on each scorer of a dict. Weighted
@@ -187,7 +192,9 @@ def make_significance_scorer(
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
     options |= {"k": k, "average": average}
     options |= {"n_permutations": n_permutations, "random_state": random_state}
-    _check_metric_options(metric, **options)
+    chosen = _checked_metric(metric, **options)
+    # A worker process knows the metrics of the package by name, and others by what is sent to it.
+    metric = chosen.name if chosen.instance is None else chosen.instance
     _check_response_method(response_method)
     check_pos_label(pos_label)
     # scikit-learn chooses a column of the scores by the scorer's pos_label, and refuses one that
@@ -216,7 +223,7 @@ def significance_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    metric: str = "average_precision",
+    metric: str | RankStatistic = "average_precision",
     output: str = "neg_log10_pvalue",
     method: str = "auto",
     k: float | None = None,
@@ -261,7 +268,7 @@ _DEFAULTS = {
 def _score_binary(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    metric: str,
+    metric: str | RankStatistic,
     output: str,
     options: dict[str, Any],
     in_dict: bool,
@@ -273,13 +280,15 @@ def _score_binary(
             _warn_of_no_positives()
     elif "sample_weight" in options:
         return _score_by_test(y_true, y_score, metric, output, options)
-    law = METRICS[metric].null_distribution(
+    law = metric_named(metric).null_distribution(
         ranking.n_samples,
         ranking.n_positives,
         tie_sizes=ranking.tie_sizes,
         **{name: options[name] for name in options if name not in ("pos_label", "sample_weight")},
     )
     statistic = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
+    if ranking.n_positives in (0, ranking.n_samples):
+        statistic = law.mean()  # the one value that there is, whatever rounding made of it
     # The law of a short list without ties is the same for many folds, and kept.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
     law = tolerating(law, _TOLERANCE) if in_a_hurry else law
@@ -300,12 +309,16 @@ def _read(statistic: float, law: NullDistribution, output: str) -> float:
 
 
 def _score_by_test(
-    y_true: ArrayLike, y_score: ArrayLike, metric: str, output: str, options: dict[str, Any]
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    metric: str | RankStatistic,
+    output: str,
+    options: dict[str, Any],
 ) -> tuple[float, str]:
     """Read one output off the complete test: weights and averages have no law of a ranking."""
     if output == "statistic":
         options = {**options, "n_permutations": 1}  # the statistic does not depend on them
-    result = METRICS[metric].test(y_true, y_score, **options)
+    result = metric_named(metric).test(y_true, y_score, **options)
     if output == "neg_log10_pvalue":
         return abs(float(result.log10_pvalue)), result.method
     field = "adjusted_statistic" if output == "adjusted" else output
@@ -377,10 +390,10 @@ def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] |
     return _BOTH_METHODS
 
 
-def _check_metric_options(
-    metric: str, *, k: Any, average: Any, method: str, n_permutations: int, random_state: Any
-) -> None:
-    """Refuse now what every fold would refuse later."""
+def _checked_metric(
+    metric: Any, *, k: Any, average: Any, method: str, n_permutations: int, random_state: Any
+) -> Metric:
+    """The metric; what every fold would refuse later is refused now."""
     chosen = metric_named(metric)
     parameters = signature(chosen.test).parameters
     if average not in _AVERAGES:
@@ -407,6 +420,7 @@ def _check_metric_options(
         random_state=0 if is_generator else random_state,
         **({} if k is None else {"k": k}),
     )
+    return chosen
 
 
 def _check_response_method(response_method: Any) -> None:
@@ -430,8 +444,8 @@ def _check_fold_holds(k: float, n_samples: int) -> None:
         )
 
 
-def _check_takes_weights(metric: str) -> None:
-    if "sample_weight" not in signature(METRICS[metric].test).parameters:
+def _check_takes_weights(metric: str | RankStatistic) -> None:
+    if "sample_weight" not in signature(metric_named(metric).test).parameters:
         raise ValueError(
             f"metric={metric!r} takes no sample_weight: leave the weights out, or take "
             "metric='average_precision'."

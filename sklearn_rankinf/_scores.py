@@ -8,9 +8,16 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.statistics import AveragePrecision, HitsAtK
+from sklearn_rankinf._engine.statistics import (
+    AveragePrecision,
+    Bedroc,
+    HitsAtK,
+    ReciprocalRank,
+    Rie,
+)
 from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._null_distributions import check_alternative, check_normalize, resolve_k
+from sklearn_rankinf._rank_statistics import check_alpha, rank_statistic_score
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
 from sklearn_rankinf._significance import (
     adjusted,
@@ -518,6 +525,261 @@ def r_precision_score(
     ranking = as_ranking(y_true, y_score, pos_label)
     k = max(ranking.n_positives, 1)
     return _share_of_hits("R-precision", "places", ranking, k)
+
+
+@metric_function
+def bedroc_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    alpha: float = 20.0,
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""Boltzmann-enhanced discrimination of ROC (BEDROC): early recognition from 0 to 1.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    alpha : float, default=20.0
+        How fast the weight of a rank falls off: with 20, 80 % of it is in the first 8 % of the
+        ranks.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        BEDROC: 0 with all positives at the bottom, 1 with all at the top.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`bedroc_test` does.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives, or no negatives; the score is then 0.0.
+
+    See Also
+    --------
+    rie_score : The same on a scale where chance is 1.
+    bedroc_test : Test against random labelling.
+
+    Notes
+    -----
+    With :math:`x = \frac{1}{m} \sum_i e^{-\alpha r_i / n}` over the ranks :math:`r_i` of the m
+    positives, and its largest and smallest values, it is
+    :math:`(x - x_{\min}) / (x_{\max} - x_{\min})` [1]_. A positive in a block of equal scores
+    counts the mean weight of the block, the expectation over random tie-breaking.
+
+    References
+    ----------
+    .. [1] Truchon, J.-F., & Bayly, C. I. (2007). Evaluating virtual screening methods: good and bad
+       metrics for the "early recognition" problem. Journal of Chemical Information and Modeling,
+       47(2), 488-508.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import bedroc_score
+    >>> bedroc_score([1, 1, 0, 0], [0.9, 0.8, 0.3, 0.1])
+    1.0
+    >>> round(bedroc_score([1, 0, 1, 0], [0.9, 0.8, 0.3, 0.1]), 4)
+    0.9934
+    """
+    return rank_statistic_score(
+        y_true, y_score, statistic=Bedroc(check_alpha(alpha)), pos_label=pos_label
+    )
+
+
+@metric_function
+def rie_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    alpha: float = 20.0,
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""Robust initial enhancement (RIE): early recognition, relative to chance.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    alpha : float, default=20.0
+        How fast the weight of a rank falls off: with 20, 80 % of it is in the first 8 % of the
+        ranks.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        RIE: 1 for a random ranking on average.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`rie_test` does.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    bedroc_score : The same on a scale from 0 to 1.
+    rie_test : Test against random labelling.
+
+    Notes
+    -----
+    With the ranks :math:`r_i` of m positives among n samples it is
+
+    .. math:: \frac{\frac{1}{m} \sum_i e^{-\alpha r_i / n}}
+              {\frac{1}{n} \sum_{r=1}^n e^{-\alpha r / n}},
+
+    as in [1]_. A positive in a block of equal scores counts the mean weight of the block, the
+    expectation over random tie-breaking.
+
+    References
+    ----------
+    .. [1] Truchon, J.-F., & Bayly, C. I. (2007). Evaluating virtual screening methods: good and bad
+       metrics for the "early recognition" problem. Journal of Chemical Information and Modeling,
+       47(2), 488-508.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import rie_score
+    >>> round(rie_score([1, 1, 0, 0], [0.9, 0.8, 0.3, 0.1]), 4)
+    1.9999
+    >>> rie_score([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.5])
+    1.0
+    """
+    return rank_statistic_score(
+        y_true, y_score, statistic=Rie(check_alpha(alpha)), pos_label=pos_label
+    )
+
+
+@metric_function
+def reciprocal_rank_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""Reciprocal rank: one over the rank of the best positive.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        Reciprocal rank, between 0 and 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`reciprocal_rank_test` does.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    reciprocal_rank_test : Test against random labelling.
+    sklearn.metrics.label_ranking_average_precision_score : The same for rows with one label each.
+
+    Notes
+    -----
+    Where the best positive is one of y in a block of g equal scores, behind a samples with better
+    scores, it is the expectation over random tie-breaking,
+
+    .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import reciprocal_rank_score
+    >>> reciprocal_rank_score([0, 1, 1, 0], [0.9, 0.8, 0.3, 0.1])
+    0.5
+    >>> reciprocal_rank_score([0, 1], [0.5, 0.5])
+    0.75
+    """
+    return rank_statistic_score(y_true, y_score, statistic=ReciprocalRank(), pos_label=pos_label)
+
+
+@metric_function
+def enrichment_at_k_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: float,
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""Enrichment factor at k: precision at k, relative to the share of positives.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    k : int or float
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of the samples, rounded up.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        Enrichment factor: 1 for a random ranking on average.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`enrichment_at_k_test` does.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    precision_at_k_score : The same, not divided by the share of positives.
+    enrichment_at_k_test : Test against random labelling.
+
+    Notes
+    -----
+    With H of the m positives among the first k of n samples it is
+    :math:`(H / k) \big/ (m / n)`. Where a block of g equal scores straddles rank k, behind a
+    samples with better scores, each of its positives counts :math:`(k - a) / g`, the average over
+    random tie-breaking.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import enrichment_at_k_score
+    >>> enrichment_at_k_score([1, 1, 0, 0, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1], k=2)
+    4.0
+    >>> enrichment_at_k_score([1, 1, 0, 0, 0, 0, 0, 0], [0.5] * 8, k=0.25)
+    1.0
+    """
+    return _share_of_hits("Enrichment at k", "chance", as_ranking(y_true, y_score, pos_label), k)
 
 
 @metric_function

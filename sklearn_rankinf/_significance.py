@@ -509,7 +509,7 @@ def adjusted(statistic: Any, law: NullDistribution) -> Any:
     It is nan where no ranking is better than another, as when there is only one class.
     """
     mean, best = np.asarray(law.mean()), value_of_perfect_ranking(law)
-    if np.all(np.isin(law.n_positives, (0, law.n_samples))):
+    if np.all((law.n_positives == 0) | (law.n_positives == law.n_samples)):
         return plain(np.full(mean.shape, math.nan))
     # One value is its own mean, whatever rounding does to the difference.
     excess = np.where(np.asarray(law.std()) > 0.0, statistic - mean, 0.0)

@@ -34,19 +34,24 @@ from sklearn_rankinf._top_k_distributions import (
     resolve_each_k,
 )
 
+_NAMES = {
+    "positives": "Recall at k",
+    "places": "Precision at k",
+    "chance": "Enrichment at k",
+}
 _COUNT_METHODS = ("analytic", "binomial", "normal")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopKTestResult(RankTestResult):
-    """Result of :func:`recall_at_k_test` and :func:`precision_at_k_test`.
+    """Result of :func:`recall_at_k_test`, `precision_at_k_test` and `enrichment_at_k_test`.
 
     For an array of k the fields that depend on k are arrays of its shape.
 
     Attributes
     ----------
     statistic : float or ndarray
-        Recall or precision at `k`.
+        Recall, precision or enrichment at `k`.
     pvalue : float or ndarray
         Probability, when labels are assigned to the ranks at random, of a statistic at least as
         extreme as the observed one.
@@ -82,6 +87,7 @@ class TopKTestResult(RankTestResult):
     --------
     recall_at_k_test : A test that returns this result.
     precision_at_k_test : A test that returns this result.
+    enrichment_at_k_test : A test that returns this result.
 
     Examples
     --------
@@ -200,7 +206,7 @@ def recall_at_k_test(
     >>> result.hits, round(result.statistic, 4), round(result.pvalue * 56, 9)
     (2.0, 0.6667, 6.0)
     """
-    return _hits_test(
+    return hits_test(
         "positives",
         as_ranking(y_true, y_score, pos_label),
         alternative,
@@ -295,7 +301,7 @@ def precision_at_k_test(
     >>> result.k, result.statistic, round(result.pvalue * 56, 9)
     (4, 0.75, 4.0)
     """
-    return _hits_test(
+    return hits_test(
         "places",
         as_ranking(y_true, y_score, pos_label),
         alternative,
@@ -306,14 +312,14 @@ def precision_at_k_test(
     )
 
 
-def _hits_test(divisor: str, ranking: Ranking, alternative: str, **options: Any) -> TopKTestResult:
+def hits_test(divisor: str, ranking: Ranking, alternative: str, **options: Any) -> TopKTestResult:
+    """Test of hits at k, divided as a statistic of that name divides them."""
     check_alternative(alternative)
     law: TopKNullDistribution = frozen_top_k_law(
         divisor, ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
     )
     if ranking.n_positives == 0:
-        name = "Recall at k" if divisor == "positives" else "Precision at k"
-        warn_caller(no_positives(name, "0.0"), UndefinedMetricWarning)
+        warn_caller(no_positives(_NAMES[divisor], "0.0"), UndefinedMetricWarning)
     statistic = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
     return TopKTestResult(
         **significance_fields(statistic, law, alternative),

@@ -1,4 +1,4 @@
-"""Null distributions of recall and precision at k."""
+"""Null distributions of recall, precision and enrichment at k."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
 
 
 class TopKNullDistribution(NullDistribution):
-    """A frozen law of recall or precision at k under random labelling.
+    """A frozen law of recall, precision or enrichment at k under random labelling.
 
     It has the methods of every null distribution. For an array of k it holds one law for each, and
     every method broadcasts its argument against k, as scipy's frozen distributions do.
@@ -427,7 +427,7 @@ def frozen_top_k_law(
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> TopKNullDistribution:
-    """Law of hits at k as a share of the positives or of the places, arguments checked."""
+    """Law of hits at k as a share of positives, of places or of chance, arguments checked."""
     n, m = check_counts(n_samples, n_positives)
     sizes = check_tie_sizes(tie_sizes, n)
     check_top_k_method(method, _METHODS)

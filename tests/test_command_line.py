@@ -16,10 +16,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
 import sklearn_rankinf
-from sklearn_rankinf import _demo, average_precision_test, min_hits_at_k, recall_at_k_test
+from sklearn_rankinf import (
+    _demo,
+    average_precision_test,
+    dcg_test,
+    min_hits_at_k,
+    recall_at_k_test,
+    roc_auc_test,
+)
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._formatting import format_count, format_pvalue
 
@@ -295,6 +302,37 @@ def test_report_prints_what_the_tests_say(frame, csv, capsys):
     assert "* Equal scores straddle the last place" in text
 
 
+def test_report_of_other_metrics(frame, csv, capsys):
+    argv = ["report", csv, "--label", "y", "--score", "s1", "--score", "s 2/b"]
+    argv += ["--metric", "roc_auc", "--metric", "ndcg"]
+    assert main(argv) == 0
+    text = capsys.readouterr().out
+    _, *tables = cells_by_name(text, ["s1", "s 2/b"])
+    assert re.findall("^(roc_auc|ndcg)$", text, flags=re.MULTILINE) == ["roc_auc", "ndcg"]
+    assert main([*argv, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    for name, row in zip(("s1", "s 2/b"), rows, strict=True):
+        y_true, y_score = frame["y"], frame[name]
+        expected = {
+            "roc_auc": (roc_auc_score(y_true, y_score), roc_auc_test(y_true, y_score)),
+            "ndcg": (ndcg_score([y_true], [y_score]), dcg_test(y_true, y_score, normalize=True)),
+        }
+        assert [entry["metric"] for entry in row["metrics"]] == list(expected)
+        for entry, table in zip(row["metrics"], tables, strict=True):
+            value, result = expected[entry["metric"]]
+            assert entry["statistic"] == pytest.approx(value, rel=1e-12)
+            assert entry["chance"] == result.null_distribution.mean()
+            assert entry["log10_pvalue"] == pytest.approx(result.log10_pvalue, rel=1e-9)
+            assert entry["pvalue"] == pytest.approx(result.pvalue, rel=1e-9)
+            assert table[name] == [
+                f"{value:.4f}",
+                f"{entry['chance']:.4f}",
+                f"{result.adjusted_statistic:.4f}",
+                f"{result.zscore:.2f}",
+                format_pvalue(result.log10_pvalue),
+            ]
+
+
 def test_report_says_where_no_number_of_hits_is_enough(frame, csv, capsys):
     # One place among 200 with 15 positives: p = 0.075 at best.
     assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "1"]) == 0
@@ -390,6 +428,11 @@ WRONG_REPORTS = {
     "pos_label": (["--pos-label", "x"], "the labels 0, 1: --pos-label x is not one of them."),
     "large k": (["--k", "201"], "k must be between 1 and n_samples=200; got 201."),
     "small k": (["--k", "0"], "k must be between 1 and n_samples=200; got 0."),
+    "metric": (
+        ["--metric", "auc"],
+        "there is no metric 'auc': take one of 'average_precision', 'ro",
+    ),
+    "metric at k": (["--metric", "recall_at_k"], "'recall_at_k' needs a k: take one of 'average"),
     "float k": (["--k", "1.5"], "k as a float is a fraction of the samples .*; got 1.5."),
 }
 

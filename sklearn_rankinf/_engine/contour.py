@@ -45,6 +45,8 @@ _UNITS_PER_HIT = 1.0 / 3.0
 # rough one nothing: the transform then does not show how coarse the law is at s.
 # A tail of very many placements, in logarithms, is dense, and only digits are lost.
 _FAR_OFF, _FAR_OFF_COARSE, _FAR_OFF_DENSE, _MANY_BEYOND = 1e3, 40.0, 1e9, 100.0
+# Reflected contours of steep laws have every third of these periods, and serve more values each.
+_STEPS_OF_STEEP = 3
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
 # tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
 # exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
@@ -331,6 +333,10 @@ class ContourLaw:
                 found.put(same[better], other.at(better))
         return found.log_p, found.error
 
+    def tilts(self, s: Floats, sign: int) -> Floats:
+        """Tilts under which the values s, on the tail's side of the mean, are near the mean."""
+        return self._thetas(sign, self._saddle(s, sign)[0])
+
     def _on_lattice(self, s: Floats, sign: int) -> Floats:
         """Where to look for the tail from the next multiple of the span on.
 
@@ -461,7 +467,7 @@ class ContourLaw:
         log_p = self._log_tail_bound(s, sign)
         most = _REFLECTED_STEEP if self._is_steep else _REFLECTED
         indices, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, np.inf)
-        for period in range(_N_PERIODS):
+        for period in range(0, _N_PERIODS, _STEPS_OF_STEEP if self._is_steep else 1):
             open_ = np.flatnonzero(np.isinf(periods) & (log_p > _LEAST_REFLECTED))
             if not open_.size:
                 break

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,31 @@ def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> fl
     # Rounding must not exceed what cannot be exceeded.
     total = min(every.total(every.sizes), statistic.best(n_samples, n_positives))
     return float(total) + statistic.offset(n_samples, n_positives)
+
+
+class Law(Protocol):
+    """Tails, quantiles and support of a law."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether every atom is known."""
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+
+
+@runtime_checkable
+class BoundedLaw(Law, Protocol):
+    """A law that is not listed, with guaranteed bounds of its tails."""
+
+    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
 
 
 class AtomicLaw:
@@ -427,16 +452,13 @@ class ShiftedLaw:
         return self._law.bounds(t - self._offset, sign)
 
 
-ExactLaw = AtomicLaw | ContinuedLaw | ShiftedLaw
-
-
 def exact_law(
     statistic: Statistic,
     n_samples: int,
     n_positives: int,
     tie_sizes: Integers | None,
     tolerance: float = 0.0,
-) -> ExactLaw:
+) -> Law:
     """The exact law: listed, whole or by halves, where its outcomes are few, continued else.
 
     A relative error of `tolerance` is good enough for the tails.

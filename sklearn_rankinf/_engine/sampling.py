@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, Statistic
@@ -54,6 +56,16 @@ def hits_around_blocks(blocks: Integers) -> tuple[Integers, Integers]:
     ends[:, :-1] = new[:, 1:]
     last = np.where(ends, place, blocks.shape[1])[:, ::-1]
     return before, np.minimum.accumulate(last, axis=1)[:, ::-1] + 1
+
+
+class Sampler(Protocol):
+    """Draws of a statistic under random labelling."""
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent values."""
 
 
 class NullSampler:

@@ -24,8 +24,10 @@ from scipy.special import digamma, expi, zeta
 FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
 # Discounts of the first ranks, and of no more than a few, are added up one by one.
 _NEAR_RANKS, _FEW_RANKS = 4096, 64
+# A part of the value of a perfect ranking that is far above what counts as rounding.
+_NOTICEABLE = 1e-10
 # Numbers of placements are known as numbers up to this logarithm, and relative to each other else.
-_LARGE_LOG_COUNT = 64.0
+_LARGE_LOG_COUNT = 40.0
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -484,6 +486,21 @@ class RankStatistic(Statistic):
         """Coefficients of the expected increment of blocks in random order: the same."""
         return self.tied(starts, sizes, n_samples, n_positives)
 
+    def mirrored(self) -> RankStatistic | None:
+        """The same value as a sum over the misses, of weights of their ranks from the end.
+
+        Where most items are hits and a large constant is added to a large sum, only the misses
+        leave all digits. It is None where no constant is added.
+        """
+        return None
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
+        """Value for a ranking given by the sizes of its blocks and the hits in them."""
+        mirrored = self.mirrored()
+        if mirrored is None or 2 * np.sum(hits) <= np.sum(tie_sizes):
+            return super().evaluate(tie_sizes, hits)
+        return mirrored.evaluate(tie_sizes[::-1], (tie_sizes - hits)[::-1])
+
     def best(self, n_samples: int, n_positives: int) -> float:
         """Sum of the weights of the first ranks."""
         top = np.array([0]), np.array([n_positives])
@@ -494,11 +511,13 @@ class RankStatistic(Statistic):
     ) -> float:
         """Natural logarithm of the probability of a perfect ranking.
 
-        It is not known where the last positive could as well be lower.
+        It is not known where the last positive could as well be lower, or at the bottom: where so
+        little is lost by that that other rankings have the same value, up to rounding.
         """
-        ends = np.array([n_positives, n_positives + 1])
-        last, next_one = self.weights(ends, n_samples, n_positives)
-        if not last > next_one:
+        ends = np.array([n_positives, n_positives + 1, n_samples])
+        last, next_one, lowest = self.weights(ends, n_samples, n_positives)
+        least = _NOTICEABLE * self.best(n_samples, n_positives)
+        if not (last > next_one and last - lowest > least):
             return math.nan
         return _log_probability_of_hits_down_to(n_positives, n_samples, n_positives, tie_sizes)
 
@@ -507,31 +526,38 @@ class RankStatistic(Statistic):
 class RocAuc(RankStatistic):
     """Area under the ROC curve: the share of pairs of a positive and a negative in right order.
 
-    Equal scores count half. With N negatives it is ``sum (n - r) / (m N) - (m - 1) / (2 N)``.
+    Equal scores count half. With N negatives it is ``sum (n - r) / (m N) - (m - 1) / (2 N)``; it is
+    0 without positives or without negatives.
     """
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
         """What a positive adds at each rank."""
-        return (n_samples - np.asarray(ranks, dtype=float)) / _n_pairs(n_samples, n_positives)
+        return (n_samples - np.asarray(ranks, dtype=float)) * _one_pair(n_samples, n_positives)
 
     def weight_sums(
         self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
     ) -> Floats:
         """Sums of the weights over blocks of ranks, each behind its start."""
         below = n_samples - starts - 0.5 * (sizes + 1.0)
-        return np.asarray(sizes * below / _n_pairs(n_samples, n_positives))
+        return np.asarray(sizes * below * _one_pair(n_samples, n_positives))
 
     def offset(self, n_samples: int, n_positives: int) -> float:
         """What is added to the sum: pairs of positives are none of a positive and a negative."""
-        return -0.5 * n_positives * (n_positives - 1.0) / _n_pairs(n_samples, n_positives)
+        return -0.5 * n_positives * (n_positives - 1.0) * _one_pair(n_samples, n_positives)
 
     def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
         """A pair, or half a pair where scores are equal."""
-        return (1.0 if tie_sizes is None else 0.5) / _n_pairs(n_samples, n_positives)
+        return (1.0 if tie_sizes is None else 0.5) * _one_pair(n_samples, n_positives)
+
+    def mirrored(self) -> RankStatistic | None:
+        """The same value as a sum over the misses: the same statistic of the reversed ranking."""
+        return self
 
 
-def _n_pairs(n_samples: int, n_positives: int) -> float:
-    return max(1.0, float(n_positives) * float(n_samples - n_positives))
+def _one_pair(n_samples: int, n_positives: int) -> float:
+    """Share of one pair of a positive and a negative; 0 where there is none."""
+    n_pairs = float(n_positives) * float(n_samples - n_positives)
+    return 1.0 / n_pairs if n_pairs else 0.0
 
 
 @dataclass(frozen=True)
@@ -630,7 +656,7 @@ class Rie(RankStatistic):
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
         """What a positive adds at each rank."""
-        decay = np.exp(-self.alpha * np.asarray(ranks, dtype=float) / n_samples)
+        decay = np.exp(-self.alpha * (np.asarray(ranks, dtype=float) - 1.0) / n_samples)
         return np.asarray(decay * self._scale(n_samples, n_positives))
 
     def weight_sums(
@@ -638,37 +664,116 @@ class Rie(RankStatistic):
     ) -> Floats:
         """Sums of the weights over blocks of ranks, each behind its start: geometric sums."""
         rate = self.alpha / n_samples
-        first = np.exp(-rate * (starts + 1.0)) * np.expm1(-rate * sizes) / math.expm1(-rate)
-        return np.asarray(first * self._scale(n_samples, n_positives))
+        sums = np.exp(-rate * starts) * np.expm1(-rate * sizes) / math.expm1(-rate)
+        return np.asarray(sums * self._scale(n_samples, n_positives))
 
     def _scale(self, n_samples: int, n_positives: int) -> float:
-        """One over the number of positives and over the mean of the weight of a random rank."""
-        mean = -math.expm1(-self.alpha) / (n_samples * math.expm1(self.alpha / n_samples))
-        return 1.0 / (mean * max(n_positives, 1))
+        """Weight of the first rank: one over the sum of all, relative to it, and over m / n."""
+        all_ranks = math.expm1(-self.alpha) / math.expm1(-self.alpha / n_samples)
+        return n_samples / (all_ranks * max(n_positives, 1))
 
 
 @dataclass(frozen=True)
-class Bedroc(Rie):
-    """Boltzmann-enhanced discrimination of ROC: `Rie` on a scale from 0, worst, to 1, best."""
+class Bedroc(RankStatistic):
+    r"""Boltzmann-enhanced discrimination of ROC: `Rie` on a scale from 0, worst, to 1, best.
 
-    def _scale(self, n_samples: int, n_positives: int) -> float:
-        if n_positives in (0, n_samples):
-            return super()._scale(n_samples, n_positives)
-        worst, best = self._extremes(n_samples, n_positives)
-        return 1.0 / (n_positives * (best - worst))
+    With ``s = alpha / n`` and ``f(x) = 1 - exp(-x)`` a positive at rank r adds
+
+        exp(-s (r - 1)) f(s (n - r)) f(s) / (f(s N) f(s m)),
+
+    N negatives given: the part of its weight that exceeds that of the last rank. It is 0 without
+    positives or without negatives.
+
+    Parameters
+    ----------
+    alpha : float
+        How fast the weight falls off: with 20, 80 % of it is in the first 8 % of the ranks.
+    """
+
+    alpha: float = 20.0
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank."""
+        rank, rate = np.asarray(ranks, dtype=float), self.alpha / n_samples
+        above_last = -np.expm1(-rate * (n_samples - rank)) * -math.expm1(-rate)
+        decay = self._decay(rate * (rank - 1.0))
+        return np.asarray(decay * above_last * self._scale(n_samples, n_positives))
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start.
+
+        The last rank of a block adds what it exceeds the last of all by to each of the block's; the
+        others add what they exceed it by.
+        """
+        rate, behind = self.alpha / n_samples, n_samples - starts - sizes
+        level = self._decay(rate * starts) * np.expm1(-rate * behind) * np.expm1(-rate * sizes)
+        inside = self._decay(rate * (n_samples - sizes)) * self._excess(rate, sizes)
+        return np.asarray((level + inside) * self._scale(n_samples, n_positives))
 
     def offset(self, n_samples: int, n_positives: int) -> float:
         """What is added to the sum, so that the worst ranking has 0."""
+        last = np.array([n_samples - n_positives]), np.array([n_positives])
+        return -float(self.weight_sums(*last, n_samples, n_positives)[0]) if n_positives else 0.0
+
+    def mirrored(self) -> RankStatistic | None:
+        """The same value as a sum over the misses, of weights of their ranks from the end."""
+        return _BedrocOfMisses(self.alpha)
+
+    def _decay(self, x: Any) -> Floats:
+        return np.asarray(np.exp(-np.asarray(x, dtype=float)))
+
+    def _excess(self, rate: float, sizes: Integers) -> Floats:
+        """``f(s) sum_{j<g} (exp(s j) - 1) exp(-s (g - 1))`` for blocks of g.
+
+        It is ``1 - exp(-s g) - g exp(-s (g - 1)) f(s)``, or a series where that cancels.
+        """
+        g = np.asarray(sizes, dtype=float)
+        direct = -np.expm1(-rate * g) + g * np.exp(-rate * (g - 1.0)) * math.expm1(-rate)
+        near = np.exp(-rate * np.minimum(g, 1.0 / rate)) * _growth_beyond_steps(rate, g)
+        # One rank exceeds itself by nothing, also after rounding.
+        return np.where(g == 1.0, 0.0, np.where(rate * g < 1.0, near, direct))
+
+    def _scale(self, n_samples: int, n_positives: int) -> float:
         if n_positives in (0, n_samples):
             return 0.0
-        worst, best = self._extremes(n_samples, n_positives)
-        return -worst / (best - worst)
+        rate = self.alpha / n_samples
+        return 1.0 / (
+            math.expm1(-rate * n_positives) * math.expm1(-rate * (n_samples - n_positives))
+        )
 
-    def _extremes(self, n_samples: int, n_positives: int) -> tuple[float, float]:
-        """Means of ``exp(-alpha r / n)`` over the last and over the first ranks."""
-        n, m, rate = n_samples, n_positives, self.alpha / n_samples
-        best = math.exp(-rate) * math.expm1(-rate * m) / (m * math.expm1(-rate))
-        return math.exp(-rate * (n - m)) * best, best
+
+@dataclass(frozen=True)
+class _BedrocOfMisses(Bedroc):
+    """The same, told by the misses: one at rank r from the end adds ``f(s (n - r)) f(s)``, scaled.
+
+    Its weights are those of hits with the opposite rate.
+    """
+
+    def mirrored(self) -> RankStatistic | None:
+        """The same value as a sum over the hits."""
+        return Bedroc(self.alpha)
+
+    def _decay(self, x: Any) -> Floats:
+        return np.ones_like(np.asarray(x, dtype=float))
+
+    def _excess(self, rate: float, sizes: Integers) -> Floats:
+        """``f(s) sum_{j<g} (1 - exp(-s j))`` for blocks of g: ``g f(s) - f(s g)``, or a series."""
+        g = np.asarray(sizes, dtype=float)
+        direct = np.expm1(-rate * g) - g * math.expm1(-rate)
+        series = _growth_beyond_steps(-rate, g)
+        return np.where(g == 1.0, 0.0, np.where(rate * g < 1.0, series, direct))
+
+
+def _growth_beyond_steps(rate: float, g: Floats) -> Floats:
+    """``expm1(s g) - g expm1(s)`` as its series ``sum_i s**i (g**i - g) / i!``, for |s g| < 1."""
+    x = np.clip(rate * g, -1.0, 1.0)
+    total, power, single = np.zeros_like(x), x.copy(), g * rate
+    for i in range(2, 24):
+        power, single = power * x / i, single * rate / i
+        total = total + (power - single)
+    return total
 
 
 @dataclass(frozen=True)
@@ -698,7 +803,7 @@ class ReciprocalRank:
         if not found.size:
             return 0.0
         first = found[0]
-        start = np.sum(tie_sizes[:first], keepdims=True)
+        start = np.array([tie_sizes[:first].sum()])
         values = _mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
         return float(values[hits[first] - 1])
 
@@ -710,28 +815,37 @@ class ReciprocalRank:
         With y of m hits in the first block that has any, of g items behind a others of n, there are
         ``C(n - a - g, m - y) C(g, y)`` placements.
         """
-        # What counts placements at any size is built upon this module.
-        from sklearn_rankinf._engine.hypergeometric import log_pmf
-
         n, m = n_samples, n_positives
         if m == 0:
             return np.zeros(1), np.zeros(1)
         if tie_sizes is None:
-            start = np.arange(n - m + 1)
-            size = found = np.ones_like(start)
-            values = 1.0 / (start + 1.0)
+            ahead = np.arange(n - m + 1.0)
+            values, hit = 1.0 / (ahead + 1.0), m / (n - ahead)
+            misses = np.cumsum(np.log1p(-hit[:-1]), dtype=np.longdouble)
+            log_p = np.log(hit)
+            log_p[1:] += misses.astype(float)
         else:
-            starts = np.cumsum(tie_sizes) - tie_sizes
-            start, size = np.repeat(starts, tie_sizes), np.repeat(tie_sizes, tie_sizes)
-            found = np.arange(n) - start + 1
-            values = _mean_reciprocals_of_firsts(starts, tie_sizes)
-            possible = (found <= m) & (m - found <= n - start - size)
-            start, size, found = start[possible], size[possible], found[possible]
-            values = values[possible]
-        log_p = log_pmf(0, n, m, start) + log_pmf(found, n - start, m, size)
+            values, log_p = _atoms_of_blocks(n, m, tie_sizes)
         order = np.argsort(values, kind="stable")
         # Logarithms of large numbers would take digits from their differences.
         return values[order], log_p[order] + min(log_binomial(n, m), _LARGE_LOG_COUNT)
+
+
+def _atoms_of_blocks(n: int, m: int, sizes: Integers) -> tuple[Floats, Floats]:
+    """Reciprocal ranks of every number of hits in the first block with any, and log probabilities.
+
+    None of the items before the block is one of the hits, and so many of those in it are.
+    """
+    # What counts placements at any size is built upon this module.
+    from sklearn_rankinf._engine.hypergeometric import log_pmf
+
+    starts = np.cumsum(sizes) - sizes
+    start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    found = np.arange(n) - start + 1
+    possible = (found <= m) & (m - found <= n - start - size)
+    start, size, found = start[possible], size[possible], found[possible]
+    log_p = log_pmf(0, n, m, start) + log_pmf(found, n - start, m, size)
+    return _mean_reciprocals_of_firsts(starts, sizes)[possible], log_p
 
 
 def _mean_reciprocals_of_firsts(starts: Integers, sizes: Integers) -> Floats:

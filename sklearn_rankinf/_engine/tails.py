@@ -51,6 +51,8 @@ _ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
 _MERGE_ABOVE, _MERGE_MORE_ABOVE, _MERGED, _MERGED_MORE = 5_000, 10_000_000, 0.02, 0.04
 _COARSER, _RESOLUTION, _MERGED_LESS, _UNMERGED_UP_TO = 2.5, 1.0, 0.004, 50_000
 _MAX_COMPLETIONS = 1e8
+# Contours tell little of the upper tail of fewer hits.
+_HITS_OF_A_CONTOUR = 4
 # Laws of very few blocks are coarse far out, and their outcomes beyond a value few.
 _VERY_FEW_BLOCKS_DOUBT = 5e-3
 
@@ -112,6 +114,10 @@ class Tails:
         if self._merged and sign > 0:
             tried.insert(0 if self._n_blocks > _LONG else 2, (self._lucky_tail, good))
         worth = _TOLERABLE if self._merged else _WORTH_BOUNDS
+        if sign > 0 and self._n_positives < _HITS_OF_A_CONTOUR:
+            # The law is a cluster of values above each value of the luckiest alone.
+            tried.insert(1, (self._enclosed_tail, good))
+            tried[2] = contour, worth
         tried += [
             (self._enclosed_tail, max(good, worth)),
             (self._insistent_tail, _TOLERABLE),

@@ -158,7 +158,7 @@ def _shape_of_hits(
     greater: bool,
 ) -> LawShape:
     """Bins of one hit each, or of a few where they are many, with an edge at the observed value."""
-    divisor = float(statistic.divided_by(law.n_positives))
+    divisor = float(statistic.divided_by(law.n_samples, law.n_positives))
     _, size, _ = statistic.straddling(law.tie_sizes)
     group = math.ceil((high - low) * divisor / _MAX_BARS)
     step = group / divisor

@@ -1,0 +1,446 @@
+"""The law of the mean of a statistic over independent rankings.
+
+Where the outcomes of all rankings together are few every atom is listed. Else the transform of the
+mean is the product of those of the rankings, and a contour inverts it. Where that is too coarse, as
+for a few short rankings, the laws of the rankings are convolved on a lattice under a tilt, once
+with every value rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_rankinf._engine.chain import (
+    Complexes,
+    atoms,
+    largest_value,
+    n_outcomes,
+    smallest_value,
+)
+from sklearn_rankinf._engine.contour import ContourLaw, Transform
+from sklearn_rankinf._engine.law import (
+    MAX_ATOMS,
+    AtomicLaw,
+    constant_value,
+    exact_mean_and_variance,
+)
+from sklearn_rankinf._engine.moments import deviation_of_the_body
+from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.statistics import (
+    Floats,
+    Increments,
+    Integers,
+    Statistic,
+    grouped_increments,
+    increments_of,
+    log_binomial,
+)
+from sklearn_rankinf._engine.tilted import RankingTransform
+
+# Atoms of a ranking serve its transform up to this many, and its lattice up to that many.
+_FEW_ATOMS, _MOST_ATOMS = 2_000, 200_000
+# Blocks are merged, up to a ratio, where there are more than this; and up to that for planning.
+_MERGE_ABOVE, _MERGED, _COARSE = 5_000, 0.02, 0.05
+# Errors of contours above this are worth a lattice of so many cells.
+_WORTH_A_LATTICE, _CELLS = 1e-4, 1 << 20
+# Rounding of a convolution by Fourier transforms, relative to the tilted total.
+_ROUNDING = 1e-14
+_BISECTIONS = 60
+# Values that differ by less than this, relative to the largest, are the same.
+_SAME = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rankings of the same size, number of hits and ties.
+
+    Attributes
+    ----------
+    n_samples, n_positives : int
+        Size of each ranking and number of hits in it.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores, best first; None without ties.
+    count : int
+        Number of such rankings.
+    """
+
+    n_samples: int
+    n_positives: int
+    tie_sizes: Integers | None
+    count: int
+
+    def is_constant(self) -> bool:
+        """Whether there are no hits, or nothing but hits."""
+        return self.n_positives in (0, self.n_samples)
+
+
+class _AtomicTransform:
+    """The transform of a law with few atoms."""
+
+    merged = False
+
+    def __init__(self, increments: Increments, n_positives: int) -> None:
+        listed = atoms(increments, n_positives)
+        assert listed is not None
+        self.values, self.log_counts = listed.values, listed.log_counts
+        self.log_weights = listed.log_counts - logsumexp(listed.log_counts)
+        self._increments, self._n_positives = increments, n_positives
+
+    @property
+    def n_blocks(self) -> int:
+        return self._increments.sizes.size
+
+    @property
+    def n_counted(self) -> float:
+        return float(self._n_positives)
+
+    @property
+    def of_the_luckiest_hit(self) -> float:
+        return float(np.abs(self._increments.of_one_hit).max())
+
+    @property
+    def log_placement(self) -> float:
+        return -log_binomial(self._increments.n_samples, self._n_positives)
+
+    @property
+    def log_commonest(self) -> float:
+        return float(self.log_weights.max())
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        exponents = self.log_weights + np.multiply.outer(thetas, self.values)
+        return np.asarray(logsumexp(exponents, axis=1))
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        return float(self.values.size)
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        return self.values.size
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        exponents = self.log_weights + theta * self.values
+        top = exponents.max()
+        waves = np.exp(1j * np.multiply.outer(z.imag, self.values))
+        return np.asarray(np.log(waves @ np.exp(exponents - top)) + top)
+
+
+class _MeanTransform:
+    """The transform of a mean of independent variables, some of which have the same law."""
+
+    def __init__(self, parts: Sequence[tuple[Transform, int]], n_variables: int) -> None:
+        self._parts, self._n = parts, n_variables
+        self.merged = any(part.merged for part, _ in parts)
+
+    def _total(self, of: Callable[[Transform], Any]) -> Any:
+        return sum(count * of(part) for part, count in self._parts)
+
+    @property
+    def n_blocks(self) -> int:
+        return int(self._total(lambda part: part.n_blocks))
+
+    @property
+    def n_counted(self) -> float:
+        return float(self._total(lambda part: part.n_counted))
+
+    @property
+    def of_the_luckiest_hit(self) -> float:
+        return max(part.of_the_luckiest_hit for part, _ in self._parts) / self._n
+
+    @property
+    def log_placement(self) -> float:
+        return float(self._total(lambda part: part.log_placement))
+
+    @property
+    def log_commonest(self) -> float:
+        return float(self._total(lambda part: part.log_commonest))
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        return np.asarray(self._total(lambda part: part.log_mgfs(thetas / self._n)))
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        return float(sum(part.work(theta / self._n, is_extreme) for part, _ in self._parts))
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        return max(part.most_rows(theta / self._n, is_extreme) for part, _ in self._parts)
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        own = theta / self._n, z / self._n, is_extreme, coarse
+        return np.asarray(self._total(lambda part: part.at(*own)))
+
+
+class MeanLaw:
+    """The law of the mean of a statistic over independent rankings.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        The statistic of each ranking, with values from 0 to its best.
+    parts : sequence of Part
+        The rankings.
+    """
+
+    is_listed = False
+
+    def __init__(self, statistic: Statistic, parts: Sequence[Part]) -> None:
+        self._statistic = statistic
+        self._n = sum(part.count for part in parts)
+        self._parts = [part for part in parts if not part.is_constant()]
+        constants = [part for part in parts if part.is_constant()]
+        self._constant = _mean(
+            [constant_value(statistic, p.n_samples, p.n_positives) * p.count for p in constants],
+            self._n,
+        )
+        moments = [
+            exact_mean_and_variance(statistic, p.n_samples, p.n_positives, p.tie_sizes)
+            for p in self._parts
+        ]
+        counts = [part.count for part in self._parts]
+        of_parts = zip(moments, counts, strict=True)
+        self._mean = _mean([mean * count for (mean, _), count in of_parts], self._n)
+        of_parts = zip(moments, counts, strict=True)
+        self._std = math.sqrt(math.fsum(variance * count for (_, variance), count in of_parts))
+        self._std /= self._n
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        t = t - self._constant
+        low, high = self._ends
+        log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
+        error = np.full(t.shape, 1e-13)
+        inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
+        # With ties the best may be out of reach.
+        log_best = self._log_probability_of_best
+        at_best = inside & (t >= high * (1.0 - 2e-12)) & (sign > 0 and log_best > -np.inf)
+        log_p[at_best] = log_best
+        beyond = inside & ~at_best & (sign * (t - self._mean) >= 0.0)
+        if beyond.any():
+            log_p[beyond], error[beyond] = self._far_tail(t[beyond], sign)
+        near = inside & ~at_best & ~beyond
+        if near.any():
+            log_rest, rest_error = self._far_tail(t[near], -sign)
+            with np.errstate(divide="ignore"):
+                log_p[near] = np.log(-np.expm1(np.minimum(log_rest, 0.0)))
+            rest_error = np.minimum(rest_error, 1.0)
+            error[near] = 1e-13 + rest_error * np.exp(np.minimum(log_rest - log_p[near], 50.0))
+        log_p = np.minimum(log_p, 0.0)
+        return np.exp(log_p), log_p, error
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1), bisected."""
+        low, high = (np.full(q.shape, end) for end in self.support())
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            log_p = self.tail(middle, sign)[1]
+            reached = log_p <= np.log(q) if sign > 0 else log_p >= np.log(q)
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return high
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        low, high = self._ends
+        return low + self._constant, high + self._constant
+
+    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
+        return np.zeros(t.shape), np.ones(t.shape)
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """Smallest and largest value, without what is constant."""
+        lowest, highest = [], []
+        for part in self._parts:
+            increments, m = self._increments(part), part.n_positives
+            if part.tie_sizes is not None:
+                low, high = smallest_value(increments, m), largest_value(increments, m)
+            else:
+                at_top = np.arange(part.n_samples) < m
+                low, high = (float(increments.total(hits)) for hits in (at_top[::-1], at_top))
+            lowest.append(part.count * low)
+            highest.append(part.count * high)
+        return _mean(lowest, self._n), _mean(highest, self._n)
+
+    @cached_property
+    def _log_probability_of_best(self) -> float:
+        return math.fsum(
+            part.count
+            * self._statistic.log_probability_of_best(
+                part.n_samples, part.n_positives, part.tie_sizes
+            )
+            for part in self._parts
+        )
+
+    def listed(self) -> AtomicLaw | None:
+        """The law by its atoms; None where they are too many."""
+        if any(self._n_outcomes(part) > MAX_ATOMS for part in self._parts):
+            return None
+        values, log_counts = np.zeros(1), np.zeros(1)
+        for part in self._parts:
+            one = _AtomicTransform(self._increments(part), part.n_positives)
+            for _ in range(part.count):
+                if values.size * one.values.size > MAX_ATOMS:
+                    return None
+                sums = np.add.outer(values, one.values).ravel()
+                counts = np.add.outer(log_counts, one.log_counts).ravel()
+                values, log_counts = _merged(sums, counts)
+        return AtomicLaw(values / self._n + self._constant, log_counts)
+
+    def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Tails of values on the tail's side of the mean."""
+        log_p, error = self._contour.log_tail(t, sign)
+        weak = np.flatnonzero(error > _WORTH_A_LATTICE)
+        if weak.size and self._atoms is not None:
+            other, other_error = self._on_a_lattice(t[weak], sign)
+            better = other_error < error[weak]
+            log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
+        unknown = np.isinf(error)
+        if unknown.any():
+            log_p[unknown] = self._contour.log_bound(t[unknown], sign)
+        return log_p, error
+
+    def _increments(self, part: Part) -> Increments:
+        return increments_of(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
+
+    def _n_outcomes(self, part: Part) -> float:
+        return n_outcomes(self._increments(part).sizes, part.n_positives)
+
+    @cached_property
+    def _contour(self) -> ContourLaw:
+        transforms = [self._transform(part) for part in self._parts]
+        counts = [part.count for part in self._parts]
+        bodies = [count * body**2 for (_, body), count in zip(transforms, counts, strict=True)]
+        parts = [(part, count) for (part, _), count in zip(transforms, counts, strict=True)]
+        return ContourLaw(
+            _MeanTransform(parts, self._n),
+            self._std,
+            math.sqrt(math.fsum(bodies)) / self._n,
+            self._ends,
+        )
+
+    def _transform(self, part: Part) -> tuple[Transform, float]:
+        """The transform of a ranking, and the deviation of its statistic without lucky hits."""
+        m = part.n_positives
+        problem = self._statistic, part.n_samples, m, part.tie_sizes
+        if part.n_samples <= _MERGE_ABOVE and self._n_outcomes(part) <= _FEW_ATOMS:
+            increments = self._increments(part)
+            return _AtomicTransform(increments, m), deviation_of_the_body(increments, m)
+        body = deviation_of_the_body(grouped_increments(*problem, _COARSE), m)
+        resolution = body if body > 0.0 else math.inf
+        coarse = grouped_increments(*problem, _COARSE, resolution)
+        n_blocks = part.n_samples if part.tie_sizes is None else part.tie_sizes.size
+        if n_blocks <= _MERGE_ABOVE:
+            return RankingTransform(self._increments(part), coarse, m), body
+        merged = grouped_increments(*problem, _MERGED, resolution)
+        return RankingTransform(merged, coarse, m, merged=True), body
+
+    @cached_property
+    def _atoms(self) -> list[tuple[Floats, Floats, int]] | None:
+        """Values, log probabilities and counts of the rankings; None where they are too many."""
+        if any(self._n_outcomes(part) > _MOST_ATOMS for part in self._parts):
+            return None
+        listed = []
+        for part in self._parts:
+            transform = _AtomicTransform(self._increments(part), part.n_positives)
+            listed.append((transform.values, transform.log_weights, part.count))
+        return listed
+
+    def _on_a_lattice(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Tails between the bounds of a lattice, under the tilt of a contour to each."""
+        log_p, error = np.empty(t.shape), np.empty(t.shape)
+        tilts = self._contour.tilts(t, sign)
+        for theta in np.unique(tilts):
+            same = np.flatnonzero(tilts == theta)
+            log_p[same], error[same] = self._lattice_tail(t[same], sign, float(theta))
+        return log_p, error
+
+    def _lattice_tail(self, t: Floats, sign: int, theta: float) -> tuple[Floats, Floats]:
+        """Tails from sums of values rounded down, which lack less than a cell for each ranking."""
+        assert self._atoms is not None
+        own = theta / self._n
+        n_rankings = sum(count for _, _, count in self._atoms)
+        most = math.fsum(values[-1] * count for values, _, count in self._atoms)
+        width = most / (_CELLS - n_rankings - 2)
+        product, log_mgf = np.ones(_CELLS // 2 + 1, dtype=complex), 0.0
+        for values, log_weights, count in self._atoms:
+            tilted = log_weights + own * values
+            log_total = float(logsumexp(tilted))
+            cells = np.bincount(
+                (values / width).astype(np.int64), np.exp(tilted - log_total), minlength=_CELLS
+            )
+            product *= np.fft.rfft(cells) ** count
+            log_mgf += count * log_total
+        shares = np.maximum(np.fft.irfft(product, _CELLS), 0.0)
+        total, slack = t * self._n, n_rankings * width
+        # What the tilt has changed is taken back, on the scale of the values; where it is more
+        # than floats hold the cells are on the other side.
+        scale = float(total.mean())
+        change = np.minimum(-own * (np.arange(_CELLS) * width - scale), 700.0)
+        weights = shares * np.exp(change)
+        if sign > 0:
+            sums = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+            surely, maybe = np.ceil(total / width), np.ceil((total - slack) / width)
+        else:
+            sums = np.append(0.0, np.cumsum(weights))
+            surely, maybe = np.floor((total - slack) / width) + 1.0, np.floor(total / width) + 1.0
+        lower, upper = sums[np.clip(np.stack([surely, maybe]), 0, _CELLS).astype(np.int64)]
+        rounding = _ROUNDING * _CELLS * np.exp(np.minimum(-own * (total - scale), 700.0))
+        # The sum itself is between that of the cells and as much more as was rounded off.
+        lower = lower * math.exp(min(0.0, -own * slack)) - rounding
+        upper = upper * math.exp(max(0.0, -own * slack)) + rounding
+        known = lower > 0.0
+        middle = np.where(known, 0.5 * (lower + upper), 1.0)
+        log_p = np.where(known, np.log(middle) - own * scale + log_mgf, -np.inf)
+        return log_p, np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+
+
+def _merged(values: Floats, log_counts: Floats) -> tuple[Floats, Floats]:
+    """Ascending values, those that are equal up to rounding merged."""
+    order = np.argsort(values, kind="stable")
+    values, log_counts = values[order], log_counts[order]
+    first = np.flatnonzero(np.diff(values, prepend=-np.inf) > _SAME * values[-1])
+    return values[first], np.logaddexp.reduceat(log_counts, first)
+
+
+def _mean(values: Sequence[float], n: int) -> float:
+    return math.fsum(values) / n if n else 0.0
+
+
+def mean_law(statistic: Statistic, parts: Sequence[Part]) -> AtomicLaw | MeanLaw:
+    """The law of the mean: listed where its outcomes are few, continued else."""
+    law = MeanLaw(statistic, parts)
+    return law.listed() or law
+
+
+class MeanSampler:
+    """Draws values of the mean of a statistic over independent rankings."""
+
+    def __init__(self, statistic: Statistic, parts: Sequence[Part]) -> None:
+        self._n = sum(part.count for part in parts)
+        self._constant = sum(
+            constant_value(statistic, part.n_samples, part.n_positives) * part.count
+            for part in parts
+            if part.is_constant()
+        )
+        self._samplers = [
+            (NullSampler(statistic, part.n_samples, part.n_positives, part.tie_sizes), part.count)
+            for part in parts
+            if not part.is_constant()
+        ]
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws: those of the most expensive ranking."""
+        chunks = [sampler.chunks(n_resamples) for sampler, _ in self._samplers]
+        return max(chunks, key=len, default=[n_resamples])
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent values of the mean."""
+        total = np.full(n_draws, float(self._constant))
+        for sampler, count in self._samplers:
+            for _ in range(count):
+                total += sampler.draw(n_draws, rng)
+        return np.asarray(total / self._n)

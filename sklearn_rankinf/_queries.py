@@ -1,0 +1,805 @@
+"""Mean average precision over queries: its score, its null distribution and its test."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankinf._engine.law import AtomicLaw, Law, exact_mean_and_variance
+from sklearn_rankinf._engine.mean import MeanSampler, Part, mean_law
+from sklearn_rankinf._engine.moments import skewness_and_kurtosis
+from sklearn_rankinf._engine.resampling import PermutedAveragePrecision, RankedCells
+from sklearn_rankinf._engine.sampling import Sampler
+from sklearn_rankinf._engine.statistics import AveragePrecision, Floats, Integers
+from sklearn_rankinf._guard import metric_function, significance_test
+from sklearn_rankinf._null_distributions import (
+    ApproximateLaw,
+    NullDistribution,
+    as_seed_sequence,
+    check_alternative,
+    check_counts,
+    check_integer,
+    check_permutation,
+    check_tie_sizes,
+    frozen_ap_law,
+    permuted_ap_law,
+    pvalue_log_and_error,
+)
+from sklearn_rankinf._ranking import PosLabel, Ranking, as_binary, rank_order
+from sklearn_rankinf._significance import (
+    RankTestResult,
+    as_log10,
+    significance_fields,
+    warn_caller,
+)
+
+_METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
+_DEPENDENCES = ("independent", "shared")
+_COLUMNS = (
+    "n_samples",
+    "n_positives",
+    "statistic",
+    "pvalue",
+    "log10_pvalue",
+    "pvalue_relative_error",
+    "pvalue_bh",
+    "pvalue_by",
+)
+
+
+class MeanNullDistribution(NullDistribution):
+    """A frozen law of mean average precision over independent queries under random labelling.
+
+    It has the methods of every null distribution.
+
+    Attributes
+    ----------
+    method : str
+        What runs: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+    n_samples, n_positives : ndarray of shape (n_queries,)
+        Size of the ranking of each query and number of positives in it.
+    tie_sizes : tuple of ndarray or None
+        For each query the sizes of its blocks of equal scores, best first; None without ties.
+    statistic : object
+        What is averaged.
+
+    See Also
+    --------
+    sklearn_rankinf.map_null_distribution : Makes such a law.
+    sklearn_rankinf.mean_average_precision_test : Carries one in its result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import map_null_distribution
+    >>> law = map_null_distribution([10, 20, 30], [2, 2, 3])
+    >>> round(law.mean(), 4), round(law.pvalue(0.5), 4)
+    (0.2625, 0.0208)
+    """
+
+    n_samples: Any
+    n_positives: Any
+    tie_sizes: Any
+
+    def __init__(
+        self,
+        sizes: Sequence[tuple[int, int, Integers | None]],
+        method: str,
+        n_permutations: int,
+        seeds: np.random.SeedSequence,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(AveragePrecision(), 1, 1, None, method, n_permutations, seeds, n_jobs)
+        self.n_samples = np.array([n for n, _, _ in sizes], dtype=np.int64)
+        self.n_positives = np.array([m for _, m, _ in sizes], dtype=np.int64)
+        self.tie_sizes = tuple(ties for _, _, ties in sizes)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(n_queries={self.n_samples.size}, "
+            f"n_samples={self.n_samples.sum()}, n_positives={self.n_positives.sum()}, "
+            f"method={self.method!r})"
+        )
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        """Queries with the same sizes and ties, in the order of the first of each."""
+        sizes = zip(self.n_samples.tolist(), self.n_positives.tolist(), self.tie_sizes, strict=True)
+        problems = {_key(*problem): problem for problem in sizes}
+        sizes = zip(self.n_samples.tolist(), self.n_positives.tolist(), self.tie_sizes, strict=True)
+        counts = Counter(_key(*problem) for problem in sizes)
+        return [Part(*problems[key], count) for key, count in counts.items()]
+
+    @cached_property
+    def _law(self) -> Law:
+        if self.method == "analytic" or self.var() == 0.0:
+            return mean_law(self.statistic, self._parts)
+        if self.method == "permutation":
+            sample = np.sort(self._permutation_sample())
+            return AtomicLaw(sample, np.zeros(sample.size))
+        if self.method == "normal":
+            return ApproximateLaw(stats.norm(self.mean(), self.std()))
+        skewness = self._standardized_cumulant(3)
+        return ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
+
+    @cached_property
+    def _sampler(self) -> Sampler:
+        return MeanSampler(self.statistic, self._parts)
+
+    @cached_property
+    def _moments_of_parts(self) -> list[tuple[int, float, float]]:
+        """Count, mean and variance of each part."""
+        return [
+            (part.count, *exact_mean_and_variance(self.statistic, *_problem(part)))
+            for part in self._parts
+        ]
+
+    @cached_property
+    def _mean_and_variance(self) -> tuple[float, float]:
+        n = self.n_samples.size
+        mean = math.fsum(count * mean for count, mean, _ in self._moments_of_parts) / n
+        variance = math.fsum(count * var for count, _, var in self._moments_of_parts) / n**2
+        return mean, variance
+
+    @cached_property
+    def _skewness_and_kurtosis(self) -> tuple[float, float]:
+        # Cumulants of independent variables add up.
+        third, fourth = [], []
+        for part, (count, _, variance) in zip(self._parts, self._moments_of_parts, strict=True):
+            if variance > 0.0:
+                skewness, kurtosis = skewness_and_kurtosis(self.statistic, *_problem(part))
+                third.append(count * skewness * variance**1.5)
+                fourth.append(count * kurtosis * variance**2)
+        total = self.var() * self.n_samples.size**2
+        return math.fsum(third) / total**1.5, math.fsum(fourth) / total**2
+
+    def _best(self) -> float:
+        return float(np.mean(self.n_positives > 0))
+
+
+def _key(n_samples: int, n_positives: int, tie_sizes: Integers | None) -> tuple[Any, ...]:
+    return n_samples, n_positives, None if tie_sizes is None else tie_sizes.tobytes()
+
+
+def _problem(part: Part) -> tuple[int, int, Integers | None]:
+    return part.n_samples, part.n_positives, part.tie_sizes
+
+
+def map_null_distribution(
+    n_samples: ArrayLike,
+    n_positives: ArrayLike,
+    *,
+    tie_sizes: Sequence[ArrayLike | None] | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> MeanNullDistribution:
+    r"""Law of mean average precision over independent queries under random labelling.
+
+    In each query every choice of its positives among its ranks is equally likely, whatever happens
+    in the others; the ties are held fixed.
+
+    Parameters
+    ----------
+    n_samples : array-like of int of shape (n_queries,)
+        Number of samples of each query.
+    n_positives : array-like of int of shape (n_queries,)
+        Number of positives among them. A query without positives counts with 0.
+    tie_sizes : sequence of array-like, optional
+        For each query the sizes of its blocks of equal scores, best score first, or None where no
+        scores are equal.
+    method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
+        ``"analytic"`` is the exact law, with a stated numerical error, and what ``"auto"`` takes;
+        ``"permutation"`` is the law of `n_permutations` random labellings of all queries;
+        ``"normal"`` and ``"pearson3"`` match the exact moments.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    law : MeanNullDistribution
+        A frozen law with the methods of the law of :func:`ap_null_distribution`.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type.
+    ValueError
+        If there is no query, the lengths differ, a number is out of its range, tie sizes do not add
+        up, or `method` is not one of those above.
+
+    See Also
+    --------
+    mean_average_precision_test : Test of a run over queries against this law.
+    ap_null_distribution : The law for one query.
+
+    Notes
+    -----
+    :math:`\mathrm{MAP} = \frac{1}{Q} \sum_q \mathrm{AP}_q` has the mean
+    :math:`\frac{1}{Q} \sum_q \mathrm{E\,AP}_q` and, with independent queries, the variance
+    :math:`\frac{1}{Q^2} \sum_q \mathrm{Var\,AP}_q`, both exact here. Where up to five million
+    different values are possible all are listed. Else the moment generating function, the product
+    of those of the queries, is inverted along a contour; for short rankings whose law is too coarse
+    for that, values rounded down on a lattice are convolved, which bounds the tail on both sides.
+
+    Examples
+    --------
+    Of two queries with one positive each among four ranks, both find it first once in 16 times:
+
+    >>> from sklearn_rankinf import map_null_distribution
+    >>> round(map_null_distribution([4, 4], [1, 1]).pvalue(1.0) * 16, 9)
+    1.0
+    >>> law = map_null_distribution([1000] * 50, [10] * 50)
+    >>> bool(law.relative_error(0.05) < 1e-6)
+    True
+    """
+    sizes = _checked_sizes(n_samples, n_positives, tie_sizes)
+    return _frozen_map_law(
+        sizes, method=method, n_permutations=n_permutations, random_state=random_state
+    )
+
+
+def _frozen_map_law(
+    sizes: Sequence[tuple[int, int, Integers | None]],
+    *,
+    method: str,
+    n_permutations: int,
+    random_state: Any,
+    n_jobs: int | None = None,
+) -> MeanNullDistribution:
+    _check_method(method)
+    return MeanNullDistribution(
+        sizes,
+        method,
+        check_integer(n_permutations, "n_permutations", 1),
+        as_seed_sequence(random_state),
+        n_jobs,
+    )
+
+
+def _checked_sizes(
+    n_samples: ArrayLike, n_positives: ArrayLike, tie_sizes: Sequence[ArrayLike | None] | None
+) -> list[tuple[int, int, Integers | None]]:
+    columns = [np.ravel(np.asarray(values, dtype=object)) for values in (n_samples, n_positives)]
+    n_queries = len(columns[0])
+    if n_queries == 0:
+        raise ValueError("n_samples is empty: give the number of samples of at least one query.")
+    if len(columns[1]) != n_queries:
+        raise ValueError(
+            f"n_samples and n_positives must have an entry for each query; they have {n_queries} "
+            f"and {len(columns[1])}."
+        )
+    ties = [None] * n_queries if tie_sizes is None else list(tie_sizes)
+    if len(ties) != n_queries:
+        raise ValueError(
+            f"tie_sizes must have an entry for each of the {n_queries} queries, maybe None; it has "
+            f"{len(ties)}."
+        )
+    sizes = []
+    for n, m, own in zip(*columns, ties, strict=True):
+        n, m = check_counts(n, m)
+        sizes.append((n, m, check_tie_sizes(own, n)))
+    return sizes
+
+
+def _check_method(method: str) -> None:
+    if method not in _METHODS:
+        raise ValueError(
+            f"method must be one of {', '.join(map(repr, _METHODS))} for mean average precision; "
+            f"got {method!r}."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanAveragePrecisionTestResult(RankTestResult):
+    """Result of :func:`mean_average_precision_test`.
+
+    Attributes
+    ----------
+    statistic : float
+        Mean average precision.
+    pvalue : float
+        Probability, when labels are assigned at random, of a mean at least as extreme as the
+        observed one.
+    log10_pvalue : float
+        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+    pvalue_relative_error : float
+        Estimate, on the large side, of the relative error of `pvalue`: numerical for the exact
+        law, the Monte Carlo standard error for permutation, and infinite for the approximations.
+    zscore : float
+        (statistic - E) / sd with mean E and standard deviation sd under random labelling; nan when
+        the statistic cannot vary.
+    adjusted_statistic : float
+        (statistic - E) / (best - E): 0 is chance, 1 is perfect.
+    null_distribution : MeanNullDistribution or PermutationDistribution
+        The law of mean average precision under random labelling, given the ties.
+    n_samples, n_positives : int
+        Number of samples and of positives in all queries together; for shared labels in one.
+    alternative : {"greater", "less", "two-sided"}
+        The alternative hypothesis.
+    method : str
+        The method that ran for mean average precision.
+    dependence : {"independent", "shared"}
+        What was assumed about the labels of different queries.
+    queries : list
+        The queries, in the order in which they first appear.
+    n_queries_without_positives : int
+        Number of queries without positives, which count with an average precision of 0.
+    query_n_samples, query_n_positives : ndarray of shape (n_queries,)
+        Size of the ranking of each query and number of positives in it.
+    query_statistic : ndarray of shape (n_queries,)
+        Average precision of each query.
+    query_pvalue, query_log10_pvalue : ndarray of shape (n_queries,)
+        P-value of each query by itself, and its base-10 logarithm.
+    query_pvalue_relative_error : ndarray of shape (n_queries,)
+        Estimate of its relative error.
+    query_pvalue_bh, query_pvalue_by : ndarray of shape (n_queries,)
+        P-values adjusted for the false discovery rate among the queries with positives, by
+        Benjamini and Hochberg and by Benjamini and Yekutieli.
+
+    See Also
+    --------
+    mean_average_precision_test : The test that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, mean_average_precision_test
+    >>> run = {
+    ...     "cats": Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0]),
+    ...     "dogs": Ranking.from_counts([1] * 6, [0, 1, 0, 0, 1, 0]),
+    ... }
+    >>> result = mean_average_precision_test(run)
+    >>> result.queries, result.query_pvalue.round(4)
+    (['cats', 'dogs'], array([0.0357, 0.5333]))
+    """
+
+    dependence: str
+    queries: list[Any]
+    n_queries_without_positives: int
+    query_n_samples: Integers
+    query_n_positives: Integers
+    query_statistic: Floats
+    query_pvalue: Floats
+    query_log10_pvalue: Floats
+    query_pvalue_relative_error: Floats
+    query_pvalue_bh: Floats
+    query_pvalue_by: Floats
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("(", f"(n_queries={len(self.queries)}, ", 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results of the queries as columns.
+
+        Returns
+        -------
+        dict of str to list or ndarray
+            The columns ``query``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
+            ``log10_pvalue``, ``pvalue_relative_error``, ``pvalue_bh`` and ``pvalue_by``, with a row
+            for each query.
+        """
+        columns = {name: getattr(self, f"query_{name}") for name in _COLUMNS}
+        return {"query": list(self.queries), **columns}
+
+    def to_frame(self) -> Any:
+        """Return the results of the queries as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of :meth:`to_dict`, with a row for each query.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                'to_frame needs pandas: pip install "sklearn-rankinf[report]", or take to_dict.'
+            ) from error
+        columns = self.to_dict()
+        queries = np.empty(len(self.queries), dtype=object)
+        queries[:] = columns.pop("query")
+        return pd.DataFrame({"query": pd.Series(queries).infer_objects(), **columns})
+
+
+@metric_function
+def mean_average_precision_score(
+    y_true: ArrayLike, y_score: ArrayLike, *, groups: Iterable[Hashable], pos_label: PosLabel = 1
+) -> float:
+    r"""Mean average precision over queries.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Binary labels.
+    y_score : array-like of shape (n_samples,)
+        Scores, larger for samples more likely to be positive.
+    groups : iterable of shape (n_samples,)
+        The query of each sample: any hashable values, in any order.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        Mean of the average precisions of the queries. A query without positives counts with 0, as
+        a class without positives does in scikit-learn.
+
+    Raises
+    ------
+    TypeError
+        If a query is not hashable.
+    ValueError
+        If the lengths differ, a query is missing, or labels or scores cannot be ranked.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If a query has no positives.
+
+    See Also
+    --------
+    mean_average_precision_test : Its significance.
+    sklearn.metrics.average_precision_score : The statistic of one query.
+
+    Notes
+    -----
+    With positives :math:`m_q` of query q, :math:`y_{qb}` of them in its block b of equal scores,
+    and :math:`H_{qb}` positives and :math:`T_{qb}` samples down to the end of the block,
+
+    .. math:: \mathrm{MAP} = \frac{1}{Q} \sum_{q=1}^Q \frac{1}{m_q} \sum_b y_{qb}
+              \frac{H_{qb}}{T_{qb}}.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import mean_average_precision_score
+    >>> y_true, y_score = [1, 0, 1, 0, 1, 0], [6, 5, 4, 3, 2, 1]
+    >>> groups = ["a", "a", "a", "b", "b", "b"]
+    >>> round(mean_average_precision_score(y_true, y_score, groups=groups), 4)
+    0.6667
+    """
+    rankings = _rankings_by_query(y_true, y_score, groups, pos_label)
+    _warn_of_empty_queries(rankings)
+    return float(np.mean([_average_precision(ranking) for ranking in rankings.values()]))
+
+
+@significance_test
+def mean_average_precision_test(
+    y_true: ArrayLike | Mapping[Any, Ranking] | Sequence[Ranking],
+    y_score: ArrayLike | None = None,
+    *,
+    groups: Iterable[Hashable] | None = None,
+    dependence: str = "independent",
+    pos_label: PosLabel = 1,
+    alternative: str = "greater",
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MeanAveragePrecisionTestResult:
+    r"""Test a run over queries against random labelling: each query, and mean average precision.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,), or mapping or sequence of Ranking
+        Binary labels of the samples of all queries; or the ranking of each query, with `y_score`
+        and `groups` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive; compared within a query only.
+    groups : iterable of shape (n_samples,), optional
+        The query of each sample: any hashable values, in any order.
+    dependence : {"independent", "shared"}, default="independent"
+        Whether the labels of different queries have nothing to do with each other, or all queries
+        rank the same samples, in the same order of rows, with the same labels. Shared labels are
+        permuted for all queries together.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored for rankings.
+    alternative : {"greater", "less", "two-sided"}, default="greater"
+        Whether small p-values are for runs better than chance, worse than chance, or either.
+    method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
+        How p-values are computed; see :func:`map_null_distribution`. The mean over queries with
+        shared labels has no law in closed form: ``"auto"`` takes permutation for it.
+    n_permutations : int, default=9999
+        Number of random labellings for permutation.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings.
+    n_jobs : int, optional
+        Number of jobs for the laws of the queries, each of which is computed once, and for
+        permutation. The result does not depend on it.
+    verbose : int, default=0
+        Progress of the laws of the queries, as joblib reports it.
+
+    Returns
+    -------
+    result : MeanAveragePrecisionTestResult
+        Mean average precision, its p-value and its null distribution, and average precision,
+        p-values and adjusted p-values of the queries.
+
+    Raises
+    ------
+    TypeError
+        If `y_score` or `groups` is missing, or given with rankings, or a query is not hashable.
+    ValueError
+        If labels or scores cannot be ranked, lengths differ, a query is missing, an option is not
+        one of those above, or the labels are not shared where they are said to be.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If a query has no positives: it counts with an average precision of 0 and a p-value of 1.
+
+    See Also
+    --------
+    map_null_distribution : The law of mean average precision by itself.
+    average_precision_test : Test of one ranking.
+    scipy.stats.false_discovery_control : The adjustment for many queries.
+
+    Notes
+    -----
+    The p-value of a query is that of :func:`average_precision_test`. Queries without positives take
+    no part in the adjustment for many queries, Benjamini and Hochberg's [1]_, which is valid for
+    independent queries, and Benjamini and Yekutieli's [2]_, which is valid under any dependence.
+    With shared labels the labels of the samples are permuted once for all queries, so that the
+    dependence between the queries is kept.
+
+    References
+    ----------
+    .. [1] Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. Journal of
+       the Royal Statistical Society B, 57(1), 289-300.
+    .. [2] Benjamini, Y., & Yekutieli, D. (2001). The control of the false discovery rate in
+       multiple testing under dependency. Annals of Statistics, 29(4), 1165-1188.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import mean_average_precision_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0]
+    >>> y_score = [9, 8, 7, 6, 5, 4, 3, 2, 6, 5, 4, 3, 2, 1]
+    >>> groups = ["cats"] * 8 + ["dogs"] * 6
+    >>> result = mean_average_precision_test(y_true, y_score, groups=groups)
+    >>> round(result.statistic, 4), round(result.pvalue, 4)
+    (0.6833, 0.1476)
+    >>> result.query_pvalue_bh.round(4)
+    array([0.0714, 0.5333])
+    """
+    check_alternative(alternative)
+    if dependence not in _DEPENDENCES:
+        raise ValueError(f"dependence must be 'independent' or 'shared'; got {dependence!r}.")
+    _check_method(method)
+    shared = None
+    if _are_rankings(y_true):
+        rankings = _given_rankings(y_true, y_score, groups)
+        if dependence == "shared":
+            raise TypeError(
+                "dependence='shared' needs y_true, y_score and groups, since a Ranking does not "
+                "say which sample is which."
+            )
+    else:
+        if y_score is None or groups is None:
+            missing = "y_score" if y_score is None else "groups"
+            raise TypeError(
+                f"{missing} is missing: pass y_true, y_score and groups, or a Ranking for each "
+                "query in place of y_true."
+            )
+        rows = _read_rows(y_true, y_score, groups, pos_label)
+        rankings = rows.rankings()
+        if dependence == "shared":
+            check_permutation(method, "a mean over queries with shared labels")
+            shared = rows.shared_table()
+    _warn_of_empty_queries(rankings)
+    options = {"n_permutations": n_permutations, "random_state": random_state, "n_jobs": n_jobs}
+    if shared is None:
+        sizes = [_sizes(ranking) for ranking in rankings.values()]
+        law: NullDistribution = _frozen_map_law(sizes, method=method, **options)
+        totals = int(law.n_samples.sum()), int(law.n_positives.sum())  # type: ignore[attr-defined]
+    else:
+        labels = shared[0].labels
+        totals = len(labels), int(labels.sum())
+        permuted = PermutedAveragePrecision(shared, "macro", AveragePrecision(), None, "label")
+        law = permuted_ap_law(permuted, AveragePrecision(), *totals, None, **options)
+    of_queries = _query_results(
+        rankings, alternative, method, n_permutations, random_state, n_jobs, verbose
+    )
+    statistic = float(of_queries["query_statistic"].mean())
+    fields = significance_fields(statistic, law, alternative)
+    fields["n_samples"], fields["n_positives"] = totals
+    return MeanAveragePrecisionTestResult(**fields, dependence=dependence, **of_queries)
+
+
+def _query_results(
+    rankings: Mapping[Any, Ranking],
+    alternative: str,
+    method: str,
+    n_permutations: int,
+    random_state: Any,
+    n_jobs: int | None,
+    verbose: int,
+) -> dict[str, Any]:
+    """Fields of the result that hold one entry for each query."""
+    sizes = [_sizes(ranking) for ranking in rankings.values()]
+    statistic = np.array([_average_precision(ranking) for ranking in rankings.values()])
+    same_law: dict[tuple[Any, ...], list[int]] = {}
+    for query, problem in enumerate(sizes):
+        same_law.setdefault(_key(*problem), []).append(query)
+    members = [np.array(queries) for queries in same_law.values()]
+    # One seed for all: a generator must not be drawn from in every law.
+    seeds = as_seed_sequence(random_state)
+    laws = [
+        frozen_ap_law(
+            n, m, tie_sizes=ties, method=method, n_permutations=n_permutations, random_state=0
+        )
+        for n, m, ties in (sizes[queries[0]] for queries in members)
+    ]
+    for law in laws:
+        law._seeds = seeds
+    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
+        delayed(_significance)(law, statistic[queries], alternative)
+        for law, queries in zip(laws, members, strict=True)
+    )
+    columns = np.empty((3, statistic.size))
+    for queries, values in zip(members, found, strict=True):
+        columns[:, queries] = values
+    pvalue, log_pvalue, error = columns
+    n_positives = np.array([m for _, m, _ in sizes], dtype=np.int64)
+    tested = n_positives > 0
+    adjusted = {}
+    for name in ("bh", "by"):
+        adjusted[name] = np.ones(statistic.size)
+        if tested.any():
+            adjusted[name][tested] = stats.false_discovery_control(pvalue[tested], method=name)
+    return {
+        "queries": list(rankings),
+        "n_queries_without_positives": int((~tested).sum()),
+        "query_n_samples": np.array([n for n, _, _ in sizes], dtype=np.int64),
+        "query_n_positives": n_positives,
+        "query_statistic": statistic,
+        "query_pvalue": pvalue,
+        "query_log10_pvalue": as_log10(log_pvalue),
+        "query_pvalue_relative_error": error,
+        "query_pvalue_bh": adjusted["bh"],
+        "query_pvalue_by": adjusted["by"],
+    }
+
+
+def _significance(law: NullDistribution, statistic: Floats, alternative: str) -> Floats:
+    """P-values, their logarithms and relative errors of queries that have the same law."""
+    return np.stack(pvalue_log_and_error(law, statistic, alternative))
+
+
+def _sizes(ranking: Ranking) -> tuple[int, int, Integers | None]:
+    n, m = ranking.n_samples, ranking.n_positives
+    return n, m, check_tie_sizes(ranking.tie_sizes, n)
+
+
+def _average_precision(ranking: Ranking) -> float:
+    return AveragePrecision().evaluate(ranking.tie_sizes, ranking.hits)
+
+
+# Queries.
+
+
+def _are_rankings(values: Any) -> bool:
+    if isinstance(values, Ranking):
+        raise TypeError(
+            "y_true is a single Ranking: pass a mapping or a sequence of them, one for each query, "
+            "or average_precision_test for one."
+        )
+    entries = values.values() if isinstance(values, Mapping) else values
+    if not isinstance(values, Mapping | list | tuple):
+        return False
+    return len(entries) > 0 and all(isinstance(entry, Ranking) for entry in entries)
+
+
+def _given_rankings(rankings: Any, y_score: Any, groups: Any) -> dict[Any, Ranking]:
+    if y_score is not None or groups is not None:
+        given = "y_score" if y_score is not None else "groups"
+        raise TypeError(f"{given} must be left out where y_true holds rankings.")
+    return dict(rankings) if isinstance(rankings, Mapping) else dict(enumerate(rankings))
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Labels and scores of all queries, and the number of the query of each row."""
+
+    positive: NDArray[np.bool_]
+    scores: NDArray[Any]
+    codes: Integers
+    queries: list[Any]
+
+    def of_each_query(self) -> list[Integers]:
+        """Rows of each query, in their order."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.queries)))
+        return np.split(order, ends[:-1])
+
+    def rankings(self) -> dict[Any, Ranking]:
+        """The ranking of each query."""
+        rankings = {}
+        for query, rows in zip(self.queries, self.of_each_query(), strict=True):
+            rankings[query] = Ranking.from_scores(self.positive[rows], self.scores[rows])
+        return rankings
+
+    def shared_table(self) -> list[RankedCells]:
+        """The lists of all queries over the same samples."""
+        rows = self.of_each_query()
+        first = self.positive[rows[0]]
+        tables = []
+        for query, own in zip(self.queries, rows, strict=True):
+            if own.size != first.size or np.any(self.positive[own] != first):
+                raise ValueError(
+                    "dependence='shared' needs the same samples in the same order of rows in every "
+                    f"query, and so the same labels; those of query {query!r} differ from those of "
+                    f"query {self.queries[0]!r}."
+                )
+            order, tie_sizes = rank_order(self.scores[own])
+            ranks = np.empty(order.size, dtype=np.int64)
+            ranks[order] = np.arange(order.size)
+            ties = None if tie_sizes.max() == 1 else tie_sizes
+            tables.append(RankedCells(first[:, None], ranks[:, None], ties))
+        return tables
+
+
+def _rankings_by_query(
+    y_true: ArrayLike, y_score: ArrayLike, groups: Iterable[Hashable], pos_label: PosLabel
+) -> dict[Any, Ranking]:
+    return _read_rows(y_true, y_score, groups, pos_label).rankings()
+
+
+def _read_rows(
+    y_true: Any, y_score: ArrayLike, groups: Iterable[Hashable], pos_label: PosLabel
+) -> _Rows:
+    positive, scores = as_binary(y_true, y_score, pos_label)
+    codes, queries = _numbered(groups)
+    if codes.size != scores.size:
+        raise ValueError(
+            f"groups must name the query of each of the {scores.size} samples; it has {codes.size} "
+            "entries."
+        )
+    return _Rows(positive, scores, codes, queries)
+
+
+def _numbered(groups: Iterable[Hashable]) -> tuple[Integers, list[Any]]:
+    """Numbers of the queries, in the order in which they first appear, and the queries."""
+    numbers: dict[Any, int] = {}
+    entries = groups.tolist() if isinstance(groups, np.ndarray) else groups
+    codes = []
+    for row, query in enumerate(entries):
+        if query is None or query != query:
+            raise ValueError(
+                f"groups lacks a query in row {row}, where it is {query!r}: name a query for every "
+                "sample, or leave the sample out."
+            )
+        try:
+            codes.append(numbers.setdefault(query, len(numbers)))
+        except TypeError as error:
+            raise TypeError(
+                f"groups must be hashable; got {query!r} of type {type(query).__name__} in row "
+                f"{row}: use a tuple or a string."
+            ) from error
+    return np.array(codes, dtype=np.int64), list(numbers)
+
+
+def _warn_of_empty_queries(rankings: Mapping[Any, Ranking]) -> None:
+    empty = [query for query, ranking in rankings.items() if ranking.n_positives == 0]
+    if empty:
+        shown = ", ".join(repr(query) for query in empty[:5]) + (", ..." if len(empty) > 5 else "")
+        warn_caller(
+            f"{len(empty)} of {len(rankings)} queries have no positives in y_true and count with "
+            f"an average precision of 0: {shown}.",
+            UndefinedMetricWarning,
+        )

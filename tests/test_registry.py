@@ -1,0 +1,371 @@
+"""The metrics by name, and metrics of one's own: law, test, scorer, permutation and report."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import oracles
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_classification
+from sklearn.metrics import dcg_score, ndcg_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.naive_bayes import GaussianNB
+
+from sklearn_rankinf import (
+    Ranking,
+    RankStatistic,
+    _registry,
+    average_precision_test,
+    dcg_null_distribution,
+    make_significance_scorer,
+    rank_statistic_null_distribution,
+    rank_statistic_test,
+    register_metric,
+)
+from sklearn_rankinf._rank_statistics import rank_statistic_score
+from sklearn_rankinf._registry import METRICS, metric_named, metric_of
+from sklearn_rankinf._report import (
+    ReportError,
+    format_report,
+    report_as_json,
+    report_on_metrics,
+    report_on_ranking,
+)
+
+
+@dataclass(frozen=True)
+class RankBiasedPrecision(RankStatistic):
+    """A metric in a few lines."""
+
+    persistence: float = 0.7
+
+    def weights(self, ranks, n_samples, n_positives):
+        """What a positive adds at each rank."""
+        return (1.0 - self.persistence) * self.persistence ** (ranks - 1.0)
+
+
+def rank_biased_precision(tie_sizes, ranks, persistence=0.7):
+    """The same from the definition, over blocks of equal scores, one positive at a time."""
+    total, start = 0.0, 0
+    for size, hits in zip(tie_sizes, oracles.hits_per_block(tie_sizes, ranks), strict=True):
+        places = [(1 - persistence) * persistence**place for place in range(start, start + size)]
+        total += hits * sum(places) / size
+        start += size
+    return total
+
+
+TOY = RankBiasedPrecision()
+
+
+@pytest.fixture
+def toy():
+    """The name of the toy metric, for the time of a test."""
+    register_metric("toy", TOY)
+    yield "toy"
+    del _registry._metrics["toy"]
+
+
+class FirstFeature(ClassifierMixin, BaseEstimator):
+    """A classifier whose decision is the first feature."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+
+def options_of(metric, k=0.3):
+    """The option k for the metrics that need one."""
+    return {"k": k} if METRICS[metric].needs_k else {}
+
+
+def tied_data(n_samples=40, n_positives=8, n_scores=12, seed=0):
+    rng = np.random.default_rng(seed)
+    y_true = rng.permutation(np.arange(n_samples) < n_positives).astype(int)
+    return y_true, rng.integers(n_scores, size=n_samples) + 2.0 * y_true
+
+
+# A metric of one's own.
+
+
+@pytest.mark.parametrize("tie_sizes", [[1] * 9, [2, 3, 1, 1, 2], [1, 4, 4], [9]])
+@pytest.mark.parametrize("n_positives", [1, 3, 7])
+def test_law_is_the_enumerated_one(tie_sizes, n_positives):
+    ranks = list(oracles.placements(9, n_positives))
+    values = np.array([rank_biased_precision(tie_sizes, placed) for placed in ranks])
+    law = rank_statistic_null_distribution(9, n_positives, statistic=TOY, tie_sizes=tie_sizes)
+    assert law.mean() == pytest.approx(values.mean(), rel=1e-12)
+    assert law.std() == pytest.approx(values.std(), rel=1e-9, abs=1e-12)
+    for placed in ranks[:: max(1, len(ranks) // 12)]:
+        value = rank_biased_precision(tie_sizes, placed)
+        result = rank_statistic_test(*oracles.labels_and_scores(tie_sizes, placed), statistic=TOY)
+        assert result.statistic == pytest.approx(value, rel=1e-12)
+        for x in (value, result.statistic):
+            expected = (values >= x * (1 - 1e-12)).mean()
+            assert law.pvalue(x) == pytest.approx(expected, rel=1e-12)
+        assert result.pvalue == pytest.approx(expected, rel=1e-12)
+
+
+def test_longer_law_agrees_with_its_permutations():
+    y_true, y_score = tied_data(300, 20, 40, seed=1)
+    exact = rank_statistic_test(y_true, y_score, statistic=TOY)
+    drawn = rank_statistic_test(
+        y_true, y_score, statistic=TOY, method="permutation", n_permutations=19_999
+    )
+    assert (exact.method, drawn.method) == ("analytic", "permutation")
+    error = math.sqrt(exact.pvalue * (1 - exact.pvalue) / 20_000)
+    assert drawn.pvalue == pytest.approx(exact.pvalue, abs=4.5 * error + 1 / 20_000)
+    assert drawn.zscore == exact.zscore
+
+
+@pytest.mark.parametrize("by", ["name", "instance"])
+def test_scorer_of_ones_own_metric(by, toy):
+    metric = toy if by == "name" else TOY
+    y_true, y_score = tied_data(60, 9, 20)
+    expected = rank_statistic_test(y_true, y_score, statistic=TOY)
+    fitted = FirstFeature().fit(None, None)
+    scorers = make_significance_scorer(metric, output="all")
+    scores = {name: scorer(fitted, y_score[:, None], y_true) for name, scorer in scorers.items()}
+    assert scores["statistic"] == pytest.approx(expected.statistic, rel=1e-13)
+    assert scores["neg_log10_pvalue"] == pytest.approx(-expected.log10_pvalue, rel=1e-10)
+    assert scores["pvalue"] == pytest.approx(expected.pvalue, rel=1e-10)
+    assert scores["zscore"] == pytest.approx(expected.zscore, rel=1e-12)
+    assert scores["adjusted"] == pytest.approx(expected.adjusted_statistic, rel=1e-12)
+    both = make_significance_scorer(metric, method="both", n_permutations=199)
+    pvalue = both["pvalue_permutation"](fitted, y_score[:, None], y_true)
+    drawn = rank_statistic_test(
+        y_true, y_score, statistic=TOY, method="permutation", n_permutations=199
+    )
+    assert pvalue == drawn.pvalue
+
+
+@pytest.mark.parametrize("by", ["name", "instance"])
+def test_scorers_work_in_other_processes(by, toy):
+    X, y = make_classification(120, weights=[0.8], random_state=0)
+    scorers = make_significance_scorer(toy if by == "name" else TOY, output="all")
+    for scorer in scorers.values():
+        assert "metric=RankBiasedPrecision(persistence=0.7)" in repr(scorer)
+        assert pickle.loads(pickle.dumps(scorer))._kwargs["metric"] == TOY
+    options = {"scoring": scorers, "cv": 3, "error_score": "raise"}
+    alone = cross_validate(GaussianNB(), X, y, **options)
+    shared = cross_validate(GaussianNB(), X, y, n_jobs=2, **options)
+    for name in scorers:
+        assert shared[f"test_{name}"] == pytest.approx(alone[f"test_{name}"], rel=1e-12)
+    search = GridSearchCV(
+        GaussianNB(),
+        {"var_smoothing": [1e-9, 1.0]},
+        refit="neg_log10_pvalue",
+        n_jobs=2,
+        **options,
+    ).fit(X, y)
+    mean = search.cv_results_["mean_test_neg_log10_pvalue"][0]
+    assert mean == pytest.approx(alone["test_neg_log10_pvalue"].mean(), rel=1e-12)
+
+
+def test_class_of_a_script_works_in_other_processes():
+    code = """
+from dataclasses import dataclass
+from sklearn.datasets import make_classification
+from sklearn.model_selection import cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn_rankinf import RankStatistic, make_significance_scorer, register_metric
+
+@dataclass(frozen=True)
+class RankSum(RankStatistic):
+    def weights(self, ranks, n_samples, n_positives):
+        return n_samples + 1.0 - ranks
+
+register_metric("rank_sum", RankSum())
+X, y = make_classification(60, random_state=0)
+scorer = make_significance_scorer("rank_sum")
+one, two = (cross_val_score(GaussianNB(), X, y, scoring=scorer, n_jobs=n, error_score="raise")
+            for n in (1, 2))
+print((one == two).all())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
+def test_report_of_ones_own_metric(toy):
+    y_true, y_score = tied_data()
+    ranking = Ranking.from_scores(y_true, y_score)
+    expected = rank_statistic_test(ranking, statistic=TOY)
+    by_name, by_instance = report_on_metrics(ranking, [toy, TOY])
+    assert (by_name.metric, by_instance.metric) == ("toy", repr(TOY))
+    for found in (by_name, by_instance):
+        assert found.statistic == expected.statistic
+        assert found.chance == expected.null_distribution.mean()
+        assert found.adjusted == expected.adjusted_statistic
+        assert found.zscore == expected.zscore
+        assert (found.pvalue, found.log10_pvalue) == (expected.pvalue, expected.log10_pvalue)
+    report = report_on_ranking("mine", ranking, average_precision_test(ranking), metrics=[toy])
+    assert "\n\ntoy\n" in format_report([report])
+    (row,) = json.loads(report_as_json([report], {}))
+    assert [entry["metric"] for entry in row["metrics"]] == ["toy"]
+
+
+def test_report_refuses_what_has_no_name_or_needs_k():
+    ranking = Ranking.from_scores(*tied_data())
+    with pytest.raises(ReportError, match="there is no metric 'auc': take one of 'average"):
+        report_on_metrics(ranking, ["auc"])
+    with pytest.raises(ReportError, match="'recall_at_k' needs a k: take one of"):
+        report_on_metrics(ranking, ["recall_at_k"])
+
+
+# Names.
+
+
+def test_names_are_taken_once(toy):
+    register_metric(toy, RankBiasedPrecision(0.7))
+    assert METRICS[toy].instance is TOY
+    with pytest.raises(ValueError, match="name='toy' is that of another metric already"):
+        register_metric(toy, RankBiasedPrecision(0.5))
+    with pytest.raises(ValueError, match="name='roc_auc' is that of another metric already"):
+        register_metric("roc_auc", TOY)
+
+
+@pytest.mark.parametrize(
+    ("name", "statistic", "error", "message"),
+    [
+        (None, TOY, TypeError, "name must be a str; got None"),
+        (3, TOY, TypeError, "name must be a str; got 3"),
+        ("", TOY, ValueError, "name is empty"),
+        ("mine", RankBiasedPrecision, TypeError, r"such as RankBiasedPrecision\(\); got <class"),
+        ("mine", "roc_auc", TypeError, "statistic must be a RankStatistic.*got 'roc_auc'"),
+        ("mine", METRICS["roc_auc"].test, TypeError, "statistic must be a RankStatistic"),
+    ],
+)
+def test_what_is_not_registered(name, statistic, error, message):
+    with pytest.raises(error, match=message):
+        register_metric(name, statistic)
+    assert name not in METRICS
+
+
+def test_names_are_read_only():
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        METRICS["mine"] = METRICS["roc_auc"]
+
+
+def test_metrics_of_statistics():
+    assert metric_named(TOY).instance is TOY
+    assert metric_named(TOY).name == "RankBiasedPrecision(persistence=0.7)"
+    assert metric_of(TOY, "toy").name == "toy"
+    with pytest.raises(ValueError, match="or an instance of RankStatistic; got <class"):
+        metric_named(RankBiasedPrecision)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"metric": RankBiasedPrecision}, ValueError, "or an instance of RankStatistic"),
+        ({"metric": TOY, "k": 5}, ValueError, "takes no k; got k=5"),
+        ({"metric": "roc_auc", "k": 5}, ValueError, "metric='roc_auc' takes no k"),
+        ({"metric": "enrichment_at_k"}, ValueError, "metric='enrichment_at_k' needs k"),
+        ({"metric": TOY, "average": "macro"}, ValueError, "no average over classes"),
+        ({"metric": "bedroc", "average": "macro"}, ValueError, "no average over classes"),
+        ({"metric": TOY, "method": "zhang_su"}, ValueError, "zhang_su"),
+        ({"metric": TOY, "n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
+    ],
+)
+def test_arguments_of_scorers_are_checked_at_once(options, error, message):
+    with pytest.raises(error, match=message):
+        make_significance_scorer(**options)
+
+
+@pytest.mark.parametrize("metric", [TOY, "roc_auc", "ndcg", "reciprocal_rank"])
+def test_weights_are_refused(metric):
+    scorer = make_significance_scorer(metric)
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        scorer(FirstFeature().fit(None, None), np.c_[1.0, 2.0].T, [0, 1], sample_weight=[1.0, 2.0])
+
+
+# Every metric with a name.
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("n_scores", [3, 12, 10_000])
+def test_score_test_and_law_agree(metric, n_scores):
+    chosen, options = METRICS[metric], options_of(metric)
+    for seed in range(5):
+        y_true, y_score = tied_data(40, 4 + 3 * seed, n_scores, seed)
+        ranking = Ranking.from_scores(y_true, y_score)
+        result = chosen.test(y_true, y_score, **options)
+        law = chosen.null_distribution(
+            40, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
+        )
+        value = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
+        assert isinstance(law.statistic, chosen.statistic)
+        assert chosen.score(y_true, y_score, **options) == pytest.approx(value, rel=1e-12)
+        assert result.statistic == pytest.approx(value, rel=1e-12)
+        assert result.pvalue == pytest.approx(law.pvalue(value), rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_scorers_by_name_in_cross_validation(metric):
+    y_true, y_score = tied_data(120, 30, 25, seed=2)
+    cv = [(np.arange(120), np.arange(120)[part::3]) for part in range(3)]
+    scorer = make_significance_scorer(metric, **options_of(metric))
+    found = cross_val_score(
+        FirstFeature(), y_score[:, None], y_true, scoring=scorer, cv=cv, error_score="raise"
+    )
+    for value, (_, part) in zip(found, cv, strict=True):
+        result = METRICS[metric].test(y_true[part], y_score[part], **options_of(metric))
+        # Scorers allow a relative error of 1 percent of p.
+        assert value == pytest.approx(-result.log10_pvalue, abs=math.log10(1.01))
+        assert (value == 0.0) == (result.log10_pvalue == 0.0)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("n_scores", [1, 7, 10_000])
+def test_folds_of_positives_only(metric, n_scores):
+    # Sums over many ranks are not exact, and hold no evidence all the same.
+    y_score = np.random.default_rng(0).integers(n_scores, size=1003)
+    scorers = make_significance_scorer(metric, output="all", **options_of(metric))
+    fitted = FirstFeature().fit(None, None)
+    scores = {name: scorer(fitted, np.c_[y_score], [1] * 1003) for name, scorer in scorers.items()}
+    assert (scores.pop("pvalue"), scores.pop("statistic") >= 0.0) == (1.0, True)
+    assert set(scores.values()) == {0.0}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_permutation_agrees_with_the_exact_law(metric):
+    y_true, y_score = tied_data(50, 10, 15, seed=3)
+    y_score = y_score - 1.3 * y_true
+    options = options_of(metric)
+    exact = METRICS[metric].test(y_true, y_score, **options)
+    drawn = METRICS[metric].test(
+        y_true, y_score, method="permutation", n_permutations=9999, **options
+    )
+    error = math.sqrt(exact.pvalue * (1 - exact.pvalue) / 10_000)
+    assert 1e-3 < exact.pvalue < 1
+    assert drawn.pvalue == pytest.approx(exact.pvalue, abs=4.5 * error + 1e-4)
+
+
+@pytest.mark.parametrize("k", [None, 5, 0.25])
+@pytest.mark.parametrize(("metric", "reference"), [("dcg", dcg_score), ("ndcg", ndcg_score)])
+def test_dcg_is_that_of_scikit_learn(metric, reference, k):
+    y_true, y_score = tied_data(24, 7, 8)
+    cut = {0.25: 6}.get(k, k)
+    expected = reference([y_true], [y_score], k=cut)
+    assert METRICS[metric].score(y_true, y_score, k=k) == pytest.approx(expected, rel=1e-12)
+    scorer = make_significance_scorer(metric, k=k, output="statistic")
+    found = scorer(FirstFeature().fit(None, None), y_score[:, None], y_true)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_statistic_of_a_law_is_a_metric():
+    y_true, y_score = tied_data(50, 7)
+    at_ten = dcg_null_distribution(50, 7, k=10).statistic
+    expected = METRICS["dcg"].test(y_true, y_score, k=10).pvalue
+    assert metric_named(at_ten).test(y_true, y_score).pvalue == expected
+    value = rank_statistic_score(y_true, y_score, statistic=at_ten)
+    assert value == METRICS["dcg"].score(y_true, y_score, k=10)
