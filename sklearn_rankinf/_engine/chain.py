@@ -14,11 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
-
-Complexes = NDArray[np.complex128]
 
 
 @lru_cache(maxsize=1024)

@@ -25,8 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._engine.chain import Complexes
-from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments
+from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Complexes, Floats, Increments
 from sklearn_rankinf._engine.tilted import of_the_luckiest_hit
 
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is

@@ -20,6 +20,7 @@ from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     VERY_FEW_BLOCKS,
     AveragePrecision,
+    Complexes,
     Floats,
     Increments,
     Integers,
@@ -29,6 +30,7 @@ from sklearn_rankinf._engine.statistics import (
     log_binomial,
 )
 from sklearn_rankinf._engine.tails import Tails
+from sklearn_rankinf._engine.tilted import ClosedTransform
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
@@ -331,7 +333,23 @@ class ContinuedLaw:
             within = self._all_hits - within[1], self._all_hits
         bounds = self._bounds_of_what_is_counted
         span = self._statistic.span(n, self._n_positives, self._tie_sizes)
-        return Tails(grouped, n, n_blocks, m, self._std, within, bounds, self._tolerance, span)
+        options = self._tolerance, span, self._transform
+        return Tails(grouped, n, n_blocks, m, self._std, within, bounds, *options)
+
+    @property
+    def _transform(self) -> ClosedTransform | None:
+        """The transform in closed form, where there is one of what is counted."""
+        problem = self._n_samples, self._n_positives, self._tie_sizes
+        if self._by_misses or self._statistic.log_mgf(np.ones(1, complex), *problem) is None:
+            return None
+
+        def log_mgf(z: Complexes) -> Complexes:
+            values = self._statistic.log_mgf(z, *problem)
+            assert values is not None
+            return values
+
+        first = self._statistic.tied(0, 1, *problem[:2])
+        return ClosedTransform(log_mgf, *problem[:2], float(first.of_one_hit))
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""

@@ -17,9 +17,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from sklearn_rankinf._engine.bands import Bands, tilted_bands
-from sklearn_rankinf._engine.chain import Complexes
 from sklearn_rankinf._engine.lattice import placements_at_the_top
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
+from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers, log_binomial
 from sklearn_rankinf._engine.transform import log_transforms
 
 # A hit is lucky if it adds more than this part of the standard deviation of the others.

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.chain import (
-    Complexes,
     atoms,
     largest_value,
     n_outcomes,
@@ -34,6 +33,7 @@ from sklearn_rankinf._engine.law import (
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.sampling import NullSampler
 from sklearn_rankinf._engine.statistics import (
+    Complexes,
     Floats,
     Increments,
     Integers,
@@ -214,9 +214,10 @@ class MeanLaw:
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
         error = np.full(t.shape, 1e-13)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
-        # With ties the best may be out of reach.
+        # With ties the best may be out of reach. Values are the same relative to the whole mean.
         log_best = self._log_probability_of_best
-        at_best = inside & (t >= high * (1.0 - 2e-12)) & (sign > 0 and log_best > -np.inf)
+        near_best = t >= high - 2e-12 * (high + self._constant)
+        at_best = inside & near_best & (sign > 0 and log_best > -np.inf)
         log_p[at_best] = log_best
         beyond = inside & ~at_best & (sign * (t - self._mean) >= 0.0)
         if beyond.any():

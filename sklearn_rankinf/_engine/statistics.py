@@ -24,6 +24,8 @@ from scipy.special import digamma, expi, zeta
 FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
 # Discounts of the first ranks, and of no more than a few, are added up one by one.
 _NEAR_RANKS, _FEW_RANKS = 4096, 64
+# Factors of a product that are computed together.
+_FACTORS = 1 << 18
 # A part of the value of a perfect ranking that is far above what counts as rounding.
 _NOTICEABLE = 1e-10
 # Numbers of placements are known as numbers up to this logarithm, and relative to each other else.
@@ -31,6 +33,7 @@ _LARGE_LOG_COUNT = 40.0
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Complexes = NDArray[np.complex128]
 
 
 def harmonic(t: ArrayLike) -> Floats:
@@ -194,6 +197,12 @@ class Statistic(Protocol):
     def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
         """Distance of which all sums of increments are multiples; 0 if there is none."""
         return 0.0
+
+    def log_mgf(
+        self, z: Complexes, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Complexes | None:
+        """``log E exp(z S)`` for the sum S of the increments in closed form, if there is one."""
+        return None
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
@@ -548,6 +557,29 @@ class RocAuc(RankStatistic):
     def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
         """A pair, or half a pair where scores are equal."""
         return (1.0 if tie_sizes is None else 0.5) * _one_pair(n_samples, n_positives)
+
+    def log_mgf(
+        self, z: Complexes, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Complexes | None:
+        """``log E exp(z S)``, without ties: the Gaussian binomial coefficient over the ordinary.
+
+        The number U of pairs in right order has ``E q**U C(n, m) = prod (1 - q**(n - m + i)) /
+        (1 - q**i)`` over i up to m, or as well up to n - m in place of m (Mann and Whitney, 1947).
+        """
+        if tie_sizes is not None:
+            return None
+        few = min(n_positives, n_samples - n_positives)
+        # U and what is missing from all pairs have the same law: no power needs to be large.
+        upper = z.real > 0.0
+        log_q = np.where(upper, -z, z) * _one_pair(n_samples, n_positives)
+        total = np.where(upper, z, 0.0) - log_binomial(n_samples, n_positives)
+        together = max(1, _FACTORS // z.size)
+        for first in range(1, few + 1, together):
+            i = np.arange(first, min(first + together, few + 1))[:, None]
+            factors = np.expm1(log_q * (n_samples - few + i)) / np.expm1(log_q * i)
+            total = total + np.log(factors).sum(axis=0)
+        # Of the sum of weights the pairs of positives are a part.
+        return np.asarray(total - z * self.offset(n_samples, n_positives))
 
     def mirrored(self) -> RankStatistic | None:
         """The same value as a sum over the misses: the same statistic of the reversed ranking."""

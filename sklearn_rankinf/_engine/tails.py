@@ -20,6 +20,7 @@ from sklearn_rankinf._engine.contour import (
     DOUBT_OF_MERGING,
     LEFT_OF_MERGING,
     ContourLaw,
+    Transform,
     is_steep,
 )
 from sklearn_rankinf._engine.lucky import LuckyHits
@@ -78,6 +79,8 @@ class Tails:
         Relative error that is good enough.
     span : float, default=0.0
         Distance of which all values are multiples; 0 if there is none.
+    transform : Transform, optional
+        The transform in closed form, where there is one.
     """
 
     def __init__(
@@ -91,8 +94,9 @@ class Tails:
         bounds: Callable[[Floats, int], tuple[Floats, Floats]],
         tolerance: float = 0.0,
         span: float = 0.0,
+        transform: Transform | None = None,
     ) -> None:
-        self._span = span
+        self._span, self._transform = span, transform
         self._increments = increments
         self._n_blocks = n_blocks
         self._n_positives = n_positives
@@ -136,7 +140,7 @@ class Tails:
     @property
     def _merged(self) -> bool:
         """Whether far blocks are merged."""
-        return self._n_blocks > _MERGE_ABOVE
+        return self._n_blocks > _MERGE_ABOVE and self._transform is None
 
     @property
     def _very_few_blocks(self) -> bool:
@@ -204,6 +208,8 @@ class Tails:
     @cached_property
     def _contour_far_out(self) -> ContourLaw:
         """For tails that are far out, where hits fill the top ranks."""
+        if self._transform is not None:
+            return self._contour
         if self._n_blocks <= _UNMERGED_UP_TO:
             return self._contour_law(None, _COARSER * _MERGED, True)
         return self._contour_law(_MERGED_LESS, _COARSER * _MERGED_LESS, True)
@@ -237,10 +243,13 @@ class Tails:
 
     def _contour_law(self, ratio: float | None, coarse: float, far_out: bool = False) -> ContourLaw:
         """Contours with blocks merged up to one ratio, planned with another."""
-        blocks, body = self._merged_blocks(ratio, coarse, far_out)
-        more, _ = self._merged_blocks(coarse, coarse, far_out)
+        transform, body = self._transform, self._std
+        if transform is None:
+            blocks, body = self._merged_blocks(ratio, coarse, far_out)
+            more, _ = self._merged_blocks(coarse, coarse, far_out)
+            transform = RankingTransform(blocks, more, self._n_positives, ratio is not None)
         return ContourLaw(
-            RankingTransform(blocks, more, self._n_positives, ratio is not None),
+            transform,
             self._std,
             body,
             self._support_within,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 from scipy.special import gammaln
 
 from sklearn_rankinf._engine.bands import Bands, balances, feasible_bands, tilted_bands, windows
-from sklearn_rankinf._engine.chain import Complexes
-from sklearn_rankinf._engine.statistics import Floats, Increments, log_binomial
+from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
 from sklearn_rankinf._engine.transform import log_transform
 
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
@@ -128,6 +128,51 @@ class RankingTransform:
         if theta not in self._balances:
             self._balances[theta] = balances(self._coarse, self._n_positives, theta)
         return self._balances[theta]
+
+
+class ClosedTransform:
+    """``E exp(z S)`` of one ranking in closed form.
+
+    Parameters
+    ----------
+    log_mgf : callable
+        Its logarithm for a vector of z.
+    n_samples, n_positives : int
+        Size of the ranking and number of hits in it.
+    luckiest : float
+        The most that a single hit adds.
+    """
+
+    merged = False
+
+    def __init__(
+        self,
+        log_mgf: Callable[[Complexes], Complexes],
+        n_samples: int,
+        n_positives: int,
+        luckiest: float,
+    ) -> None:
+        self._log_mgf = log_mgf
+        self._n_factors = min(n_positives, n_samples - n_positives)
+        self.n_blocks, self.n_counted = n_samples, float(n_positives)
+        self.of_the_luckiest_hit = luckiest
+        self.log_placement = self.log_commonest = -log_binomial(n_samples, n_positives)
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        """Log transforms at real tilts."""
+        return np.asarray(self._log_mgf(thetas.astype(complex)).real)
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        """Products for one node."""
+        return float(self._n_factors)
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        """Numbers that are computed together for one node."""
+        return self._n_factors
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        """Log transforms at nodes of a contour."""
+        return self._log_mgf(z)
 
 
 def of_the_luckiest_hit(increments: Increments) -> float:

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._engine.bands import Bands, feasible_bands
 from sklearn_rankinf._engine.chain import (
-    Complexes,
     binomial_log_weights,
     log_probability_of_hits,
 )
-from sklearn_rankinf._engine.statistics import Floats, Increments
+from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
 
 # The state is brought back to the middle of the range of floats after so many blocks, or as soon as
 # their weights may have moved it by this much, in logarithms.
