@@ -612,27 +612,40 @@ def mean_average_precision_test(
         totals = len(labels), int(labels.sum())
         permuted = PermutedAveragePrecision(shared, "macro", AveragePrecision(), None, "label")
         law = permuted_ap_law(permuted, AveragePrecision(), *totals, None, **options)
-    of_queries = _query_results(
-        rankings, alternative, method, n_permutations, random_state, n_jobs, verbose
+    statistics = np.array([_average_precision(ranking) for ranking in rankings.values()])
+    of_queries, computed = _query_results(
+        rankings,
+        statistics,
+        law,
+        alternative,
+        method,
+        n_permutations,
+        random_state,
+        n_jobs,
+        verbose,
     )
-    statistic = float(of_queries["query_statistic"].mean())
-    fields = significance_fields(statistic, law, alternative)
+    fields = significance_fields(float(statistics.mean()), law, alternative, computed)
     fields["n_samples"], fields["n_positives"] = totals
     return MeanAveragePrecisionTestResult(**fields, dependence=dependence, **of_queries)
 
 
 def _query_results(
     rankings: Mapping[Any, Ranking],
+    statistic: Floats,
+    law_of_mean: NullDistribution,
     alternative: str,
     method: str,
     n_permutations: int,
     random_state: Any,
     n_jobs: int | None,
     verbose: int,
-) -> dict[str, Any]:
-    """Fields of the result that hold one entry for each query."""
+) -> tuple[dict[str, Any], tuple[Any, Any, Any] | None]:
+    """Fields of the result that hold one entry for each query.
+
+    With them come the p-value, its logarithm and its relative error of an exact law of the mean,
+    which takes as long as those of many queries and is one more of the jobs.
+    """
     sizes = [_sizes(ranking) for ranking in rankings.values()]
-    statistic = np.array([_average_precision(ranking) for ranking in rankings.values()])
     same_law: dict[tuple[Any, ...], list[int]] = {}
     for query, problem in enumerate(sizes):
         same_law.setdefault(_key(*problem), []).append(query)
@@ -647,10 +660,16 @@ def _query_results(
     ]
     for law in laws:
         law._seeds = seeds
+    tasks = [(law, statistic[queries]) for law, queries in zip(laws, members, strict=True)]
+    if law_of_mean.method == "analytic":
+        tasks.insert(0, (law_of_mean, statistic.mean(keepdims=True)))
     found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_significance)(law, statistic[queries], alternative)
-        for law, queries in zip(laws, members, strict=True)
+        delayed(_significance)(law, values, alternative) for law, values in tasks
     )
+    computed = None
+    if law_of_mean.method == "analytic":
+        pvalue, log_pvalue, error = found.pop(0).ravel().tolist()
+        computed = pvalue, log_pvalue, error
     columns = np.empty((3, statistic.size))
     for queries, values in zip(members, found, strict=True):
         columns[:, queries] = values
@@ -662,7 +681,7 @@ def _query_results(
         adjusted[name] = np.ones(statistic.size)
         if tested.any():
             adjusted[name][tested] = stats.false_discovery_control(pvalue[tested], method=name)
-    return {
+    of_queries = {
         "queries": list(rankings),
         "n_queries_without_positives": int((~tested).sum()),
         "query_n_samples": np.array([n for n, _, _ in sizes], dtype=np.int64),
@@ -674,6 +693,7 @@ def _query_results(
         "query_pvalue_bh": adjusted["bh"],
         "query_pvalue_by": adjusted["by"],
     }
+    return of_queries, computed
 
 
 def _significance(law: NullDistribution, statistic: Floats, alternative: str) -> Floats:
@@ -777,13 +797,13 @@ def _numbered(groups: Iterable[Hashable]) -> tuple[Integers, list[Any]]:
     """Numbers of the queries, in the order in which they first appear, and the queries."""
     numbers: dict[Any, int] = {}
     entries = groups.tolist() if isinstance(groups, np.ndarray) else groups
+    if isinstance(entries, str) or not isinstance(entries, Iterable):
+        raise TypeError(
+            f"groups must hold the query of each sample; got {groups!r} of type "
+            f"{type(groups).__name__}."
+        )
     codes = []
     for row, query in enumerate(entries):
-        if query is None or query != query:
-            raise ValueError(
-                f"groups lacks a query in row {row}, where it is {query!r}: name a query for every "
-                "sample, or leave the sample out."
-            )
         try:
             codes.append(numbers.setdefault(query, len(numbers)))
         except TypeError as error:
@@ -791,7 +811,22 @@ def _numbered(groups: Iterable[Hashable]) -> tuple[Integers, list[Any]]:
                 f"groups must be hashable; got {query!r} of type {type(query).__name__} in row "
                 f"{row}: use a tuple or a string."
             ) from error
+        if _is_missing(query):
+            raise ValueError(
+                f"groups lacks a query in row {row}, where it is {query!r}: name a query for every "
+                "sample, or leave the sample out."
+            )
     return np.array(codes, dtype=np.int64), list(numbers)
+
+
+def _is_missing(query: Any) -> bool:
+    """Whether it is None, nan or what pandas has in their place, the only ones unlike themselves."""
+    if query is None:
+        return True
+    try:
+        return bool(query != query)
+    except TypeError:
+        return True  # pandas.NA
 
 
 def _warn_of_empty_queries(rankings: Mapping[Any, Ranking]) -> None:

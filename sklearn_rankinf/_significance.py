@@ -305,9 +305,18 @@ def _without_scale(result: AveragePrecisionTestResult) -> AveragePrecisionTestRe
     return replace(result, zscore=math.nan, adjusted_statistic=math.nan)
 
 
-def significance_fields(statistic: Any, law: NullDistribution, alternative: str) -> dict[str, Any]:
-    """Fields that the results of all tests have; arrays where the statistic is one."""
-    pvalue, log_pvalue, error = pvalue_log_and_error(law, statistic, alternative)
+def significance_fields(
+    statistic: Any,
+    law: NullDistribution,
+    alternative: str,
+    computed: tuple[Any, Any, Any] | None = None,
+) -> dict[str, Any]:
+    """Fields that the results of all tests have; arrays where the statistic is one.
+
+    The p-value, its logarithm and its relative error may have been computed already.
+    """
+    computed = computed or pvalue_log_and_error(law, statistic, alternative)
+    pvalue, log_pvalue, error = computed
     return {
         "statistic": statistic,
         "pvalue": pvalue,

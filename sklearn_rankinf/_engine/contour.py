@@ -638,7 +638,7 @@ class ContourLaw:
             return float(octave)
         if rough:
             return float(_ROUGHLY * octave)
-        ratio = min(octave / before, 0.9)
+        ratio = min(octave / max(before, np.finfo(float).tiny), 0.9)
         eighth = heights[-max(4, n_nodes // 8) :].sum()
         places, farther = self._ahead.get((nodes.theta, nodes.step), (np.zeros(1), np.zeros(1)))
         later = farther * np.diff(np.maximum(places, n_nodes), prepend=n_nodes)

@@ -37,7 +37,7 @@ from sklearn_rankinf._engine.tilted import RankingTransform
 _MAX_LISTED = 3e5
 # It is tried where a bound of their number, which is too large by about this in logarithms, allows;
 # at the lower end, where merged blocks bound it badly, if the log of the tail is this part of the
-# log of the smallest probability.
+# log of the probability of so many.
 _LOOSE, _EXTREME, _SURELY = 5.0, 0.3, 0.8
 # A contour is good enough from here on. Bounds, which take seconds, are tried for errors above the
 # second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
@@ -121,7 +121,7 @@ class Tails:
         if sign > 0 and self._n_positives < _HITS_OF_A_CONTOUR:
             # The law is a cluster of values above each value of the luckiest alone.
             tried.insert(1, (self._enclosed_tail, good))
-            tried[2] = contour, worth
+            tried[2] = contour, _TOLERABLE
         tried += [
             (self._enclosed_tail, max(good, worth)),
             (self._insistent_tail, _TOLERABLE),
@@ -279,8 +279,8 @@ class Tails:
             return known
         if sign in self._listed and known is None and sign * t <= sign * known_from:
             return None
-        least = self._log_placements
-        far = math.log(_MAX_LISTED) - (least - _LOOSE if sign > 0 else _EXTREME * least)
+        far = math.log(_MAX_LISTED) - self._log_placements
+        far = far + _LOOSE if sign > 0 else _EXTREME * far
         if not self._very_few_blocks:
             at = np.array([t])
             # The first bound, of blocks that are merged, costs less and may be a little too low.
