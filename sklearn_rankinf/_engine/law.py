@@ -38,6 +38,9 @@ MAX_ATOMS = 5e6
 # longer than this, or than that where something else will do; with very few nothing else will.
 _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES, _MAX_HALVES_OF_VERY_FEW = 500, 2e5, 2e4, 1e6
 
+# Misses are counted if the worst ranking has at least this part of what all hits would add.
+_LEAST_OF_ALL = 1e-3
+
 
 def exact_mean_and_variance(
     statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
@@ -302,10 +305,15 @@ class ContinuedLaw:
             log_p = np.fmax(log_p, log_best)
         return log_p, error
 
-    @property
+    @cached_property
     def _by_misses(self) -> bool:
-        """Whether misses are fewer than hits: then they are what is counted."""
-        return 2 * self._n_positives > self._n_samples
+        """Whether misses are fewer than hits: then they are what is counted.
+
+        Unless hits at the bottom add so little that it would be lost beside what all hits add.
+        """
+        if 2 * self._n_positives <= self._n_samples:
+            return False
+        return self._attained[0] > _LEAST_OF_ALL * self._all_hits
 
     @cached_property
     def _all_hits(self) -> float:

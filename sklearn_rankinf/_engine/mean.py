@@ -27,7 +27,10 @@ from sklearn_rankinf._engine.contour import ContourLaw, Transform
 from sklearn_rankinf._engine.law import (
     MAX_ATOMS,
     AtomicLaw,
+    BoundedLaw,
+    Law,
     constant_value,
+    exact_law,
     exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.moments import deviation_of_the_body
@@ -45,14 +48,18 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._engine.tilted import RankingTransform
 
 # Atoms of a ranking serve its transform up to this many, and its lattice up to that many.
-_FEW_ATOMS, _MOST_ATOMS = 2_000, 200_000
+_FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
 # Blocks are merged, up to a ratio, where there are more than this; and up to that for planning.
 _MERGE_ABOVE, _MERGED, _COARSE = 5_000, 0.02, 0.05
 # Errors of contours above this are worth a lattice of so many cells.
 _WORTH_A_LATTICE, _CELLS = 1e-4, 1 << 20
+# Errors of contours above this are those of atoms, and may be so many times as large as told.
+_ATOMS_TELL, _ATOMS_MORE = 1e-8, 10.0
 # Rounding of a convolution by Fourier transforms, relative to the tilted total.
 _ROUNDING = 1e-14
 _BISECTIONS = 60
+# Tilts of a bound where nothing better is known, relative to the steepest.
+_SMALLER_TILTS = 4.0 ** -np.arange(16)
 # Values that differ by less than this, relative to the largest, are the same.
 _SAME = 1e-14
 
@@ -171,7 +178,8 @@ class _MeanTransform:
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         own = theta / self._n, z / self._n, is_extreme, coarse
-        return np.asarray(self._total(lambda part: part.at(*own)))
+        with np.errstate(invalid="ignore"):  # nan where a tilt is beyond floats
+            return np.asarray(self._total(lambda part: part.at(*own)))
 
 
 class MeanLaw:
@@ -291,9 +299,19 @@ class MeanLaw:
                 values, log_counts = _merged(sums, counts)
         return AtomicLaw(values / self._n + self._constant, log_counts)
 
+    def of_one(self) -> _LawOfOne | None:
+        """The law by that of the only ranking that varies; None if there are several."""
+        if sum(part.count for part in self._parts) != 1:
+            return None
+        part = self._parts[0]
+        one = exact_law(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
+        return _LawOfOne(one, self._n, self._constant)
+
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""
         log_p, error = self._contour.log_tail(t, sign)
+        # What large atoms leave out of the last terms of a contour has been up to 7 times them.
+        error = np.where(error > _ATOMS_TELL, _ATOMS_MORE * error, error)
         weak = np.flatnonzero(error > _WORTH_A_LATTICE)
         if weak.size and self._atoms is not None:
             other, other_error = self._on_a_lattice(t[weak], sign)
@@ -301,8 +319,19 @@ class MeanLaw:
             log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
         unknown = np.isinf(error)
         if unknown.any():
-            log_p[unknown] = self._contour.log_bound(t[unknown], sign)
+            log_p[unknown] = self._log_bound(t[unknown], sign)
         return log_p, error
+
+    def _log_bound(self, t: Floats, sign: int) -> Floats:
+        """Chernoff's bound of the log of the tail, from tilts up to the best of merged blocks."""
+        bound = np.zeros(t.shape)
+        steepest = float(np.abs(self._contour.tilts(t, sign)).max())
+        for theta in sign * steepest * _SMALLER_TILTS:
+            at_theta = np.array([theta], dtype=complex)
+            log_mgf = float(self._transform_of_mean.at(theta, at_theta, False, False)[0].real)
+            if math.isfinite(log_mgf):
+                bound = np.minimum(bound, log_mgf - theta * t)
+        return bound
 
     def _increments(self, part: Part) -> Increments:
         return increments_of(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
@@ -311,17 +340,19 @@ class MeanLaw:
         return n_outcomes(self._increments(part).sizes, part.n_positives)
 
     @cached_property
+    def _transforms(self) -> list[tuple[Transform, float]]:
+        return [self._transform(part) for part in self._parts]
+
+    @cached_property
+    def _transform_of_mean(self) -> _MeanTransform:
+        parts = zip(self._transforms, self._parts, strict=True)
+        return _MeanTransform([(own, part.count) for (own, _), part in parts], self._n)
+
+    @cached_property
     def _contour(self) -> ContourLaw:
-        transforms = [self._transform(part) for part in self._parts]
-        counts = [part.count for part in self._parts]
-        bodies = [count * body**2 for (_, body), count in zip(transforms, counts, strict=True)]
-        parts = [(part, count) for (part, _), count in zip(transforms, counts, strict=True)]
-        return ContourLaw(
-            _MeanTransform(parts, self._n),
-            self._std,
-            math.sqrt(math.fsum(bodies)) / self._n,
-            self._ends,
-        )
+        parts = zip(self._transforms, self._parts, strict=True)
+        body = math.sqrt(math.fsum(part.count * body**2 for (_, body), part in parts)) / self._n
+        return ContourLaw(self._transform_of_mean, self._std, body, self._ends)
 
     def _transform(self, part: Part) -> tuple[Transform, float]:
         """The transform of a ranking, and the deviation of its statistic without lucky hits."""
@@ -411,10 +442,36 @@ def _mean(values: Sequence[float], n: int) -> float:
     return math.fsum(values) / n if n else 0.0
 
 
-def mean_law(statistic: Statistic, parts: Sequence[Part]) -> AtomicLaw | MeanLaw:
+class _LawOfOne:
+    """The law of the mean of one ranking that varies and of others that do not."""
+
+    def __init__(self, law: Law, n_rankings: int, constant: float) -> None:
+        self._law, self._n, self._constant = law, n_rankings, constant
+        self.is_listed = law.is_listed
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        return self._law.tail((t - self._constant) * self._n, sign)
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        return self._law.quantile(q, sign) / self._n + self._constant
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        low, high = self._law.support()
+        return low / self._n + self._constant, high / self._n + self._constant
+
+    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
+        assert isinstance(self._law, BoundedLaw)
+        return self._law.bounds((t - self._constant) * self._n, sign)
+
+
+def mean_law(statistic: Statistic, parts: Sequence[Part]) -> Law:
     """The law of the mean: listed where its outcomes are few, continued else."""
     law = MeanLaw(statistic, parts)
-    return law.listed() or law
+    return law.listed() or law.of_one() or law
 
 
 class MeanSampler:
