@@ -17,7 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import Ranking
-from sklearn_rankinf._engine.law import ContinuedLaw, ShiftedLaw
+from sklearn_rankinf._engine.law import ContinuedLaw, LinearLaw
 from sklearn_rankinf._engine.statistics import (
     Bedroc,
     DiscountedCumulativeGain,
@@ -439,7 +439,7 @@ def test_continued_law_agrees_with_the_listed_one(name, n_samples):
     problem = law.statistic, n_samples, 8, None
     continued = ContinuedLaw(*problem)
     offset = law.statistic.offset(n_samples, 8)
-    other = ShiftedLaw(continued, offset) if offset else continued
+    other = LinearLaw(continued, offset) if offset else continued
     assert law._law.is_listed
     assert not other.is_listed
     for alternative, sign in (("greater", 1), ("less", -1)):

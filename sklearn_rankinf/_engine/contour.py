@@ -54,8 +54,9 @@ _REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED, _LEAST_REFLECTED = 19.0, 13.0
 # The first look goes this far, in one over the unit; each further look goes half as far again, as
 # long as the work (nodes times products a node) is affordable, until no more than this is cut off.
 _FIRST_REACH, _DECAYED = 9.0, 3e-9
-# A look takes at least so many rows times nodes: fewer cost as much.
-_CHEAP_LOOK = 8192
+# A look takes at least so many rows times nodes: fewer cost as much. Of many short steps, those of
+# steep laws whose blocks are not merged, it takes fewer.
+_CHEAP_LOOK, _CHEAP_LOOK_STEEP = 8192, 4096
 _MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
 # Of merged blocks a contour is not begun that is so many times longer than is affordable, unless at
 # so many nodes farther on its terms are below this part of the largest.
@@ -672,7 +673,9 @@ class ContourLaw:
         return round(self._period(contour[2]) / (2.0 * self._span))
 
     def _cheap_look(self, contour: _Key) -> int:
-        return _CHEAP_LOOK // self._most_rows(*contour[:2])
+        short_steps = self._is_steep and not self._merged
+        cheap = _CHEAP_LOOK_STEEP if short_steps else _CHEAP_LOOK
+        return cheap // self._most_rows(*contour[:2])
 
     def _contour(self, contour: _Key, n_nodes: int, coarse: bool = False) -> _Nodes:
         """The first `n_nodes` nodes of a contour; those already there are kept."""

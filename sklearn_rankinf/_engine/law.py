@@ -448,11 +448,11 @@ def _log_complement(log_p: Any) -> Any:
         return np.log(-np.expm1(np.minimum(log_p, 0.0)))
 
 
-class ShiftedLaw:
-    """A law with something added to its values."""
+class LinearLaw:
+    """The law of ``offset + scale X``, with a positive scale, by that of X."""
 
-    def __init__(self, law: AtomicLaw | ContinuedLaw, offset: float) -> None:
-        self._law, self._offset = law, offset
+    def __init__(self, law: Law, offset: float, scale: float = 1.0) -> None:
+        self._law, self._offset, self._scale = law, offset, scale
 
     @property
     def is_listed(self) -> bool:
@@ -461,21 +461,21 @@ class ShiftedLaw:
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
-        return self._law.tail(t - self._offset, sign)
+        return self._law.tail((t - self._offset) / self._scale, sign)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        return self._law.quantile(q, sign) + self._offset
+        return np.asarray(self._offset + self._scale * self._law.quantile(q, sign))
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
         low, high = self._law.support()
-        return low + self._offset, high + self._offset
+        return self._offset + self._scale * low, self._offset + self._scale * high
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        assert isinstance(self._law, ContinuedLaw)
-        return self._law.bounds(t - self._offset, sign)
+        assert isinstance(self._law, BoundedLaw)
+        return self._law.bounds((t - self._offset) / self._scale, sign)
 
 
 def exact_law(
@@ -494,7 +494,7 @@ def exact_law(
         return AtomicLaw(np.array([value]), np.zeros(1))
     law = _law_of_sum(statistic, n_samples, n_positives, tie_sizes, tolerance)
     offset = statistic.offset(n_samples, n_positives)
-    return ShiftedLaw(law, offset) if offset else law
+    return LinearLaw(law, offset) if offset else law
 
 
 def _law_of_sum(

@@ -27,8 +27,8 @@ from sklearn_rankinf._engine.contour import ContourLaw, Transform
 from sklearn_rankinf._engine.law import (
     MAX_ATOMS,
     AtomicLaw,
-    BoundedLaw,
     Law,
+    LinearLaw,
     constant_value,
     exact_law,
     exact_mean_and_variance,
@@ -55,6 +55,10 @@ _MERGE_ABOVE, _MERGED, _COARSE = 5_000, 0.02, 0.05
 _WORTH_A_LATTICE, _CELLS = 1e-4, 1 << 20
 # Errors of contours above this are those of atoms, and may be so many times as large as told.
 _ATOMS_TELL, _ATOMS_MORE = 1e-8, 10.0
+# Where the transform is sampled for its coming back: from so many inverse standard deviations up to
+# so many times as far, at so many nodes.
+_FROM, _SPREAD, _GOLDEN = 12.0, 1e4, 0.5 * (math.sqrt(5.0) - 1.0)
+_WORK_FAR, _MOST_FAR = 1e7, 4_000
 # Rounding of a convolution by Fourier transforms, relative to the tilted total.
 _ROUNDING = 1e-14
 _BISECTIONS = 60
@@ -214,6 +218,7 @@ class MeanLaw:
         of_parts = zip(moments, counts, strict=True)
         self._std = math.sqrt(math.fsum(variance * count for (_, variance), count in of_parts))
         self._std /= self._n
+        self._known_far_heights: dict[float, tuple[float, float]] = {}
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
@@ -299,19 +304,21 @@ class MeanLaw:
                 values, log_counts = _merged(sums, counts)
         return AtomicLaw(values / self._n + self._constant, log_counts)
 
-    def of_one(self) -> _LawOfOne | None:
+    def of_one(self) -> LinearLaw | None:
         """The law by that of the only ranking that varies; None if there are several."""
         if sum(part.count for part in self._parts) != 1:
             return None
         part = self._parts[0]
         one = exact_law(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
-        return _LawOfOne(one, self._n, self._constant)
+        return LinearLaw(one, self._constant, 1.0 / self._n)
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""
         log_p, error = self._contour.log_tail(t, sign)
         # What large atoms leave out of the last terms of a contour has been up to 7 times them.
         error = np.where(error > _ATOMS_TELL, _ATOMS_MORE * error, error)
+        if self._atoms is not None:
+            error += self._beyond_the_end(t, sign, log_p)
         weak = np.flatnonzero(error > _WORTH_A_LATTICE)
         if weak.size and self._atoms is not None:
             other, other_error = self._on_a_lattice(t[weak], sign)
@@ -321,6 +328,42 @@ class MeanLaw:
         if unknown.any():
             log_p[unknown] = self._log_bound(t[unknown], sign)
         return log_p, error
+
+    def _beyond_the_end(self, t: Floats, sign: int, log_p: Floats) -> Floats:
+        """What terms far beyond the usual end of a contour may add up to, relative to the tails.
+
+        The transform of short rankings decays, and comes back where their values are nearly
+        multiples of something: its mean size there is sampled.
+        """
+        added = np.zeros(t.shape)
+        tilts = self._contour.tilts(t, sign)
+        for theta in np.unique(tilts):
+            same = np.flatnonzero((tilts == theta) & np.isfinite(log_p))
+            if same.size:
+                heights, log_mgf = self._far_heights(float(theta))
+                excess = np.minimum(log_mgf - theta * t[same] - log_p[same], 300.0)
+                added[same] = heights * np.exp(excess)
+        return added
+
+    def _far_heights(self, theta: float) -> tuple[float, float]:
+        """Sum of the sizes of the terms there, relative to the transform at the tilt, and its log.
+
+        Along ``theta + iy`` it is twice the integral of the size over ``y``, divided by pi.
+        """
+        if theta not in self._known_far_heights:
+            transform = self._transform_of_mean
+            n_nodes = int(np.clip(_WORK_FAR / transform.work(theta, False), 250, _MOST_FAR))
+            # Not in step with anything, and the same each time.
+            places = (np.arange(1, n_nodes + 1) * _GOLDEN) % 1.0
+            scale = self._std if theta > 0.0 else min(self._std, self._body or self._std)
+            y = _FROM * _SPREAD**places / scale
+            z = np.append(theta, theta + 1j * np.sort(y))
+            logs = transform.at(theta, z, False, False).real
+            sizes = np.exp(np.minimum(logs[1:] - logs[0], 0.0))
+            mean = float(sizes.mean()) if np.isfinite(logs).all() else 1.0
+            found = 2.0 * mean * math.log(_SPREAD) / math.pi, float(logs[0])
+            self._known_far_heights[theta] = found if math.isfinite(found[1]) else (math.inf, 0.0)
+        return self._known_far_heights[theta]
 
     def _log_bound(self, t: Floats, sign: int) -> Floats:
         """Chernoff's bound of the log of the tail, from tilts up to the best of merged blocks."""
@@ -350,9 +393,13 @@ class MeanLaw:
 
     @cached_property
     def _contour(self) -> ContourLaw:
+        return ContourLaw(self._transform_of_mean, self._std, self._body, self._ends)
+
+    @cached_property
+    def _body(self) -> float:
+        """The deviation without lucky hits."""
         parts = zip(self._transforms, self._parts, strict=True)
-        body = math.sqrt(math.fsum(part.count * body**2 for (_, body), part in parts)) / self._n
-        return ContourLaw(self._transform_of_mean, self._std, body, self._ends)
+        return math.sqrt(math.fsum(part.count * body**2 for (_, body), part in parts)) / self._n
 
     def _transform(self, part: Part) -> tuple[Transform, float]:
         """The transform of a ranking, and the deviation of its statistic without lucky hits."""
@@ -440,32 +487,6 @@ def _merged(values: Floats, log_counts: Floats) -> tuple[Floats, Floats]:
 
 def _mean(values: Sequence[float], n: int) -> float:
     return math.fsum(values) / n if n else 0.0
-
-
-class _LawOfOne:
-    """The law of the mean of one ranking that varies and of others that do not."""
-
-    def __init__(self, law: Law, n_rankings: int, constant: float) -> None:
-        self._law, self._n, self._constant = law, n_rankings, constant
-        self.is_listed = law.is_listed
-
-    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
-        return self._law.tail((t - self._constant) * self._n, sign)
-
-    def quantile(self, q: Floats, sign: int) -> Floats:
-        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        return self._law.quantile(q, sign) / self._n + self._constant
-
-    def support(self) -> tuple[float, float]:
-        """Smallest and largest value."""
-        low, high = self._law.support()
-        return low / self._n + self._constant, high / self._n + self._constant
-
-    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        assert isinstance(self._law, BoundedLaw)
-        return self._law.bounds((t - self._constant) * self._n, sign)
 
 
 def mean_law(statistic: Statistic, parts: Sequence[Part]) -> Law:

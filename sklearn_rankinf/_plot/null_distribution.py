@@ -12,12 +12,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._engine.statistics import HitsAtK
+from sklearn_rankinf._engine.statistics import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    HitsAtK,
+    RankStatistic,
+    ReciprocalRank,
+    Rie,
+    RocAuc,
+    Statistic,
+)
 from sklearn_rankinf._formatting import format_pvalue
 from sklearn_rankinf._null_distributions import NullDistribution, check_integer
 from sklearn_rankinf._plot._law_shape import LawShape, law_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot
 from sklearn_rankinf._plot._response import estimator_scores, rows
+from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._ranking import PosLabel, Ranking
 from sklearn_rankinf._registry import metric_named
 
@@ -28,6 +39,20 @@ _LAW_NAMES: Mapping[str, str] = {
     "binomial": "binomial approximation",
     "pearson3": "Pearson III approximation",
     "zhang_su": "Zhang-Su approximation",
+}
+# Names of statistics in a legend, and along an axis.
+_STATISTIC_NAMES: Mapping[type, tuple[str, str]] = {
+    AveragePrecision: ("AP", "Average precision"),
+    RocAuc: ("ROC AUC", "ROC AUC"),
+    DiscountedCumulativeGain: ("DCG", "DCG"),
+    Rie: ("RIE", "RIE"),
+    Bedroc: ("BEDROC", "BEDROC"),
+    ReciprocalRank: ("RR", "Reciprocal rank"),
+}
+_HITS_NAMES: Mapping[str, tuple[str, str]] = {
+    "positives": ("recall", "Recall"),
+    "places": ("precision", "Precision"),
+    "chance": ("enrichment", "Enrichment"),
 }
 _SCALES = ("linear", "log")
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
@@ -42,9 +67,9 @@ class NullDistributionDisplay:
     Parameters
     ----------
     result : test result, or sequence of test results
-        What :func:`average_precision_test`, :func:`recall_at_k_test` or
-        :func:`precision_at_k_test` returns. Several results, of the folds of a cross-validation
-        for example, are drawn in one picture.
+        What :func:`average_precision_test`, :func:`roc_auc_test` or any other test of this package
+        returns; of :func:`mean_average_precision_test` the mean is drawn. Several results, of the
+        folds of a cross-validation for example, are drawn in one picture.
     name : str or list of str, optional
         Name of the ranking in the legend; a list has one name for each result.
 
@@ -81,7 +106,8 @@ class NullDistributionDisplay:
 
     See Also
     --------
-    average_precision_test : The test whose result is drawn.
+    average_precision_test : A test whose result is drawn.
+    mean_average_precision_test : The same for a run over queries.
     sklearn.metrics.PrecisionRecallDisplay : The curve whose area average precision sums up.
 
     Notes
@@ -210,7 +236,7 @@ class NullDistributionDisplay:
         y_true: ArrayLike | Ranking,
         y_score: ArrayLike | None = None,
         *,
-        metric: str = "average_precision",
+        metric: str | RankStatistic = "average_precision",
         k: float | None = None,
         pos_label: PosLabel = 1,
         alternative: str = "greater",
@@ -227,11 +253,12 @@ class NullDistributionDisplay:
             Binary labels, or a ranking, with `y_score` left out.
         y_score : array-like of shape (n_samples,), optional
             Scores, larger for samples more likely to be positive.
-        metric : str, default="average_precision"
-            What is tested: ``"average_precision"``, ``"recall_at_k"`` or ``"precision_at_k"``.
+        metric : str or RankStatistic, default="average_precision"
+            What is tested: one of the names that :func:`make_significance_scorer` takes, one given
+            by :func:`register_metric`, or a statistic.
         k : int or float, optional
-            Number of samples at the top, or a fraction of the samples between 0 and 1. Recall and
-            precision at k need it.
+            Number of samples at the top, or a fraction of the samples between 0 and 1. Recall,
+            precision and enrichment at k need it.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"greater", "less", "two-sided"}, default="greater"
@@ -283,7 +310,7 @@ class NullDistributionDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        metric: str = "average_precision",
+        metric: str | RankStatistic = "average_precision",
         k: float | None = None,
         pos_label: PosLabel = 1,
         alternative: str = "greater",
@@ -303,8 +330,9 @@ class NullDistributionDisplay:
             The samples, which must not have trained the estimator.
         y : array-like of shape (n_samples,)
             Binary labels.
-        metric : str, default="average_precision"
-            What is tested: ``"average_precision"``, ``"recall_at_k"`` or ``"precision_at_k"``.
+        metric : str or RankStatistic, default="average_precision"
+            What is tested: one of the names that :func:`make_significance_scorer` takes, one given
+            by :func:`register_metric`, or a statistic.
         k : int or float, optional
             Number of samples at the top, or a fraction of the samples between 0 and 1.
         pos_label : int, float, bool or str, default=1
@@ -369,7 +397,7 @@ class NullDistributionDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        metric: str = "average_precision",
+        metric: str | RankStatistic = "average_precision",
         k: float | None = None,
         pos_label: PosLabel = 1,
         alternative: str = "greater",
@@ -390,8 +418,9 @@ class NullDistributionDisplay:
             The samples that were cross-validated.
         y : array-like of shape (n_samples,)
             Their binary labels.
-        metric : str, default="average_precision"
-            What is tested: ``"average_precision"``, ``"recall_at_k"`` or ``"precision_at_k"``.
+        metric : str or RankStatistic, default="average_precision"
+            What is tested: one of the names that :func:`make_significance_scorer` takes, one given
+            by :func:`register_metric`, or a statistic.
         k : int or float, optional
             Number of samples at the top of a fold, or a fraction of its samples between 0 and 1.
         pos_label : int, float, bool or str, default=1
@@ -554,8 +583,7 @@ class NullDistributionDisplay:
             ax.set_ylim(max(positive.min() * 0.3, 1e-300), positive.max() * 3.0)
         else:
             ax.set_ylim(0.0, None)
-        law = results[0].null_distribution
-        ax.set_xlabel(_long_name(law))
+        ax.set_xlabel(_long_name(results[0]))
         ax.set_ylabel("Density" if shapes[0].step is None else "Probability")
         _legend(ax, self.line_, self.observed_line_)
         if despine:
@@ -611,21 +639,27 @@ def _label(result: Any, name: str | None) -> str:
 
 
 def _short_name(result: Any) -> str:
-    statistic = result.null_distribution.statistic
-    if isinstance(statistic, HitsAtK):
-        noun = "recall" if statistic.divisor == "positives" else "precision"
-        return f"{noun}@{int(statistic.k)}"
-    k = getattr(statistic, "k", None)
-    return "AP" if k is None else f"AP@{k}"
+    name, _, k = _names_and_k(result)
+    return name if k is None else f"{name}@{k}"
 
 
-def _long_name(law: NullDistribution) -> str:
-    statistic = law.statistic
-    if isinstance(statistic, HitsAtK):
-        noun = "Recall" if statistic.divisor == "positives" else "Precision"
-        return f"{noun} at k = {int(statistic.k)}"
+def _long_name(result: Any) -> str:
+    _, name, k = _names_and_k(result)
+    return name if k is None else f"{name} at k = {k}"
+
+
+def _names_and_k(result: Any) -> tuple[str, str, int | None]:
+    """Names of the statistic in a legend and along an axis, and its cut-off."""
+    if isinstance(result, MeanAveragePrecisionTestResult):
+        return "MAP", "Mean average precision", None
+    statistic: Statistic = result.null_distribution.statistic
     k = getattr(statistic, "k", None)
-    return "Average precision" if k is None else f"Average precision at k = {k}"
+    if isinstance(statistic, HitsAtK):
+        return *_HITS_NAMES[statistic.divisor], int(statistic.k)
+    if isinstance(statistic, DiscountedCumulativeGain) and statistic.normalize:
+        return "NDCG", "NDCG", k
+    own = type(statistic).__name__
+    return *_STATISTIC_NAMES.get(type(statistic), (own, own)), k
 
 
 def _single_results(result: Any) -> list[Any]:
@@ -669,7 +703,9 @@ def _names(name: str | Sequence[str] | None, n_results: int) -> list[str | None]
     return list(name)
 
 
-def _test(metric: str, y_true: Any, y_score: Any, *, k: float | None, **options: Any) -> Any:
+def _test(
+    metric: str | RankStatistic, y_true: Any, y_score: Any, *, k: float | None, **options: Any
+) -> Any:
     """Result of the test of a metric, `k` passed on only where it was given."""
     chosen = metric_named(metric)
     chosen.check_k(k)
