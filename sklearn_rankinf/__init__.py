@@ -3,6 +3,12 @@
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._null_distributions import ap_null_distribution
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._queries import (
+    MeanAveragePrecisionTestResult,
+    map_null_distribution,
+    mean_average_precision_score,
+    mean_average_precision_test,
+)
 from sklearn_rankinf._rank_statistics import (
     RankStatisticTestResult,
     bedroc_null_distribution,
@@ -56,6 +62,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AveragePrecisionTestResult",
+    "MeanAveragePrecisionTestResult",
     "NullDistributionDisplay",
     "RankStatistic",
     "RankStatisticTestResult",
@@ -77,6 +84,9 @@ __all__ = [
     "enrichment_at_k_score",
     "enrichment_at_k_test",
     "make_significance_scorer",
+    "map_null_distribution",
+    "mean_average_precision_score",
+    "mean_average_precision_test",
     "min_hits_at_k",
     "precision_at_k_null_distribution",
     "precision_at_k_score",

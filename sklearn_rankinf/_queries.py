@@ -820,7 +820,7 @@ def _numbered(groups: Iterable[Hashable]) -> tuple[Integers, list[Any]]:
 
 
 def _is_missing(query: Any) -> bool:
-    """Whether it is None, nan or what pandas has in their place, the only ones unlike themselves."""
+    """Whether it is None, or unlike itself, as nan and what pandas has in its place are."""
     if query is None:
         return True
     try:

@@ -97,6 +97,13 @@ SIGNATURES = {
         "alternative='greater', method='auto', sample_weight=None, weights_follow='label', "
         "n_permutations=9999, random_state=0, n_jobs=None)"
     ),
+    "map_null_distribution": f"(n_samples, n_positives, *, {LAW_OPTIONS})",
+    "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
+    "mean_average_precision_test": (
+        "(y_true, y_score=None, *, groups=None, dependence='independent', pos_label=1, "
+        "alternative='greater', method='auto', n_permutations=9999, random_state=0, n_jobs=None, "
+        "verbose=0)"
+    ),
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', k=None, "
         "pos_label=1, average=None, n_permutations=999, random_state=0, "
@@ -155,6 +162,7 @@ def resolve(dotted):
 def test_public_names():
     expected = {name.split(".")[0] for name in SIGNATURES} | {
         "AveragePrecisionTestResult",
+        "MeanAveragePrecisionTestResult",
         "RankStatisticTestResult",
         "TopKTestResult",
     }
@@ -242,6 +250,33 @@ def test_result_fields_at_k():
     assert list(fields) == [*RESULT_FIELDS, "k", "hits"]
     assert sklearn_rankinf.TopKTestResult.__dataclass_params__.frozen
     assert not sklearn_rankinf.TopKTestResult.__dataclass_params__.eq
+
+
+def test_result_fields_over_queries():
+    result = sklearn_rankinf.MeanAveragePrecisionTestResult
+    columns = (
+        "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_bh "
+        "pvalue_by"
+    ).split()
+    assert list(result.__dataclass_fields__) == [
+        *RESULT_FIELDS,
+        *("dependence", "queries", "n_queries_without_positives"),
+        *(f"query_{name}" for name in columns),
+    ]
+    assert result.__dataclass_params__.frozen
+    assert not result.__dataclass_params__.eq
+    assert plain_signature(result.to_dict) == plain_signature(result.to_frame) == "(self)"
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3"])
+def test_interface_of_a_law_over_queries(method):
+    law = sklearn_rankinf.map_null_distribution([20, 5], [4, 1], method=method)
+    for name, signature in LAW_SIGNATURES.items():
+        assert plain_signature(getattr(law, name)) == signature, name
+    attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}
+    public = {name for name in dir(law) if not name.startswith("_")}
+    assert public == set(LAW_SIGNATURES) | attributes
+    assert law.method == method
 
 
 def test_public_objects_know_their_home():
