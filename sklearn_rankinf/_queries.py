@@ -702,8 +702,8 @@ def _significance(law: NullDistribution, statistic: Floats, alternative: str) ->
 
 
 def _sizes(ranking: Ranking) -> tuple[int, int, Integers | None]:
-    n, m = ranking.n_samples, ranking.n_positives
-    return n, m, check_tie_sizes(ranking.tie_sizes, n)
+    ties = None if ranking.tie_sizes.max() == 1 else ranking.tie_sizes
+    return ranking.n_samples, ranking.n_positives, ties
 
 
 def _average_precision(ranking: Ranking) -> float:
@@ -834,7 +834,7 @@ def _warn_of_empty_queries(rankings: Mapping[Any, Ranking]) -> None:
     if empty:
         shown = ", ".join(repr(query) for query in empty[:5]) + (", ..." if len(empty) > 5 else "")
         warn_caller(
-            f"{len(empty)} of {len(rankings)} queries have no positives in y_true and count with "
-            f"an average precision of 0: {shown}.",
+            f"{len(empty)} of {len(rankings)} queries are without positives in y_true and count "
+            f"with an average precision of 0: {shown}.",
             UndefinedMetricWarning,
         )

@@ -704,10 +704,12 @@ def test_make_scorer_reads_pos_label_of_a_guarded_function():
 def test_warnings_of_guarded_functions_name_the_caller(name):
     function = getattr(sklearn_rankinf, name)
     options = {
-        option: {"k": 2, "statistic": RocAuc()}[option]
+        option: {"k": 2, "statistic": RocAuc(), "groups": None}[option]
         for option, parameter in inspect.signature(function).parameters.items()
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
     }
+    if "groups" in inspect.signature(function).parameters:
+        options["groups"] = ["a", "a", "a"]
     with pytest.warns(UndefinedMetricWarning, match="without positives") as record:
         function([0, 0, 0], [0.3, 0.1, 0.2], **options)
     assert {w.filename for w in record} == {__file__}
