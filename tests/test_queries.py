@@ -547,7 +547,7 @@ def test_false_discovery_rates(seed):
     rng = np.random.default_rng(seed)
     sizes = [(30, 3)] * 6 + [(20, 0)] * 2 + [(40, 4)] * 5
     y_true, y_score, groups = random_run(rng, sizes, effect=1.0)
-    with pytest.warns(UndefinedMetricWarning, match="2 of 13 queries have no positives"):
+    with pytest.warns(UndefinedMetricWarning, match="2 of 13 queries are without positives"):
         result = mean_average_precision_test(y_true, y_score, groups=groups)
     tested = result.query_n_positives > 0
     assert tested.sum() == 11
