@@ -113,10 +113,9 @@ class MeanNullDistribution(NullDistribution):
     @cached_property
     def _parts(self) -> list[Part]:
         """Queries with the same sizes and ties, in the order of the first of each."""
-        sizes = zip(self.n_samples.tolist(), self.n_positives.tolist(), self.tie_sizes, strict=True)
-        problems = {_key(*problem): problem for problem in sizes}
-        sizes = zip(self.n_samples.tolist(), self.n_positives.tolist(), self.tie_sizes, strict=True)
-        counts = Counter(_key(*problem) for problem in sizes)
+        columns = self.n_samples.tolist(), self.n_positives.tolist(), self.tie_sizes
+        sizes = [(_key(*problem), problem) for problem in zip(*columns, strict=True)]
+        problems, counts = dict(sizes), Counter(key for key, _ in sizes)
         return [Part(*problems[key], count) for key, count in counts.items()]
 
     @cached_property

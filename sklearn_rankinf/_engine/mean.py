@@ -45,7 +45,7 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
     log_binomial,
 )
-from sklearn_rankinf._engine.tilted import RankingTransform
+from sklearn_rankinf._engine.tilted import RankingTransform, of_the_luckiest_hit
 
 # Atoms of a ranking serve its transform up to this many, and its lattice up to that many.
 _FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
@@ -114,7 +114,7 @@ class _AtomicTransform:
 
     @property
     def of_the_luckiest_hit(self) -> float:
-        return float(np.abs(self._increments.of_one_hit).max())
+        return of_the_luckiest_hit(self._increments)
 
     @property
     def log_placement(self) -> float:
