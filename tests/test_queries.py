@@ -407,6 +407,30 @@ def test_lattice_and_contour_agree(parts):
         assert np.all(np.abs(np.expm1(log_p - lattice)) <= 1.1 * (error + lattice_error))
 
 
+@pytest.fixture(scope="module")
+def values_of_three_hits():
+    """Average precision of all 2,573,000 placements of three hits among 250 items."""
+    first, second, third = np.array(list(itertools.combinations(range(1, 251), 3))).T
+    return np.sort((1.0 / first + 2.0 / second + 3.0 / third) / 3.0)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_mean_of_two_long_lists_of_few_hits(values_of_three_hits, sign):
+    # Too many outcomes to be listed, and clusters of them that no contour resolves.
+    values = values_of_three_hits
+    law = MeanLaw(AveragePrecision(), [Part(250, 3, None, 2)])
+    assert law.listed() is None
+    t = law._mean + law._std * np.array([-0.6, -0.3, 0.4, 1.5, 5.0, 11.0])
+    _, log_p, error = law.tail(t, sign)
+    assert np.all(error < 0.01)
+    for value, log_tail, stated in zip(t.tolist(), log_p.tolist(), error.tolist(), strict=True):
+        rest = 2.0 * value - values
+        below = np.searchsorted(values, rest, side="left" if sign > 0 else "right")
+        counts = values.size - below if sign > 0 else below
+        share = counts.sum(dtype=np.int64) / values.size**2
+        assert abs(math.expm1(log_tail - math.log(share))) <= stated
+
+
 def test_draws_follow_the_law():
     law = map_null_distribution([30, 30, 8], [3, 3, 1], tie_sizes=[None, None, [2, 6]])
     draws = law.rvs(4000, random_state=3)

@@ -35,17 +35,23 @@ _TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-5, 39), 11, 16, 3
 # Between two of them one of so many equal steps of the index is used where the exponent is smaller
 # by more than this.
 _FRACTIONS, _WORTH_REFINING = 8, 7.0
-# The tilt that is tried first is one unit: values share it unless the exponent that bounds their
-# tail is larger than necessary by more than this.
-_SLACK = 4.0
+# Values share tilts: of those that leave the exponent that bounds their tail larger than necessary
+# by no more than this, of a steep or coarse law by no more than that, one unit is the first choice,
+# then those of indices that are multiples of 8, of 4 and of 2.
+_SLACK, _SLACK_COARSE = 8.0, 4.0
+_SHARED_FIRST = sorted(_LADDER, key=lambda index: (-math.gcd(index, 8), index < 0, index))
 # A unit is at least this part of what a hit at the top adds; a law with a larger hit is steep.
 _UNITS_PER_HIT = 1.0 / 3.0
 # A contour whose terms are so much larger than their sum tells little of a tail, and of a coarse or
 # rough one nothing: the transform then does not show how coarse the law is at s.
 # A tail of very many placements, in logarithms, is dense, and only digits are lost.
-_FAR_OFF, _FAR_OFF_COARSE, _FAR_OFF_DENSE, _MANY_BEYOND = 1e3, 40.0, 1e9, 100.0
-# Reflected contours of steep laws have every third of these periods, and serve more values each.
-_STEPS_OF_STEEP = 3
+_FAR_OFF, _FAR_OFF_STEEP, _FAR_OFF_COARSE = 5e4, 1e3, 40.0
+_FAR_OFF_DENSE, _MANY_BEYOND = 1e9, 100.0
+# Reflected contours of steep laws have every third of these periods and tilts of even indices,
+# others every second period, and serve more values each.
+_STEPS, _STEPS_OF_STEEP, _FIRST_OF_STEEP, _LOOKS = 2, 3, 5, 2.0
+# Of so many placements, in logarithms, a law is dense.
+_DENSE = 40.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
 # tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
 # exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
@@ -62,7 +68,7 @@ _MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
 # so many nodes farther on its terms are below this part of the largest.
 _BEYOND_MEANS, _N_AHEAD, _SILENT = 2, 12, 1e-3
 # Of so many nodes, of merged blocks or of a steep law, that may be more.
-_MANY_NODES, _DECAYED_ENOUGH, _TAPERED_ENOUGH = 768, 1e-6, 1e-4
+_MANY_NODES, _DECAYED_ENOUGH, _TAPERED_ENOUGH = 768, 1e-5, 1e-4
 # As long as that, what jumps may hold is worth more nodes if it is more than this.
 _GOOD_JUMP = 1e-3
 # A contour is given up if it is so many times longer than at first and the last look did not make
@@ -347,9 +353,12 @@ class ContourLaw:
         multiples = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
         return np.asarray(multiples * self._span)
 
-    def log_bound(self, s: Floats, sign: int) -> Floats:
-        """Chernoff's bound of the log of the tail at s, as far as merged blocks give it."""
-        return self._saddle(s, sign)[1]
+    def log_bound(self, s: Floats, sign: int, enough: float = -math.inf) -> Floats:
+        """Chernoff's bound of the log of the tail at s, as far as merged blocks give it.
+
+        Where it is below what is enough it need not be the lowest.
+        """
+        return self._saddle(s, sign, enough)[1]
 
     # Tilts.
 
@@ -365,6 +374,10 @@ class ContourLaw:
     @cached_property
     def _is_steep(self) -> bool:
         return _is_steep(self._transform.of_the_luckiest_hit, self._scale)
+
+    @property
+    def _slack(self) -> float:
+        return _SLACK_COARSE if self._is_steep or self._is_coarse else _SLACK
 
     def _thetas(self, side: int, index: ArrayLike) -> Floats:
         return np.asarray(side * _TILT_RATIO ** np.asarray(index, dtype=float) / self._units[side])
@@ -388,24 +401,27 @@ class ContourLaw:
         n_tilts = min(max(n_tilts, in_passes), len(_LADDER))
         return self._thetas(side, _LADDER[:n_tilts]), np.asarray(known[:n_tilts])
 
-    def _saddle(self, s: Floats, side: int) -> tuple[Floats, Floats]:
+    def _saddle(self, s: Floats, side: int, enough: float = -math.inf) -> tuple[Floats, Floats]:
         """Index of the best tilt for each s, and the log of the bound of the tail that it gives.
 
-        It may lie between those of the ladder.
+        It may lie between those of the ladder, which is climbed until the bound is enough.
         """
         n_tilts = _PASS
+        # No tail is smaller than a placement.
+        enough = max(enough, self._transform.log_placement)
         while True:
             thetas, log_mgfs = self._ladder(side, n_tilts)
             exponents = log_mgfs[:, None] - np.outer(thetas, s)
             best = exponents.argmin(axis=0)
             n_tilts = thetas.size + 1
-            if thetas.size == len(_LADDER) or best.max() < thetas.size - 1:
+            bound = exponents.min(axis=0)
+            at_the_end = (best == thetas.size - 1) & (bound > enough)
+            if thetas.size == len(_LADDER) or not at_the_end.any():
                 break
-        bound = exponents.min(axis=0)
         if self._is_steep:
             # Between a law without lucky hits and one of nothing else, the latter decays sooner.
             more = np.minimum(best + 1, thetas.size - 1)
-            best = np.where(exponents[more, np.arange(s.size)] < bound + _SLACK, more, best)
+            best = np.where(exponents[more, np.arange(s.size)] < bound + self._slack, more, best)
         index = best + float(_LADDER.start)
         inner = np.flatnonzero((best > 0) & (best < thetas.size - 1))
         before, here, after = (exponents[best[inner] + step, inner] for step in (-1, 0, 1))
@@ -423,8 +439,14 @@ class ContourLaw:
             lower = exponent < bound[same]
             index[same[lower]], bound[same[lower]] = at, exponent[lower]
         bound = np.minimum(bound, 0.0)
-        usual = exponents[-_LADDER.start] <= bound + _SLACK
-        return np.where(usual, 0.0, index), bound
+        order = [i for i in _SHARED_FIRST if i < thetas.size + _LADDER.start]
+        close = exponents[np.subtract(order, _LADDER.start)] <= bound + self._slack
+        # A steeper one would do as well for the bound; but far out laws are rough.
+        close &= np.less_equal.outer(order, np.maximum(index, 0.0))
+        if self._is_steep and side > 0:
+            close[1:] = False
+        shared = np.take(order, close.argmax(axis=0)).astype(float)
+        return np.where(close.any(axis=0), shared, index), bound
 
     def _log_mgf(self, side: int, index: float) -> float:
         """Log transform at a tilt between those of the ladder."""
@@ -453,7 +475,10 @@ class ContourLaw:
         periods = np.full(s.shape, np.inf)
         for index in np.unique(indices):
             same = np.flatnonzero(indices == index)
-            for period in range(_SHORTEST if index > _EXTREME else 0, _N_PERIODS):
+            shortest = self._first_period(sign, _FIRST_OF_STEEP)
+            if index > _EXTREME:
+                shortest = _SHORTEST
+            for period in range(shortest, _N_PERIODS, _STEPS):
                 aliasing = self._log_aliasing(s[same], (sign, float(index), period))
                 fine = aliasing - log_p[same] <= -_ALIASING
                 periods[same[fine]] = period
@@ -467,7 +492,8 @@ class ContourLaw:
         log_p = self._log_tail_bound(s, sign)
         most = _REFLECTED_STEEP if self._is_steep else _REFLECTED
         indices, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, np.inf)
-        for period in range(0, _N_PERIODS, _STEPS_OF_STEEP if self._is_steep else 1):
+        first = self._first_period(-sign, _STEPS_OF_STEEP)
+        for period in range(first, _N_PERIODS, _STEPS_OF_STEEP if self._is_steep else _STEPS):
             open_ = np.flatnonzero(np.isinf(periods) & (log_p > _LEAST_REFLECTED))
             if not open_.size:
                 break
@@ -476,6 +502,8 @@ class ContourLaw:
             damping = np.clip(most + farther - log_p[open_], 3.0, most)
             steepness = np.log(damping / length * self._units[-sign]) / np.log(_TILT_RATIO)
             index = np.ceil(steepness).astype(np.int64)
+            if self._is_steep:
+                index += index % 2
             behind = self._log_tail_bound(s[open_] - sign * length, -sign, _STEEPEST_REFLECTED)
             theta = np.abs(self._thetas(-sign, index))
             fine = theta * length + behind - log_p[open_] <= -_ALIASING
@@ -584,9 +612,8 @@ class ContourLaw:
             log_p = log_p + LEFT_OF_MERGING * merging
             found.merging = DOUBT_OF_MERGING * np.abs(merging)
             error += found.merging
-        limit = np.where(
-            safe - self._transform.log_placement > _MANY_BEYOND, _FAR_OFF_DENSE, _FAR_OFF
-        )
+        few = _FAR_OFF_STEEP if self._is_steep else _FAR_OFF
+        limit = np.where(safe - self._transform.log_placement > _MANY_BEYOND, _FAR_OFF_DENSE, few)
         far_off = size > (_FAR_OFF_COARSE if insist or rough or self._is_coarse else limit)
         far_off &= contour[0] == sign
         # A larger error would itself be a guess.
@@ -663,8 +690,26 @@ class ContourLaw:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
         if self._few_blocks:
             return int(np.clip(_BLOCK_NODES / self._transform.n_blocks, 256, 1024))
-        reach = 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
-        return int(reach * self._period(contour[2]) / (2.0 * np.pi * self._units[contour[0]])) + 8
+        return int(self._reach * self._period(contour[2]) / (2.0 * np.pi * self._units[contour[0]]))
+
+    @property
+    def _reach(self) -> float:
+        """How far the first look goes, in one over the unit."""
+        return 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
+
+    def _first_period(self, side: int, of_steep: int) -> int:
+        """Index of the shortest period of contours that are not extreme; of steep laws as given.
+
+        Where the law is dense the longest for which a look is cheap: more values share it. Else a
+        longer reach tells more.
+        """
+        if -self._transform.log_placement < _DENSE:
+            return 0
+        if self._is_steep:
+            return of_steep
+        n_nodes = self._cheap_look((side, 0.0, 0))
+        period = 2.0 * np.pi * self._units[side] * n_nodes / (_LOOKS * self._reach)
+        return max(0, int(2.0 * math.log2(period / (_FIRST_PERIOD * self._units[-1]))))
 
     def _n_nodes_of_all(self, contour: _Key) -> int:
         """Nodes to the end of a period of the transform, which values without a span lack."""

@@ -6,6 +6,7 @@ Where its outcomes are few every atom is listed. Else its tails are computed one
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -31,12 +32,18 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
+from sklearn_rankinf._engine.triples import Triples
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
 # With few blocks more of them than this are listed by halves, where the lists together are not
 # longer than this, or than that where something else will do; with very few nothing else will.
 _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES, _MAX_HALVES_OF_VERY_FEW = 500, 2e5, 2e4, 1e6
+
+# Three hits in no longer lists than this are counted.
+_MOST_OF_TRIPLES = 4_000
+
+_BISECTIONS = 60
 
 # Misses are counted if the worst ranking has at least this part of what all hits would add.
 _LEAST_OF_ALL = 1e-3
@@ -193,51 +200,21 @@ class ContinuedLaw:
         log_zero, next_value = self._atom_at_zero
         at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
         log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
-        beyond = inside & ~at_zero & (sign * (t - self._mean) >= 0.0)
-        if beyond.any():
-            log_p[beyond], error[beyond] = self._far_tail(t[beyond], sign)
-        near = inside & ~at_zero & ~beyond
-        if near.any():
-            log_rest, rest_error = self._far_tail(t[near], -sign)
-            log_p[near] = _log_complement(log_rest)
-            # A rest that is only bounded is uncertain by no more than itself.
-            rest_error = np.minimum(rest_error, 1.0)
-            error[near] = 1e-13 + rest_error * np.exp(np.minimum(log_rest - log_p[near], 50.0))
+        left = inside & ~at_zero
+        log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean)
         log_p = np.minimum(log_p, 0.0)
         return np.exp(log_p), log_p, error
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1), bisected."""
-        lowest, highest = self.support()
-
-        def reached(v: Floats) -> NDArray[np.bool_]:
-            log_p = self.tail(v, sign)[1]
-            return np.asarray(log_p <= np.log(q) if sign > 0 else log_p >= np.log(q))
-
-        low, high = np.full(q.shape, lowest), np.full(q.shape, highest)
-        # From the body outwards, so that no more of the tails is computed than is needed.
-        for direction in (-1.0, 1.0):
-            reach = 2.0 * self._std
-            while np.any(low == lowest if direction < 0.0 else high == highest):
-                end = self._mean + direction * reach
-                if not lowest < end < highest:
-                    break
-                above = reached(np.full(q.shape, end))
-                low = np.where(above, low, np.maximum(low, end))
-                high = np.where(above, np.minimum(high, end), high)
-                reach *= 1.4
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            if np.all((middle <= low) | (middle >= high)):
-                break
-            above = reached(middle)
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        found = bisected(self, q, sign, self._mean, self._std)
         if self._statistic.horizon is None:
-            return high
+            return found
         # The smallest value may be an atom: 0 where no hit is counted. Just beyond it, the tail is
         # that of all other values.
+        lowest, _ = self.support()
         first = lowest + np.finfo(float).tiny if sign > 0 else lowest
-        return np.where(reached(np.full(q.shape, first)), lowest, high)
+        return np.where(is_reached(self, np.full(q.shape, first), q, sign), lowest, found)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
@@ -442,6 +419,79 @@ class HalvesLaw(ContinuedLaw):
         return increments_of(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
 
 
+class TriplesLaw(ContinuedLaw):
+    """A law of three hits without ties, whose placements are counted for each value."""
+
+    is_listed = True
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        beyond = t if sign > 0 else np.nextafter(t, np.inf)
+        n_from = np.array([self._triples.n_from(value) for value in beyond.ravel().tolist()])
+        n_all = math.comb(self._n_samples, self._n_positives)
+        counts = (n_from if sign > 0 else n_all - n_from).reshape(t.shape)
+        p = counts / n_all
+        with np.errstate(divide="ignore"):
+            return p, np.log(p), np.full(t.shape, 1e-13)
+
+    @cached_property
+    def _triples(self) -> Triples:
+        return Triples(increments_of(self._statistic, self._n_samples, self._n_positives, None))
+
+
+def about_the_mean(
+    far_tail: Callable[[Floats, int], tuple[Floats, Floats]], t: Floats, sign: int, mean: float
+) -> tuple[Floats, Floats]:
+    """Log tails and their relative errors, from those of values on the tail's side of the mean.
+
+    On the other side of it a tail is what the opposite one leaves.
+    """
+    log_p, error = np.empty(t.shape), np.empty(t.shape)
+    beyond = sign * (t - mean) >= 0.0
+    if beyond.any():
+        log_p[beyond], error[beyond] = far_tail(t[beyond], sign)
+    near = ~beyond
+    if near.any():
+        log_rest, rest_error = far_tail(t[near], -sign)
+        log_p[near] = _log_complement(log_rest)
+        # A rest that is only bounded is uncertain by no more than itself.
+        rest_error = np.minimum(rest_error, 1.0)
+        error[near] = 1e-13 + rest_error * np.exp(np.minimum(log_rest - log_p[near], 50.0))
+    return log_p, error
+
+
+def is_reached(law: Law, v: Floats, q: Floats, sign: int) -> NDArray[np.bool_]:
+    """Whether ``P(S <= v) >= q`` (sign -1) or ``P(S >= v) <= q`` (sign 1)."""
+    log_p = law.tail(v, sign)[1]
+    return np.asarray(log_p <= np.log(q) if sign > 0 else log_p >= np.log(q))
+
+
+def bisected(law: Law, q: Floats, sign: int, mean: float, std: float) -> Floats:
+    """Quantiles of a law, bisected.
+
+    From the body outwards, so that no more of the tails is computed than is needed.
+    """
+    lowest, highest = law.support()
+    low, high = np.full(q.shape, lowest), np.full(q.shape, highest)
+    for direction in (-1.0, 1.0):
+        reach = 2.0 * std
+        while np.any(low == lowest if direction < 0.0 else high == highest):
+            end = mean + direction * reach
+            if not lowest < end < highest:
+                break
+            above = is_reached(law, np.full(q.shape, end), q, sign)
+            low = np.where(above, low, np.maximum(low, end))
+            high = np.where(above, np.minimum(high, end), high)
+            reach *= 1.4
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        if np.all((middle <= low) | (middle >= high)):
+            break
+        above = is_reached(law, middle, q, sign)
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return high
+
+
 def _log_complement(log_p: Any) -> Any:
     """``log(1 - p)``, for p up to 1."""
     with np.errstate(divide="ignore"):
@@ -508,6 +558,10 @@ def _law_of_sum(
     problem = statistic, n_samples, n_positives, tie_sizes
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
+    if n_positives == 3 and n_samples <= _MOST_OF_TRIPLES and not few_placements:
+        in_closed_form = statistic.log_mgf(np.ones(1, complex), *problem[1:]) is not None
+        if not in_closed_form and Triples.apply_to(increments_of(*problem)):
+            return TriplesLaw(*problem)
     # Without ties and horizon every placement is an outcome of its own.
     if tie_sizes is None and not (few_ranks and (few_placements or statistic.horizon is not None)):
         return ContinuedLaw(*problem, tolerance)

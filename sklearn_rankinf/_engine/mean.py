@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from sklearn_rankinf._engine.bands import feasible_bands
 from sklearn_rankinf._engine.chain import (
     atoms,
     largest_value,
@@ -24,11 +25,14 @@ from sklearn_rankinf._engine.chain import (
     smallest_value,
 )
 from sklearn_rankinf._engine.contour import ContourLaw, Transform
+from sklearn_rankinf._engine.lattice import histograms
 from sklearn_rankinf._engine.law import (
     MAX_ATOMS,
     AtomicLaw,
     Law,
     LinearLaw,
+    about_the_mean,
+    bisected,
     constant_value,
     exact_law,
     exact_mean_and_variance,
@@ -47,21 +51,24 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._engine.tilted import RankingTransform, of_the_luckiest_hit
 
-# Atoms of a ranking serve its transform up to this many, and its lattice up to that many.
+# Atoms of a ranking serve its transform up to this many, and its cells up to that many.
 _FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
 # Blocks are merged, up to a ratio, where there are more than this; and up to that for planning.
 _MERGE_ABOVE, _MERGED, _COARSE = 5_000, 0.02, 0.05
-# Errors of contours above this are worth a lattice of so many cells.
-_WORTH_A_LATTICE, _CELLS = 1e-4, 1 << 20
+# Errors of contours above this are worth a lattice of so many cells; of fewer if it takes passes
+# over the rankings, which may take so many additions. Its sums are kept for so many tilts.
+_WORTH_A_LATTICE, _CELLS, _CELLS_OF_PASSES, _WORK_OF_PASSES = 1e-4, 1 << 20, 1 << 17, 3e9
+_TILTS_KEPT = 8
 # Errors of contours above this are those of atoms, and may be so many times as large as told.
 _ATOMS_TELL, _ATOMS_MORE = 1e-8, 10.0
 # Where the transform is sampled for its coming back: from so many inverse standard deviations up to
 # so many times as far, at so many nodes.
 _FROM, _SPREAD, _GOLDEN = 12.0, 1e4, 0.5 * (math.sqrt(5.0) - 1.0)
 _WORK_FAR, _MOST_FAR = 1e7, 4_000
+# That is done up to so many placements of all hits, in logarithms.
+_LOG_PLACEMENTS_FELT = 100.0
 # Rounding of a convolution by Fourier transforms, relative to the tilted total.
 _ROUNDING = 1e-14
-_BISECTIONS = 60
 # Tilts of a bound where nothing better is known, relative to the steepest.
 _SMALLER_TILTS = 4.0 ** -np.arange(16)
 # Values that differ by less than this, relative to the largest, are the same.
@@ -232,28 +239,14 @@ class MeanLaw:
         near_best = t >= high - 2e-12 * (high + self._constant)
         at_best = inside & near_best & (sign > 0 and log_best > -np.inf)
         log_p[at_best] = log_best
-        beyond = inside & ~at_best & (sign * (t - self._mean) >= 0.0)
-        if beyond.any():
-            log_p[beyond], error[beyond] = self._far_tail(t[beyond], sign)
-        near = inside & ~at_best & ~beyond
-        if near.any():
-            log_rest, rest_error = self._far_tail(t[near], -sign)
-            with np.errstate(divide="ignore"):
-                log_p[near] = np.log(-np.expm1(np.minimum(log_rest, 0.0)))
-            rest_error = np.minimum(rest_error, 1.0)
-            error[near] = 1e-13 + rest_error * np.exp(np.minimum(log_rest - log_p[near], 50.0))
+        left = inside & ~at_best
+        log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean)
         log_p = np.minimum(log_p, 0.0)
         return np.exp(log_p), log_p, error
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1), bisected."""
-        low, high = (np.full(q.shape, end) for end in self.support())
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            log_p = self.tail(middle, sign)[1]
-            reached = log_p <= np.log(q) if sign > 0 else log_p >= np.log(q)
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-        return high
+        return bisected(self, q, sign, self._mean + self._constant, self._std)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
@@ -267,17 +260,17 @@ class MeanLaw:
     @cached_property
     def _ends(self) -> tuple[float, float]:
         """Smallest and largest value, without what is constant."""
-        lowest, highest = [], []
-        for part in self._parts:
-            increments, m = self._increments(part), part.n_positives
-            if part.tie_sizes is not None:
-                low, high = smallest_value(increments, m), largest_value(increments, m)
-            else:
-                at_top = np.arange(part.n_samples) < m
-                low, high = (float(increments.total(hits)) for hits in (at_top[::-1], at_top))
-            lowest.append(part.count * low)
-            highest.append(part.count * high)
+        ends = [[part.count * end for end in self._ends_of(part)] for part in self._parts]
+        lowest, highest = zip(*ends, strict=True)
         return _mean(lowest, self._n), _mean(highest, self._n)
+
+    def _ends_of(self, part: Part) -> tuple[float, float]:
+        """Smallest and largest value of one ranking."""
+        increments, m = self._increments(part), part.n_positives
+        if part.tie_sizes is not None:
+            return smallest_value(increments, m), largest_value(increments, m)
+        at_top = np.arange(part.n_samples) < m
+        return float(increments.total(at_top[::-1])), float(increments.total(at_top))
 
     @cached_property
     def _log_probability_of_best(self) -> float:
@@ -317,10 +310,10 @@ class MeanLaw:
         log_p, error = self._contour.log_tail(t, sign)
         # What large atoms leave out of the last terms of a contour has been up to 7 times them.
         error = np.where(error > _ATOMS_TELL, _ATOMS_MORE * error, error)
-        if self._atoms is not None:
+        if self._is_coarse:
             error += self._beyond_the_end(t, sign, log_p)
         weak = np.flatnonzero(error > _WORTH_A_LATTICE)
-        if weak.size and self._atoms is not None:
+        if weak.size:
             other, other_error = self._on_a_lattice(t[weak], sign)
             better = other_error < error[weak]
             log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
@@ -418,63 +411,131 @@ class MeanLaw:
         return RankingTransform(merged, coarse, m, merged=True), body
 
     @cached_property
-    def _atoms(self) -> list[tuple[Floats, Floats, int]] | None:
-        """Values, log probabilities and counts of the rankings; None where they are too many."""
-        if any(self._n_outcomes(part) > _MOST_ATOMS for part in self._parts):
+    def _is_coarse(self) -> bool:
+        """Whether the outcomes of every ranking, or of all together, are few enough to be felt."""
+        if all(self._n_outcomes(part) <= _MOST_ATOMS for part in self._parts):
+            return True
+        return -self._transform_of_mean.log_placement <= _LOG_PLACEMENTS_FELT
+
+    @cached_property
+    def _lattice(self) -> _Lattice | None:
+        """The laws of the rankings in cells; None where that takes too long."""
+        n_additions = sum(
+            self._increments(part).sizes.size * part.n_positives
+            for part in self._parts
+            if self._n_outcomes(part) > _MOST_ATOMS
+        )
+        if n_additions * _CELLS_OF_PASSES > _WORK_OF_PASSES:
             return None
-        listed = []
-        for part in self._parts:
-            transform = _AtomicTransform(self._increments(part), part.n_positives)
-            listed.append((transform.values, transform.log_weights, part.count))
-        return listed
+        n_cells = _CELLS_OF_PASSES if n_additions else _CELLS
+        n_lost = sum(self._n_lost(part) * part.count for part in self._parts)
+        most = math.fsum(self._ends_of(part)[1] * part.count for part in self._parts)
+        width = most / (n_cells - n_lost - 2)
+        if width <= 0.0:
+            return None
+        cells = [(self._cells(part, width), part.count) for part in self._parts]
+        return _Lattice(cells, n_cells, width, n_lost)
+
+    def _n_lost(self, part: Part) -> int:
+        """Cells that a ranking's value exceeds its cell by less than: one for every rounding."""
+        return 1 if self._n_outcomes(part) <= _MOST_ATOMS else part.n_positives
+
+    def _cells(self, part: Part, width: float) -> Floats:
+        """Log probabilities of the cells of a ranking's value, rounded down."""
+        increments, m = self._increments(part), part.n_positives
+        n_cells = int(self._ends_of(part)[1] / width) + 2
+        if self._n_outcomes(part) <= _MOST_ATOMS:
+            listed = _AtomicTransform(increments, m)
+            places = (listed.values / width).astype(np.int64)
+            cells = np.bincount(places, np.exp(listed.log_weights), minlength=n_cells)
+        else:
+            down = histograms(increments, m, width, n_cells, feasible_bands(increments, m))[0]
+            # Differences of what was summed from the nearer end keep their digits.
+            lower = down.below[1:] < 0.5
+            cells = np.where(lower, np.diff(down.below), -np.diff(down.above))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(cells))
 
     def _on_a_lattice(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails between the bounds of a lattice, under the tilt of a contour to each."""
-        log_p, error = np.empty(t.shape), np.empty(t.shape)
+        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        if self._lattice is None:
+            return log_p, error
         tilts = self._contour.tilts(t, sign)
         for theta in np.unique(tilts):
             same = np.flatnonzero(tilts == theta)
-            log_p[same], error[same] = self._lattice_tail(t[same], sign, float(theta))
+            own = float(theta) / self._n
+            log_p[same], error[same] = self._lattice.tail(t[same] * self._n, sign, own)
         return log_p, error
 
-    def _lattice_tail(self, t: Floats, sign: int, theta: float) -> tuple[Floats, Floats]:
-        """Tails from sums of values rounded down, which lack less than a cell for each ranking."""
-        assert self._atoms is not None
-        own = theta / self._n
-        n_rankings = sum(count for _, _, count in self._atoms)
-        most = math.fsum(values[-1] * count for values, _, count in self._atoms)
-        width = most / (_CELLS - n_rankings - 2)
-        product, log_mgf = np.ones(_CELLS // 2 + 1, dtype=complex), 0.0
-        for values, log_weights, count in self._atoms:
-            tilted = log_weights + own * values
-            log_total = float(logsumexp(tilted))
-            cells = np.bincount(
-                (values / width).astype(np.int64), np.exp(tilted - log_total), minlength=_CELLS
-            )
-            product *= np.fft.rfft(cells) ** count
-            log_mgf += count * log_total
-        shares = np.maximum(np.fft.irfft(product, _CELLS), 0.0)
-        total, slack = t * self._n, n_rankings * width
-        # What the tilt has changed is taken back, on the scale of the values; where it is more
-        # than floats hold the cells are on the other side.
-        scale = float(total.mean())
-        change = np.minimum(-own * (np.arange(_CELLS) * width - scale), 700.0)
-        weights = shares * np.exp(change)
+
+class _Lattice:
+    """The sum of independent variables whose laws are known in cells of a width.
+
+    Parameters
+    ----------
+    parts : list of tuple
+        Log probabilities of the cells of a variable, rounded down, and how many have that law.
+    n_cells : int
+        Number of cells of the sum.
+    width : float
+        Width of a cell.
+    n_lost : int
+        The sum exceeds its cell by less than so many.
+    """
+
+    def __init__(
+        self, parts: list[tuple[Floats, int]], n_cells: int, width: float, n_lost: int
+    ) -> None:
+        self._parts, self._n_cells, self._width, self._n_lost = parts, n_cells, width, n_lost
+        self._known: dict[float, tuple[float, Floats, Floats]] = {}
+
+    def tail(self, t: Floats, sign: int, theta: float) -> tuple[Floats, Floats]:
+        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error.
+
+        They are between the tails of the cells, which were found under a tilt.
+        """
+        log_scale, log_above, log_below = self._tilted_sums(theta)
+        log_sums = log_above if sign > 0 else log_below
+        cells = t / self._width
+        edges = [cells, cells - self._n_lost]
         if sign > 0:
-            sums = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
-            surely, maybe = np.ceil(total / width), np.ceil((total - slack) / width)
+            surely, maybe = (np.ceil(edge) for edge in edges)
         else:
-            sums = np.append(0.0, np.cumsum(weights))
-            surely, maybe = np.floor((total - slack) / width) + 1.0, np.floor(total / width) + 1.0
-        lower, upper = sums[np.clip(np.stack([surely, maybe]), 0, _CELLS).astype(np.int64)]
-        rounding = _ROUNDING * _CELLS * np.exp(np.minimum(-own * (total - scale), 700.0))
-        # The sum itself is between that of the cells and as much more as was rounded off.
-        lower = lower * math.exp(min(0.0, -own * slack)) - rounding
-        upper = upper * math.exp(max(0.0, -own * slack)) + rounding
-        known = lower > 0.0
-        middle = np.where(known, 0.5 * (lower + upper), 1.0)
-        log_p = np.where(known, np.log(middle) - own * scale + log_mgf, -np.inf)
-        return log_p, np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+            maybe, surely = (np.floor(edge) + 1.0 for edge in edges)
+        places = np.clip(np.stack([surely, maybe]), 0, self._n_cells).astype(np.int64)
+        reference = log_sums[places[1]]
+        known = np.isfinite(reference)
+        reference = np.where(known, reference, 0.0)
+        # Rounding errors of all cells, at most, when the tilt is taken back.
+        rounding = math.log(_ROUNDING * self._n_cells) - theta * self._width * places[1]
+        digits = np.exp(np.minimum(rounding - reference, 700.0))
+        lower = np.exp(log_sums[places[0]] - reference) - digits
+        upper = 1.0 + digits
+        known &= lower > 0.0
+        lower = np.where(known, lower, 1.0)
+        middle = np.where(known, np.log(0.5 * (lower + upper)) + reference + log_scale, -np.inf)
+        return middle, np.where(known, 0.5 * (upper - lower) / lower, np.inf)
+
+    def _tilted_sums(self, theta: float) -> tuple[float, Floats, Floats]:
+        """Logs of a scale and, on it, of the tails from each edge upwards and downwards."""
+        if theta in self._known:
+            return self._known[theta]
+        product, log_scale = np.ones(self._n_cells // 2 + 1, dtype=complex), 0.0
+        for log_cells, count in self._parts:
+            tilted = log_cells + theta * self._width * np.arange(log_cells.size)
+            log_total = float(logsumexp(tilted))
+            product *= np.fft.rfft(np.exp(tilted - log_total), self._n_cells) ** count
+            log_scale += count * log_total
+        shares = np.maximum(np.fft.irfft(product, self._n_cells), 0.0)
+        with np.errstate(divide="ignore"):
+            logs = np.log(shares) - theta * self._width * np.arange(shares.size)
+        above = np.append(np.logaddexp.accumulate(logs[::-1])[::-1], -np.inf)
+        below = np.append(-np.inf, np.logaddexp.accumulate(logs))
+        if len(self._known) == _TILTS_KEPT:
+            self._known.clear()
+        self._known[theta] = log_scale, above, below
+        return self._known[theta]
 
 
 def _merged(values: Floats, log_counts: Floats) -> tuple[Floats, Floats]:

@@ -191,11 +191,15 @@ class Tails:
 
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Chernoff's bound, of unknown error, where nothing else answers."""
-        log_p = self._contour.log_bound(t, sign)
+        return self._log_bound(t, sign), np.full(t.shape, np.inf)
+
+    def _log_bound(self, t: Floats, sign: int, enough: float = -math.inf) -> Floats:
+        """Chernoff's bound of the log of the tail; the lowest unless it is enough."""
+        log_p = self._contour.log_bound(t, sign, enough)
         far = log_p < _FAR
         if far.any():
-            log_p[far] = self._contour_far_out.log_bound(t[far], sign)
-        return log_p, np.full(t.shape, np.inf)
+            log_p[far] = self._contour_far_out.log_bound(t[far], sign, enough)
+        return log_p
 
     @cached_property
     def _contour(self) -> ContourLaw:
@@ -284,9 +288,9 @@ class Tails:
         if not self._very_few_blocks:
             at = np.array([t])
             # The first bound, of blocks that are merged, costs less and may be a little too low.
-            if self._contour.log_bound(at, sign)[0] > _SURELY * far:
+            if self._contour.log_bound(at, sign, far)[0] > _SURELY * far:
                 return None
-            if self._bound(at, sign)[0][0] > far:
+            if self._log_bound(at, sign, far)[0] > far:
                 return None
         increments = self._increments(None, math.inf)
         signed = increments if sign > 0 else increments.negated()
