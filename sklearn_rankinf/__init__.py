@@ -1,6 +1,13 @@
 """Exact inference on rankings of rare targets, inside scikit-learn's tools."""
 
 from sklearn_rankinf._engine.statistics import RankStatistic
+from sklearn_rankinf._model_selection import (
+    CrossValSignificanceResult,
+    SearchPermutationTestResult,
+    SimplestWithinOneStandardError,
+    cross_val_significance,
+    search_permutation_test,
+)
 from sklearn_rankinf._null_distributions import ap_null_distribution
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._queries import (
@@ -46,6 +53,7 @@ from sklearn_rankinf._scores import (
     rie_score,
     standardized_average_precision_score,
 )
+from sklearn_rankinf._selection import BestCandidateTestResult, best_candidate_test
 from sklearn_rankinf._significance import AveragePrecisionTestResult, average_precision_test
 from sklearn_rankinf._top_k import (
     TopKTestResult,
@@ -62,11 +70,15 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AveragePrecisionTestResult",
+    "BestCandidateTestResult",
+    "CrossValSignificanceResult",
     "MeanAveragePrecisionTestResult",
     "NullDistributionDisplay",
     "RankStatistic",
     "RankStatisticTestResult",
     "Ranking",
+    "SearchPermutationTestResult",
+    "SimplestWithinOneStandardError",
     "TopKTestResult",
     "adjusted_average_precision_score",
     "ap_null_distribution",
@@ -78,6 +90,8 @@ __all__ = [
     "bedroc_null_distribution",
     "bedroc_score",
     "bedroc_test",
+    "best_candidate_test",
+    "cross_val_significance",
     "dcg_null_distribution",
     "dcg_test",
     "enrichment_at_k_null_distribution",
@@ -106,5 +120,6 @@ __all__ = [
     "rie_test",
     "roc_auc_null_distribution",
     "roc_auc_test",
+    "search_permutation_test",
     "standardized_average_precision_score",
 ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 
 def format_pvalue(log10_pvalue: float) -> str:
@@ -81,3 +84,35 @@ def format_table(headings: Sequence[tuple[str, str]], rows: Sequence[Sequence[st
     ]
     lines.insert(2, "-" * max(map(len, lines)))
     return "\n".join(lines)
+
+
+def as_frame(columns: Mapping[str, Any], name: str) -> Any:
+    """Return columns as a pandas DataFrame; that of names may hold anything.
+
+    Parameters
+    ----------
+    columns : mapping of str to array-like
+        The columns.
+    name : str
+        The column of names, which may be tuples.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The table.
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            'to_frame needs pandas: pip install "sklearn-rankinf[report]", or take to_dict.'
+        ) from error
+    # A tuple is one name, not a row of columns.
+    names = np.empty(len(columns[name]), dtype=object)
+    names[:] = columns[name]
+    return pd.DataFrame({**columns, name: pd.Series(names).infer_objects()})

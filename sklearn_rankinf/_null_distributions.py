@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.utils import check_random_state
@@ -24,8 +25,7 @@ from sklearn_rankinf._engine.law import (
     exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
-from sklearn_rankinf._engine.resampling import PermutedAveragePrecision
-from sklearn_rankinf._engine.sampling import NullSampler, Sampler
+from sklearn_rankinf._engine.sampling import NullSampler, PermutationSampler, Sampler
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     AveragePrecision,
@@ -33,7 +33,7 @@ from sklearn_rankinf._engine.statistics import (
     Integers,
     Statistic,
 )
-from sklearn_rankinf._ranking import as_counts
+from sklearn_rankinf._ranking import as_counts, check_integer
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
 _ALTERNATIVES = ("greater", "less", "two-sided")
@@ -87,6 +87,8 @@ class NullDistribution:
 
     # Relative error of tails that is good enough.
     _tolerance = 0.0
+    # Number of random labellings after which drawing stopped, if it did.
+    _stopped_after: int | None = None
 
     def __init__(
         self,
@@ -472,6 +474,7 @@ class NullDistribution:
         key += (self._tolerance, None if sizes is None else sizes.tobytes())
         if self.method == "permutation":
             key += (self._n_permutations, str(self._seeds.entropy), self._seeds.spawn_key)
+            key += (self._stopped_after,)
         law: Law = _LAWS.find(key, self._new_law)
         return law
 
@@ -495,16 +498,68 @@ class NullDistribution:
         return NullSampler(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     def _permutation_sample(self) -> Floats:
-        """Values of the resamples: one random stream a chunk, whatever the number of jobs."""
-        sampler = self._sampler
-        sizes = sampler.chunks(self._n_permutations)
+        """Values of the resamples."""
+        chunks = self._chunks
+        if self._stopped_after is not None:
+            ends = np.cumsum([size for size, _ in chunks])
+            chunks = chunks[: int(np.searchsorted(ends, self._stopped_after)) + 1]
+        return np.concatenate(self._drawn(chunks))[: self._stopped_after]
+
+    @property
+    def _chunks(self) -> list[tuple[int, np.random.SeedSequence]]:
+        """Chunks of resamples: their sizes, and one random stream each, for any number of jobs."""
+        sizes = self._sampler.chunks(self._n_permutations)
         # `spawn` counts its calls; a copy gives the same streams to the same law every time.
-        seeds = copy(self._seeds).spawn(len(sizes))
-        draws = Parallel(n_jobs=self._n_jobs)(
-            delayed(_draw_chunk)(sampler, size, seed)
-            for size, seed in zip(sizes, seeds, strict=True)
+        return list(zip(sizes, copy(self._seeds).spawn(len(sizes)), strict=True))
+
+    def _drawn(self, chunks: list[tuple[int, np.random.SeedSequence]]) -> list[Floats]:
+        sampler = self._sampler
+        values: list[Floats] = Parallel(n_jobs=self._n_jobs)(
+            delayed(_draw_chunk)(sampler, size, seed) for size, seed in chunks
         )
-        return np.concatenate(draws)
+        return values
+
+    def _values_in_order(self) -> Iterator[Floats]:
+        """Values of the resamples chunk by chunk, as many drawn at a time as there are jobs."""
+        chunks, at_a_time = self._chunks, effective_n_jobs(self._n_jobs)
+        for first in range(0, len(chunks), at_a_time):
+            yield from self._drawn(chunks[first : first + at_a_time])
+
+    def _stopped_at(self, x: float, alternative: str, n_exceedances: int) -> NullDistribution:
+        """The law of the resamples up to the one that is the last of so many exceedances of x."""
+        drawn, n_found, n_drawn = [], 0, 0
+        for values in self._values_in_order():
+            drawn.append(values)
+            found = np.flatnonzero(self._is_extreme(values, x, alternative))
+            if n_found + found.size >= n_exceedances:
+                n_drawn += int(found[n_exceedances - n_found - 1]) + 1
+                return self._of_resamples(np.concatenate(drawn)[:n_drawn], n_drawn)
+            n_found, n_drawn = n_found + found.size, n_drawn + values.size
+        return self._of_resamples(np.concatenate(drawn), None)
+
+    def _is_extreme(self, values: Floats, x: float, alternative: str) -> Any:
+        """Whether values are at least as extreme as x."""
+        t = np.asarray(x, dtype=float)
+        if alternative == "greater":
+            return values >= self._below(t)
+        return values <= self._above(t)
+
+    def _of_resamples(self, values: Floats, stopped_after: int | None) -> NullDistribution:
+        law = copy(self)
+        law._stopped_after = stopped_after
+        sample = np.sort(values)
+        vars(law)["_law"] = AtomicLaw(sample, np.zeros(sample.size))
+        return law
+
+    @property
+    def _has_stopped(self) -> bool:
+        """Whether drawing of resamples stopped before all of them were drawn."""
+        return self._stopped_after is not None
+
+    @property
+    def _n_resamples(self) -> int:
+        """Number of random labellings that were drawn."""
+        return self._n_permutations if self._stopped_after is None else self._stopped_after
 
     def _significance(self, t: Floats, alternative: str) -> tuple[Floats, Floats, Floats]:
         """P-values, their logarithms and their relative errors."""
@@ -519,18 +574,27 @@ class NullDistribution:
         return np.minimum(2.0 * p, 1.0), np.minimum(log_p + math.log(2.0), 0.0), error
 
     def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        p, log_p, error = self._law.tail(self._below(t) if sign > 0 else self._above(t), sign)
+        p, log_p, error = self._tail_with_equals(t, sign)
         counts_resamples = np.asarray(self._counts_resamples)
         if not counts_resamples.any():
             return p, log_p, error
-        n_resamples = self._n_permutations
+        n_resamples = self._n_resamples
         counted = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
-        monte_carlo = np.sqrt((1.0 - counted) / (counted * n_resamples))
+        monte_carlo = monte_carlo_error(counted, n_resamples)
         return (
             np.where(counts_resamples, counted, p),
             np.where(counts_resamples, np.log(counted), log_p),
             np.where(counts_resamples, monte_carlo, error),
         )
+
+    def _tail_with_equals(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        return self._law.tail(self._below(t) if sign > 0 else self._above(t), sign)
+
+    def _n_exceedances(self, t: Floats, alternative: str) -> Any:
+        """Number of resamples at least as extreme; of the two sides the smaller one."""
+        signs = {"greater": (1,), "less": (-1,), "two-sided": (1, -1)}[alternative]
+        shares = [self._tail_with_equals(t, sign)[0] for sign in signs]
+        return np.rint(np.minimum.reduce(shares) * self._n_resamples)
 
     def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
         """Bounds of p-values of a law that is not listed."""
@@ -586,9 +650,9 @@ class NullDistribution:
 class PermutationDistribution(NullDistribution):
     """A frozen law that is known by its resamples alone.
 
-    Weighted average precision, and averages over classes, have no exact law at hand: support,
-    moments, probabilities and quantiles are those of the resamples. Only the mean of an average
-    over classes without weights is exact.
+    Weighted average precision, averages over classes, and labels that are permuted within strata or
+    as whole clusters have no exact law at hand: support, moments, probabilities and quantiles are
+    those of the resamples. Only the mean of an average over classes without weights is exact.
 
     Attributes
     ----------
@@ -624,7 +688,7 @@ class PermutationDistribution(NullDistribution):
 
     def __init__(
         self,
-        permuted: PermutedAveragePrecision,
+        permuted: PermutationSampler,
         statistic: Statistic,
         n_samples: int,
         n_positives: Any,
@@ -632,6 +696,7 @@ class PermutationDistribution(NullDistribution):
         n_permutations: int,
         seeds: np.random.SeedSequence,
         n_jobs: int | None = None,
+        rounding: float = 0.0,
     ) -> None:
         super().__init__(
             statistic,
@@ -644,6 +709,7 @@ class PermutationDistribution(NullDistribution):
             n_jobs,
         )
         self._permuted = permuted
+        self._rounding = rounding
 
     def __repr__(self) -> str:
         return (
@@ -652,7 +718,7 @@ class PermutationDistribution(NullDistribution):
         )
 
     @cached_property
-    def _sampler(self) -> PermutedAveragePrecision:
+    def _sampler(self) -> PermutationSampler:
         return self._permuted
 
     @cached_property
@@ -676,6 +742,12 @@ class PermutationDistribution(NullDistribution):
     @property
     def _counts_resamples(self) -> bool:
         return True
+
+    def _above(self, t: Floats) -> Floats:
+        return super()._above(t) + self._rounding
+
+    def _below(self, t: Floats) -> Floats:
+        return super()._below(t) - self._rounding
 
     def _best(self) -> float:
         return self._permuted.best()
@@ -737,6 +809,47 @@ def pvalue_log_and_error(law: NullDistribution, x: Any, alternative: str) -> tup
         return law._over(x, of)
 
     return part(0), part(1), plain(np.maximum(part(2), _SMALLEST_ERROR))
+
+
+def stopped_law(
+    law: NullDistribution, x: float, alternative: str, n_exceedances: int
+) -> tuple[NullDistribution, tuple[float, float, float] | None]:
+    """The law of the resamples up to the last of so many that are at least as extreme as x.
+
+    With it come the p-value, its logarithm and its relative error, if there are so many.
+    """
+    if not law._counts_resamples:
+        return law, None  # one value, which no resample is needed for
+    law = law._stopped_at(x, alternative, n_exceedances)
+    if law._stopped_after is None:
+        return law, None
+    p = n_exceedances / law._stopped_after
+    error = max(float(monte_carlo_error(p, law._stopped_after)), _SMALLEST_ERROR)
+    return law, (p, math.log(p), error)
+
+
+def resamples_of(law: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any]:
+    """Number of resamples of a law, and of those at least as extreme as x.
+
+    It is 0 for a statistic with a single value, and None for other methods.
+    """
+    if law.method != "permutation":
+        return None, None
+    counts = np.asarray(law._counts_resamples)
+    if not counts.any():
+        return _whole(np.zeros(counts.shape)), _whole(np.zeros(counts.shape))
+    n_extreme = law._n_exceedances(np.asarray(x, dtype=float), alternative)
+    return _whole(np.where(counts, law._n_resamples, 0)), _whole(np.where(counts, n_extreme, 0))
+
+
+def _whole(value: Any) -> Any:
+    """An int for a scalar, else an array of integers."""
+    return value.astype(np.int64) if np.ndim(value) else int(value)
+
+
+def monte_carlo_error(pvalue: Any, n_resamples: int) -> Any:
+    """Standard error of a permutation p-value, relative to it."""
+    return np.sqrt((1.0 - pvalue) / (pvalue * n_resamples))
 
 
 def plain(value: Any) -> Any:
@@ -895,9 +1008,9 @@ def value_of_perfect_ranking(law: NullDistribution) -> Any:
     return law._best()
 
 
-def permuted_ap_law(
-    permuted: PermutedAveragePrecision,
-    statistic: AveragePrecision,
+def permuted_law(
+    permuted: PermutationSampler,
+    statistic: Statistic,
     n_samples: int,
     n_positives: Any,
     tie_sizes: Integers | None,
@@ -905,8 +1018,12 @@ def permuted_ap_law(
     n_permutations: int,
     random_state: Any,
     n_jobs: int | None,
+    rounding: float = 0.0,
 ) -> PermutationDistribution:
-    """Law of weighted or averaged average precision, with its arguments checked."""
+    """Law that is known by its resamples alone, with its arguments checked.
+
+    Values closer than `rounding` are equal.
+    """
     return PermutationDistribution(
         permuted,
         statistic,
@@ -916,12 +1033,18 @@ def permuted_ap_law(
         check_integer(n_permutations, "n_permutations", 1),
         as_seed_sequence(random_state),
         n_jobs,
+        rounding,
     )
 
 
 def check_permutation(method: str, what: str) -> None:
     """Refuse a method other than permutation for a statistic that has no exact law."""
     _check_method(method)
+    check_no_closed_form(method, what)
+
+
+def check_no_closed_form(method: str, what: str) -> None:
+    """Refuse a known method for a statistic that only permutation is for."""
     if method not in ("auto", "permutation"):
         raise ValueError(
             f"method={method!r} is not available for {what}, which has no law in closed form: use "
@@ -992,14 +1115,6 @@ def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -
             "method='zhang_su' needs at least 2 positives: its variance is undefined for "
             "n_positives=1; use method='analytic'."
         )
-
-
-def check_integer(value: Any, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}; got {value}.")
-    return int(value)
 
 
 def check_alternative(alternative: str) -> None:

@@ -21,6 +21,7 @@ from sklearn_rankinf._engine.moments import skewness_and_kurtosis
 from sklearn_rankinf._engine.resampling import PermutedAveragePrecision, RankedCells
 from sklearn_rankinf._engine.sampling import Sampler
 from sklearn_rankinf._engine.statistics import AveragePrecision, Floats, Integers
+from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._guard import metric_function, significance_test
 from sklearn_rankinf._null_distributions import (
     ApproximateLaw,
@@ -28,14 +29,21 @@ from sklearn_rankinf._null_distributions import (
     as_seed_sequence,
     check_alternative,
     check_counts,
-    check_integer,
     check_permutation,
     check_tie_sizes,
     frozen_ap_law,
-    permuted_ap_law,
+    permuted_law,
     pvalue_log_and_error,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_binary, rank_order
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_binary,
+    as_ranking,
+    check_integer,
+    numbered,
+    rank_order,
+)
 from sklearn_rankinf._significance import (
     RankTestResult,
     as_log10,
@@ -404,16 +412,7 @@ class MeanAveragePrecisionTestResult(RankTestResult):
         ImportError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                'to_frame needs pandas: pip install "sklearn-rankinf[report]", or take to_dict.'
-            ) from error
-        columns = self.to_dict()
-        queries = np.empty(len(self.queries), dtype=object)
-        queries[:] = columns.pop("query")
-        return pd.DataFrame({"query": pd.Series(queries).infer_objects(), **columns})
+        return as_frame(self.to_dict(), "query")
 
 
 @metric_function
@@ -610,7 +609,7 @@ def mean_average_precision_test(
         labels = shared[0].labels
         totals = len(labels), int(labels.sum())
         permuted = PermutedAveragePrecision(shared, "macro", AveragePrecision(), None, "label")
-        law = permuted_ap_law(permuted, AveragePrecision(), *totals, None, **options)
+        law = permuted_law(permuted, AveragePrecision(), *totals, None, **options)
     statistics = np.array([_average_precision(ranking) for ranking in rankings.values()])
     of_queries, computed = _query_results(
         rankings,
@@ -728,7 +727,8 @@ def _given_rankings(rankings: Any, y_score: Any, groups: Any) -> dict[Any, Ranki
     if y_score is not None or groups is not None:
         given = "y_score" if y_score is not None else "groups"
         raise TypeError(f"{given} must be left out where y_true holds rankings.")
-    return dict(rankings) if isinstance(rankings, Mapping) else dict(enumerate(rankings))
+    queries = rankings.items() if isinstance(rankings, Mapping) else enumerate(rankings)
+    return {query: as_ranking(ranking) for query, ranking in queries}
 
 
 @dataclass(frozen=True, eq=False)
@@ -783,49 +783,8 @@ def _read_rows(
     y_true: Any, y_score: ArrayLike, groups: Iterable[Hashable], pos_label: PosLabel
 ) -> _Rows:
     positive, scores = as_binary(y_true, y_score, pos_label)
-    codes, queries = _numbered(groups)
-    if codes.size != scores.size:
-        raise ValueError(
-            f"groups must name the query of each of the {scores.size} samples; it has {codes.size} "
-            "entries."
-        )
+    codes, queries = numbered(groups, "groups", "query", scores.size)
     return _Rows(positive, scores, codes, queries)
-
-
-def _numbered(groups: Iterable[Hashable]) -> tuple[Integers, list[Any]]:
-    """Numbers of the queries, in the order in which they first appear, and the queries."""
-    numbers: dict[Any, int] = {}
-    entries = groups.tolist() if isinstance(groups, np.ndarray) else groups
-    if isinstance(entries, str) or not isinstance(entries, Iterable):
-        raise TypeError(
-            f"groups must hold the query of each sample; got {groups!r} of type "
-            f"{type(groups).__name__}."
-        )
-    codes = []
-    for row, query in enumerate(entries):
-        try:
-            codes.append(numbers.setdefault(query, len(numbers)))
-        except TypeError as error:
-            raise TypeError(
-                f"groups must be hashable; got {query!r} of type {type(query).__name__} in row "
-                f"{row}: use a tuple or a string."
-            ) from error
-        if _is_missing(query):
-            raise ValueError(
-                f"groups lacks a query in row {row}, where it is {query!r}: name a query for every "
-                "sample, or leave the sample out."
-            )
-    return np.array(codes, dtype=np.int64), list(numbers)
-
-
-def _is_missing(query: Any) -> bool:
-    """Whether it is None, or unlike itself, as nan and what pandas has in its place are."""
-    if query is None:
-        return True
-    try:
-        return bool(query != query)
-    except TypeError:
-        return True  # pandas.NA
 
 
 def _warn_of_empty_queries(rankings: Mapping[Any, Ranking]) -> None:

@@ -8,6 +8,7 @@ rank has few values, which are listed; the enrichment factor is a count of hits 
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Iterable
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
+from sklearn_rankinf._engine.exchange import reciprocal_ranks
 from sklearn_rankinf._engine.law import AtomicLaw, exact_law, exact_mean_and_variance
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
 from sklearn_rankinf._engine.sampling import NullSampler, chunk_sizes
@@ -32,17 +34,20 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
+    PermutationDistribution,
     as_seed_sequence,
-    check_alternative,
     check_counts,
-    check_integer,
+    check_no_closed_form,
     check_tie_sizes,
     resolve_k,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
+from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, check_integer
+from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels
 from sklearn_rankinf._significance import (
     RankTestResult,
+    check_stopping,
     no_positives,
+    restricted_labels,
     significance_fields,
     warn_caller,
 )
@@ -92,6 +97,14 @@ class RankStatisticTestResult(RankTestResult):
         The alternative hypothesis.
     method : str
         The method that ran.
+    n_resamples : int or None
+        Number of random labellings that were drawn, 0 for a statistic with one value; None if
+        `method` is not ``"permutation"``.
+    n_exceedances : int or None
+        Number of them at least as extreme as the observed labelling; two-sided, on the side where
+        they are fewer.
+    pvalue_standard_error : float or None
+        Monte Carlo standard error of `pvalue`; None if `method` is not ``"permutation"``.
 
     See Also
     --------
@@ -143,8 +156,8 @@ class RankNullDistribution(NullDistribution):
     def _problem(self) -> tuple[RankStatistic, int, int, Integers | None]:
         """The statistic, of the hits or of the misses, whichever leaves more digits."""
         n, m, sizes = self.n_samples, self.n_positives, self.tie_sizes
-        mirrored = self.statistic.mirrored()
-        if mirrored is None or 2 * m <= n or m == n:
+        mirrored = _of_misses(self.statistic, n, m)
+        if mirrored is None:
             return self.statistic, n, m, sizes
         return mirrored, n, n - m, None if sizes is None else sizes[::-1]
 
@@ -183,7 +196,18 @@ class RankNullDistribution(NullDistribution):
     def _rounding(self) -> float:
         """Distance within which values near 0 are equal, what is added to them being larger."""
         statistic, n, m, _ = self._problem
-        return _ROUNDING * abs(statistic.offset(n, m))
+        return _rounding(statistic, n, m)
+
+
+def _of_misses(statistic: RankStatistic, n_samples: int, n_positives: int) -> RankStatistic | None:
+    """The statistic as a sum over the misses, where that leaves more digits."""
+    if 2 * n_positives <= n_samples or n_positives == n_samples:
+        return None
+    return statistic.mirrored()
+
+
+def _rounding(statistic: RankStatistic, n_samples: int, n_positives: int) -> float:
+    return _ROUNDING * abs(statistic.offset(n_samples, n_positives))
 
 
 class ListedNullDistribution(NullDistribution):
@@ -376,7 +400,10 @@ def rank_statistic_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> RankStatisticTestResult:
@@ -402,8 +429,18 @@ def rank_statistic_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`rank_statistic_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -417,7 +454,8 @@ def rank_statistic_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if a weight
         is negative, not finite or larger than that of a better rank, or if
@@ -428,6 +466,8 @@ def rank_statistic_test(
     UndefinedMetricWarning
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -452,7 +492,7 @@ def rank_statistic_test(
     >>> round(result.statistic, 4), round(result.pvalue * 6, 9)
     (1.3333, 2.0)
     """
-    check_alternative(alternative)
+    check_stopping(n_exceedances, alternative)
     check_statistic(statistic)
     ranking = as_ranking(y_true, y_score, pos_label)
     check_weights(statistic, ranking.n_samples, ranking.n_positives)
@@ -462,7 +502,9 @@ def rank_statistic_test(
         _name_of(statistic),
         alternative=alternative,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -476,7 +518,7 @@ def rank_statistic_score(
     pos_label: PosLabel = 1,
 ) -> float:
     """Value of a metric for labels and scores; a warning where it is undefined."""
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
     value = _value_of(statistic, ranking)
     _warn_if_undefined(statistic, _name_of(statistic), ranking, value)
     return value
@@ -546,21 +588,49 @@ def _rank_test(
     name: str,
     *,
     alternative: str,
+    restricted: RestrictedLabels | None,
+    n_exceedances: int | None,
     **options: Any,
 ) -> RankStatisticTestResult:
-    check_alternative(alternative)
+    check_stopping(n_exceedances, alternative)
     size = ranking.n_samples, ranking.n_positives
-    options["tie_sizes"] = ranking.tie_sizes
-    law = (
-        frozen_reciprocal_rank_law(*size, **options)
-        if isinstance(statistic, ReciprocalRank)
-        else frozen_rank_law(statistic, *size, **options)
-    )
+    law: NullDistribution
+    if restricted is not None:
+        law = _restricted_law(restricted, statistic, **options)
+    elif isinstance(statistic, ReciprocalRank):
+        law = frozen_reciprocal_rank_law(*size, tie_sizes=ranking.tie_sizes, **options)
+    else:
+        law = frozen_rank_law(statistic, *size, tie_sizes=ranking.tie_sizes, **options)
     # Labels of one class have one value, whatever rounding makes of the ranking's own.
     is_constant = ranking.n_positives in (0, ranking.n_samples)
     value = law.mean() if is_constant else _value_of(statistic, ranking)
     _warn_if_undefined(statistic, name, ranking, value)
-    return RankStatisticTestResult(**significance_fields(value, law, alternative))
+    return RankStatisticTestResult(
+        **significance_fields(value, law, alternative, n_exceedances=n_exceedances)
+    )
+
+
+def _restricted_law(
+    labels: RestrictedLabels,
+    statistic: RankStatistic | ReciprocalRank,
+    *,
+    method: str,
+    **options: Any,
+) -> PermutationDistribution:
+    """Law of a statistic when labels are permuted within strata or as whole clusters."""
+    _check_method(method)
+    check_no_closed_form(method, RESTRICTED)
+    n, m = labels.positive.size, labels.n_positives
+    best = statistic.best(n, m) + statistic.offset(n, m)
+    if isinstance(statistic, ReciprocalRank):
+        hits = labels.exchanged(reciprocal_ranks(labels.tie_sizes), best)
+        return labels.law(hits, statistic, **options)
+    counted, own = statistic, labels
+    mirrored = _of_misses(statistic, n, m)
+    if mirrored is not None:
+        counted, own = mirrored, labels.of_misses()
+    rounding = _rounding(counted, n, own.n_positives)
+    return labels.law(own.exchanged_sums(counted, best), statistic, rounding=rounding, **options)
 
 
 def _value_of(statistic: RankStatistic | ReciprocalRank, ranking: Ranking) -> float:
@@ -772,7 +842,10 @@ def roc_auc_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> RankStatisticTestResult:
@@ -795,8 +868,18 @@ def roc_auc_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`roc_auc_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -810,7 +893,8 @@ def roc_auc_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), or if
         an option is not one of those above.
@@ -820,6 +904,8 @@ def roc_auc_test(
     UndefinedMetricWarning
         If there are no positives, or no negatives: the statistic is then 0.0, the p-value 1.0,
         and the z-score and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -853,7 +939,9 @@ def roc_auc_test(
         "ROC AUC",
         alternative=alternative,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -959,7 +1047,10 @@ def dcg_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> RankStatisticTestResult:
@@ -987,8 +1078,18 @@ def dcg_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`dcg_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -1002,7 +1103,8 @@ def dcg_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `k` is out
         of its range, or if
@@ -1013,6 +1115,8 @@ def dcg_test(
     UndefinedMetricWarning
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -1050,7 +1154,9 @@ def dcg_test(
         "Discounted cumulative gain",
         alternative=alternative,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -1153,7 +1259,10 @@ def bedroc_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> RankStatisticTestResult:
@@ -1179,8 +1288,18 @@ def bedroc_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`bedroc_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -1194,7 +1313,8 @@ def bedroc_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `alpha` is out
         of its range, or if
@@ -1205,6 +1325,8 @@ def bedroc_test(
     UndefinedMetricWarning
         If there are no positives, or no negatives: the statistic is then 0.0, the p-value 1.0,
         and the z-score and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -1243,7 +1365,9 @@ def bedroc_test(
         "BEDROC",
         alternative=alternative,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -1349,7 +1473,10 @@ def rie_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> RankStatisticTestResult:
@@ -1375,8 +1502,18 @@ def rie_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`rie_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -1390,7 +1527,8 @@ def rie_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `alpha` is out
         of its range, or if
@@ -1401,6 +1539,8 @@ def rie_test(
     UndefinedMetricWarning
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -1442,7 +1582,9 @@ def rie_test(
         "RIE",
         alternative=alternative,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -1542,7 +1684,10 @@ def reciprocal_rank_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> RankStatisticTestResult:
@@ -1565,8 +1710,18 @@ def reciprocal_rank_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`reciprocal_rank_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -1580,7 +1735,8 @@ def reciprocal_rank_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if there are
         more than 20,000,000 samples, or if
@@ -1591,6 +1747,8 @@ def reciprocal_rank_test(
     UndefinedMetricWarning
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -1628,7 +1786,9 @@ def reciprocal_rank_test(
         "Reciprocal rank",
         alternative=alternative,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
         n_jobs=n_jobs,
     )
@@ -1724,7 +1884,10 @@ def enrichment_at_k_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> TopKTestResult:
@@ -1750,24 +1913,36 @@ def enrichment_at_k_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`recall_at_k_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
-        For tests that resample in parallel; a random labelling is a few random numbers here, so
-        that one job draws them all and the argument changes nothing.
+        Number of jobs for strata and clusters, whose result does not depend on it. Without them a
+        random labelling is a few random numbers, so that one job draws all.
 
     Returns
     -------
     result : TopKTestResult
         The statistic, its p-value, and the null distribution they were compared with; arrays of
-        the shape of `k` where that is an array.
+        the shape of `k` where that is an array. With strata, clusters or `n_exceedances` the null
+        distribution is then a tuple with one for each.
 
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `k` is out
         of its range, or if
@@ -1778,6 +1953,8 @@ def enrichment_at_k_test(
     UndefinedMetricWarning
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -1809,6 +1986,9 @@ def enrichment_at_k_test(
         alternative,
         k=k,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
+        n_jobs=n_jobs,
     )

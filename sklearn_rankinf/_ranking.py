@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
-from numbers import Real
+from functools import partial
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,6 +34,9 @@ class Ranking:
         are ``n_samples`` ones.
     hits : array-like of shape (n_blocks,)
         Number of positives in each block.
+    has_all_ties : bool, default=True
+        Whether every block is of equal scores. False says that negatives with nothing but
+        negatives between them may be in one block whatever their scores are.
 
     Attributes
     ----------
@@ -44,12 +49,14 @@ class Ranking:
     n_positives : int
         Number of positives, the sum of the hits.
     n_blocks : int
-        Number of distinct scores.
+        Number of blocks: of distinct scores, if all ties are known.
+    has_all_ties : bool
+        Whether every block is of equal scores.
 
     Raises
     ------
     TypeError
-        If the counts are not integers.
+        If the counts are not integers, or `has_all_ties` is not a bool.
     ValueError
         If the counts are empty, not one-dimensional or of different lengths, if a tie size is
         smaller than 1, or if a number of hits is negative or larger than its tie size.
@@ -62,7 +69,9 @@ class Ranking:
     -----
     With block sizes :math:`g_b` ending at rank :math:`T_b = g_1 + \dots + g_b`, hits
     :math:`y_b` and cumulative hits :math:`H_b = y_1 + \dots + y_b`, average precision is
-    :math:`\frac{1}{m} \sum_b y_b H_b / T_b`.
+    :math:`\frac{1}{m} \sum_b y_b H_b / T_b`. Blocks without hits add nothing to it, nor to any
+    other metric of this package, so that runs of negatives may be merged: the value stays the same.
+    Null distributions depend on all ties, and tests refuse a ranking that does not have them.
 
     Examples
     --------
@@ -76,8 +85,15 @@ class Ranking:
 
     tie_sizes: NDArray[np.int64]
     hits: NDArray[np.int64]
+    _: KW_ONLY
+    has_all_ties: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.has_all_ties, bool):
+            raise TypeError(
+                f"has_all_ties must be True or False; got {self.has_all_ties!r} of type "
+                f"{type(self.has_all_ties).__name__}."
+            )
         tie_sizes = as_counts(self.tie_sizes, "tie_sizes")
         hits = as_counts(self.hits, "hits")
         _check_hits(tie_sizes, hits)
@@ -88,12 +104,14 @@ class Ranking:
     def __repr__(self) -> str:
         return (
             f"Ranking(n_samples={self.n_samples}, n_positives={self.n_positives}, "
-            f"n_blocks={self.n_blocks})"
+            f"n_blocks={self.n_blocks}{'' if self.has_all_ties else ', has_all_ties=False'})"
         )
 
-    def __reduce__(self) -> tuple[type[Ranking], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[..., Ranking], tuple[NDArray[np.int64], NDArray[np.int64]]]:
         # NumPy forgets the read-only flag in a pickle; building anew restores it.
-        return type(self), (self.tie_sizes, self.hits)
+        return partial(type(self), has_all_ties=self.has_all_ties), (self.tie_sizes, self.hits)
 
     @property
     def n_samples(self) -> int:
@@ -107,7 +125,7 @@ class Ranking:
 
     @property
     def n_blocks(self) -> int:
-        """Number of distinct scores."""
+        """Number of blocks: of distinct scores, if all ties are known."""
         return len(self.tie_sizes)
 
     @classmethod
@@ -141,6 +159,7 @@ class Ranking:
         See Also
         --------
         Ranking.from_counts : Build a ranking from counts per block.
+        Ranking.from_dask : Build a ranking from dask collections.
 
         Examples
         --------
@@ -179,6 +198,7 @@ class Ranking:
         See Also
         --------
         Ranking.from_scores : Build a ranking from labels and scores.
+        Ranking.from_dask : Count the blocks of dask collections.
 
         Examples
         --------
@@ -188,9 +208,100 @@ class Ranking:
         """
         return cls(as_counts(tie_sizes, "tie_sizes"), as_counts(hits, "hits"))
 
+    @classmethod
+    def from_dask(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        pos_label: PosLabel = 1,
+        counts: str = "all",
+        max_distinct: int = 10_000_000,
+    ) -> Ranking:
+        r"""Build a ranking from labels and scores in dask collections, chunk by chunk.
+
+        The labels and scores need not fit in memory. The counts are exact: those of
+        :meth:`from_scores` for the same rows.
+
+        Parameters
+        ----------
+        y_true : dask.array.Array of shape (n_samples,) or dask.dataframe.Series
+            Binary labels: numbers, booleans or strings.
+        y_score : dask.array.Array of shape (n_samples,) or dask.dataframe.Series
+            Scores, larger for samples more likely to be positive, in the same order of rows.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives. Labels that are strings need it.
+        counts : {"all", "positives"}, default="all"
+            Which scores are told apart: all of them, or those of the positives. With
+            ``"positives"`` the negatives between two neighbouring scores of positives are one
+            block, whose ties are not known: all metrics are exact, but tests refuse the ranking.
+        max_distinct : int, default=10,000,000
+            Largest number of distinct scores, or distinct scores of positives, to be held.
+
+        Returns
+        -------
+        ranking : Ranking
+            The blocks of equal scores, best score first. With ``counts="positives"`` and a run of
+            negatives in one block its `has_all_ties` is False.
+
+        Raises
+        ------
+        ImportError
+            If dask is not installed.
+        TypeError
+            If `y_true` or `y_score` is not a dask array or series, or of a kind that holds no
+            labels or no scores.
+        ValueError
+            If there are more distinct scores than `max_distinct`, if the collections cannot be
+            ranked (see :meth:`from_scores`), if they have unknown chunk sizes and different
+            numbers of chunks, or if an option is not one of those above.
+
+        See Also
+        --------
+        Ranking.from_scores : Build a ranking from labels and scores in memory.
+        Ranking.from_counts : Build a ranking from counts that a database delivers.
+
+        Notes
+        -----
+        With ``counts="all"`` each chunk is reduced to its distinct scores with their numbers of
+        samples and positives, and these are merged two by two. A step holds a chunk, or two parts
+        of at most `max_distinct` rows.
+
+        With ``counts="positives"`` the collections are read twice: first for the scores of the
+        positives, then for the numbers of samples above and level with each. A step holds a
+        chunk and a number for each distinct score of a positive.
+
+        Work is done by the scheduler that dask is set to: threads, processes, or a cluster.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> from sklearn_rankinf import Ranking
+        >>> y_true = da.from_array([0, 1, 1, 0, 0, 0], chunks=2)
+        >>> y_score = da.from_array([0.1, 0.9, 0.5, 0.5, 0.3, 0.2], chunks=2)
+        >>> Ranking.from_dask(y_true, y_score)
+        Ranking(n_samples=6, n_positives=2, n_blocks=5)
+        >>> partial = Ranking.from_dask(y_true, y_score, counts="positives")
+        >>> partial
+        Ranking(n_samples=6, n_positives=2, n_blocks=3, has_all_ties=False)
+        >>> partial.tie_sizes, partial.hits
+        (array([1, 2, 3]), array([1, 1, 0]))
+        """
+        # Nothing else needs dask, which is slow to import and need not be there.
+        from sklearn_rankinf._distributed import count_blocks
+
+        tie_sizes, hits, has_all_ties = count_blocks(
+            y_true, y_score, pos_label, counts, max_distinct
+        )
+        return cls(tie_sizes, hits, has_all_ties=has_all_ties)
+
 
 def as_ranking(
-    y_true: ArrayLike | Ranking, y_score: ArrayLike | None = None, pos_label: PosLabel = 1
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    pos_label: PosLabel = 1,
+    *,
+    needs_ties: bool = True,
 ) -> Ranking:
     """Return the ranking that is meant by the first arguments of a test or a score.
 
@@ -202,6 +313,8 @@ def as_ranking(
         Scores; left out if and only if `y_true` is a ranking.
     pos_label : int, float, bool or str, default=1
         The label of the positives; a ranking has none.
+    needs_ties : bool, default=True
+        Whether ties of negatives matter, as they do for every null distribution.
 
     Returns
     -------
@@ -213,6 +326,14 @@ def as_ranking(
             raise TypeError(
                 "y_score must be left out when y_true is a Ranking, which holds the order "
                 f"already; got y_score of type {type(y_score).__name__}."
+            )
+        if needs_ties and not y_true.has_all_ties:
+            raise ValueError(
+                "The null distribution depends on ties among the negatives, which this Ranking "
+                "with has_all_ties=False does not know: count all scores, as "
+                "Ranking.from_dask(..., counts='all') does, or, where scores are hardly ever "
+                "equal, take the law without ties, such as ap_null_distribution(n_samples, "
+                "n_positives)."
             )
         return y_true
     if y_score is None:
@@ -267,10 +388,10 @@ def as_binary(
     y_true: ArrayLike, y_score: ArrayLike, pos_label: PosLabel
 ) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Mark the positives of binary labels and read their scores."""
-    labels = _as_labels(y_true)
-    scores = _as_scores(y_score)
-    _check_lengths(len(labels), len(scores))
-    return _is_positive(labels, pos_label), scores
+    labels, scores = as_labels(y_true), as_scores(y_score)
+    check_lengths(len(labels), len(scores))
+    positive, _ = mark_positives(labels, pos_label)
+    return positive, scores
 
 
 def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -299,7 +420,7 @@ def has_classes(y_true: Any, y_score: Any) -> bool:
     if n_columns < 2:
         return False
     # Two columns of scores for two labels are a slip: those of the positive class are meant.
-    return n_columns > 2 or _n_columns(y_true) > 1 or len(_distinct(_as_labels(y_true))) > 2
+    return n_columns > 2 or _n_columns(y_true) > 1 or len(_distinct(as_labels(y_true))) > 2
 
 
 def _n_columns(values: Any) -> int:
@@ -324,7 +445,7 @@ def as_label_table(y_true: ArrayLike, y_score: ArrayLike) -> LabelTable:
     if _n_columns(y_true) > 1:
         labels = _indicators(y_true, scores.shape)
     else:
-        labels = _one_column_a_class(_as_labels(y_true), scores.shape)
+        labels = _one_column_a_class(as_labels(y_true), scores.shape)
     return LabelTable(labels, scores)
 
 
@@ -344,7 +465,7 @@ def _indicators(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def _one_column_a_class(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    _check_lengths(len(labels), shape[0])
+    check_lengths(len(labels), shape[0])
     distinct = _distinct(labels)
     if len(distinct) != shape[1]:
         raise ValueError(
@@ -391,7 +512,7 @@ def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] 
     return None if np.all(weights == weights[0]) else weights / weights.max()
 
 
-def _check_lengths(n_labels: int, n_scores: int) -> None:
+def check_lengths(n_labels: int, n_scores: int) -> None:
     if n_labels != n_scores:
         raise ValueError(
             f"y_true and y_score must have the same length; got {n_labels} labels and "
@@ -418,13 +539,13 @@ def _as_vector(values: Any, name: str) -> NDArray[Any]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(_not_one_dimensional(values, array, name))
+        raise ValueError(not_one_dimensional(values, array, name))
     if array.size == 0:
         raise ValueError(f"{name} is empty: at least one sample is needed.")
     return np.asarray(array)
 
 
-def _not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
+def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
     """Say what was given in place of a vector, and what to do about it."""
     if array.ndim == 0:
         return (
@@ -449,7 +570,7 @@ def _lacks_type(values: NDArray[Any], types: type | tuple[type, ...]) -> NDArray
     return np.fromiter((not isinstance(value, types) for value in values), bool, len(values))
 
 
-def _as_labels(y_true: Any) -> NDArray[Any]:
+def as_labels(y_true: Any) -> NDArray[Any]:
     """Read labels as an array of numbers, of booleans or of strings, without a gap."""
     if isinstance(y_true, (list, tuple)) and any(isinstance(value, str) for value in y_true):
         # NumPy would turn a missing label or a number among strings into a string.
@@ -505,11 +626,24 @@ def check_pos_label(pos_label: Any) -> None:
         )
 
 
-def _is_positive(labels: NDArray[Any], pos_label: PosLabel) -> NDArray[np.bool_]:
-    """Mark the positives, by the rules of scikit-learn's ``average_precision_score``."""
+def mark_positives(
+    labels: NDArray[Any], pos_label: PosLabel
+) -> tuple[NDArray[np.bool_], list[Any]]:
+    """Mark the positives, by the rules of scikit-learn's ``average_precision_score``.
+
+    The second value returned are the distinct labels.
+    """
     check_pos_label(pos_label)
-    is_text = labels.dtype.kind in "UO"
     distinct = _distinct(labels)
+    check_two_labels(distinct, pos_label)
+    if (labels.dtype.kind in "UO") != isinstance(pos_label, str):
+        # One label, of another type: no positives.
+        return np.zeros(len(labels), dtype=bool), distinct
+    return np.asarray(labels == pos_label, dtype=bool), distinct
+
+
+def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
+    """Refuse more than two labels, and two without that of the positives."""
     if len(distinct) > 2:
         raise ValueError(
             f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
@@ -520,9 +654,6 @@ def _is_positive(labels: NDArray[Any], pos_label: PosLabel) -> NDArray[np.bool_]
             f"pos_label={pos_label!r} is not a label of y_true, whose labels are "
             f"{_listed(distinct)}: pass one of them as pos_label."
         )
-    if is_text != isinstance(pos_label, str):
-        return np.zeros(len(labels), dtype=bool)  # one label, of another type: no positives
-    return np.asarray(labels == pos_label, dtype=bool)
 
 
 def _distinct(labels: NDArray[Any]) -> list[Any]:
@@ -536,7 +667,7 @@ def _listed(values: list[Any]) -> str:
     return shown + (", ..." if len(values) > _N_SHOWN else "")
 
 
-def _as_scores(y_score: Any) -> NDArray[Any]:
+def as_scores(y_score: Any) -> NDArray[Any]:
     """Read scores as an array of finite real numbers."""
     return _as_reals(y_score, "y_score", "drop such samples or give them a score")
 
@@ -560,6 +691,62 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
     if wrong.any():
         raise ValueError(f"{name} must be finite; got {_first(numbers, wrong)}: {remedy}.")
     return numbers
+
+
+def check_integer(value: Any, name: str, least: int) -> int:
+    """Read an integer that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}; got {value}.")
+    return int(value)
+
+
+def numbered(
+    entries: Any, name: str, what: str, n_samples: int
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Number what the samples belong to, in the order of first samples, and list it.
+
+    It may be anything hashable; `what` says in messages what one of it is.
+    """
+    values = entries.tolist() if isinstance(entries, np.ndarray) else entries
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(
+            f"{name} must hold the {what} of each sample; got {entries!r} of type "
+            f"{type(entries).__name__}."
+        )
+    numbers: dict[Any, int] = {}
+    codes = []
+    for row, value in enumerate(values):
+        n_known = len(numbers)
+        try:
+            codes.append(numbers.setdefault(value, n_known))
+        except TypeError as error:
+            raise TypeError(
+                f"{name} must be hashable; got {value!r} of type {type(value).__name__} in row "
+                f"{row}: use a tuple or a string."
+            ) from error
+        if len(numbers) > n_known and _is_missing(value):
+            raise ValueError(
+                f"{name} lacks a {what} in row {row}, where it is {value!r}: name a {what} for "
+                "every sample, or leave the sample out."
+            )
+    if len(codes) != n_samples:
+        raise ValueError(
+            f"{name} must name the {what} of each of the {n_samples} samples; it has {len(codes)} "
+            "entries."
+        )
+    return np.array(codes, dtype=np.int64), list(numbers)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether it is None, or unlike itself, as nan and what pandas has in its place are."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True  # pandas.NA
 
 
 def as_counts(values: Any, name: str) -> NDArray[np.int64]:

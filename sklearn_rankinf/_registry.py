@@ -121,7 +121,7 @@ def _dcg_score(
     normalize: bool = False,
     pos_label: PosLabel = 1,
 ) -> float:
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
     cut = None if k is None else resolve_k(k, ranking.n_samples)
     return rank_statistic_score(ranking, statistic=DiscountedCumulativeGain(cut, normalize))
 

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
+from sklearn_rankinf._engine.exchange import Exchange
 from sklearn_rankinf._engine.resampling import PermutedAveragePrecision, RankedCells
 from sklearn_rankinf._engine.statistics import AveragePrecision, Floats
 from sklearn_rankinf._null_distributions import (
     PermutationDistribution,
     check_permutation,
     frozen_ap_law,
-    permuted_ap_law,
+    permuted_law,
 )
 from sklearn_rankinf._ranking import LabelTable, rank_order
 
@@ -52,17 +53,18 @@ def observe_rows(
     n_permutations: int,
     random_state: Any,
     n_jobs: int | None,
+    exchange: Exchange | None = None,
 ) -> tuple[float, PermutationDistribution]:
     """Return average precision of a table, and its law when its rows of labels are permuted.
 
-    A table of one column has no average.
+    A table of one column has no average. An exchange says which rows change places.
     """
     what = "average precision with unequal sample_weight"
     if average is not None:
         what = f"average precision with average={average!r}"
     check_permutation(method, what)
     _check_k(k, weights, average)
-    statistic = _statistic(table.n_samples, k, normalize)
+    statistic = average_precision(table.n_samples, k, normalize)
     lists = [table] if average == "micro" else [table.column(c) for c in range(table.n_classes)]
     permuted = PermutedAveragePrecision(
         [_ranked(part) for part in lists],
@@ -70,9 +72,10 @@ def observe_rows(
         statistic,
         weights,
         weights_follow,
+        exchange,
     )
     is_binary = average is None
-    law = permuted_ap_law(
+    law = permuted_law(
         permuted,
         statistic,
         table.n_samples,
@@ -133,7 +136,7 @@ def _check_k(k: float | None, weights: Floats | None, average: str | None) -> No
         )
 
 
-def _statistic(n_samples: int, k: float | None, normalize: str) -> AveragePrecision:
+def average_precision(n_samples: int, k: float | None, normalize: str) -> AveragePrecision:
     """Statistic of a list, with its options checked as those of the exact law are."""
     statistic = frozen_ap_law(n_samples, 0, k=k, normalize=normalize).statistic
     assert isinstance(statistic, AveragePrecision)

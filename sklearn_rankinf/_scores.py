@@ -411,7 +411,8 @@ def recall_at_k_score(
     >>> recall_at_k_score([1, 0, 1, 0, 0], [0.9, 0.5, 0.5, 0.5, 0.5], k=2)
     0.625
     """
-    return _share_of_hits("Recall at k", "positives", as_ranking(y_true, y_score, pos_label), k)
+    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
+    return _share_of_hits("Recall at k", "positives", ranking, k)
 
 
 @metric_function
@@ -471,7 +472,8 @@ def precision_at_k_score(
     >>> precision_at_k_score([1, 0, 1, 0, 0], [0.5, 0.5, 0.5, 0.5, 0.5], k=2)
     0.4
     """
-    return _share_of_hits("Precision at k", "places", as_ranking(y_true, y_score, pos_label), k)
+    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
+    return _share_of_hits("Precision at k", "places", ranking, k)
 
 
 @metric_function
@@ -522,7 +524,7 @@ def r_precision_score(
     >>> r_precision_score([1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1])
     0.5
     """
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
     k = max(ranking.n_positives, 1)
     return _share_of_hits("R-precision", "places", ranking, k)
 
@@ -779,7 +781,8 @@ def enrichment_at_k_score(
     >>> enrichment_at_k_score([1, 1, 0, 0, 0, 0, 0, 0], [0.5] * 8, k=0.25)
     1.0
     """
-    return _share_of_hits("Enrichment at k", "chance", as_ranking(y_true, y_score, pos_label), k)
+    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
+    return _share_of_hits("Enrichment at k", "chance", ranking, k)
 
 
 @metric_function
@@ -849,7 +852,7 @@ def average_precision_at_k_score(
     0.8333
     """
     check_normalize(normalize)
-    ranking = as_ranking(y_true, y_score, pos_label)
+    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
     _warn_without_positives("Average precision at k", ranking)
     statistic = AveragePrecision(resolve_k(k, ranking.n_samples), normalize)
     return float(statistic.evaluate(ranking.tie_sizes, ranking.hits))

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields, replace
 from inspect import currentframe
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betaincinv
 from sklearn.exceptions import UndefinedMetricWarning
 
+from sklearn_rankinf._engine.exchange import Exchange
 from sklearn_rankinf._engine.statistics import Floats
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
     check_alternative,
+    check_permutation,
     frozen_ap_law,
     plain,
     pvalue_log_and_error,
+    resamples_of,
+    stopped_law,
     value_of_perfect_ranking,
 )
 from sklearn_rankinf._ranking import (
@@ -30,14 +36,26 @@ from sklearn_rankinf._ranking import (
     as_label_table,
     as_ranking,
     as_weights,
+    check_integer,
     has_classes,
 )
+from sklearn_rankinf._restricted import (
+    RESTRICTED,
+    RestrictedLabels,
+    check_has_rows,
+    few_labellings_warning,
+    read_exchange,
+    read_restricted_labels,
+)
 from sklearn_rankinf._row_permutations import (
+    average_precision,
     check_average,
     check_weights_follow,
     dependence_warning,
     observe_rows,
 )
+
+R = TypeVar("R", bound="RankTestResult")
 
 _N_SHOWN = 5  # values of an array in a short description
 
@@ -58,6 +76,8 @@ class RankTestResult:
     n_positives: Any
     alternative: str
     method: str
+    n_resamples: Any
+    n_exceedances: Any
 
     def __repr__(self) -> str:
         pvalue = (
@@ -71,6 +91,76 @@ class RankTestResult:
             f"alternative={self.alternative!r}, method={self.method!r})"
         )
 
+    @property
+    def pvalue_standard_error(self) -> Any:
+        """Monte Carlo standard error of a p-value by permutation; None for other methods."""
+        if self.n_resamples is None:
+            return None
+        drawn = np.asarray(self.n_resamples) > 0
+        return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
+
+    def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Any, Any]:
+        """Interval for the p-value that is free of the error of its computation.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Probability, at least, with which the interval of a p-value by permutation covers the
+            p-value of all labellings. It has no meaning for other methods.
+
+        Returns
+        -------
+        low, high : float or ndarray
+            By permutation the interval of Clopper and Pearson; for an exact law the p-value less
+            and plus its numerical error; for an approximation, whose error is not known, 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If `confidence_level` is not between 0 and 1.
+
+        Notes
+        -----
+        With b of B random labellings at least as extreme as the observed one the limits are
+        quantiles of Beta(b, B - b + 1) and Beta(b + 1, B - b) [1]_. If drawing stopped at the b-th
+        of them, the upper one is of Beta(b, B - b): the number of draws is then what is random.
+        Two-sided, the interval is twice that of the smaller one-sided p-value.
+
+        References
+        ----------
+        .. [1] Clopper, C. J., & Pearson, E. S. (1934). The use of confidence or fiducial limits
+           illustrated in the case of the binomial. Biometrika, 26(4), 404-413.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import Ranking, average_precision_test
+        >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
+        >>> result = average_precision_test(ranking, method="permutation", n_permutations=999)
+        >>> low, high = result.pvalue_interval()
+        >>> low < 2 / 56 < high
+        True
+        """
+        if not 0.0 < confidence_level < 1.0:
+            raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
+        near = _widened(self.pvalue, self.pvalue_relative_error)
+        if self.n_resamples is None:
+            return near
+        low, high = binomial_interval(
+            self.n_exceedances, self.n_resamples, self._stopped, confidence_level
+        )
+        if self.alternative == "two-sided":
+            low, high = np.minimum(2.0 * low, 1.0), np.minimum(2.0 * high, 1.0)
+        drawn = np.asarray(self.n_resamples) > 0
+        return plain(np.where(drawn, low, near[0])), plain(np.where(drawn, high, near[1]))
+
+    @property
+    def _stopped(self) -> Any:
+        """Whether drawing stopped before all random labellings were drawn."""
+        laws = self.null_distribution
+        if not isinstance(laws, tuple):
+            return laws._has_stopped
+        return np.reshape([law._has_stopped for law in laws], np.shape(self.n_resamples))
+
 
 def _shown(values: Any, n_digits: int) -> str:
     """A number, or the first few of an array."""
@@ -79,6 +169,26 @@ def _shown(values: Any, n_digits: int) -> str:
     flat = np.ravel(values)
     shown = ", ".join(f"{value:.{n_digits}g}" for value in flat[:_N_SHOWN])
     return f"[{shown}{', ...' if flat.size > _N_SHOWN else ''}]"
+
+
+def _widened(pvalue: Any, relative_error: Any) -> tuple[Any, Any]:
+    """P-values less and plus their relative error; 0 and 1 where that is not known."""
+    unknown = np.isinf(relative_error)
+    error = np.where(unknown, 1.0, relative_error)
+    low, high = pvalue * np.maximum(1.0 - error, 0.0), np.minimum(pvalue * (1.0 + error), 1.0)
+    return plain(low), plain(np.where(unknown, 1.0, high))
+
+
+def binomial_interval(
+    n_exceedances: Any, n_resamples: Any, stopped: Any, confidence_level: float
+) -> tuple[Any, Any]:
+    """Clopper and Pearson's interval of a share, also if the last draw was the one to stop at."""
+    b, outside = np.asarray(n_exceedances), 0.5 * (1.0 - confidence_level)
+    others = np.asarray(n_resamples) - b
+    with_last = np.where(stopped, b, b + 1)
+    low = betaincinv(np.maximum(b, 1), others + 1.0, outside)
+    high = betaincinv(with_last, np.maximum(others, 1), 1.0 - outside)
+    return np.where(b > 0, low, 0.0), np.where(others > 0, high, 1.0)
 
 
 class AveragePrecisionTestResult(RankTestResult):
@@ -118,6 +228,14 @@ class AveragePrecisionTestResult(RankTestResult):
         The alternative hypothesis.
     method : str
         The method that ran.
+    n_resamples : int, ndarray of shape (n_classes,) or None
+        Number of random labellings that were drawn, 0 for a statistic with one value; None if
+        `method` is not ``"permutation"``.
+    n_exceedances : int, ndarray of shape (n_classes,) or None
+        Number of them at least as extreme as the observed labelling; two-sided, on the side where
+        they are fewer.
+    pvalue_standard_error : float, ndarray of shape (n_classes,) or None
+        Monte Carlo standard error of `pvalue`; None if `method` is not ``"permutation"``.
 
     See Also
     --------
@@ -146,7 +264,10 @@ def average_precision_test(
     method: str = "auto",
     sample_weight: ArrayLike | None = None,
     weights_follow: str = "label",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> AveragePrecisionTestResult:
@@ -181,9 +302,9 @@ def average_precision_test(
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : str, default="auto"
         How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``,
-        ``"normal"``, ``"pearson3"`` or ``"zhang_su"``; see :func:`ap_null_distribution`. Weights
-        and averages have no law in closed form: ``"auto"`` takes permutation, and methods other
-        than these two are errors.
+        ``"normal"``, ``"pearson3"`` or ``"zhang_su"``; see :func:`ap_null_distribution`. Weights,
+        averages, strata and clusters have no law in closed form: ``"auto"`` takes permutation, and
+        methods other than these two are errors.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, for average precision as in scikit-learn, without `k`. Equal weights
         are the same as none.
@@ -192,8 +313,20 @@ def average_precision_test(
         permuted together over the scores, which is valid whatever the weights were made of; with
         ``"score"`` the weights stay with the scores and the labels are permuted, for weights of
         the samples that have nothing to do with their labels.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample: anything hashable. Labels are permuted within strata only, which is
+        the null hypothesis where the strata differ in their shares of positives for reasons that
+        the scores know as well. By permutation.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample: anything hashable. Samples of a cluster must have the same label;
+        the labels of whole clusters are permuted among clusters of the same size, and of the same
+        stratum if there are `strata`. By permutation.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -207,12 +340,13 @@ def average_precision_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if weights are given with a ranking, or
-        if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if weights, strata or clusters are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `y_score` lacks
-        a column for a class, if weights are negative or all 0, or if an option is not one of those
-        above or has no meaning with another.
+        a column for a class, if weights are negative or all 0, if a cluster holds different labels
+        or lies in several strata, or if an option is not one of those above or has no meaning with
+        another.
 
     Warns
     -----
@@ -220,7 +354,8 @@ def average_precision_test(
         If there are no positives, or only ones without weight: the statistic is then 0.0, the
         p-value 1.0, and the z-score and adjusted statistic are nan. Or if a class has none.
     UserWarning
-        If the weights depend on the labels and ``weights_follow="score"`` separates them.
+        If the weights depend on the labels and ``weights_follow="score"`` separates them, or if
+        strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -242,11 +377,23 @@ def average_precision_test(
     that the labels of a sample stay together. Weights made from the labels, such as class weights,
     reject a true null hypothesis almost always if the labels leave them.
 
+    Samples of one cluster, such as images of one patient, are no independent evidence. To ignore
+    clusters is the commonest invalid use of tests like this one: with 100 clusters of 5, whose
+    scores are nearly equal, 22 percent of true null hypotheses were rejected at 5 percent without
+    `clusters`, and 4 percent with them. Only clusters of the same size exchange their labels; else
+    the number of positives would change, and 16 percent were rejected where larger clusters were
+    more often positive.
+
+    If drawing stops at the l-th labelling, the h-th that is as extreme, the p-value is
+    :math:`h / l` [2]_; else, with b of B labellings as extreme, :math:`(b + 1) / (B + 1)`.
+
     References
     ----------
     .. [1] Zhang, P., & Su, W. (2012). Statistical inference on recall, precision and average
        precision under random selection. 9th International Conference on Fuzzy Systems and
        Knowledge Discovery, 1348-1352.
+    .. [2] Besag, J., & Clifford, P. (1991). Sequential Monte Carlo p-values. Biometrika, 78(2),
+       301-304.
 
     Examples
     --------
@@ -268,14 +415,27 @@ def average_precision_test(
     array([0.0667, 0.1333, 0.0667])
     >>> average_precision_test(y_true, y_score, average="macro").method
     'permutation'
+
+    Forty clusters of three samples with one label each:
+
+    >>> import numpy as np
+    >>> clusters = np.repeat(np.arange(40), 3)
+    >>> y_true = clusters < 8
+    >>> y_score = np.random.default_rng(0).normal(size=40)[clusters]
+    >>> ignoring = average_precision_test(y_true, y_score)
+    >>> respecting = average_precision_test(y_true, y_score, clusters=clusters)
+    >>> bool(ignoring.pvalue < respecting.pvalue), respecting.n_resamples
+    (True, 9999)
     """
-    check_alternative(alternative)
+    check_stopping(n_exceedances, alternative)
     observed = observe_any_average_precision(
         y_true,
         y_score,
         average=average,
         sample_weight=sample_weight,
         weights_follow=weights_follow,
+        strata=strata,
+        clusters=clusters,
         pos_label=pos_label,
         k=k,
         normalize=normalize,
@@ -288,16 +448,17 @@ def average_precision_test(
     message = _undefined_parts(parts)
     if message is not None:
         warn_caller(message, UndefinedMetricWarning)
-    results = [_average_precision_result(part, alternative) for part in parts]
-    return _results_as_one(results) if isinstance(observed, list) else results[0]
+    results = [_average_precision_result(part, alternative, n_exceedances) for part in parts]
+    return results_as_one(results, (len(results),)) if isinstance(observed, list) else results[0]
 
 
 def _average_precision_result(
-    observed: Observation, alternative: str
+    observed: Observation, alternative: str, n_exceedances: int | None
 ) -> AveragePrecisionTestResult:
-    result = AveragePrecisionTestResult(
-        **significance_fields(observed.statistic, observed.law, alternative)
+    fields_of_all = significance_fields(
+        observed.statistic, observed.law, alternative, n_exceedances=n_exceedances
     )
+    result = AveragePrecisionTestResult(**fields_of_all)
     return result if observed.is_defined else _without_scale(result)
 
 
@@ -310,13 +471,18 @@ def significance_fields(
     law: NullDistribution,
     alternative: str,
     computed: tuple[Any, Any, Any] | None = None,
+    n_exceedances: int | None = None,
 ) -> dict[str, Any]:
     """Fields that the results of all tests have; arrays where the statistic is one.
 
-    The p-value, its logarithm and its relative error may have been computed already.
+    The p-value, its logarithm and its relative error may have been computed already. Drawing of
+    resamples stops at a number of exceedances.
     """
+    if n_exceedances is not None:
+        law, computed = _stopped(law, statistic, alternative, n_exceedances)
     computed = computed or pvalue_log_and_error(law, statistic, alternative)
     pvalue, log_pvalue, error = computed
+    n_resamples, n_extreme = resamples_of(law, statistic, alternative)
     return {
         "statistic": statistic,
         "pvalue": pvalue,
@@ -329,21 +495,47 @@ def significance_fields(
         "n_positives": law.n_positives,
         "alternative": alternative,
         "method": law.method,
+        "n_resamples": n_resamples,
+        "n_exceedances": n_extreme,
     }
 
 
-def _results_as_one(results: list[AveragePrecisionTestResult]) -> AveragePrecisionTestResult:
-    """One result with an array in each field for the results of the classes."""
-    columns: dict[str, Any] = {
-        field.name: [getattr(result, field.name) for result in results]
-        for field in fields(AveragePrecisionTestResult)
-    }
-    for name, values in columns.items():
-        if name in ("n_samples", "alternative", "method"):
-            columns[name] = values[0]
+def check_stopping(n_exceedances: Any, alternative: str) -> None:
+    """Refuse an alternative that is none of the three, or that drawing cannot stop for."""
+    check_alternative(alternative)
+    if n_exceedances is None:
+        return
+    check_integer(n_exceedances, "n_exceedances", 1)
+    if alternative == "two-sided":
+        raise ValueError(
+            f"n_exceedances={n_exceedances} stops at labellings that are extreme on one side, and "
+            "alternative='two-sided' has two: use 'greater' or 'less', or leave n_exceedances out."
+        )
+
+
+def _stopped(
+    law: NullDistribution, statistic: Any, alternative: str, n_exceedances: int
+) -> tuple[NullDistribution, tuple[Any, Any, Any] | None]:
+    if law.method != "permutation":
+        raise ValueError(
+            f"n_exceedances={n_exceedances} stops the drawing of labellings, and there is none "
+            f"with method={law.method!r}: use method='permutation', or leave n_exceedances out."
+        )
+    return stopped_law(law, statistic, alternative, n_exceedances)
+
+
+def results_as_one(results: list[R], shape: tuple[int, ...], common: tuple[str, ...] = ()) -> R:
+    """One result with an array of a shape in each field, but for those that all have in common."""
+    columns: dict[str, Any] = {}
+    for field in fields(results[0]):
+        values = [getattr(result, field.name) for result in results]
+        if field.name in ("n_samples", "alternative", "method", *common) or values[0] is None:
+            columns[field.name] = values[0]
+        elif field.name == "null_distribution":
+            columns[field.name] = tuple(values)
         else:
-            columns[name] = tuple(values) if name == "null_distribution" else np.array(values)
-    return AveragePrecisionTestResult(**columns)
+            columns[field.name] = np.reshape(values, shape)
+    return type(results[0])(**columns)
 
 
 def _undefined_parts(parts: list[Observation]) -> str | None:
@@ -419,6 +611,8 @@ def observe_any_average_precision(
     average: str | None = None,
     sample_weight: ArrayLike | None = None,
     weights_follow: str = "label",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     pos_label: PosLabel = 1,
     **options: Any,
 ) -> Observation | list[Observation]:
@@ -430,14 +624,14 @@ def observe_any_average_precision(
     check_average(average)
     check_weights_follow(weights_follow)
     several = has_classes(y_true, y_score)
-    if sample_weight is None and not several:
+    of_samples = {"sample_weight": sample_weight, "strata": strata, "clusters": clusters}
+    given = [name for name, values in of_samples.items() if values is not None]
+    if not given and not several:
         return _observe_ranking(as_ranking(y_true, y_score, pos_label), 0, options)
-    if isinstance(y_true, Ranking) or y_score is None:
-        raise TypeError(
-            "sample_weight needs y_true and y_score, since a Ranking holds counts of samples and "
-            f"no weights; got y_true of type {type(y_true).__name__} and y_score of type "
-            f"{type(y_score).__name__}."
-        )
+    if given:
+        check_has_rows(y_true, y_score, given[0])
+    assert y_score is not None
+    assert not isinstance(y_true, Ranking)
     if several:
         table = as_label_table(y_true, y_score)
     else:
@@ -448,15 +642,83 @@ def observe_any_average_precision(
         message = dependence_warning(table.labels, weights)
         if message is not None:
             warn_caller(message, UserWarning)
+    exchange = read_exchange(strata, clusters, table.labels)
+    rows = _Rows(table, weights, weights_follow, exchange)
+    rows.warn_of_few_labellings(by_column=average is None)
     if average is not None:
-        return _observe_rows(table, weights, 0, average, weights_follow, options)
+        return rows.observe(average, options)
     observations = [
-        _observe_ranking(table.ranking(column), column, options)
-        if weights is None
-        else _observe_rows(table.column(column), weights, column, None, weights_follow, options)
-        for column in range(table.n_classes)
+        rows.column(column).observe(None, options, column) for column in range(table.n_classes)
     ]
     return observations if several else observations[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """A table of labels and scores with what is permuted and how."""
+
+    table: LabelTable
+    weights: Floats | None
+    weights_follow: str
+    exchange: Exchange | None
+
+    def column(self, index: int) -> _Rows:
+        """The same for one class."""
+        return replace(self, table=self.table.column(index))
+
+    def warn_of_few_labellings(self, by_column: bool) -> None:
+        """Warn once, of the first class or table whose different labellings are few."""
+        if self.exchange is None:
+            return
+        labels = self.table.labels
+        moving = self.weights if self.weights_follow == "label" else None
+        for part in np.split(labels, labels.shape[1], axis=1) if by_column else [labels]:
+            message = few_labellings_warning(self.exchange, part, moving)
+            if message is not None:
+                return warn_caller(message, UserWarning)
+
+    def observe(
+        self, average: str | None, options: dict[str, Any], first_column: int = 0
+    ) -> Observation:
+        """Observe an average, or average precision of a single column."""
+        if average is not None or self.weights is not None:
+            return self._observe_rows(average, options, first_column)
+        ranking = self.table.ranking(0)
+        if self.exchange is None:
+            return _observe_ranking(ranking, first_column, options)
+        options = dict(options)
+        check_permutation(options.pop("method"), RESTRICTED)
+        statistic = average_precision(
+            self.table.n_samples, options.pop("k"), options.pop("normalize")
+        )
+        labels = RestrictedLabels.from_scores(
+            self.table.labels[:, 0], self.table.scores[:, 0], self.exchange
+        )
+        best = statistic.best(ranking.n_samples, ranking.n_positives)
+        law = labels.law(labels.exchanged_sums(statistic, best), statistic, **options)
+        is_defined = ranking.n_positives > 0
+        value = statistic.evaluate(ranking.tie_sizes, ranking.hits)
+        return Observation(value, law, () if is_defined else (first_column,), is_defined)
+
+    def _observe_rows(
+        self, average: str | None, options: dict[str, Any], first_column: int
+    ) -> Observation:
+        table, weights = self.table, self.weights
+        statistic, law = observe_rows(
+            table,
+            weights,
+            average=average,
+            weights_follow=self.weights_follow,
+            exchange=self.exchange,
+            **options,
+        )
+        mass = table.n_positives if weights is None else weights @ table.labels
+        is_defined = bool(mass.any())
+        # With these averages a class without positives counts for nothing.
+        if average in ("weighted", "micro") and is_defined:
+            return Observation(statistic, law, (), True)
+        empty = tuple((first_column + np.flatnonzero(mass == 0.0)).tolist())
+        return Observation(statistic, law, empty, is_defined)
 
 
 def _observe_ranking(ranking: Ranking, column: int, options: dict[str, Any]) -> Observation:
@@ -465,24 +727,20 @@ def _observe_ranking(ranking: Ranking, column: int, options: dict[str, Any]) -> 
     return Observation(statistic, law, () if is_defined else (column,), is_defined)
 
 
-def _observe_rows(
-    table: LabelTable,
-    weights: Floats | None,
-    first_column: int,
-    average: str | None,
-    weights_follow: str,
-    options: dict[str, Any],
-) -> Observation:
-    statistic, law = observe_rows(
-        table, weights, average=average, weights_follow=weights_follow, **options
-    )
-    mass = table.n_positives if weights is None else weights @ table.labels
-    is_defined = bool(mass.any())
-    # With these averages a class without positives counts for nothing.
-    if average in ("weighted", "micro") and is_defined:
-        return Observation(statistic, law, (), True)
-    empty = tuple((first_column + np.flatnonzero(mass == 0.0)).tolist())
-    return Observation(statistic, law, empty, is_defined)
+def restricted_labels(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None,
+    pos_label: PosLabel,
+    strata: Iterable[Hashable] | None,
+    clusters: Iterable[Hashable] | None,
+) -> RestrictedLabels | None:
+    """Read binary labels with strata or clusters, None without either; warn of few labellings."""
+    labels = read_restricted_labels(y_true, y_score, pos_label, strata, clusters)
+    if labels is not None:
+        message = few_labellings_warning(labels.exchange, labels.positive[:, None])
+        if message is not None:
+            warn_caller(message, UserWarning)
+    return labels
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +18,22 @@ from sklearn_rankinf._engine.hypergeometric import (
     min_hits,
     smallest,
 )
-from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._null_distributions import check_alternative, check_counts, plain
+from sklearn_rankinf._null_distributions import (
+    NullDistribution,
+    check_counts,
+    check_no_closed_form,
+    plain,
+)
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
+from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels
 from sklearn_rankinf._significance import (
     RankTestResult,
+    check_stopping,
     no_positives,
+    restricted_labels,
+    results_as_one,
     significance_fields,
     warn_caller,
 )
@@ -67,8 +77,9 @@ class TopKTestResult(RankTestResult):
     adjusted_statistic : float or ndarray
         (statistic - E) / (best - E), with the value of a perfect ranking without ties: 0 is
         chance, 1 is perfect; nan where no ranking is better than another.
-    null_distribution : TopKNullDistribution
-        The law of the statistic under random labelling, given the ties.
+    null_distribution : TopKNullDistribution, or PermutationDistribution or tuple of laws
+        The law of the statistic under random labelling, given the ties; with strata, clusters or
+        `n_exceedances` one for each k.
     n_samples : int
         Number of samples.
     n_positives : int
@@ -77,6 +88,14 @@ class TopKTestResult(RankTestResult):
         The alternative hypothesis.
     method : str
         The method that ran.
+    n_resamples : int, ndarray or None
+        Number of random labellings that were drawn, 0 for a statistic with one value; None if
+        `method` is not ``"permutation"``.
+    n_exceedances : int, ndarray or None
+        Number of them at least as extreme as the observed labelling; two-sided, on the side where
+        they are fewer.
+    pvalue_standard_error : float, ndarray or None
+        Monte Carlo standard error of `pvalue`; None if `method` is not ``"permutation"``.
     k : int or ndarray of int
         Number of samples counted.
     hits : float or ndarray
@@ -121,7 +140,10 @@ def recall_at_k_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> TopKTestResult:
@@ -147,24 +169,36 @@ def recall_at_k_test(
         Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`recall_at_k_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
-        For tests that resample in parallel; a random labelling is a few random numbers here, so
-        that one job draws them all and the argument changes nothing.
+        Number of jobs for strata and clusters, whose result does not depend on it. Without them a
+        random labelling is a few random numbers, so that one job draws all.
 
     Returns
     -------
     result : TopKTestResult
         The statistic, its p-value, and the null distribution they were compared with; arrays of
-        the shape of `k` where that is an array.
+        the shape of `k` where that is an array. With strata, clusters or `n_exceedances` the null
+        distribution is then a tuple with one for each.
 
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), or if `k` or an
         option is not one of those above.
@@ -174,6 +208,8 @@ def recall_at_k_test(
     UndefinedMetricWarning
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -212,8 +248,11 @@ def recall_at_k_test(
         alternative,
         k=k,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
+        n_jobs=n_jobs,
     )
 
 
@@ -226,7 +265,10 @@ def precision_at_k_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
+    n_exceedances: int | None = None,
     random_state: Any = 0,
     n_jobs: int | None = None,
 ) -> TopKTestResult:
@@ -252,24 +294,36 @@ def precision_at_k_test(
         Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`recall_at_k_null_distribution`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only. By
+        permutation; see :func:`average_precision_test`.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
+        those of the same size and stratum. By permutation; see :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
+    n_exceedances : int, optional
+        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
+        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
+        one-sided alternatives only.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
-        For tests that resample in parallel; a random labelling is a few random numbers here, so
-        that one job draws them all and the argument changes nothing.
+        Number of jobs for strata and clusters, whose result does not depend on it. Without them a
+        random labelling is a few random numbers, so that one job draws all.
 
     Returns
     -------
     result : TopKTestResult
         The statistic, its p-value, and the null distribution they were compared with; arrays of
-        the shape of `k` where that is an array.
+        the shape of `k` where that is an array. With strata, clusters or `n_exceedances` the null
+        distribution is then a tuple with one for each.
 
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
+        ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), or if `k` or an
         option is not one of those above.
@@ -279,6 +333,8 @@ def precision_at_k_test(
     UndefinedMetricWarning
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings.
 
     See Also
     --------
@@ -307,24 +363,70 @@ def precision_at_k_test(
         alternative,
         k=k,
         method=method,
+        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
         n_permutations=n_permutations,
+        n_exceedances=n_exceedances,
         random_state=random_state,
+        n_jobs=n_jobs,
     )
 
 
-def hits_test(divisor: str, ranking: Ranking, alternative: str, **options: Any) -> TopKTestResult:
+def hits_test(
+    divisor: str,
+    ranking: Ranking,
+    alternative: str,
+    *,
+    restricted: RestrictedLabels | None,
+    n_exceedances: int | None,
+    **options: Any,
+) -> TopKTestResult:
     """Test of hits at k, divided as a statistic of that name divides them."""
-    check_alternative(alternative)
+    check_stopping(n_exceedances, alternative)
+    n_jobs = options.pop("n_jobs")
     law: TopKNullDistribution = frozen_top_k_law(
         divisor, ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
     )
     if ranking.n_positives == 0:
         warn_caller(no_positives(_NAMES[divisor], "0.0"), UndefinedMetricWarning)
-    statistic = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
+    if restricted is None and n_exceedances is None:
+        return _hits_result(ranking, law.statistic, law, alternative, None)
+    results = []
+    for k in np.ravel(law.statistic.k).tolist():
+        own = _law_of_one_k(HitsAtK(k, divisor), law, restricted, n_jobs=n_jobs, **options)
+        results.append(_hits_result(ranking, HitsAtK(k, divisor), own, alternative, n_exceedances))
+    if np.ndim(law.statistic.k) == 0:
+        return results[0]
+    return results_as_one(results, np.shape(law.statistic.k), common=("n_positives",))
+
+
+def _law_of_one_k(
+    statistic: HitsAtK,
+    law: TopKNullDistribution,
+    restricted: RestrictedLabels | None,
+    *,
+    method: str,
+    k: Any,
+    **options: Any,
+) -> NullDistribution:
+    if restricted is None:
+        return law._of_one_k(statistic)
+    check_no_closed_form(method, RESTRICTED)
+    best = float(statistic.best(law.n_samples, law.n_positives))
+    return restricted.law(restricted.exchanged_sums(statistic, best), statistic, **options)
+
+
+def _hits_result(
+    ranking: Ranking,
+    statistic: HitsAtK,
+    law: NullDistribution,
+    alternative: str,
+    n_exceedances: int | None,
+) -> TopKTestResult:
+    value = statistic.evaluate(ranking.tie_sizes, ranking.hits)
     return TopKTestResult(
-        **significance_fields(statistic, law, alternative),
-        k=law.statistic.k,
-        hits=plain(law.statistic.count(ranking.tie_sizes, ranking.hits)),
+        **significance_fields(value, law, alternative, n_exceedances=n_exceedances),
+        k=statistic.k,
+        hits=plain(statistic.count(ranking.tie_sizes, ranking.hits)),
     )
 
 

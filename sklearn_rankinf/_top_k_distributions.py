@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -22,11 +22,11 @@ from sklearn_rankinf._null_distributions import (
     as_seed_sequence,
     as_shape,
     check_counts,
-    check_integer,
     check_tie_sizes,
     plain,
     resolve_k,
 )
+from sklearn_rankinf._ranking import check_integer
 
 _METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
 
@@ -139,12 +139,31 @@ class TopKNullDistribution(NullDistribution):
         for k in cuts.ravel().tolist():
             statistic = HitsAtK(k, self.statistic.divisor)
             law = HitsLaw(statistic, self.n_samples, self.n_positives, self.tie_sizes)
-            (seed,) = copy(self._seeds).spawn(1)
-            sample = np.sort(law.draw((self._n_permutations,), np.random.default_rng(seed)))
             low, high = law.support()
+            sample = np.sort(self._sample_of(law)[: self._stopped_after])
             sample = np.array([low]) if low == high else sample
             laws.append(AtomicLaw(sample, np.zeros(sample.size)))
         return _LawsByEntry(laws, cuts.shape)
+
+    def _sample_of(self, law: HitsLaw) -> Floats:
+        (seed,) = copy(self._seeds).spawn(1)
+        return law.draw((self._n_permutations,), np.random.default_rng(seed))
+
+    def _values_in_order(self) -> Iterator[Floats]:
+        # A labelling is two random numbers here: all are drawn at once.
+        yield self._sample_of(self._exact)
+
+    def _of_one_k(self, statistic: HitsAtK) -> TopKNullDistribution:
+        """The law for one of the entries of k, with the same resamples."""
+        return TopKNullDistribution(
+            statistic,
+            self.n_samples,
+            self.n_positives,
+            self.tie_sizes,
+            self.method,
+            self._n_permutations,
+            self._seeds,
+        )
 
     @property
     def _weights_and_sizes(self) -> tuple[Floats, Floats]:

@@ -18,15 +18,15 @@ SCORE_OPTIONS = (
 TOP_K_OPTIONS = "k, tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
 TOP_K_TEST_OPTIONS = (
-    "k, pos_label=1, alternative='greater', method='auto', n_permutations=9999, random_state=0, "
-    "n_jobs=None"
+    "k, pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, "
+    "n_permutations=9999, n_exceedances=None, random_state=0, n_jobs=None"
 )
 
 LAW_OPTIONS = "tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
 TEST_OPTIONS = (
-    "pos_label=1, alternative='greater', method='auto', n_permutations=9999, random_state=0, "
-    "n_jobs=None"
+    "pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, "
+    "n_permutations=9999, n_exceedances=None, random_state=0, n_jobs=None"
 )
 
 DISPLAY_OPTIONS = (
@@ -42,8 +42,9 @@ SIGNATURES = {
         "(y_true, y_score=None, *, metric='average_precision', k=None, pos_label=1, "
         "alternative='greater', method='auto', name=None, ax=None, **plot_options)"
     ),
-    "Ranking": "(tie_sizes, hits)",
+    "Ranking": "(tie_sizes, hits, *, has_all_ties=True)",
     "Ranking.from_counts": "(tie_sizes, hits)",
+    "Ranking.from_dask": ("(y_true, y_score, *, pos_label=1, counts='all', max_distinct=10000000)"),
     "Ranking.from_scores": "(y_true, y_score, *, pos_label=1)",
     "average_precision_at_k_score": ("(y_true, y_score=None, *, k, normalize='min', pos_label=1)"),
     "min_hits_at_k": (
@@ -95,7 +96,22 @@ SIGNATURES = {
     "average_precision_test": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1, average=None, "
         "alternative='greater', method='auto', sample_weight=None, weights_follow='label', "
-        "n_permutations=9999, random_state=0, n_jobs=None)"
+        "strata=None, clusters=None, n_permutations=9999, n_exceedances=None, random_state=0, "
+        "n_jobs=None)"
+    ),
+    "best_candidate_test": (
+        "(y_true, y_scores, *, metric='average_precision', k=None, standardize=True, pos_label=1, "
+        "n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+    ),
+    "SimplestWithinOneStandardError": "(complexity, *, key=None, alpha=0.05)",
+    "cross_val_significance": (
+        "(estimator, X, y, *, groups=None, cv=None, metric='average_precision', method='auto', "
+        "combine='bonferroni', k=None, pos_label=1, "
+        "response_method=('decision_function', 'predict_proba'), params=None, "
+        "refit_permutations=None, n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+    ),
+    "search_permutation_test": (
+        "(search, X, y, *, groups=None, n_permutations=99, random_state=0, n_jobs=None, verbose=0)"
     ),
     "map_null_distribution": f"(n_samples, n_positives, *, {LAW_OPTIONS})",
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
@@ -119,7 +135,7 @@ INSTANCES = {"average_precision_significance_scorer"}
 
 RESULT_FIELDS = (
     "statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
-    "null_distribution n_samples n_positives alternative method"
+    "null_distribution n_samples n_positives alternative method n_resamples n_exceedances"
 ).split()
 
 LAW_SIGNATURES = {
@@ -162,8 +178,11 @@ def resolve(dotted):
 def test_public_names():
     expected = {name.split(".")[0] for name in SIGNATURES} | {
         "AveragePrecisionTestResult",
+        "BestCandidateTestResult",
+        "CrossValSignificanceResult",
         "MeanAveragePrecisionTestResult",
         "RankStatisticTestResult",
+        "SearchPermutationTestResult",
         "TopKTestResult",
     }
     expected |= INSTANCES
@@ -321,7 +340,7 @@ def test_import_is_light():
     code = (
         "import sys, scipy.stats, sklearn.metrics, sklearn.utils.parallel; "
         "before = set(sys.modules); import sklearn_rankinf; "
-        "print({'matplotlib', 'pandas', 'polars'} & (set(sys.modules) - before))"
+        "print({'dask', 'matplotlib', 'pandas', 'polars'} & (set(sys.modules) - before))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import sys
+import warnings
 from dataclasses import FrozenInstanceError
 from decimal import Decimal
 from fractions import Fraction
@@ -15,8 +17,25 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import average_precision_score
 
-from sklearn_rankinf import Ranking
+from sklearn_rankinf import (
+    NullDistributionDisplay,
+    Ranking,
+    adjusted_average_precision_score,
+    average_precision_at_k_score,
+    average_precision_neg_log10_pvalue,
+    average_precision_pvalue,
+    bedroc_score,
+    enrichment_at_k_score,
+    mean_average_precision_test,
+    precision_at_k_score,
+    r_precision_score,
+    recall_at_k_score,
+    reciprocal_rank_score,
+    rie_score,
+    standardized_average_precision_score,
+)
 from sklearn_rankinf._ranking import as_ranking
+from sklearn_rankinf._registry import METRICS
 
 # Eight samples in four blocks of equal scores: .9 | .7 .7 .7 | .4 .4 | .1 .1
 SCORES = [0.7, 0.1, 0.9, 0.4, 0.7, 0.1, 0.4, 0.7]
@@ -254,6 +273,94 @@ def test_copies_and_pickles_stay_read_only(duplicate):
     assert_is_example(ranking)
     assert not ranking.hits.flags.writeable
     assert not ranking.tie_sizes.flags.writeable
+
+
+# Rankings whose ties among negatives are not known.
+
+PARTIAL = Ranking([1, 5, 2, 1], [1, 0, 1, 0], has_all_ties=False)
+
+SCORES_OF_RANKINGS = {
+    "ap at k": average_precision_at_k_score,
+    "ap at k, by positives": lambda ranking, k: average_precision_at_k_score(
+        ranking, k=k, normalize="positives"
+    ),
+    "recall": recall_at_k_score,
+    "precision": precision_at_k_score,
+    "enrichment": enrichment_at_k_score,
+    "dcg": METRICS["dcg"].score,
+    "ndcg": METRICS["ndcg"].score,
+    "r precision": lambda ranking, k: r_precision_score(ranking),
+    "bedroc": lambda ranking, k: bedroc_score(ranking),
+    "rie": lambda ranking, k: rie_score(ranking),
+    "reciprocal rank": lambda ranking, k: reciprocal_rank_score(ranking),
+}
+
+NEED_TIES = {
+    **{
+        f"{name} test": lambda ranking, metric=metric: metric.test(
+            ranking, **({"k": 3} if metric.needs_k else {})
+        )
+        for name, metric in METRICS.items()
+    },
+    "pvalue": average_precision_pvalue,
+    "neg log10 pvalue": average_precision_neg_log10_pvalue,
+    "adjusted": adjusted_average_precision_score,
+    "standardized": standardized_average_precision_score,
+    "queries": lambda ranking: mean_average_precision_test([ranking, ranking]),
+    "named queries": lambda ranking: mean_average_precision_test({"a": ranking}),
+    "display": NullDistributionDisplay.from_predictions,
+}
+
+
+def test_repr_and_copies_of_partial_rankings():
+    assert repr(PARTIAL) == "Ranking(n_samples=9, n_positives=2, n_blocks=4, has_all_ties=False)"
+    for duplicate in (copy.deepcopy(PARTIAL), pickle.loads(pickle.dumps(PARTIAL))):
+        assert not duplicate.has_all_ties
+        assert duplicate.tie_sizes.tolist() == [1, 5, 2, 1]
+    assert Ranking.from_counts([1], [1]).has_all_ties
+    assert Ranking.from_scores([1], [1]).has_all_ties
+    with pytest.raises(TypeError, match=r"has_all_ties must be True or False; got 1 of type int"):
+        Ranking([1], [1], has_all_ties=1)
+
+
+@pytest.mark.parametrize("score", SCORES_OF_RANKINGS.values(), ids=SCORES_OF_RANKINGS.keys())
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4)), min_size=1, max_size=12),
+    st.integers(0),
+)
+def test_runs_of_negatives_may_be_merged_in_scores(score, blocks, seed):
+    sizes = [size for size, _ in blocks]
+    hits = [min(size, found) for size, found in blocks]
+    merged = []
+    for size, y in zip(sizes, hits, strict=True):
+        if merged and y == 0 and merged[-1][1] == 0:
+            merged[-1][0] += size
+        else:
+            merged.append([size, y])
+    partial = Ranking(*zip(*merged, strict=True), has_all_ties=False)
+    whole = Ranking.from_counts(sizes, hits)
+    k = 1 + seed % whole.n_samples
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # there may be one class
+        assert score(partial, k=k) == pytest.approx(score(whole, k=k), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("function", NEED_TIES.values(), ids=NEED_TIES.keys())
+def test_laws_refuse_a_ranking_without_all_ties(function):
+    with pytest.raises(
+        ValueError,
+        match=r"depends on ties among the negatives, which this Ranking with has_all_ties=False "
+        r"does not know: count all scores, as .*counts='all'.* ap_null_distribution\(n_samples",
+    ):
+        function(PARTIAL)
+
+
+def test_missing_dask_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dask", None)
+    monkeypatch.delitem(sys.modules, "sklearn_rankinf._distributed", raising=False)
+    message = r'Ranking.from_dask needs dask: pip install "sklearn-rankinf\[distributed\]"'
+    with pytest.raises(ImportError, match=message):
+        Ranking.from_dask([0, 1], [0.1, 0.2])
 
 
 def test_as_ranking_takes_either_form():

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -198,31 +198,34 @@ class _Nodes:
 
 
 @dataclass(eq=False)
-class _Tails:
-    """Log tails with their relative errors.
+class InvertedTails:
+    """Log tails with their relative errors, and the contours that they were found along.
 
     `merging` is the part of the error from merged blocks, `cut` that from cutting the sum off.
+    Contours have a tilt, and reach so far from the real axis.
     """
 
     log_p: Floats
     error: Floats
     merging: Floats
     cut: Floats
+    tilt: Floats
+    reach: Floats
 
     @classmethod
-    def unknown(cls, n_values: int) -> _Tails:
+    def unknown(cls, n_values: int) -> InvertedTails:
         """Nothing known."""
-        unknown = np.full(n_values, np.inf)
-        return cls(-unknown, unknown, np.zeros(n_values), unknown.copy())
+        unknown, zero = np.full(n_values, np.inf), np.zeros(n_values)
+        return cls(-unknown, unknown, zero, unknown.copy(), zero.copy(), zero.copy())
 
-    def at(self, where: NDArray[Any]) -> _Tails:
+    def at(self, where: NDArray[Any]) -> InvertedTails:
         """Those of some values."""
-        return _Tails(self.log_p[where], self.error[where], self.merging[where], self.cut[where])
+        return InvertedTails(*(getattr(self, field.name)[where] for field in fields(self)))
 
-    def put(self, where: NDArray[Any], other: _Tails) -> None:
+    def put(self, where: NDArray[Any], other: InvertedTails) -> None:
         """Replace those of some values."""
-        self.log_p[where], self.error[where] = other.log_p, other.error
-        self.merging[where], self.cut[where] = other.merging, other.cut
+        for field in fields(self):
+            getattr(self, field.name)[where] = getattr(other, field.name)
 
 
 class Transform(Protocol):
@@ -313,14 +316,19 @@ class ContourLaw:
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
-        """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error.
+        """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error."""
+        found = self.inverted(s, sign, insist)
+        return found.log_p, found.error
+
+    def inverted(self, s: Floats, sign: int, insist: bool = False) -> InvertedTails:
+        """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1).
 
         Meant for s on the same side of the mean as the tail. The error is infinite where the method
         does not apply; unless `insist` is set, a contour along which the transform will not decay
         in time is not followed to its end.
         """
         s = self._on_lattice(s, sign)
-        found = _Tails.unknown(s.size)
+        found = InvertedTails.unknown(s.size)
         routes = [self._straight]
         if sign > 0:
             routes.insert(0 if self._is_steep else 1, self._reflected)
@@ -337,7 +345,7 @@ class ContourLaw:
                 other = self._invert(s[same], sign, contour, insist)
                 better = other.error < found.error[same]
                 found.put(same[better], other.at(better))
-        return found.log_p, found.error
+        return found
 
     def tilts(self, s: Floats, sign: int) -> Floats:
         """Tilts under which the values s, on the tail's side of the mean, are near the mean."""
@@ -533,13 +541,13 @@ class ContourLaw:
         n_nodes = int(np.clip(_MOST_WORK / work, _FEWEST_NODES, _MAX_NODES))
         return n_nodes * _INSISTENT if insist else n_nodes
 
-    def _invert(self, s: Floats, sign: int, contour: _Key, insist: bool) -> _Tails:
+    def _invert(self, s: Floats, sign: int, contour: _Key, insist: bool) -> InvertedTails:
         """Log tails and their relative errors from one contour, followed as far as is needed.
 
         The lengths at which it is looked at are always the same, and each value takes the first
         that is enough for it, so that no answer depends on what was asked before.
         """
-        found, active = _Tails.unknown(s.size), np.arange(s.size)
+        found, active = InvertedTails.unknown(s.size), np.arange(s.size)
         log_bound = self._log_tail_bound(s, sign)
         most_nodes = self._most_nodes(contour, insist)
         cheap = self._cheap_look(contour)
@@ -590,13 +598,13 @@ class ContourLaw:
 
     def _along(
         self, s: Floats, sign: int, contour: _Key, n_nodes: int, insist: bool, rough: bool = False
-    ) -> _Tails:
+    ) -> InvertedTails:
         """Log tails from the first nodes of a contour.
 
         Where it is too far off to be followed nothing is cut off, and the error is infinite.
         """
         nodes = self._contour(contour, n_nodes)
-        found = _Tails.unknown(s.size)
+        found = InvertedTails.unknown(s.size)
         log_p, unit, cut, error = self._summed(nodes, s, sign, insist, rough)
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
@@ -621,6 +629,7 @@ class ContourLaw:
         found.log_p = np.minimum(log_p, 0.0)
         found.error = np.where(usable, error, np.inf)
         found.cut = np.where(far_off, 0.0, cut)
+        found.tilt[:], found.reach[:] = nodes.theta, nodes.z[-1].imag
         return found
 
     def _summed(
@@ -701,9 +710,9 @@ class ContourLaw:
         """Index of the shortest period of contours that are not extreme; of steep laws as given.
 
         Where the law is dense the longest for which a look is cheap: more values share it. Else a
-        longer reach tells more.
+        longer reach tells more, and on a lattice the shortest is soon followed to its end.
         """
-        if -self._transform.log_placement < _DENSE:
+        if self._span or -self._transform.log_placement < _DENSE:
             return 0
         if self._is_steep:
             return of_steep

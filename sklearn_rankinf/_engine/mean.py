@@ -24,7 +24,7 @@ from sklearn_rankinf._engine.chain import (
     n_outcomes,
     smallest_value,
 )
-from sklearn_rankinf._engine.contour import ContourLaw, Transform
+from sklearn_rankinf._engine.contour import ContourLaw, InvertedTails, Transform
 from sklearn_rankinf._engine.lattice import histograms
 from sklearn_rankinf._engine.law import (
     MAX_ATOMS,
@@ -61,9 +61,9 @@ _WORTH_A_LATTICE, _CELLS, _CELLS_OF_PASSES, _WORK_OF_PASSES = 1e-4, 1 << 20, 1 <
 _TILTS_KEPT = 8
 # Errors of contours above this are those of atoms, and may be so many times as large as told.
 _ATOMS_TELL, _ATOMS_MORE = 1e-8, 10.0
-# Where the transform is sampled for its coming back: from so many inverse standard deviations up to
-# so many times as far, at so many nodes.
-_FROM, _SPREAD, _GOLDEN = 12.0, 1e4, 0.5 * (math.sqrt(5.0) - 1.0)
+# Where the transform is sampled for its coming back: from the end of a contour up to so many times
+# as far, at so many nodes.
+_SPREAD, _GOLDEN = 1e4, 0.5 * (math.sqrt(5.0) - 1.0)
 _WORK_FAR, _MOST_FAR = 1e7, 4_000
 # That is done up to so many placements of all hits, in logarithms.
 _LOG_PLACEMENTS_FELT = 100.0
@@ -198,8 +198,8 @@ class MeanLaw:
 
     Parameters
     ----------
-    statistic : Statistic
-        The statistic of each ranking, with values from 0 to its best.
+    statistic : AveragePrecision
+        The statistic of each ranking: average precision without a cut-off.
     parts : sequence of Part
         The rankings.
     """
@@ -225,7 +225,7 @@ class MeanLaw:
         of_parts = zip(moments, counts, strict=True)
         self._std = math.sqrt(math.fsum(variance * count for (_, variance), count in of_parts))
         self._std /= self._n
-        self._known_far_heights: dict[float, tuple[float, float]] = {}
+        self._known_far_heights: dict[tuple[float, float], tuple[float, float]] = {}
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
@@ -307,11 +307,12 @@ class MeanLaw:
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""
-        log_p, error = self._contour.log_tail(t, sign)
+        found = self._contour.inverted(t, sign)
+        log_p, error = found.log_p, found.error
         # What large atoms leave out of the last terms of a contour has been up to 7 times them.
         error = np.where(error > _ATOMS_TELL, _ATOMS_MORE * error, error)
         if self._is_coarse:
-            error += self._beyond_the_end(t, sign, log_p)
+            error += self._beyond_the_end(t, found)
         weak = np.flatnonzero(error > _WORTH_A_LATTICE)
         if weak.size:
             other, other_error = self._on_a_lattice(t[weak], sign)
@@ -322,41 +323,41 @@ class MeanLaw:
             log_p[unknown] = self._log_bound(t[unknown], sign)
         return log_p, error
 
-    def _beyond_the_end(self, t: Floats, sign: int, log_p: Floats) -> Floats:
-        """What terms far beyond the usual end of a contour may add up to, relative to the tails.
+    def _beyond_the_end(self, t: Floats, found: InvertedTails) -> Floats:
+        """What terms beyond the end of a contour may add up to, relative to the tails.
 
         The transform of short rankings decays, and comes back where their values are nearly
         multiples of something: its mean size there is sampled.
         """
         added = np.zeros(t.shape)
-        tilts = self._contour.tilts(t, sign)
-        for theta in np.unique(tilts):
-            same = np.flatnonzero((tilts == theta) & np.isfinite(log_p))
-            if same.size:
-                heights, log_mgf = self._far_heights(float(theta))
-                excess = np.minimum(log_mgf - theta * t[same] - log_p[same], 300.0)
-                added[same] = heights * np.exp(excess)
+        known = np.isfinite(found.log_p)
+        contours = np.column_stack([found.tilt, found.reach])
+        for contour in np.unique(contours[known], axis=0):
+            same = np.flatnonzero(known & (contours == contour).all(axis=1))
+            theta, reach = contour.tolist()
+            heights, log_mgf = self._far_heights(theta, reach)
+            excess = np.minimum(log_mgf - theta * t[same] - found.log_p[same], 300.0)
+            added[same] = heights * np.exp(excess)
         return added
 
-    def _far_heights(self, theta: float) -> tuple[float, float]:
+    def _far_heights(self, theta: float, reach: float) -> tuple[float, float]:
         """Sum of the sizes of the terms there, relative to the transform at the tilt, and its log.
 
         Along ``theta + iy`` it is twice the integral of the size over ``y``, divided by pi.
         """
-        if theta not in self._known_far_heights:
+        if (theta, reach) not in self._known_far_heights:
             transform = self._transform_of_mean
             n_nodes = int(np.clip(_WORK_FAR / transform.work(theta, False), 250, _MOST_FAR))
             # Not in step with anything, and the same each time.
             places = (np.arange(1, n_nodes + 1) * _GOLDEN) % 1.0
-            scale = self._std if theta > 0.0 else min(self._std, self._body or self._std)
-            y = _FROM * _SPREAD**places / scale
-            z = np.append(theta, theta + 1j * np.sort(y))
+            z = np.append(theta, theta + 1j * np.sort(reach * _SPREAD**places))
             logs = transform.at(theta, z, False, False).real
             sizes = np.exp(np.minimum(logs[1:] - logs[0], 0.0))
             mean = float(sizes.mean()) if np.isfinite(logs).all() else 1.0
-            found = 2.0 * mean * math.log(_SPREAD) / math.pi, float(logs[0])
-            self._known_far_heights[theta] = found if math.isfinite(found[1]) else (math.inf, 0.0)
-        return self._known_far_heights[theta]
+            far = 2.0 * mean * math.log(_SPREAD) / math.pi, float(logs[0])
+            known = far if math.isfinite(far[1]) else (math.inf, 0.0)
+            self._known_far_heights[theta, reach] = known
+        return self._known_far_heights[theta, reach]
 
     def _log_bound(self, t: Floats, sign: int) -> Floats:
         """Chernoff's bound of the log of the tail, from tilts up to the best of merged blocks."""

@@ -14,11 +14,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankinf._engine.exchange import Exchange
 from sklearn_rankinf._engine.law import exact_mean_and_variance
 from sklearn_rankinf._engine.sampling import (
     NullSampler,
     chunk_sizes,
     hits_around_blocks,
+    ranks_drawn,
     uniform_hit_ranks,
 )
 from sklearn_rankinf._engine.statistics import AveragePrecision, Floats, Integers
@@ -223,6 +225,8 @@ class PermutedAveragePrecision:
         Non-negative weights.
     weights_follow : {"label", "score"}
         Whether weights fall with the rows of labels or stay with the items.
+    exchange : Exchange, optional
+        Which rows change places; by default all of them.
     """
 
     def __init__(
@@ -232,10 +236,12 @@ class PermutedAveragePrecision:
         statistic: AveragePrecision,
         weights: Floats | None,
         weights_follow: str,
+        exchange: Exchange | None = None,
     ) -> None:
         self._rankings = rankings
         self._average = average
         self._statistic = statistic
+        self._exchange = exchange
         self._weights_follow = None if weights is None else weights_follow
         self._lists: list[_Unweighted | _WeightsOfItems | _WeightsOfLabels]
         if weights is None:
@@ -272,7 +278,7 @@ class PermutedAveragePrecision:
     def exact_mean(self) -> float | None:
         """Exact mean, where the mean over the lists is one of known means."""
         # Only in a list of one column is every placement of the hits equally likely.
-        if self._rankings[0].labels.shape[1] > 1:
+        if self._exchange is not None or self._rankings[0].labels.shape[1] > 1:
             return None
         means = [part.mean() for part in self._lists if isinstance(part, _Unweighted)]
         if len(means) < len(self._lists):
@@ -283,13 +289,16 @@ class PermutedAveragePrecision:
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
         cells = self._rankings[0]
-        sparse = self._by_hits is not None and 4 * cells.n_positives <= cells.n_cells
-        return chunk_sizes(n_resamples, cells.n_positives if sparse else cells.n_cells)
+        if self._by_hits is None:
+            return chunk_sizes(n_resamples, cells.n_cells)
+        return chunk_sizes(n_resamples, ranks_drawn(cells.n_cells, cells.n_positives))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw independent values."""
         if self._by_hits is not None:
             return self._by_hits.draw(n_draws, rng)
+        if self._exchange is not None:
+            return self._values(self._exchange.draw_rows(n_draws, rng))
         in_order = np.broadcast_to(np.arange(self._n_items), (n_draws, self._n_items))
         return self._values(rng.permuted(in_order, axis=1))
 
@@ -297,6 +306,8 @@ class PermutedAveragePrecision:
     def _by_hits(self) -> _WeightsOfItems | _WeightsOfLabels | None:
         """The only list, if it has one column and its hits alone need be drawn."""
         first, cells = self._lists[0], self._rankings[0]
+        if self._exchange is not None:
+            return None
         if len(self._lists) > 1 or cells.labels.shape[1] > 1 or cells.n_positives == 0:
             return None
         if isinstance(first, _WeightsOfLabels):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, Sta
 # Resamples of one chunk hold about this many ranks; the chunks, and with them the random streams,
 # are the same whatever number of workers shares them.
 _RANKS_PER_CHUNK = 500_000
+
+HitValues: TypeAlias = Callable[[Integers], Floats]
+"""Values of a statistic for rows of hits at ascending places."""
 
 
 def uniform_hit_ranks(
@@ -23,7 +27,7 @@ def uniform_hit_ranks(
     rank gets a random key and those with the smallest keys are taken.
     """
     dtype = np.int32 if n_samples < 2**31 else np.int64
-    if 4 * n_positives > n_samples:
+    if ranks_drawn(n_samples, n_positives) > n_positives:
         keys = rng.random((n_sets, n_samples))
         return np.sort(np.argpartition(keys, n_positives - 1, axis=1)[:, :n_positives], axis=1)
     ranks = np.sort(rng.integers(n_samples, size=(n_sets, n_positives), dtype=dtype), axis=1)
@@ -38,6 +42,11 @@ def uniform_hit_ranks(
         redrawn = ranks[rows]
         redrawn[repeated] = rng.integers(n_samples, size=int(repeated.sum()), dtype=dtype)
         ranks[rows] = np.sort(redrawn, axis=1)
+
+
+def ranks_drawn(n_samples: int, n_positives: int) -> int:
+    """Number of random numbers for a set of hits: a single hit, or few of them, are drawn alone."""
+    return n_positives if n_positives <= max(1, n_samples // 4) else n_samples
 
 
 def chunk_sizes(n_resamples: int, n_per_resample: int) -> list[int]:
@@ -68,6 +77,16 @@ class Sampler(Protocol):
         """Draw independent values."""
 
 
+class PermutationSampler(Sampler, Protocol):
+    """Draws of a statistic whose law is known by its resamples alone."""
+
+    def exact_mean(self) -> float | None:
+        """Exact mean, where it is known."""
+
+    def best(self) -> float:
+        """Value of a perfect ranking."""
+
+
 class NullSampler:
     """Draws values of a statistic under random labelling.
 
@@ -95,12 +114,8 @@ class NullSampler:
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
-        cost = self._n_positives
-        if 4 * self._n_positives > self._n_samples:
-            cost = self._n_samples
-        if self._by_block:
-            cost = self._n_blocks
-        return chunk_sizes(n_resamples, cost)
+        drawn = ranks_drawn(self._n_samples, self._n_positives)
+        return chunk_sizes(n_resamples, self._n_blocks if self._by_block else drawn)
 
     @property
     def _n_blocks(self) -> int:

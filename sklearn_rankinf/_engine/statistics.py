@@ -836,7 +836,7 @@ class ReciprocalRank:
             return 0.0
         first = found[0]
         start = np.array([tie_sizes[:first].sum()])
-        values = _mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
+        values = mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
         return float(values[hits[first] - 1])
 
     def atoms(
@@ -877,10 +877,10 @@ def _atoms_of_blocks(n: int, m: int, sizes: Integers) -> tuple[Floats, Floats]:
     possible = (found <= m) & (m - found <= n - start - size)
     start, size, found = start[possible], size[possible], found[possible]
     log_p = log_pmf(0, n, m, start) + log_pmf(found, n - start, m, size)
-    return _mean_reciprocals_of_firsts(starts, sizes)[possible], log_p
+    return mean_reciprocals_of_firsts(starts, sizes)[possible], log_p
 
 
-def _mean_reciprocals_of_firsts(starts: Integers, sizes: Integers) -> Floats:
+def mean_reciprocals_of_firsts(starts: Integers, sizes: Integers) -> Floats:
     """``E 1 / (a + J)`` with J the first of y random places of g, for y = 1, ..., g block by block.
 
     By ``(a + g - y + 1) E_y = 1 + E_{y+1} y (g - y) / (y + 1)`` from ``E_g = 1 / (a + 1)`` on, in

@@ -24,12 +24,12 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
 )
 from sklearn_rankinf._formatting import format_pvalue
-from sklearn_rankinf._null_distributions import NullDistribution, check_integer
+from sklearn_rankinf._null_distributions import NullDistribution
 from sklearn_rankinf._plot._law_shape import LawShape, law_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot
 from sklearn_rankinf._plot._response import estimator_scores, rows
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
-from sklearn_rankinf._ranking import PosLabel, Ranking
+from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer
 from sklearn_rankinf._registry import metric_named
 
 _LAW_NAMES: Mapping[str, str] = {

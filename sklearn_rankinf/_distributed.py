@@ -1,0 +1,232 @@
+"""Blocks of equal scores in dask collections, counted chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    as_labels,
+    as_scores,
+    check_integer,
+    check_lengths,
+    check_pos_label,
+    check_two_labels,
+    mark_positives,
+    not_one_dimensional,
+    rank_order,
+)
+
+try:
+    import dask
+    import dask.array as da
+    from dask.delayed import Delayed, delayed
+    from dask.utils import is_series_like
+except ImportError as error:
+    raise ImportError(
+        'Ranking.from_dask needs dask: pip install "sklearn-rankinf[distributed]".'
+    ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """What is known of some chunks.
+
+    Attributes
+    ----------
+    labels : list
+        The distinct labels, two at most.
+    n_samples : int
+        Number of samples.
+    scores : ndarray of shape (n_distinct,)
+        The distinct scores, or those of the positives, best first.
+    sizes, hits : ndarray of int64 of shape (n_distinct,)
+        Samples, or positives alone, with each of these scores, and positives.
+    """
+
+    labels: list[Any]
+    n_samples: int
+    scores: NDArray[Any]
+    sizes: NDArray[np.int64]
+    hits: NDArray[np.int64]
+
+
+def count_blocks(
+    y_true: Any, y_score: Any, pos_label: PosLabel, counts: str, max_distinct: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+    """Count the samples and positives in each block of equal scores, best first.
+
+    The third value returned says whether the blocks are of equal scores, or some are runs of
+    negatives.
+    """
+    check_pos_label(pos_label)
+    max_distinct = check_integer(max_distinct, "max_distinct", 1)
+    if counts not in ("all", "positives"):
+        raise ValueError(f"counts must be 'all' or 'positives'; got {counts!r}.")
+    chunks = _chunks(_as_collection(y_true, "y_true"), _as_collection(y_score, "y_score"))
+    options = pos_label, counts, max_distinct
+    parts = [delayed(_count_chunk)(number, *pair, *options) for number, pair in enumerate(chunks)]
+    found = _computed(parts, lambda one, other: delayed(_merged)(one, other, *options))
+    if found.n_samples == 0:
+        raise ValueError("y_true is empty: at least one sample is needed.")
+    if counts == "all":
+        return found.sizes, found.hits, True
+    return _blocks_around_positives([scores for _, scores in chunks], found)
+
+
+def _as_collection(values: Any, name: str) -> Any:
+    """Check that data are a vector of dask."""
+    is_series = dask.is_dask_collection(values) and is_series_like(values)
+    if not isinstance(values, da.Array) and not is_series:
+        raise TypeError(
+            f"{name} must be a dask array or a dask series; got an object of type "
+            f"{type(values).__name__}: take a column of a dask frame, and pass data in memory to "
+            "Ranking.from_scores."
+        )
+    if values.ndim == 2 and values.shape[1] == 1:
+        return values[:, 0]
+    if values.ndim != 1:
+        raise ValueError(not_one_dimensional(values, values, name))
+    return values
+
+
+def _chunks(y_true: Any, y_score: Any) -> list[tuple[Delayed, Delayed]]:
+    """Pair the chunks of labels with those of scores."""
+    if all(isinstance(y, da.Array) and not np.isnan(y.size) for y in (y_true, y_score)):
+        check_lengths(y_true.size, y_score.size)
+        y_true = y_true.rechunk(y_score.chunks)
+    if y_true.npartitions != y_score.npartitions:
+        raise ValueError(
+            "y_true and y_score of unknown chunk sizes must have the same number of chunks; got "
+            f"{y_true.npartitions} and {y_score.npartitions}: take both from one frame, or call "
+            "compute_chunk_sizes() on arrays."
+        )
+    return list(zip(_delayed_chunks(y_true), _delayed_chunks(y_score), strict=True))
+
+
+def _delayed_chunks(values: Any) -> list[Delayed]:
+    """The chunks one by one, under the names of their tasks.
+
+    Fused tasks would have other names for labels and scores, and what both are made from would be
+    made twice. Frames still learn which columns to read.
+    """
+    if not isinstance(values, da.Array):
+        values = values.optimize(fuse=False)
+    return list(values.to_delayed(optimize_graph=False))
+
+
+def _computed(parts: list[Delayed], combine: Callable[[Delayed, Delayed], Delayed]) -> Any:
+    """Combine neighbours until one is left, so that few parts wait at a time, and compute it."""
+    while len(parts) > 1:
+        pairs = [combine(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
+        parts = pairs + parts[2 * len(pairs) :]
+    return parts[0].compute()
+
+
+def _count_chunk(
+    number: int, y_true: Any, y_score: Any, pos_label: PosLabel, counts: str, max_distinct: int
+) -> _Counts:
+    """Count the distinct scores of one chunk, or those of its positives."""
+    nothing = np.empty(0, dtype=np.int64)
+    try:
+        check_lengths(len(y_true), len(y_score))
+        if len(y_true) == 0:
+            return _Counts([], 0, nothing, nothing, nothing)
+        scores = as_scores(y_score)
+        positive, labels = mark_positives(as_labels(y_true), pos_label)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"In chunk {number}: {error}") from error
+    own, found = np.unique(scores[positive], return_counts=True)
+    if counts == "all":
+        distinct, sizes = np.unique(scores, return_counts=True)
+        hits = np.zeros_like(sizes)
+        hits[np.searchsorted(distinct, own)] = found
+    else:
+        distinct, sizes, hits = own, found, found
+    _check_distinct(len(distinct), counts, max_distinct)
+    return _Counts(labels, len(scores), distinct[::-1], sizes[::-1], hits[::-1])
+
+
+def _merged(
+    one: _Counts, other: _Counts, pos_label: PosLabel, counts: str, max_distinct: int
+) -> _Counts:
+    """Add up the counts of equal scores of two parts."""
+    labels = _united(one.labels, other.labels)
+    check_two_labels(labels, pos_label)
+    n_samples = one.n_samples + other.n_samples
+    if min(len(one.scores), len(other.scores)) == 0:
+        part = one if len(one.scores) else other
+        return _Counts(labels, n_samples, part.scores, part.sizes, part.hits)
+    scores, sizes, hits = (
+        np.concatenate([getattr(part, name) for part in (one, other)])
+        for name in ("scores", "sizes", "hits")
+    )
+    order, n_equal = rank_order(scores)
+    _check_distinct(len(n_equal), counts, max_distinct)
+    starts = np.cumsum(n_equal) - n_equal
+    return _Counts(
+        labels,
+        n_samples,
+        scores[order[starts]],
+        np.add.reduceat(sizes[order], starts),
+        np.add.reduceat(hits[order], starts),
+    )
+
+
+def _united(one: list[Any], other: list[Any]) -> list[Any]:
+    """Distinct labels of two parts, in order."""
+    labels = [*one, *other]
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError(
+            "y_true must hold labels of one kind, numbers, booleans or strings; got "
+            f"{one[0]!r} and {other[0]!r} in different chunks."
+        )
+    return sorted(set(labels))
+
+
+def _check_distinct(n_distinct: int, counts: str, max_distinct: int) -> None:
+    if n_distinct <= max_distinct:
+        return
+    whose, remedy = ("of positives ", "")
+    if counts == "all":
+        whose, remedy = "", "take counts='positives', which holds those of the positives alone, "
+    raise ValueError(
+        f"y_score has more distinct values {whose}than max_distinct={max_distinct}; {n_distinct} "
+        f"were seen so far: {remedy}round the scores to fewer digits, which makes ties that are "
+        "counted, or raise max_distinct."
+    )
+
+
+def _blocks_around_positives(
+    chunks: list[Delayed], found: _Counts
+) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+    """Count the samples level with each score of a positive, and those between two of them."""
+    scores = delayed(found.scores[::-1])
+    parts = [delayed(_sizes_around)(chunk, scores) for chunk in chunks]
+    sizes = _computed(parts, delayed(np.add))[::-1]
+    hits = np.zeros_like(sizes)
+    hits[1::2] = found.hits
+    if sizes.sum() != found.n_samples or np.any(sizes < hits):
+        raise ValueError(
+            "y_score had other values when it was read for the second time: make it the same "
+            "every time, for instance by a seed, or keep it with persist()."
+        )
+    has_all_ties = bool(np.all(sizes[::2] <= 1))
+    return sizes[sizes > 0], hits[sizes > 0], has_all_ties
+
+
+def _sizes_around(y_score: Any, scores: NDArray[Any]) -> NDArray[np.int64]:
+    """Count a chunk's samples below, level with and above each of some scores, lowest first."""
+    if len(y_score) == 0:
+        return np.zeros(2 * len(scores) + 1, dtype=np.int64)
+    ordered = np.sort(as_scores(y_score))
+    ends = np.empty(2 * len(scores) + 1, dtype=np.int64)
+    ends[:-1:2] = np.searchsorted(ordered, scores, side="left")
+    ends[1::2] = np.searchsorted(ordered, scores, side="right")
+    ends[-1] = len(ordered)
+    return np.diff(ends, prepend=0)

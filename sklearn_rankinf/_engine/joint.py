@@ -1,0 +1,104 @@
+"""Several rankings of the same items under one random labelling, and the largest of their values.
+
+Which items are hits is drawn once for all rankings. Each ranking looks up where it has them, so
+that what the rankings have in common stays, at a cost proportional to the number of hits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankinf._engine.exchange import reciprocal_ranks
+from sklearn_rankinf._engine.sampling import (
+    HitValues,
+    NullSampler,
+    chunk_sizes,
+    ranks_drawn,
+    uniform_hit_ranks,
+)
+from sklearn_rankinf._engine.statistics import (
+    Floats,
+    Integers,
+    RankStatistic,
+    ReciprocalRank,
+    Statistic,
+)
+
+
+class JointSampler:
+    """Draws the largest of the scaled values of several rankings under random labelling.
+
+    Parameters
+    ----------
+    statistic : Statistic or ReciprocalRank
+        The statistic of every ranking.
+    n_positives : int
+        Number of hits, at least 1 and less than the number of items.
+    places : ndarray of shape (n_rankings, n_samples)
+        Block of equal scores that each ranking has each item in, from 0 for the best.
+    tie_sizes : sequence of ndarray
+        For each ranking the sizes of its blocks, best first.
+    centers, scales : ndarray of shape (n_rankings,)
+        What is taken off the values of each ranking, and what the rest is divided by.
+    """
+
+    def __init__(
+        self,
+        statistic: Statistic | ReciprocalRank,
+        n_positives: int,
+        places: Integers,
+        tie_sizes: Sequence[Integers],
+        centers: Floats,
+        scales: Floats,
+    ) -> None:
+        n_samples = places.shape[1]
+        mirrored = statistic.mirrored() if isinstance(statistic, RankStatistic) else None
+        if mirrored is not None and 2 * n_positives > n_samples:
+            # The misses have the same value, with more digits, and there are fewer of them.
+            statistic, n_positives = mirrored, n_samples - n_positives
+            last = np.array([sizes.size - 1 for sizes in tie_sizes])
+            places, tie_sizes = last[:, None] - places, [sizes[::-1] for sizes in tie_sizes]
+        self._n_positives = n_positives
+        # One array of small numbers: workers share it, and it is quickly sorted.
+        self._places = places.astype(np.int32 if n_samples < 2**31 else np.int64)
+        self._centers, self._scales = centers, scales
+        by_ties: dict[bytes, HitValues] = {}
+        self._values = [
+            by_ties.setdefault(sizes.tobytes(), _values_of(statistic, n_positives, sizes))
+            for sizes in tie_sizes
+        ]
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws, the same for any number of rankings."""
+        return chunk_sizes(n_resamples, ranks_drawn(self._places.shape[1], self._n_positives))
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent maxima of ``(value - center) / scale`` over the rankings."""
+        items = uniform_hit_ranks(self._places.shape[1], self._n_positives, n_draws, rng)
+        largest = np.full(n_draws, -np.inf)
+        for places, values, center, scale in zip(
+            self._places, self._values, self._centers, self._scales, strict=True
+        ):
+            scaled = (values(np.sort(places[items], axis=1)) - center) / scale
+            np.maximum(largest, scaled, out=largest)
+        return largest
+
+    def count_at_least(
+        self, thresholds: Floats, n_draws: int, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """For each threshold the number of `n_draws` maxima that are not below it."""
+        maxima = np.sort(self.draw(n_draws, rng))
+        return n_draws - np.searchsorted(maxima, thresholds, side="left")
+
+
+def _values_of(
+    statistic: Statistic | ReciprocalRank, n_positives: int, tie_sizes: Integers
+) -> HitValues:
+    """Values of a ranking for rows of hits at ascending places."""
+    ties = None if tie_sizes.max() == 1 else tie_sizes
+    if isinstance(statistic, ReciprocalRank):
+        return reciprocal_ranks(ties)
+    return NullSampler(statistic, int(tie_sizes.sum()), n_positives, ties).values

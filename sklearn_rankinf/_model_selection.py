@@ -1,0 +1,1110 @@
+"""Conclusions from the folds of cross-validation, and from whole searches."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, logsumexp, xlogy
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv, cross_validate, permutation_test_score
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankinf._engine.statistics import (
+    AveragePrecision,
+    Floats,
+    Integers,
+    RankStatistic,
+    ReciprocalRank,
+    Statistic,
+)
+from sklearn_rankinf._formatting import as_frame, format_pvalue
+from sklearn_rankinf._null_distributions import (
+    NullDistribution,
+    as_seed_sequence,
+    monte_carlo_error,
+    plain,
+)
+from sklearn_rankinf._plot._response import estimator_scores, rows
+from sklearn_rankinf._queries import MeanNullDistribution
+from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer
+from sklearn_rankinf._registry import metric_named
+from sklearn_rankinf._scorers import make_significance_scorer
+from sklearn_rankinf._significance import as_log10, binomial_interval, warn_caller
+
+_COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
+_CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
+_COLUMNS = (
+    "n_samples",
+    "n_positives",
+    "statistic",
+    "pvalue",
+    "log10_pvalue",
+    "zscore",
+    "adjusted_statistic",
+)
+# Natural logarithm of a p-value below which cot(pi p) is 1 / (pi p) in floats, and may overflow.
+_SMALL = -600.0
+# Scores this close, relatively, are the same.
+_SAME = 1e-12
+_EVIDENCE = "neg_log10_pvalue"
+_ANOTHER_CV = "take another cv, or combine='bonferroni', which is valid for all folds"
+
+
+# Folds.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossValSignificanceResult:
+    """Result of :func:`cross_val_significance`.
+
+    Attributes
+    ----------
+    statistic : float
+        Mean of the metric over the folds.
+    pvalue : float
+        The p-values of the folds combined into one.
+    log10_pvalue : float
+        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+    fold_statistics : ndarray of shape (n_splits,)
+        The metric on the held-out samples of each fold.
+    fold_pvalues, fold_log10_pvalues : ndarray of shape (n_splits,)
+        P-value of each fold by itself, and its base-10 logarithm.
+    fold_tests : tuple of length n_splits
+        The complete result of the test of each fold, with its null distribution.
+    combine : {"bonferroni", "twice_mean", "cauchy", "convolution", "fisher"}
+        How the p-values were combined.
+    n_splits : int
+        Number of folds.
+    null_distribution : NullDistribution or None
+        The law of the mean over the folds, known for ``combine="convolution"`` alone.
+    refit_statistic : float or None
+        The mean over the folds once more, as the refits had it; None without refits.
+    refit_pvalue : float or None
+        Share of the refits with a mean over the folds at least as large, the observed one included.
+    refit_statistics : ndarray of shape (refit_permutations,) or None
+        Means over the folds of the refits to permuted labels.
+
+    See Also
+    --------
+    cross_val_significance : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_rankinf import cross_val_significance
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> result = cross_val_significance(LogisticRegression(), X, y)
+    >>> result.n_splits, [test.n_positives for test in result.fold_tests]
+    (5, [7, 6, 6, 6, 6])
+    """
+
+    statistic: float
+    pvalue: float
+    log10_pvalue: float
+    fold_statistics: Floats
+    fold_pvalues: Floats
+    fold_log10_pvalues: Floats
+    fold_tests: tuple[Any, ...]
+    combine: str
+    n_splits: int
+    null_distribution: NullDistribution | None = None
+    refit_statistic: float | None = None
+    refit_pvalue: float | None = None
+    refit_statistics: Floats | None = None
+
+    def __repr__(self) -> str:
+        pvalue = f"pvalue={self.pvalue:.4g}"
+        if self.pvalue == 0.0:
+            pvalue = f"log10_pvalue={self.log10_pvalue:.6g}"
+        refit = "" if self.refit_pvalue is None else f", refit_pvalue={self.refit_pvalue:.4g}"
+        return (
+            f"{type(self).__name__}(statistic={self.statistic:.4g}, {pvalue}{refit}, "
+            f"n_splits={self.n_splits}, combine={self.combine!r})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results of the folds as columns.
+
+        Returns
+        -------
+        dict of str to ndarray
+            The columns ``fold``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
+            ``log10_pvalue``, ``zscore`` and ``adjusted_statistic``, with a row for each fold.
+        """
+        columns = {
+            name: np.array([getattr(test, name) for test in self.fold_tests]) for name in _COLUMNS
+        }
+        return {"fold": np.arange(self.n_splits), **columns}
+
+    def to_frame(self) -> Any:
+        """Return the results of the folds as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of :meth:`to_dict`, with a row for each fold.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return as_frame(self.to_dict(), "fold")
+
+
+def cross_val_significance(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    cv: Any = None,
+    metric: str | RankStatistic = "average_precision",
+    method: str = "auto",
+    combine: str = "bonferroni",
+    k: float | None = None,
+    pos_label: PosLabel = 1,
+    response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
+    params: Mapping[str, Any] | None = None,
+    refit_permutations: int | None = None,
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> CrossValSignificanceResult:
+    r"""Test by cross-validation whether an estimator ranks held-out samples better than chance.
+
+    The ranking of each fold's held-out samples is tested against random labelling, and the p-values
+    of the folds are combined into one.
+
+    Parameters
+    ----------
+    estimator : estimator or dict
+        The estimator to fit on each training set; or what
+        :func:`sklearn.model_selection.cross_validate` returned for `X` and `y` with
+        ``return_estimator=True`` and ``return_indices=True``, so that nothing is fitted again.
+    X : array-like of shape (n_samples, n_features)
+        The samples.
+    y : array-like of shape (n_samples,)
+        Their binary labels.
+    groups : array-like of shape (n_samples,), optional
+        Groups of the samples, for the splitter; labels of refits are permuted within them.
+    cv : int, splitter or iterable, optional
+        How to split, as :func:`sklearn.model_selection.cross_validate` takes it.
+    metric : str or RankStatistic, default="average_precision"
+        What is tested: one of the names that :func:`make_significance_scorer` takes, one given by
+        :func:`register_metric`, or a statistic.
+    method : str, default="auto"
+        How the p-values of the folds are computed, see the test of the metric.
+    combine : str, default="bonferroni"
+        How they are combined. ``"bonferroni"``, K times the smallest of K p-values, and
+        ``"twice_mean"``, twice their mean, are valid however the folds depend on each other.
+        ``"cauchy"`` is not guaranteed to be, and comes close. ``"convolution"`` takes the law of
+        the mean over the folds, for a scorer that was fitted elsewhere. ``"fisher"`` is for folds
+        that train on the past only, and for such a scorer.
+    k : int or float, optional
+        Number of samples at the top of a fold, or a fraction of its samples between 0 and 1, for
+        metrics that take one.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+    response_method : str or sequence of str, default=("decision_function", "predict_proba")
+        Methods of the estimator that give the scores, the first one that it has.
+    params : dict, optional
+        Parameters for fitting and for metadata routing, as
+        :func:`sklearn.model_selection.cross_validate` takes them.
+    refit_permutations : int, optional
+        If given, the whole cross-validation is also run on so many permutations of the labels, by
+        :func:`sklearn.model_selection.permutation_test_score`.
+    n_permutations : int, default=9999
+        Number of random labellings of each fold for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings and of the permutations.
+    n_jobs : int, optional
+        Number of jobs for fits, predictions, tests and refits. The result does not depend on it.
+    verbose : int, default=0
+        Progress of fits and refits, as joblib reports it.
+
+    Returns
+    -------
+    result : CrossValSignificanceResult
+        The mean over the folds, the combined p-value, and the tests of the folds.
+
+    Raises
+    ------
+    TypeError
+        If the estimator has none of the response methods, or an argument is of a wrong type.
+    ValueError
+        If `combine` is not one of those above, or its condition is not met; if a dict lacks the
+        estimators or the indices, or is given with what only fitting needs; or if labels, scores or
+        options are not those of the test of the metric.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If folds hold one class only: their p-value is 1.
+
+    See Also
+    --------
+    search_permutation_test : Test of a search, which chooses among many estimators.
+    make_significance_scorer : The same tests as scores, for scikit-learn's tools.
+    sklearn.model_selection.permutation_test_score : What the refits run.
+
+    Notes
+    -----
+    With p-values :math:`p_1, \dots, p_K` of the folds,
+
+    * ``"bonferroni"`` is :math:`\min(1, K \min_k p_k)`;
+    * ``"twice_mean"`` is :math:`\min(1, \frac{2}{K} \sum_k p_k)` [1]_;
+    * ``"cauchy"`` is :math:`\frac12 - \frac1\pi \arctan \frac1K \sum_k \tan \pi (\frac12 - p_k)`
+      [2]_, which a fold with a p-value of 1 makes 1;
+    * ``"fisher"`` is the tail of the chi-squared law with 2K degrees of freedom at
+      :math:`-2 \sum_k \ln p_k`. It needs folds whose held-out samples are disjoint and neither
+      train their own estimator nor one of an earlier fold, as those of
+      :class:`sklearn.model_selection.TimeSeriesSplit`: then each p-value is valid given the
+      earlier ones;
+    * ``"convolution"`` is :math:`P(\bar S \ge \bar s)` for the mean over the folds, given the ties,
+      labels being permuted within folds. It needs a
+      :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out samples. The law is exact for
+      average precision without `k`; for other metrics ``method="auto"`` takes permutation, which
+      the `method` of the result's law says.
+
+    All are computed from logarithms, so that p-values below the smallest float are combined too.
+
+    P-values of folds that share training data depend on each other: Fisher's and Stouffer's
+    combinations of them, and the law of the mean of independent folds, reject a true null
+    hypothesis too often. Each fold's p-value is valid if its labels are exchangeable given the
+    split. A split that looks at the labels spoils that where the order of the rows has to do with
+    the scores: shuffle stratified folds, unless the rows are in random order.
+
+    The refits ask another question, whether anything can be learned at all, and include the
+    variation of fitting; they are valid for every estimator and every split, up to the number of
+    permutations: their p-value is at least :math:`1 / (B + 1)`.
+
+    References
+    ----------
+    .. [1] Vovk, V., & Wang, R. (2020). Combining p-values via averaging. Biometrika, 107(4),
+       791-808.
+    .. [2] Liu, Y., & Xie, J. (2020). Cauchy combination test: a powerful test with analytic p-value
+       calculation under arbitrary dependency structures. Journal of the American Statistical
+       Association, 115(529), 393-402.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import StratifiedKFold
+    >>> from sklearn_rankinf import cross_val_significance
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> cv = StratifiedKFold(5, shuffle=True, random_state=0)
+    >>> result = cross_val_significance(LogisticRegression(), X, y, cv=cv, refit_permutations=19)
+    >>> result.pvalue < 0.001, result.refit_pvalue
+    (True, 0.05)
+    >>> print(f"{result.pvalue / min(result.fold_pvalues):.6f}")
+    5.000000
+    """
+    _check_options(combine, method, refit_permutations)
+    seed = _as_seed(random_state)
+    tested: dict[str, Any] = {
+        "method": method,
+        "n_permutations": n_permutations,
+        "random_state": seed,
+    }
+    if k is not None:
+        tested["k"] = k
+    response: dict[str, Any] = {"pos_label": pos_label, "response_method": response_method}
+    # It checks all that is asked for before anything is fitted.
+    scorer = make_significance_scorer(metric, output="statistic", **tested, **response)
+    X, y, groups = indexable(X, y, groups)
+    fitting = {"groups": groups, "cv": cv, "params": params}
+    running = {"n_jobs": n_jobs, "verbose": verbose}
+    if isinstance(estimator, Mapping):
+        _check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
+        fitted = estimator
+    else:
+        # An iterable of splits can be read once; what it is made into here, again.
+        fitting["cv"] = check_cv(cv, y, classifier=is_classifier(estimator))
+        fitted = _fit_folds(estimator, X, y, **fitting, **running)
+    folds = _folds(fitted, X, y)
+    _check_independence(folds, combine)
+    rankings = Parallel(n_jobs=n_jobs)(
+        delayed(_rank)(fold.estimator, *fold.held_out(X, y), **response) for fold in folds
+    )
+    tests = _test(rankings, metric_named(metric).test, tested, n_jobs)
+    law = _law_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
+    result = _combine(tests, combine, law)
+    if refit_permutations is None:
+        return result
+    chance = {"n_permutations": refit_permutations, "random_state": seed}
+    return replace(
+        result, **_refit(estimator, X, y, scoring=scorer, **chance, **fitting, **running)
+    )
+
+
+def _check_options(combine: str, method: str, refit_permutations: Any) -> None:
+    if combine not in _COMBINATIONS:
+        raise ValueError(
+            f"combine must be one of {', '.join(map(repr, _COMBINATIONS))}; got {combine!r}."
+        )
+    if method == "both":
+        raise ValueError("method='both' is for scorers: pass one method for the p-values of folds.")
+    if combine == "convolution" and method not in ("auto", *_CONVOLVED):
+        raise ValueError(
+            f"method={method!r} has no law of the mean over folds, which combine='convolution' "
+            f"needs: pass one of 'auto', {', '.join(map(repr, _CONVOLVED))}, or another combine."
+        )
+    if refit_permutations is not None:
+        check_integer(refit_permutations, "refit_permutations", 1)
+
+
+def _check_nothing_to_fit(given: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is for fitting, and a dict of cross_validate is fitted already: leave it "
+                "out, or pass the estimator in place of the dict."
+            )
+
+
+def _as_seed(random_state: Any) -> int:
+    """One seed for all, which processes and scikit-learn take; an int is itself."""
+    if isinstance(random_state, int | np.integer):
+        return check_integer(random_state, "random_state", 0)
+    return int(as_seed_sequence(random_state).generate_state(1)[0])
+
+
+def _nothing(estimator: Any, X: Any, y: Any) -> float:
+    """A score for nobody: only the fitted estimators are wanted."""
+    return 0.0
+
+
+def _fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, Any]:
+    fitted: Mapping[str, Any] = cross_validate(
+        estimator,
+        X,
+        y,
+        scoring=_nothing,
+        return_estimator=True,
+        return_indices=True,
+        error_score="raise",
+        **options,
+    )
+    return fitted
+
+
+def _refit(estimator: Any, X: Any, y: Any, **options: Any) -> dict[str, Any]:
+    statistic, statistics, pvalue = permutation_test_score(estimator, X, y, **options)
+    return {
+        "refit_statistic": float(statistic),
+        "refit_pvalue": float(pvalue),
+        "refit_statistics": statistics,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """A fitted estimator, and the rows that it was fitted to and those held out."""
+
+    estimator: Any
+    train: Integers
+    test: Integers
+
+    @property
+    def last_row(self) -> int:
+        """The largest index."""
+        return int(max(self.train.max(), self.test.max()))
+
+    def held_out(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Samples and labels that the estimator has not seen."""
+        samples = rows(X, self.test)
+        # A kernel or distance matrix has a column for each sample that was fitted.
+        if get_tags(self.estimator).input_tags.pairwise:
+            samples = samples[:, self.train]
+        return samples, rows(y, self.test)
+
+
+def _folds(fitted: Mapping[str, Any], X: Any, y: Any) -> list[_Fold]:
+    missing = [key for key in ("estimator", "indices") if key not in fitted]
+    if missing:
+        raise ValueError(
+            f"the dict has no {' and no '.join(map(repr, missing))}: call cross_validate with "
+            "return_estimator=True and return_indices=True."
+        )
+    parts = fitted["estimator"], fitted["indices"]["train"], fitted["indices"]["test"]
+    folds = [_Fold(*fold) for fold in zip(*parts, strict=True)]
+    n_samples = 1 + max(fold.last_row for fold in folds)
+    length = X.shape[0] if hasattr(X, "shape") else len(X)
+    if length < n_samples:
+        raise ValueError(
+            f"X and y must be what was cross-validated, with at least {n_samples} samples; got "
+            f"{length}."
+        )
+    return folds
+
+
+def _check_independence(folds: Sequence[_Fold], combine: str) -> None:
+    """Refuse a combination of p-values that depend on each other, if it needs independence."""
+    if combine not in ("convolution", "fisher"):
+        return
+    held_out = np.concatenate([fold.test for fold in folds])
+    if np.unique(held_out).size < held_out.size:
+        raise ValueError(
+            f"combine={combine!r} needs folds that hold out different samples, and some are held "
+            f"out twice: {_ANOTHER_CV}."
+        )
+    if all(isinstance(fold.estimator, FrozenEstimator) for fold in folds):
+        return
+    if combine == "convolution":
+        raise ValueError(
+            "combine='convolution' is the law of independent folds, which those of an estimator "
+            f"that is fitted in each are not; got {type(folds[0].estimator).__name__}: pass a "
+            "FrozenEstimator that was fitted to other samples, or combine='bonferroni'."
+        )
+    held_out_in = np.full(1 + max(fold.last_row for fold in folds), -1)
+    for number, fold in enumerate(folds):
+        held_out_in[fold.test] = number
+    for number, fold in enumerate(folds):
+        if np.any(held_out_in[fold.train] >= number):
+            raise ValueError(
+                "combine='fisher' needs folds that train on the past only, as those of "
+                f"TimeSeriesSplit, but fold {number} is fitted to samples that are held out there "
+                f"or in a later fold: {_ANOTHER_CV}."
+            )
+
+
+def _rank(
+    estimator: Any, X: Any, y: Any, pos_label: PosLabel, response_method: str | Sequence[str]
+) -> Ranking:
+    scores = estimator_scores(estimator, X, pos_label, response_method)
+    return Ranking.from_scores(y, scores, pos_label=pos_label)
+
+
+def _test(
+    rankings: Sequence[Ranking],
+    test: Callable[..., Any],
+    options: Mapping[str, Any],
+    n_jobs: int | None,
+) -> list[Any]:
+    """Test every fold; one warning for all folds that hold one class only."""
+    of_one_class = [
+        number
+        for number, ranking in enumerate(rankings)
+        if ranking.n_positives in (0, ranking.n_samples)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        trivial = {number: test(rankings[number], **options) for number in of_one_class}
+    if of_one_class:
+        warn_caller(
+            f"There is one class only, and no evidence, in {len(of_one_class)} of {len(rankings)} "
+            f"folds ({', '.join(map(str, of_one_class))}), whose p-value is set to 1. Stratified "
+            "folds spread the positives evenly.",
+            UndefinedMetricWarning,
+        )
+    others = Parallel(n_jobs=n_jobs)(
+        delayed(test)(ranking, **options)
+        for number, ranking in enumerate(rankings)
+        if number not in trivial
+    )
+    found = iter(others)
+    return [trivial[n] if n in trivial else next(found) for n in range(len(rankings))]
+
+
+# Combinations.
+
+
+def _combine(
+    tests: Sequence[Any], combine: str, law: NullDistribution | None
+) -> CrossValSignificanceResult:
+    statistics, pvalues, logs = (
+        np.array([getattr(test, name) for test in tests])
+        for name in ("statistic", "pvalue", "log10_pvalue")
+    )
+    statistic = float(statistics.mean())
+    if law is None:
+        log_pvalue = combined_log_pvalue(logs * math.log(10.0), combine)
+    else:
+        log_pvalue = law.log_pvalue(statistic)
+    return CrossValSignificanceResult(
+        statistic=statistic,
+        pvalue=math.exp(log_pvalue),
+        log10_pvalue=as_log10(log_pvalue),
+        fold_statistics=statistics,
+        fold_pvalues=pvalues,
+        fold_log10_pvalues=logs,
+        fold_tests=tuple(tests),
+        combine=combine,
+        n_splits=len(tests),
+        null_distribution=law,
+    )
+
+
+def combined_log_pvalue(log_pvalues: Floats, combine: str) -> float:
+    """Natural logarithm of one p-value from those of all folds; see `cross_val_significance`."""
+    n, least = log_pvalues.size, float(log_pvalues.min())
+    if least == -math.inf:
+        return least  # approximations only: no exact p-value of a ranking is 0
+    if combine == "bonferroni":
+        log_pvalue = math.log(n) + least
+    elif combine == "twice_mean":
+        log_pvalue = math.log(2.0 / n) + logsumexp(log_pvalues)
+    elif combine == "fisher":
+        # The tail of the chi-squared law with an even number of degrees of freedom.
+        total, powers = -math.fsum(log_pvalues), np.arange(n)
+        log_pvalue = logsumexp(xlogy(powers, total) - gammaln(powers + 1.0)) - total
+    else:
+        log_pvalue = _log_cauchy(log_pvalues, least)
+    return min(0.0, float(log_pvalue))
+
+
+def _log_cauchy(log_pvalues: Floats, least: float) -> float:
+    pvalues = np.exp(log_pvalues)
+    if np.any(pvalues == 1.0):
+        return 0.0  # the tangent is minus infinity
+    if least < _SMALL:
+        # Nothing but the largest tangents counts, each 1 / (pi p).
+        return math.log(log_pvalues.size) - float(logsumexp(-log_pvalues))
+    # tan(pi / 2 - x) = 1 / tan(x), and pi / 2 - arctan(t) is the angle of (t, 1).
+    return math.log(math.atan2(1.0, np.mean(1.0 / np.tan(math.pi * pvalues))) / math.pi)
+
+
+def _law_of_mean(
+    tests: Sequence[Any],
+    n_jobs: int | None,
+    *,
+    method: str,
+    n_permutations: int,
+    random_state: int,
+    k: float | None = None,
+) -> FoldMeanNullDistribution:
+    """The law of the mean of independent folds: that of average precision alone is exact."""
+    laws = [test.null_distribution for test in tests]
+    statistics = {law.statistic for law in laws}
+    if len(statistics) > 1:
+        raise ValueError(
+            "combine='convolution' needs the same statistic in all folds, and they differ: "
+            f"{', '.join(sorted(map(repr, statistics)))}. Pass k as a number of samples, or take "
+            "folds of equal size."
+        )
+    statistic = laws[0].statistic
+    if isinstance(statistic, ReciprocalRank):
+        raise ValueError(
+            "combine='convolution' knows no law of the mean of reciprocal ranks: pass "
+            "combine='bonferroni', or another metric."
+        )
+    is_exact = statistic == AveragePrecision()
+    if method == "analytic" and not is_exact:
+        raise ValueError(
+            "method='analytic' has no law of the mean over folds but that of average precision "
+            f"without k; got {statistic}: pass method='permutation'."
+        )
+    if method == "auto":
+        method = "analytic" if is_exact else "permutation"
+    sizes = [(law.n_samples, law.n_positives, law.tie_sizes) for law in laws]
+    seeds = np.random.SeedSequence(random_state)
+    return FoldMeanNullDistribution(statistic, sizes, method, n_permutations, seeds, n_jobs)
+
+
+class FoldMeanNullDistribution(MeanNullDistribution):
+    """A frozen law of the mean of a metric over independent folds under random labelling.
+
+    It has the methods of every null distribution.
+
+    Attributes
+    ----------
+    method : str
+        What runs: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+    n_samples, n_positives : ndarray of shape (n_splits,)
+        Number of held-out samples of each fold and of the positives among them.
+    tie_sizes : tuple of ndarray or None
+        For each fold the sizes of its blocks of equal scores, best first; None without ties.
+    statistic : object
+        What is averaged.
+
+    See Also
+    --------
+    sklearn_rankinf.cross_val_significance : Carries one in its result.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn_rankinf import cross_val_significance
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> scorer = FrozenEstimator(LogisticRegression().fit(X[:150], y[:150]))
+    >>> result = cross_val_significance(scorer, X[150:], y[150:], cv=3, combine="convolution")
+    >>> law = result.null_distribution
+    >>> result.pvalue == law.pvalue(result.statistic)
+    True
+    """
+
+    statistic: Statistic
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        sizes: Sequence[tuple[int, int, Integers | None]],
+        method: str,
+        n_permutations: int,
+        seeds: np.random.SeedSequence,
+        n_jobs: int | None,
+    ) -> None:
+        super().__init__(sizes, method, n_permutations, seeds, n_jobs)
+        self.statistic = statistic
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.statistic}, n_splits={self.n_samples.size}, "
+            f"n_samples={self.n_samples.sum()}, n_positives={self.n_positives.sum()}, "
+            f"method={self.method!r})"
+        )
+
+    def _best(self) -> float:
+        sizes = zip(self.n_samples.tolist(), self.n_positives.tolist(), strict=True)
+        best = [
+            self.statistic.best(n, m) + self.statistic.offset(n, m) if m else 0.0 for n, m in sizes
+        ]
+        return math.fsum(best) / len(best)
+
+
+# Searches.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchPermutationTestResult:
+    """Result of :func:`search_permutation_test`.
+
+    Attributes
+    ----------
+    statistic : float
+        The best score of the search.
+    pvalue : float
+        Share of searches with a best score at least as large, the observed one included.
+    permuted_statistics : ndarray of shape (n_permutations,)
+        Best scores of the searches under permuted labels.
+    n_permutations : int
+        Number of permutations.
+
+    See Also
+    --------
+    search_permutation_test : The test that returns this result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import SearchPermutationTestResult
+    >>> result = SearchPermutationTestResult(0.5, 0.1, np.linspace(0.1, 0.4, 9), 9)
+    >>> [round(end, 4) for end in result.pvalue_interval()]
+    [0.0, 0.3363]
+    """
+
+    statistic: float
+    pvalue: float
+    permuted_statistics: Floats
+    n_permutations: int
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(statistic={self.statistic:.4g}, pvalue={self.pvalue:.4g}, "
+            f"n_permutations={self.n_permutations})"
+        )
+
+    @property
+    def pvalue_standard_error(self) -> float:
+        """Monte Carlo standard error of the p-value."""
+        return float(self.pvalue * monte_carlo_error(self.pvalue, self.n_permutations))
+
+    def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of the p-value that all permutations would give.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Between 0 and 1.
+
+        Returns
+        -------
+        low, high : float
+            The interval of Clopper and Pearson.
+
+        Raises
+        ------
+        ValueError
+            If `confidence_level` is not between 0 and 1.
+        """
+        if not 0.0 < confidence_level < 1.0:
+            raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
+        n_reached = round(self.pvalue * (self.n_permutations + 1)) - 1
+        low, high = binomial_interval(n_reached, self.n_permutations, False, confidence_level)
+        return plain(low), plain(high)
+
+
+def search_permutation_test(
+    search: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    n_permutations: int = 99,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> SearchPermutationTestResult:
+    r"""Test the best score of a search by running the search under permuted labels.
+
+    The best of many candidates looks good by being the best of many. Here each permutation of the
+    labels has its own search and its own winner.
+
+    Parameters
+    ----------
+    search : estimator
+        An unfitted search of scikit-learn, such as :class:`sklearn.model_selection.GridSearchCV`.
+        It is not changed.
+    X : array-like of shape (n_samples, n_features)
+        The samples.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    groups : array-like of shape (n_samples,), optional
+        Groups of the samples, for the splitter; labels are permuted within them.
+    n_permutations : int, default=99
+        Number of permutations. The p-value is never below ``1 / (n_permutations + 1)``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the permutations.
+    n_jobs : int, optional
+        Number of searches that run at a time, each then on a single job. If left out one runs after
+        the other, with the search's own `n_jobs`. The result does not depend on it.
+    verbose : int, default=0
+        Progress over the permutations, as joblib reports it.
+
+    Returns
+    -------
+    result : SearchPermutationTestResult
+        The best score, its p-value, and the best scores under permuted labels.
+
+    Raises
+    ------
+    TypeError
+        If `search` is not a search over candidates, or an argument is of a wrong type.
+    ValueError
+        If the search has no single best score, or none that is a number.
+
+    See Also
+    --------
+    cross_val_significance : Test of one estimator.
+    sklearn.model_selection.permutation_test_score : Refits of one estimator to permuted labels.
+
+    Notes
+    -----
+    The p-value is :math:`(b + 1) / (B + 1)` for :math:`b` of :math:`B` permutations with a best
+    score at least as large as the observed one. It is valid for every search, splitter and score
+    if the labels are exchangeable, within groups if there are any.
+
+    Splits that depend on the labels, as stratified ones do, are made anew for each permutation, as
+    the observed ones were. Nothing is fitted beyond what chooses the best candidate; only where
+    `refit` is a callable, or the name of one of several scores, does each search refit its winner.
+
+    What is left to chance in the search itself, such as a splitter or candidates without a fixed
+    `random_state`, differs between the searches, and with it the result from call to call.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn_rankinf import average_precision_significance_scorer, search_permutation_test
+    >>> X, y = make_classification(100, weights=[0.8], random_state=0)
+    >>> search = GridSearchCV(
+    ...     LogisticRegression(), {"C": [0.1, 10.0]}, scoring=average_precision_significance_scorer
+    ... )
+    >>> search_permutation_test(search, X, y, n_permutations=19).pvalue
+    0.05
+    """
+    check_integer(n_permutations, "n_permutations", 1)
+    X, y, groups = indexable(X, y, groups)
+    search = _prepared(search, y)
+    statistic = _best_score(search, X, y, groups)
+    if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
+        search.set_params(n_jobs=1)
+    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
+        delayed(_best_score)(search, X, y, groups, seed)
+        for seed in as_seed_sequence(random_state).spawn(n_permutations)
+    )
+    permuted = np.array(found)
+    n_reached = int(np.sum(permuted >= statistic - _SAME * abs(statistic)))
+    return SearchPermutationTestResult(
+        statistic=statistic,
+        pvalue=(n_reached + 1) / (n_permutations + 1),
+        permuted_statistics=permuted,
+        n_permutations=int(n_permutations),
+    )
+
+
+def _prepared(search: Any, y: Any) -> Any:
+    """A copy of the search with splits that can be read again, and no refit that nobody needs."""
+    parameters = search.get_params(deep=False) if hasattr(search, "get_params") else {}
+    if not {"estimator", "cv", "refit"} <= set(parameters):
+        raise TypeError(
+            "search must be an unfitted search over candidates, such as GridSearchCV; got "
+            f"{type(search).__name__}."
+        )
+    cv = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
+    prepared = clone(search).set_params(cv=cv)
+    return prepared.set_params(refit=False) if search.refit is True else prepared
+
+
+def _best_score(
+    search: Any, X: Any, y: Any, groups: Any, seed: np.random.SeedSequence | None = None
+) -> float:
+    """Best score of the search, under permuted labels if there is a seed."""
+    if seed is not None:
+        y = rows(y, _permutation(groups, X, np.random.default_rng(seed)))
+    options = {} if groups is None else {"groups": groups}
+    score = _score_of_winner(clone(search).fit(X, y, **options))
+    if math.isnan(score):
+        raise ValueError(
+            f"The best score of the search{' under permuted labels' if seed else ''} is nan: pass "
+            "error_score='raise' to the search to see why fits or scores fail."
+        )
+    return score
+
+
+def _score_of_winner(search: Any) -> float:
+    if hasattr(search, "best_score_"):
+        return float(search.best_score_)
+    # A callable chose the winner and does not say by which score.
+    several = getattr(search, "multimetric_", False)
+    name = getattr(search.refit, "key", None) if several else "score"
+    if name is None or not hasattr(search, "best_index_"):
+        raise ValueError(
+            f"The search has several scores, and refit={search.refit!r} does not say which of them "
+            "is tested: pass the name of one as refit."
+        )
+    return float(search.cv_results_[f"mean_test_{name}"][search.best_index_])
+
+
+def _permutation(groups: Any, X: Any, rng: np.random.Generator) -> Integers:
+    """Order of the labels: any at all, or any within groups."""
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    order = np.arange(n_samples)
+    if groups is None:
+        return rng.permutation(order)
+    _, codes = np.unique(np.asarray(groups), return_inverse=True)
+    for code in range(codes.max() + 1):
+        members = np.flatnonzero(codes == code)
+        order[members] = rng.permutation(members)
+    return order
+
+
+# The choice among candidates.
+
+
+@dataclass(frozen=True)
+class SimplestWithinOneStandardError:
+    r"""Rule for the `refit` of a search: the simplest candidate that may be as good as the best.
+
+    The mean score over folds says which candidate is best only up to noise. This rule takes the
+    simplest candidate whose difference from the best is within one standard error of that
+    difference, the folds being paired.
+
+    Parameters
+    ----------
+    complexity : str, sequence of str, or callable
+        What makes a candidate complex: the name of a parameter that is larger for more complex
+        candidates, as ``"C"``; a name after a minus sign, of one that is smaller, as
+        ``"-n_neighbors"``; a sequence of such names, the first of which counts most; or a function
+        of the parameters of a candidate, a dict, whose values can be sorted.
+    key : str, optional
+        The score to choose by, for a search with several. ``"neg_log10_pvalue"`` also goes for the
+        only score of a search, and says that it is −log10 p.
+    alpha : float, default=0.05
+        Level of the warning that nothing beats chance.
+
+    Raises
+    ------
+    TypeError
+        If `complexity` is none of those above, or cannot be ordered.
+    ValueError
+        If `alpha` is not between 0 and 1; and, when the rule is applied, if the search lacks the
+        score or a parameter, has fewer than two folds, or no candidate with a score in all of them.
+
+    Warns
+    -----
+    UserWarning
+        If the scores include −log10 p and nothing in the search beats chance: the smallest p-value
+        times the number of candidates and folds exceeds `alpha`.
+
+    See Also
+    --------
+    make_significance_scorer : With ``output="all"``, scores that include −log10 p.
+    search_permutation_test : The p-value of the whole search.
+    sklearn.model_selection.GridSearchCV : Takes the rule as `refit`.
+
+    Notes
+    -----
+    With the difference :math:`d_k` of the best candidate from another one in fold :math:`k` of
+    :math:`K`, the other is as good if :math:`\bar d \le s / \sqrt K`, where :math:`s` is the
+    standard deviation of the differences, with divisor :math:`K - 1`. Folds that are hard for all
+    candidates do not count, unlike in the rule of [1]_, which takes the standard error of the
+    best's own scores. Among equally simple ones the better score decides. Candidates that lack a
+    score in any fold are left out.
+
+    The standard error takes the folds for independent, which they are not; it is a rule of
+    thumb and no test.
+
+    References
+    ----------
+    .. [1] Breiman, L., Friedman, J. H., Olshen, R. A., & Stone, C. J. (1984). Classification and
+       Regression Trees. Wadsworth.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn_rankinf import SimplestWithinOneStandardError, make_significance_scorer
+    >>> X, y = make_classification(300, weights=[0.9], random_state=0)
+    >>> rule = SimplestWithinOneStandardError("-n_neighbors", key="neg_log10_pvalue")
+    >>> search = GridSearchCV(
+    ...     KNeighborsClassifier(),
+    ...     {"n_neighbors": [5, 15, 45]},
+    ...     scoring=make_significance_scorer(output="all"),
+    ...     refit=rule,
+    ... )
+    >>> search.fit(X, y).best_params_
+    {'n_neighbors': 45}
+    """
+
+    complexity: str | Sequence[str] | Callable[[Mapping[str, Any]], Any]
+    key: str | None = field(default=None, kw_only=True)
+    alpha: float = field(default=0.05, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not callable(self.complexity) and not self._names:
+            raise TypeError(
+                "complexity must be the name of a parameter, a sequence of names or a function of "
+                f"a candidate's parameters; got {self.complexity!r}."
+            )
+        if not isinstance(self.alpha, Real) or not 0.0 < self.alpha < 1.0:
+            raise ValueError(f"alpha must lie between 0 and 1; got {self.alpha!r}.")
+
+    def __call__(self, cv_results: Mapping[str, Any]) -> int:
+        """Return the index of the chosen candidate.
+
+        Parameters
+        ----------
+        cv_results : dict of str to array
+            The `cv_results_` of a search.
+
+        Returns
+        -------
+        best_index : int
+            Index of the simplest candidate within one standard error of the best.
+        """
+        scores = _split_scores(cv_results, self._score_name(cv_results))
+        means = scores.mean(axis=1)
+        if np.isnan(means).all():
+            raise ValueError(
+                f"None of the {means.size} candidates has a score in every fold: pass "
+                "error_score='raise' to the search to see why fits or scores fail."
+            )
+        self._warn_if_nothing_beats_chance(cv_results)
+        best = int(np.nanargmax(means))
+        differences = scores[best] - scores
+        error = differences.std(axis=1, ddof=1) / math.sqrt(scores.shape[1])
+        near = differences.mean(axis=1) <= error + _SAME * abs(means[best])
+        ranked = [
+            (self._complexity_of(cv_results["params"][index]), -means[index], index)
+            for index in np.flatnonzero(near).tolist()
+        ]
+        try:
+            return int(min(ranked)[-1])
+        except TypeError as unordered:
+            raise TypeError(
+                f"complexity={self.complexity!r} returns what cannot be ordered: "
+                f"{', '.join(repr(complexity) for complexity, *_ in ranked[:5])}."
+            ) from unordered
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of parameters; empty if there are none, or anything else."""
+        names = [self.complexity] if isinstance(self.complexity, str) else self.complexity
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+            return ()
+        return tuple(names) if all(name.lstrip("-") for name in names) else ()
+
+    def _complexity_of(self, parameters: Mapping[str, Any]) -> Any:
+        if callable(self.complexity):
+            return self.complexity(parameters)
+        return tuple(_signed(parameters, name) for name in self._names)
+
+    def _score_name(self, cv_results: Mapping[str, Any]) -> str:
+        names = _score_names(cv_results)
+        key = "score" if self.key is None else self.key
+        if key in names:
+            return key
+        if key == _EVIDENCE and names == ["score"]:
+            return "score"
+        raise ValueError(
+            f"The search has no score {key!r}: pass key as one of {', '.join(map(repr, names))}."
+        )
+
+    def _warn_if_nothing_beats_chance(self, cv_results: Mapping[str, Any]) -> None:
+        names = [name for name in _score_names(cv_results) if name.startswith(_EVIDENCE)]
+        if not names and self.key == _EVIDENCE:
+            names = ["score"]
+        if not names:
+            return
+        evidence = _split_scores(cv_results, names[0])
+        evidence = evidence[~np.isnan(evidence)]
+        if evidence.size and evidence.max() - math.log10(evidence.size) < -math.log10(self.alpha):
+            warn_caller(
+                "Nothing in this search beats chance: the smallest of the p-values of its "
+                f"candidates in folds, {format_pvalue(-evidence.max())}, times their number, "
+                f"{evidence.size}, exceeds {self.alpha:g}. What is chosen may be noise; "
+                "search_permutation_test tests the search as a whole.",
+                UserWarning,
+            )
+
+
+def _signed(parameters: Mapping[str, Any], name: str) -> float:
+    """Value of a parameter, negated where smaller ones are more complex."""
+    bare = name.removeprefix("-")
+    if bare not in parameters:
+        raise ValueError(
+            f"complexity names {bare!r}, which a candidate of the search does not set: name one of "
+            f"{', '.join(map(repr, parameters))}, or pass a function of the parameters."
+        )
+    value = parameters[bare]
+    if not isinstance(value, Real) or math.isnan(value):
+        raise TypeError(
+            f"complexity names {bare!r}, and {value!r} cannot be ordered as a number: pass a "
+            "function of the parameters."
+        )
+    return -float(value) if name.startswith("-") else float(value)
+
+
+def _score_names(cv_results: Mapping[str, Any]) -> list[str]:
+    start = "mean_test_"
+    return [name.removeprefix(start) for name in cv_results if name.startswith(start)]
+
+
+def _split_scores(cv_results: Mapping[str, Any], name: str) -> Floats:
+    """Scores of shape (n_candidates, n_splits)."""
+    columns: list[Any] = []
+    while f"split{len(columns)}_test_{name}" in cv_results:
+        columns.append(cv_results[f"split{len(columns)}_test_{name}"])
+    if len(columns) < 2:
+        raise ValueError(
+            f"A standard error over folds needs at least 2 of them; the search has {len(columns)}."
+        )
+    return np.stack(columns, axis=1).astype(float)

@@ -1,0 +1,962 @@
+"""Conclusions from folds and from searches, against the same computed by hand."""
+
+import copy
+import itertools
+import math
+import pickle
+import warnings
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse, stats
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    HalvingGridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_validate,
+    permutation_test_score,
+)
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+
+from sklearn_rankinf import (
+    SearchPermutationTestResult,
+    SimplestWithinOneStandardError,
+    average_precision_significance_scorer,
+    average_precision_test,
+    cross_val_significance,
+    make_significance_scorer,
+    recall_at_k_test,
+    search_permutation_test,
+)
+from sklearn_rankinf._model_selection import combined_log_pvalue
+
+CV = StratifiedKFold(4)
+LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
+COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "fisher")
+
+
+@pytest.fixture(scope="module")
+def data():
+    """One sample in six is positive, and half hidden in noise."""
+    return make_classification(
+        180,
+        n_features=6,
+        n_informative=2,
+        weights=[0.84],
+        flip_y=0.1,
+        class_sep=0.7,
+        random_state=2,
+    )
+
+
+def by_hand(estimator, X, y, test=average_precision_test, cv=CV, response="decision_function", **o):
+    """Fit and test fold by fold, without scikit-learn's cross-validation."""
+    results = []
+    for train, held_out in cv.split(X, y):
+        scores = getattr(clone(estimator).fit(X[train], y[train]), response)(X[held_out])
+        results.append(test(y[held_out], scores[:, 1] if scores.ndim == 2 else scores, **o))
+    return results
+
+
+def frozen(scores):
+    """Samples with one feature, and a scorer fitted to others whose scores are that feature."""
+    X = np.asarray(scores, dtype=float)[:, None]
+    fitted = LinearRegression(fit_intercept=False).fit([[1.0], [2.0]], [1.0, 2.0])
+    fitted.coef_[:] = 1.0
+    return FrozenEstimator(fitted), X
+
+
+# The folds.
+
+
+@pytest.mark.parametrize(
+    ("estimator", "response"),
+    [(LOGISTIC, "decision_function"), (NEIGHBOURS, "predict_proba")],
+)
+def test_folds_are_tested_by_themselves(estimator, response, data):
+    X, y = data
+    result = cross_val_significance(estimator, X, y, cv=CV)
+    expected = by_hand(estimator, X, y, response=response)
+    assert result.n_splits == len(expected) == 4
+    assert result.fold_pvalues.tolist() == [test.pvalue for test in expected]
+    assert result.fold_log10_pvalues.tolist() == [test.log10_pvalue for test in expected]
+    assert result.fold_statistics.tolist() == [test.statistic for test in expected]
+    assert result.statistic == pytest.approx(np.mean([test.statistic for test in expected]))
+    for own, other in zip(result.fold_tests, expected, strict=True):
+        assert own.null_distribution.mean() == other.null_distribution.mean()
+    assert result.null_distribution is None
+    assert result.refit_pvalue is result.refit_statistic is result.refit_statistics is None
+
+
+def test_metric_at_k_and_its_options(data):
+    X, y = data
+    options = {"k": 0.2, "method": "permutation", "n_permutations": 199, "random_state": 3}
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric="recall_at_k", **options)
+    expected = by_hand(LOGISTIC, X, y, recall_at_k_test, **options)
+    assert result.fold_pvalues.tolist() == [test.pvalue for test in expected]
+
+
+def test_string_labels(data):
+    X, y = data
+    answers = np.where(y == 1, "a", "b")  # the positive label comes first
+    plain = cross_val_significance(LOGISTIC, X, y, cv=CV)
+    named = cross_val_significance(LOGISTIC, X, answers, cv=CV, pos_label="a", refit_permutations=2)
+    assert named.fold_pvalues == pytest.approx(plain.fold_pvalues, rel=1e-9, abs=0.0)
+    assert named.refit_statistic == pytest.approx(plain.statistic)
+
+
+@pytest.mark.parametrize("container", ["list", "frame", "sparse"])
+def test_containers(container, data):
+    X, y = data
+    convert = {"list": np.ndarray.tolist, "frame": pd.DataFrame, "sparse": sparse.coo_array}
+    labels = {"list": y.tolist(), "frame": pd.Series(y, index=np.arange(180) + 5), "sparse": y}
+    plain = cross_val_significance(NEIGHBOURS, X, y, cv=CV)
+    other = cross_val_significance(
+        NEIGHBOURS, convert[container](X), labels[container], cv=CV, refit_permutations=1
+    )
+    assert other.fold_pvalues == pytest.approx(plain.fold_pvalues, rel=1e-12, abs=0.0)
+
+
+def test_splitters_take_groups_and_iterables(data):
+    X, y = data
+    groups = np.arange(180) % 9
+    result = cross_val_significance(LOGISTIC, X, y, cv=GroupKFold(3), groups=groups)
+    splits = list(GroupKFold(3).split(X, y, groups))
+    listed = cross_val_significance(LOGISTIC, X, y, cv=iter(splits), refit_permutations=1)
+    assert listed.fold_pvalues.tolist() == result.fold_pvalues.tolist()
+    assert listed.refit_statistic == result.statistic
+
+
+def test_parameters_reach_the_fit(data):
+    X, y = data
+    weights = np.where(y == 1, 50.0, 1.0)
+    result = cross_val_significance(
+        LOGISTIC, X, y, cv=CV, params={"sample_weight": weights}, refit_permutations=1
+    )
+    expected = []
+    for train, held_out in CV.split(X, y):
+        model = clone(LOGISTIC).fit(X[train], y[train], sample_weight=weights[train])
+        scores = model.decision_function(X[held_out])
+        expected.append(average_precision_test(y[held_out], scores).pvalue)
+    assert result.fold_pvalues.tolist() == expected
+    assert result.refit_statistic == pytest.approx(result.statistic)
+
+
+def test_kernel_matrix(data):
+    X, y = data
+    linear = cross_val_significance(SVC(kernel="linear"), X, y, cv=CV)
+    matrix = cross_val_significance(SVC(kernel="precomputed"), X @ X.T, y, cv=CV)
+    assert matrix.fold_statistics == pytest.approx(linear.fold_statistics)
+
+
+def test_regressors_rank_by_predictions(data):
+    X, y = data
+    result = cross_val_significance(
+        LinearRegression(), X, y, cv=KFold(3), response_method="predict", refit_permutations=1
+    )
+    expected = by_hand(LinearRegression(), X, y, cv=KFold(3), response="predict")
+    assert result.fold_pvalues.tolist() == [test.pvalue for test in expected]
+    assert result.refit_statistic == result.statistic
+
+
+def test_results_of_cross_validate(data):
+    X, y = data
+    fitted = cross_validate(LOGISTIC, X, y, cv=CV, return_estimator=True, return_indices=True)
+    again = cross_val_significance(fitted, X, y, combine="twice_mean")
+    direct = cross_val_significance(LOGISTIC, X, y, cv=CV, combine="twice_mean")
+    assert again.fold_pvalues.tolist() == direct.fold_pvalues.tolist()
+    assert again.pvalue == direct.pvalue
+
+
+def test_folds_of_one_class(data):
+    X, y = data
+    order = np.argsort(y, kind="stable")  # all positives at the end
+    with pytest.warns(UndefinedMetricWarning) as caught:
+        result = cross_val_significance(
+            frozen(X[:, 0])[0], X[order][:, :1], y[order], cv=KFold(6), response_method="predict"
+        )
+    assert len(caught) == 1
+    assert str(caught[0].message) == (
+        "There is one class only, and no evidence, in 5 of 6 folds (0, 1, 2, 3, 5), whose p-value "
+        "is set to 1. Stratified folds spread the positives evenly."
+    )
+    assert np.delete(result.fold_pvalues, 4).tolist() == [1.0] * 5
+    assert result.fold_statistics[:4].tolist() == [0.0] * 4
+    assert result.pvalue == pytest.approx(6 * result.fold_pvalues[4], rel=1e-12, abs=0.0)
+
+
+# Combinations.
+
+
+@pytest.mark.parametrize("n_folds", [1, 2, 5, 10])
+def test_combinations_against_their_formulas(n_folds):
+    rng = np.random.default_rng(n_folds)
+    for scale in (1.0, 1.0, 3.0, 8.0):
+        pvalues = rng.random(n_folds) ** scale
+        found = {c: math.exp(combined_log_pvalue(np.log(pvalues), c)) for c in COMBINATIONS}
+        exact = [Fraction(p) for p in pvalues]
+        expected = {
+            "bonferroni": float(min(Fraction(1), n_folds * min(exact))),
+            "twice_mean": float(min(Fraction(1), 2 * sum(exact) / n_folds)),
+            "fisher": stats.combine_pvalues(pvalues, method="fisher").pvalue,
+        }
+        for combine, value in expected.items():
+            assert found[combine] == pytest.approx(value, rel=1e-10, abs=0.0), combine
+        # The Cauchy variable with an upper tail of p is tan(pi / 2 - pi p) = 1 / tan(pi p).
+        mean = np.mean(1.0 / np.tan(np.pi * pvalues))
+        assert 1.0 / math.tan(math.pi * found["cauchy"]) == pytest.approx(mean, rel=1e-10)
+        assert found["cauchy"] == pytest.approx(stats.cauchy.sf(mean), rel=1e-5, abs=0.0)
+
+
+def test_combinations_of_pvalues_below_the_smallest_float():
+    ln10 = math.log(10.0)
+    logs = np.array([-400.0, -300.0, -0.5]) * ln10
+    assert combined_log_pvalue(logs, "bonferroni") == pytest.approx(-400 * ln10 + math.log(3))
+    # Of tangents 1 / (pi p) the first is all there is, of means of p-values the last.
+    assert combined_log_pvalue(logs, "cauchy") == pytest.approx(-400 * ln10 + math.log(3))
+    assert combined_log_pvalue(logs[:2], "twice_mean") == pytest.approx(-300 * ln10, rel=1e-14)
+    same = np.full(4, -1000.0)
+    assert combined_log_pvalue(same, "cauchy") == pytest.approx(-1000.0, rel=1e-14)
+    with localcontext() as context:
+        context.prec = 50
+        total = -sum(map(Decimal, logs.tolist()))
+        tail = sum(total**power / math.factorial(power) for power in range(3))
+        expected = float(-total + tail.ln())
+    assert combined_log_pvalue(logs, "fisher") == pytest.approx(expected, rel=1e-13)
+
+
+def test_cauchy_is_smooth_where_its_asymptote_takes_over():
+    logs = np.array([[least, -3.0, -0.1] for least in (-599.0, -600.0, -600.0 - 1e-9, -601.0)])
+    found = [combined_log_pvalue(row, "cauchy") for row in logs]
+    assert found == pytest.approx(logs[:, 0] + math.log(3.0), rel=1e-14)
+
+
+def test_edges_of_combinations():
+    for combine in COMBINATIONS:
+        assert combined_log_pvalue(np.zeros(3), combine) == 0.0
+        assert combined_log_pvalue(np.array([-math.inf, -1.0]), combine) == -math.inf
+    # tan(pi / 2) is infinite: a fold without evidence outweighs all others.
+    assert combined_log_pvalue(np.array([-50.0, 0.0]), "cauchy") == 0.0
+    assert combined_log_pvalue(np.array([-50.0, 0.0]), "bonferroni") == -50.0 + math.log(2.0)
+
+
+@pytest.mark.parametrize("combine", ["bonferroni", "twice_mean", "cauchy"])
+def test_combined_pvalue_of_a_result(combine, data):
+    X, y = data
+    result = cross_val_significance(NEIGHBOURS, X, y, cv=CV, combine=combine)
+    log_pvalue = combined_log_pvalue(result.fold_log10_pvalues * math.log(10.0), combine)
+    assert result.pvalue == math.exp(log_pvalue)
+    assert result.log10_pvalue == pytest.approx(math.log10(result.pvalue))
+    assert result.combine == combine
+
+
+def test_perfect_folds_have_a_pvalue_below_the_smallest_float():
+    scorer, X = frozen(np.arange(4400.0))
+    y = (X[:, 0] >= 3600.0).astype(int)
+    result = cross_val_significance(scorer, X, y, cv=StratifiedKFold(2), response_method="predict")
+    expected = math.log10(2.0) - math.log10(math.comb(2200, 400))
+    assert result.pvalue == 0.0
+    assert result.log10_pvalue == pytest.approx(expected, rel=1e-12)
+    assert f"(statistic=1, log10_pvalue={expected:.6g}, " in repr(result)
+
+
+def test_fisher_for_folds_that_train_on_the_past(data):
+    X, y = data
+    cv = TimeSeriesSplit(3)
+    result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, combine="fisher")
+    expected = stats.combine_pvalues(result.fold_pvalues, method="fisher")
+    assert result.pvalue == pytest.approx(expected.pvalue, rel=1e-10, abs=0.0)
+    assert result.null_distribution is None
+
+
+@pytest.mark.parametrize(
+    ("cv", "fold"),
+    [
+        (StratifiedKFold(4), 0),
+        (list(TimeSeriesSplit(3).split(range(180)))[::-1], 0),
+        ([(np.arange(60), np.arange(60, 120)), (np.arange(130), np.arange(120, 180))], 1),
+    ],
+)
+def test_fisher_refuses_folds_that_train_on_the_future(cv, fold, data):
+    X, y = data
+    message = (
+        "combine='fisher' needs folds that train on the past only, as those of TimeSeriesSplit, "
+        f"but fold {fold} is fitted to samples that are held out there or in a later fold: take "
+        "another cv, or combine='bonferroni', which is valid for all folds"
+    )
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=cv, combine="fisher")
+
+
+@pytest.mark.parametrize("combine", ["fisher", "convolution"])
+def test_samples_held_out_twice(combine, data):
+    X, y = data
+    message = f"combine='{combine}' needs folds that hold out different samples"
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=ShuffleSplit(3), combine=combine)
+
+
+# The law of the mean over folds.
+
+
+def enumerated_share(y, scores, metric, observed, folds):
+    """Share of the labellings within folds with a mean of the metric at least as large."""
+    laws = []
+    for fold in folds:
+        own, n_positives = np.asarray(scores)[fold], int(y[fold].sum())
+        values = []
+        for chosen in itertools.combinations(range(len(own)), n_positives):
+            labels = np.zeros(len(own), dtype=int)
+            labels[list(chosen)] = 1
+            values.append(metric(labels, own))
+        laws.append(values)
+    reached = [sum(values) / len(folds) >= observed - 1e-12 for values in itertools.product(*laws)]
+    return Fraction(sum(reached), len(reached))
+
+
+def share_at_top(labels, scores, k=3):
+    return labels[np.argsort(-scores)[:k]].sum() / labels.sum()
+
+
+def ndcg(labels, scores):
+    return ndcg_score([labels], [scores], ignore_ties=False)
+
+
+def fold_by_fold(y, scores, metric="average_precision", n_splits=2, **options):
+    scorer, X = frozen(scores)
+    return cross_val_significance(
+        scorer,
+        X,
+        y,
+        cv=KFold(n_splits),
+        metric=metric,
+        combine="convolution",
+        response_method="predict",
+        **options,
+    )
+
+
+@pytest.mark.parametrize("n_levels", [13, 4])
+@pytest.mark.parametrize("seed", [4, 5, 6])
+def test_convolution_against_enumeration(n_levels, seed):
+    rng = np.random.default_rng(seed)
+    scores = np.floor(n_levels * rng.permutation(13) / 13)
+    y = rng.permutation(np.repeat([1, 0], [5, 8]))
+    folds = [np.arange(7), np.arange(7, 13)]
+    result = fold_by_fold(y, scores)
+    observed = np.mean([average_precision_score(y[fold], scores[fold]) for fold in folds])
+    assert result.statistic == pytest.approx(observed)
+    expected = enumerated_share(y, scores, average_precision_score, observed, folds)
+    assert 0 < expected < 1
+    assert result.pvalue == pytest.approx(float(expected), rel=1e-9, abs=0.0)
+    law = result.null_distribution
+    assert law.pvalue(result.statistic) == pytest.approx(result.pvalue, rel=1e-12, abs=0.0)
+    assert law.method == "analytic"
+    assert repr(law) == (
+        "FoldMeanNullDistribution(AveragePrecision(k=None, normalize='min'), n_splits=2, "
+        "n_samples=13, n_positives=5, method='analytic')"
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "by_hand", "options"),
+    [
+        ("roc_auc", roc_auc_score, {}),
+        ("recall_at_k", share_at_top, {"k": 3}),
+        ("ndcg", ndcg, {}),
+        ("average_precision", average_precision_score, {"method": "permutation"}),
+    ],
+)
+def test_convolution_by_permutation_against_enumeration(metric, by_hand, options):
+    rng = np.random.default_rng(4)
+    scores = rng.permutation(13) if metric == "recall_at_k" else rng.integers(4, size=13)
+    y = rng.permutation(np.repeat([1, 0], [5, 8]))
+    folds = [np.arange(7), np.arange(7, 13)]
+    result = fold_by_fold(y, scores, metric, n_permutations=20_000, **options)
+    observed = np.mean([by_hand(y[fold], scores[fold]) for fold in folds])
+    assert result.statistic == pytest.approx(observed)
+    expected = float(enumerated_share(y, scores, by_hand, observed, folds))
+    error = math.sqrt(expected * (1.0 - expected) / 20_000)
+    assert 0.0 < expected < 1.0
+    assert result.pvalue == pytest.approx(expected, abs=4.5 * error + 1e-4)
+    assert result.null_distribution.method == "permutation"
+
+
+def test_convolution_by_matched_moments():
+    rng = np.random.default_rng(10)
+    y = rng.permutation(np.repeat([1, 0], [30, 120]))
+    result = fold_by_fold(y, rng.normal(size=150) + 0.3 * y, "roc_auc", method="normal")
+    laws = [test.null_distribution for test in result.fold_tests]
+    deviation = math.sqrt(sum(law.var() for law in laws)) / 2
+    expected = stats.norm.sf(result.statistic, np.mean([law.mean() for law in laws]), deviation)
+    assert result.pvalue == pytest.approx(expected, rel=1e-9, abs=0.0)
+    assert result.null_distribution.method == "normal"
+
+
+@pytest.mark.parametrize("method", ["analytic", "permutation"])
+def test_law_of_the_mean_survives_pickling(method):
+    rng = np.random.default_rng(3)
+    y = rng.permutation(np.repeat([1, 0], [9, 41]))
+    result = fold_by_fold(y, rng.normal(size=50), method=method)
+    law = pickle.loads(pickle.dumps(result)).null_distribution
+    assert law.pvalue(result.statistic) == pytest.approx(result.pvalue, rel=1e-12, abs=0.0)
+    assert law.std() == result.null_distribution.std()
+
+
+def test_law_of_the_mean_with_one_fold_that_varies():
+    scorer, X = frozen([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 3.0, 2.0])
+    y = np.array([1, 0, 1, 0, 0, 0, 0, 0])
+    cv = [(np.arange(6, 8), np.arange(6)), (np.arange(6), np.arange(6, 8))]
+    options = {"cv": cv, "combine": "convolution", "response_method": "predict"}
+    with pytest.warns(UndefinedMetricWarning, match="1 of 2 folds"):
+        result = cross_val_significance(scorer, X, y, **options)
+    assert result.pvalue == pytest.approx(result.fold_pvalues[0])
+    of_first = result.fold_tests[0].null_distribution
+    assert result.null_distribution.mean() == pytest.approx(of_first.mean() / 2)
+
+
+@pytest.mark.parametrize("metric", ["average_precision", "roc_auc", "dcg"])
+def test_best_value_of_the_mean(metric):
+    y = np.repeat([0, 1, 0, 1], [6, 4, 5, 5])
+    result = fold_by_fold(y, np.arange(20.0), metric)
+    assert result.null_distribution._best() == pytest.approx(result.statistic)
+    if metric == "average_precision":
+        assert result.pvalue == pytest.approx(1 / (math.comb(10, 4) * math.comb(10, 5)))
+    else:
+        assert result.pvalue < 0.001
+
+
+def test_convolution_refuses_estimators_that_are_fitted(data):
+    X, y = data
+    message = (
+        "combine='convolution' is the law of independent folds, which those of an estimator that "
+        "is fitted in each are not; got LogisticRegression: pass a FrozenEstimator"
+    )
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=CV, combine="convolution")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "recall_at_k", "k": 0.2}, "same statistic in all folds, and they differ: Hits"),
+        ({"metric": "reciprocal_rank"}, "knows no law of the mean of reciprocal ranks"),
+        ({"method": "zhang_su"}, "method='zhang_su' has no law of the mean over folds"),
+        ({"metric": "roc_auc", "method": "analytic"}, "but that of average precision without k"),
+        ({"k": 9, "method": "analytic"}, "pass method='permutation'"),
+    ],
+)
+def test_convolution_refuses_what_has_no_law(options, message, data):
+    X, y = data
+    with pytest.raises(ValueError, match=message):
+        fold_by_fold(y, X[:, 0], n_splits=7, **options)
+
+
+def test_folds_of_a_frozen_scorer_may_go_to_fisher(data):
+    X, y = data
+    scorer, X = frozen(X[:, 0])
+    result = cross_val_significance(
+        scorer, X, y, cv=KFold(3), combine="fisher", response_method="predict"
+    )
+    expected = stats.combine_pvalues(result.fold_pvalues, method="fisher").pvalue
+    assert result.pvalue == pytest.approx(expected, rel=1e-10, abs=0.0)
+
+
+# Refits.
+
+
+def test_refits_are_those_of_scikit_learn(data):
+    X, y = data
+    cv, groups = GroupKFold(4), np.arange(180) // 15
+    result = cross_val_significance(
+        NEIGHBOURS, X, y, cv=cv, groups=groups, refit_permutations=12, random_state=5
+    )
+    score, permuted, pvalue = permutation_test_score(
+        NEIGHBOURS,
+        X,
+        y,
+        cv=cv,
+        groups=groups,
+        n_permutations=12,
+        random_state=5,
+        scoring="average_precision",
+    )
+    assert result.refit_statistic == pytest.approx(score)
+    assert result.refit_statistics == pytest.approx(permuted)
+    assert result.refit_pvalue == pvalue
+    assert result.refit_statistic == pytest.approx(result.statistic)
+
+
+@pytest.mark.parametrize("seed", [3, "RandomState", "Generator"])
+def test_any_number_of_jobs_and_source_of_randomness(seed, data):
+    X, y = data
+    sources = {"RandomState": np.random.RandomState, "Generator": np.random.default_rng}
+    results = [
+        cross_val_significance(
+            NEIGHBOURS,
+            X,
+            y,
+            cv=CV,
+            method="permutation",
+            n_permutations=99,
+            refit_permutations=5,
+            random_state=sources[seed](7) if seed in sources else seed,
+            n_jobs=n_jobs,
+        )
+        for n_jobs in (None, 2)
+    ]
+    for name in ("fold_pvalues", "refit_statistics"):
+        first, second = (getattr(result, name).tolist() for result in results)
+        assert first == second
+    assert results[0].pvalue == results[1].pvalue
+
+
+# The result.
+
+
+def test_result_as_table_and_in_short(data):
+    X, y = data
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV, refit_permutations=3)
+    columns = result.to_dict()
+    assert list(columns) == [
+        "fold",
+        "n_samples",
+        "n_positives",
+        "statistic",
+        "pvalue",
+        "log10_pvalue",
+        "zscore",
+        "adjusted_statistic",
+    ]
+    assert columns["pvalue"].tolist() == result.fold_pvalues.tolist()
+    assert columns["n_positives"].sum() == y.sum()
+    frame = result.to_frame()
+    assert list(frame) == list(columns)
+    assert frame["zscore"].tolist() == [test.zscore for test in result.fold_tests]
+    assert repr(result) == (
+        f"CrossValSignificanceResult(statistic={result.statistic:.4g}, "
+        f"pvalue={result.pvalue:.4g}, refit_pvalue={result.refit_pvalue:.4g}, n_splits=4, "
+        "combine='bonferroni')"
+    )
+    again = pickle.loads(pickle.dumps(result))
+    assert repr(again) == repr(result)
+    with pytest.raises(AttributeError):
+        result.pvalue = 0.5
+
+
+def test_table_without_pandas(data, monkeypatch):
+    result = cross_val_significance(LOGISTIC, *data, cv=CV)
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match="to_frame needs pandas"):
+        result.to_frame()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"combine": "stouffer"}, ValueError, "combine must be one of 'bonferroni', .*'stouffer'"),
+        ({"method": "both"}, ValueError, "method='both' is for scorers"),
+        ({"metric": "accuracy"}, ValueError, "metric must be one of .*got 'accuracy'"),
+        ({"metric": "recall_at_k"}, ValueError, "needs k"),
+        ({"metric": "roc_auc", "k": 3}, ValueError, "takes no k"),
+        ({"method": "exact"}, ValueError, "method must be one of"),
+        ({"refit_permutations": 0}, ValueError, "refit_permutations must be at least 1; got 0"),
+        ({"refit_permutations": 2.5}, TypeError, "refit_permutations must be an integer"),
+        ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
+        ({"response_method": "transform"}, ValueError, "response_method must be one of"),
+        ({"pos_label": [1]}, TypeError, "pos_label must be"),
+    ],
+)
+def test_options_are_checked_before_anything_is_fitted(options, error, message):
+    with pytest.raises(error, match=message):
+        cross_val_significance(None, np.zeros((3, 1)), [0, 1, 0], **options)
+
+
+def test_a_dict_that_is_not_complete(data):
+    X, y = data
+    fitted = cross_validate(LOGISTIC, X, y, cv=CV)
+    message = (
+        "the dict has no 'estimator' and no 'indices': call cross_validate with "
+        "return_estimator=True and return_indices=True"
+    )
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(fitted, X, y)
+    fitted = cross_validate(LOGISTIC, X, y, cv=CV, return_estimator=True, return_indices=True)
+    with pytest.raises(ValueError, match="with at least 180 samples; got 100"):
+        cross_val_significance(fitted, X[:100], y[:100])
+    for name, value in {"cv": 3, "groups": y, "params": {}, "refit_permutations": 9}.items():
+        with pytest.raises(ValueError, match=f"{name} is for fitting, and a dict of"):
+            cross_val_significance(fitted, X, y, **{name: value})
+
+
+def test_fits_that_fail_say_why(data):
+    X, y = data
+    with pytest.raises(ValueError, match="n_neighbors"):
+        cross_val_significance(KNeighborsClassifier(0), X, y, cv=CV)
+    with pytest.raises(TypeError, match="LinearRegression has no decision_function"):
+        cross_val_significance(LinearRegression(), X, y, cv=KFold(3))
+
+
+# Searches.
+
+
+GRID = {"n_neighbors": [3, 9, 21]}
+
+
+def permuted_by_hand(search, X, y, n_permutations, seed=0, groups=None):
+    """Best scores of searches fitted to permuted labels, one after the other."""
+    best = []
+    for child in np.random.SeedSequence(seed).spawn(n_permutations):
+        rng = np.random.default_rng(child)
+        labels = y.copy()
+        if groups is None:
+            labels = y[rng.permutation(len(y))]
+        else:
+            for group in np.unique(groups):
+                labels[groups == group] = rng.permutation(y[groups == group])
+        fitted = clone(search).fit(X, labels, **({} if groups is None else {"groups": groups}))
+        best.append(max(fitted.cv_results_["mean_test_score"]))
+    return best
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="average_precision"),
+        GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring=average_precision_significance_scorer),
+        GridSearchCV(NEIGHBOURS, GRID, cv=StratifiedKFold(3), refit=False),
+        RandomizedSearchCV(NEIGHBOURS, GRID, n_iter=2, cv=3, random_state=0),
+    ],
+)
+def test_search_against_a_plain_loop(search, data):
+    X, y = data
+    result = search_permutation_test(search, X, y, n_permutations=6, random_state=4)
+    expected = permuted_by_hand(search, X, y, 6, 4)
+    assert result.permuted_statistics.tolist() == expected
+    assert result.statistic == max(clone(search).fit(X, y).cv_results_["mean_test_score"])
+    assert result.pvalue == (1 + np.sum(np.array(expected) >= result.statistic)) / 7
+    assert not hasattr(search, "cv_results_")
+
+
+def test_search_permutes_within_groups(data):
+    X, y = data
+    groups = np.array(["a", "b", "c", "d", "e", "f"])[np.arange(180) // 30]
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3), scoring="average_precision")
+    result = search_permutation_test(search, X, y, groups=groups, n_permutations=4)
+    assert result.permuted_statistics.tolist() == permuted_by_hand(search, X, y, 4, 0, groups)
+
+
+def test_labels_in_a_series(data):
+    X, y = data
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="average_precision")
+    plain = search_permutation_test(search, X, y, n_permutations=3)
+    series = search_permutation_test(
+        search, pd.DataFrame(X), pd.Series(y, index=np.arange(180)[::-1]), n_permutations=3
+    )
+    assert series.permuted_statistics.tolist() == plain.permuted_statistics.tolist()
+
+
+def test_any_number_of_jobs_in_a_search(data):
+    X, y = data
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="average_precision", n_jobs=2)
+    one, two = (
+        search_permutation_test(search, X, y, n_permutations=4, n_jobs=n) for n in (None, 2)
+    )
+    assert one.permuted_statistics.tolist() == two.permuted_statistics.tolist()
+    assert one.statistic == two.statistic
+    assert search.n_jobs == 2
+
+
+def test_splits_can_be_an_iterable(data):
+    X, y = data
+    splits = list(StratifiedKFold(3).split(X, y))
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=iter(splits), scoring="average_precision")
+    result = search_permutation_test(search, X, y, n_permutations=2)
+    listed = GridSearchCV(NEIGHBOURS, GRID, cv=splits, scoring="average_precision")
+    assert result.permuted_statistics.tolist() == permuted_by_hand(listed, X, y, 2)
+
+
+def test_no_refit_that_nobody_needs(data, monkeypatch):
+    X, y = data
+    fits = []
+    fit = KNeighborsClassifier.fit
+    monkeypatch.setattr(
+        KNeighborsClassifier, "fit", lambda self, X, y: fits.append(len(y)) or fit(self, X, y)
+    )
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="average_precision")
+    search_permutation_test(search, X, y, n_permutations=2)
+    assert fits == [120] * 3 * 3 * 3
+
+
+def test_several_scores(data):
+    X, y = data
+    scoring = {"ap": "average_precision", "auc": "roc_auc"}
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring=scoring, refit="auc")
+    plain = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring="roc_auc")
+    several, single = (search_permutation_test(s, X, y, n_permutations=3) for s in (search, plain))
+    assert several.permuted_statistics.tolist() == single.permuted_statistics.tolist()
+    assert several.statistic == single.statistic
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", {"auc": "roc_auc", "ap": "average_precision"}])
+def test_winner_chosen_by_a_rule(scoring, data):
+    X, y = data
+    key = "auc" if isinstance(scoring, dict) else None
+    rule = SimplestWithinOneStandardError("-n_neighbors", key=key)
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring=scoring, refit=rule)
+    result = search_permutation_test(search, X, y, n_permutations=2)
+    fitted = clone(search).fit(X, y)
+    scores = fitted.cv_results_[f"mean_test_{key or 'score'}"]
+    assert result.statistic == scores[rule(fitted.cv_results_)]
+
+
+def test_halving(data):
+    X, y = data
+    search = HalvingGridSearchCV(
+        NEIGHBOURS, GRID, cv=StratifiedKFold(3), scoring="roc_auc", random_state=0
+    )
+    result = search_permutation_test(search, X, y, n_permutations=2)
+    assert result.statistic == clone(search).fit(X, y).best_score_
+
+
+def test_searches_without_one_score(data):
+    X, y = data
+    several = {"a": "roc_auc", "b": "average_precision"}
+    for refit in (False, lambda cv_results: 0):
+        search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring=several, refit=refit)
+        with pytest.raises(ValueError, match=r"has several scores, and refit=.*does not say which"):
+            search_permutation_test(search, X, y, n_permutations=2)
+    with pytest.raises(TypeError, match=r"must be an unfitted search .*got KNeighborsClassifier"):
+        search_permutation_test(NEIGHBOURS, X, y)
+    with pytest.raises(TypeError, match=r"must be an unfitted search .*got str"):
+        search_permutation_test("grid", X, y)
+    with pytest.raises(ValueError, match="n_permutations must be at least 1; got 0"):
+        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, n_permutations=0)
+
+
+def only_observed(estimator, X, y):
+    """A score that permuted labels do not have."""
+    return 0.5 if y[0] == 0 and np.all(np.diff(y) >= 0) else math.nan
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+def test_scores_that_are_no_numbers(data):
+    X, y = data[0], np.sort(data[1])
+    cv = [(np.arange(180), np.arange(180))] * 2
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=cv, scoring=only_observed)
+    with pytest.raises(ValueError, match="The best score of the search under permuted labels is"):
+        search_permutation_test(search, X, y, n_permutations=2)
+    with pytest.raises(ValueError, match="The best score of the search is nan: pass error_score"):
+        search_permutation_test(search, X, y[::-1], n_permutations=2)
+
+
+def test_monte_carlo_error_of_a_search():
+    result = SearchPermutationTestResult(0.5, 4 / 100, np.linspace(0.0, 1.0, 99), 99)
+    low, high = result.pvalue_interval(0.9)
+    # P(X >= 3) = 5 % at the lower end, P(X <= 3) = 5 % at the upper one.
+    assert stats.binom.sf(2, 99, low) == pytest.approx(0.05)
+    assert stats.binom.cdf(3, 99, high) == pytest.approx(0.05)
+    assert result.pvalue_standard_error == pytest.approx(math.sqrt(0.04 * 0.96 / 99))
+    assert repr(result) == (
+        "SearchPermutationTestResult(statistic=0.5, pvalue=0.04, n_permutations=99)"
+    )
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got 95"):
+        result.pvalue_interval(95)
+
+
+# The rule.
+
+
+def results_of(scores, name="score", **parameters):
+    """The part of a search's `cv_results_` that rules read, for scores (n_candidates, n_splits)."""
+    scores = np.asarray(scores, dtype=float)
+    columns = {f"split{i}_test_{name}": column for i, column in enumerate(scores.T)}
+    n_candidates = len(scores)
+    params = [{key: values[c] for key, values in parameters.items()} for c in range(n_candidates)]
+    return {**columns, f"mean_test_{name}": scores.mean(axis=1), "params": params}
+
+
+def rule_by_hand(scores, complexity):
+    """The rule, one candidate after the other, in plain Python."""
+    n_splits = len(scores[0])
+    complete = [c for c, row in enumerate(scores) if not any(map(math.isnan, row))]
+    means = {c: sum(scores[c]) / n_splits for c in complete}
+    best = max(complete, key=lambda c: means[c])
+    allowed = []
+    for c in complete:
+        paired = [a - b for a, b in zip(scores[best], scores[c], strict=True)]
+        mean = sum(paired) / n_splits
+        variance = sum((d - mean) ** 2 for d in paired) / (n_splits - 1)
+        if mean <= math.sqrt(variance / n_splits) + 1e-13:
+            allowed.append(c)
+    simplest = min(complexity[c] for c in allowed)
+    return max((c for c in allowed if complexity[c] == simplest), key=lambda c: means[c])
+
+
+def test_rule_against_plain_python():
+    rng = np.random.default_rng(11)
+    chosen_the_best = 0
+    for _ in range(300):
+        n_candidates, n_splits = int(rng.integers(1, 9)), int(rng.integers(2, 8))
+        scores = rng.normal(size=n_splits) + 0.3 * rng.normal(size=(n_candidates, n_splits))
+        scores += rng.normal(size=(n_candidates, 1)) * rng.choice([0.0, 0.1, 1.0])
+        if n_candidates > 2:
+            scores[0, 0] = math.nan
+        depth = rng.integers(1, 4, size=n_candidates)
+        rule = SimplestWithinOneStandardError("depth")
+        expected = rule_by_hand(scores.tolist(), depth.tolist())
+        assert rule(results_of(scores, depth=depth)) == expected
+        chosen_the_best += expected == np.nanargmax(scores.mean(axis=1))
+    assert 50 < chosen_the_best < 280
+
+
+def test_folds_are_paired():
+    # All folds agree that the second is better, however much they differ among each other.
+    scores = [[1.0, 5.0, 9.0], [1.1, 5.1, 9.1]]
+    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 1
+    # The same means, but the folds do not agree.
+    scores = [[1.5, 4.5, 9.0], [1.1, 5.1, 9.1]]
+    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 0
+
+
+@pytest.mark.parametrize(
+    ("complexity", "expected"),
+    [
+        ("depth", 1),
+        ("-depth", 0),
+        (("depth", "C"), 3),
+        (["depth", "-C"], 1),
+        (("-C", "depth"), 1),
+        (lambda params: (params["depth"] - 2) ** 2, 2),
+    ],
+)
+def test_complexity(complexity, expected):
+    scores = np.ones((4, 3))  # all are as good
+    results = results_of(scores, depth=[3, 1, 2, 1], C=[1.0, 10.0, 2.0, 0.1])
+    assert SimplestWithinOneStandardError(complexity)(results) == expected
+
+
+def test_better_score_decides_between_equally_simple_ones():
+    scores = [[0.9, 0.1], [0.0, 1.1], [0.2, 0.8]]
+    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 1, 2])) == 1
+
+
+@pytest.mark.parametrize("scoring", ["average_precision", "all"])
+def test_rule_in_a_grid_search(scoring, data):
+    X, y = data
+    key = None
+    if scoring == "all":
+        scoring, key = make_significance_scorer(output="all"), "neg_log10_pvalue"
+    grid = {"n_neighbors": [1, 3, 9, 15, 25, 45]}
+    rule = SimplestWithinOneStandardError("-n_neighbors", key=key)
+    search = clone(GridSearchCV(NEIGHBOURS, grid, cv=5, scoring=scoring, refit=rule))
+    search.fit(X, y)
+    name = key or "score"
+    scores = [search.cv_results_[f"split{i}_test_{name}"] for i in range(5)]
+    complexity = [-n for n in grid["n_neighbors"]]
+    expected = rule_by_hand(np.transpose(scores).tolist(), complexity)
+    assert search.best_index_ == expected
+    assert search.best_estimator_.n_neighbors == grid["n_neighbors"][expected]
+    assert expected != np.argmax(np.mean(scores, axis=0))
+
+
+def test_rule_copies_and_shows_itself():
+    rule = SimplestWithinOneStandardError(("depth", "-C"), key="ap", alpha=0.01)
+    assert repr(rule) == (
+        "SimplestWithinOneStandardError(complexity=('depth', '-C'), key='ap', alpha=0.01)"
+    )
+    assert pickle.loads(pickle.dumps(rule)) == copy.deepcopy(rule) == rule
+    assert clone(GridSearchCV(NEIGHBOURS, GRID, refit=rule)).refit == rule
+
+
+EVIDENCE = [[0.2, 0.5, 1.9], [0.3, 0.1, 0.6]]  # the smallest of 6 p-values is 0.0126
+
+
+@pytest.mark.parametrize("as_only_score", [False, True])
+def test_warning_that_nothing_beats_chance(as_only_score):
+    name = "score" if as_only_score else "neg_log10_pvalue"
+    rule = SimplestWithinOneStandardError("depth", key="neg_log10_pvalue")
+    message = (
+        "Nothing in this search beats chance: the smallest of the p-values of its candidates in "
+        r"folds, 0\.0126, times their number, 6, exceeds 0\.05\..*search_permutation_test"
+    )
+    with pytest.warns(UserWarning, match=message):
+        rule(results_of(EVIDENCE, name, depth=[1, 2]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # 6 * 0.0126 = 0.0755
+        quiet = SimplestWithinOneStandardError("depth", key="neg_log10_pvalue", alpha=0.08)
+        quiet(results_of(EVIDENCE, name, depth=[1, 2]))
+        if as_only_score:
+            SimplestWithinOneStandardError("depth")(results_of(EVIDENCE, name, depth=[1, 2]))
+
+
+def test_warning_by_evidence_beside_the_score():
+    results = results_of(np.ones((2, 3)), "statistic", depth=[1, 2])
+    results |= results_of(EVIDENCE, "neg_log10_pvalue_analytic", depth=[1, 2])
+    with pytest.warns(UserWarning, match="Nothing in this search beats chance"):
+        SimplestWithinOneStandardError("depth", key="statistic")(results)
+
+
+def test_warning_counts_the_scores_that_there_are():
+    evidence = [[1.9, math.nan], [0.1, 0.2]]  # three p-values: 3 * 0.0126 = 0.0378
+    results = results_of(evidence, "neg_log10_pvalue", depth=[1, 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SimplestWithinOneStandardError("depth", key="neg_log10_pvalue")(results)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"complexity": ""}, TypeError, "complexity must be the name of a parameter, .*got ''"),
+        ({"complexity": "-"}, TypeError, "complexity must be the name of a parameter"),
+        ({"complexity": 3}, TypeError, "complexity must be the name of a parameter, .*got 3"),
+        ({"complexity": ["C", 3]}, TypeError, "complexity must be the name of a parameter"),
+        ({"complexity": []}, TypeError, "complexity must be the name of a parameter"),
+        ({"complexity": "C", "alpha": 5}, ValueError, "alpha must lie between 0 and 1; got 5"),
+        ({"complexity": "C", "alpha": "5%"}, ValueError, "alpha must lie between 0 and 1; got"),
+    ],
+)
+def test_arguments_of_the_rule(options, error, message):
+    with pytest.raises(error, match=message):
+        SimplestWithinOneStandardError(**options)
+
+
+def test_results_that_the_rule_cannot_use():
+    results = results_of(np.ones((2, 3)), depth=[1, None], C=[1.0, math.nan])
+    with pytest.raises(ValueError, match=r"complexity names 'size', which .*one of 'depth', 'C'"):
+        SimplestWithinOneStandardError("-size")(results)
+    for name, value in (("depth", "None"), ("-C", "nan")):
+        with pytest.raises(TypeError, match=f"'{name.lstrip('-')}', and {value} cannot be ordered"):
+            SimplestWithinOneStandardError(name)(results)
+    with pytest.raises(TypeError, match="returns what cannot be ordered: 1, None"):
+        SimplestWithinOneStandardError(lambda params: params["depth"])(results)
+    with pytest.raises(ValueError, match="has no score 'ap': pass key as one of 'score'"):
+        SimplestWithinOneStandardError("depth", key="ap")(results)
+    several = results_of(np.ones((2, 3)), "ap", depth=[1, 2])
+    with pytest.raises(ValueError, match="has no score 'score': pass key as one of 'ap'"):
+        SimplestWithinOneStandardError("depth")(several)
+    with pytest.raises(ValueError, match="needs at least 2 of them; the search has 1"):
+        SimplestWithinOneStandardError("depth")(results_of(np.ones((2, 1)), depth=[1, 2]))
+    with pytest.raises(ValueError, match="None of the 2 candidates has a score in every fold"):
+        SimplestWithinOneStandardError("depth")(
+            results_of([[math.nan, 1.0], [1.0, math.nan]], depth=[1, 2])
+        )

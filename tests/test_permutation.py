@@ -1,0 +1,932 @@
+"""Restricted permutation, sequential stopping and Monte Carlo error of permutation p-values.
+
+Laws are compared with all labellings, enumerated from the definition: clusters of one size and one
+stratum exchange their labels, and scikit-learn computes the value of each labelling.
+"""
+
+import itertools
+import math
+import pickle
+import tracemalloc
+import warnings
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from joblib import parallel_config
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.metrics import average_precision_score, dcg_score, roc_auc_score
+from sklearn.preprocessing import label_binarize
+
+from sklearn_rankinf import (
+    Ranking,
+    RankStatistic,
+    average_precision_at_k_score,
+    average_precision_test,
+    bedroc_score,
+    bedroc_test,
+    dcg_test,
+    enrichment_at_k_score,
+    enrichment_at_k_test,
+    precision_at_k_score,
+    precision_at_k_test,
+    rank_statistic_test,
+    recall_at_k_score,
+    recall_at_k_test,
+    reciprocal_rank_score,
+    reciprocal_rank_test,
+    rie_score,
+    rie_test,
+    roc_auc_test,
+)
+from sklearn_rankinf._engine import sampling
+from sklearn_rankinf._engine.exchange import Exchange, ExchangedHits
+from sklearn_rankinf._engine.sampling import uniform_hit_ranks
+from sklearn_rankinf._null_distributions import _LAWS
+
+N_PERMUTATIONS = 9999
+# Deviations from enumeration, in standard errors, that a right law does not reach: with some
+# thousands of comparisons in this module one of a normal variable would in one run of fifty.
+Z = 4.5
+
+
+# Slow definitions
+
+
+def classes(n_samples, strata, clusters):
+    """Clusters, as lists of samples, by their stratum and size."""
+    members = defaultdict(list)
+    for sample in range(n_samples):
+        members[sample if clusters is None else clusters[sample]].append(sample)
+    by_class = defaultdict(list)
+    for samples in members.values():
+        stratum = None if strata is None else strata[samples[0]]
+        by_class[stratum, len(samples)].append(samples)
+    return list(by_class.values())
+
+
+def row_orders(n_samples, strata, clusters):
+    """Every way to fill the samples with the rows of others of their class."""
+    options = [list(itertools.permutations(own)) for own in classes(n_samples, strata, clusters)]
+    originals = classes(n_samples, strata, clusters)
+    for chosen in itertools.product(*options):
+        order = np.empty(n_samples, dtype=int)
+        for own, filled in zip(originals, chosen, strict=True):
+            for to, from_ in zip(own, filled, strict=True):
+                order[to] = from_
+        yield order
+
+
+def labellings(y_true, strata, clusters):
+    """Every choice, in each class, of as many clusters as are positive."""
+    y_true = np.asarray(y_true)
+    options = []
+    for own in classes(len(y_true), strata, clusters):
+        n_positive = sum(int(y_true[samples[0]]) for samples in own)
+        options.append(list(itertools.combinations(own, n_positive)))
+    for chosen in itertools.product(*options):
+        labels = np.zeros(len(y_true), dtype=int)
+        for samples in itertools.chain(*chosen):
+            labels[samples] = 1
+        yield labels
+
+
+def tail(values, x, alternative):
+    """Shares of values at least as extreme as each x."""
+    values, x = np.asarray(values), np.asarray(x)[:, None]
+    if alternative == "greater":
+        return np.mean(values >= x - 1e-12, axis=1)
+    return np.mean(values <= x + 1e-12, axis=1)
+
+
+def assert_same_law(law, values, n_permutations=N_PERMUTATIONS):
+    x = np.unique(np.round(values, 10))[:: max(1, np.unique(values).size // 30)]
+    for alternative, shift in (("greater", -1e-9), ("less", 1e-9)):
+        # Halfway between values, so that rounding decides nothing.
+        p = tail(values, x + shift, alternative)
+        error = np.sqrt(p * (1 - p) / n_permutations)
+        found = law.pvalue(x + shift, alternative)
+        assert np.all(np.abs(found - p) <= Z * error + 2 / n_permutations)
+
+
+def quiet(test, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return test(*args, **options)
+
+
+def problem(n_scores, seed=0):
+    """Twelve samples in two strata with clusters of one, two and three."""
+    rng = np.random.default_rng(seed)
+    sizes = {"a": [1, 1, 1, 2, 2], "b": [1, 1, 3]}
+    strata, clusters, labels = [], [], []
+    for stratum, own in sizes.items():
+        for number, size in enumerate(own):
+            strata += [stratum] * size
+            clusters += [(stratum, number)] * size
+            labels += [number % 2] * size
+    order = rng.permutation(len(labels))
+    scores = rng.integers(n_scores, size=len(labels)) / 4
+    return (
+        np.array(labels)[order],
+        scores,
+        [strata[i] for i in order],
+        [clusters[i] for i in order],
+    )
+
+
+RESTRICTIONS = ("strata", "clusters", "both")
+
+
+def restricted(restriction, n_scores, seed=0):
+    y_true, y_score, strata, clusters = problem(n_scores, seed)
+    options = {
+        "strata": None if restriction == "clusters" else strata,
+        "clusters": None if restriction == "strata" else clusters,
+    }
+    return y_true, y_score, options
+
+
+# The law is that of all labellings
+
+
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+@pytest.mark.parametrize("n_scores", [3, 1000])
+def test_average_precision(restriction, n_scores):
+    y_true, y_score, options = restricted(restriction, n_scores)
+    values = [average_precision_score(y, y_score) for y in labellings(y_true, **options)]
+    result = quiet(average_precision_test, y_true, y_score, **options)
+    assert result.statistic == pytest.approx(average_precision_score(y_true, y_score), rel=1e-12)
+    assert result.method == result.null_distribution.method == "permutation"
+    assert_same_law(result.null_distribution, values)
+    expected = tail(values, [result.statistic], "greater")[0]
+    error = math.sqrt(expected * (1 - expected) / N_PERMUTATIONS)
+    assert abs(result.pvalue - expected) <= Z * error + 1e-4
+    # Moments are those of the resamples.
+    law = result.null_distribution
+    assert law.mean() == pytest.approx(np.mean(values), abs=Z * np.std(values) / 99)
+    assert law.std() == pytest.approx(np.std(values), rel=0.08)
+    assert result.zscore == (result.statistic - law.mean()) / law.std()
+
+
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+@pytest.mark.parametrize("normalize", ["min", "positives"])
+def test_average_precision_at_k(restriction, normalize):
+    y_true, y_score, options = restricted(restriction, 4, seed=1)
+    at_k = {"k": 5, "normalize": normalize}
+    values = [
+        average_precision_at_k_score(y, y_score, **at_k) for y in labellings(y_true, **options)
+    ]
+    result = quiet(average_precision_test, y_true, y_score, **at_k, **options)
+    assert_same_law(result.null_distribution, values)
+    best = min(y_true.sum(), 5) / (min(y_true.sum(), 5) if normalize == "min" else y_true.sum())
+    mean = result.null_distribution.mean()
+    assert result.adjusted_statistic == pytest.approx(
+        (result.statistic - mean) / (best - mean), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+@pytest.mark.parametrize("follow", ["label", "score"])
+def test_weighted(restriction, follow):
+    y_true = np.array([1, 1, 0, 0, 1, 0, 0, 1])
+    y_score = np.array([3, 1, 2, 2, 0, 5, 1, 4]) / 4
+    options = {
+        "strata": None if restriction == "clusters" else list("aaaabbcc"),
+        "clusters": None if restriction == "strata" else [0, 0, 1, 1, 2, 3, 4, 5],
+    }
+    weights = np.random.default_rng(3).random(len(y_true)) + 0.1
+    values = [
+        average_precision_score(
+            y_true[order],
+            y_score,
+            sample_weight=weights[order] if follow == "label" else weights,
+        )
+        for order in row_orders(len(y_true), **options)
+    ]
+    result = quiet(
+        average_precision_test,
+        y_true,
+        y_score,
+        sample_weight=weights,
+        weights_follow=follow,
+        **options,
+    )
+    expected = average_precision_score(y_true, y_score, sample_weight=weights)
+    assert result.statistic == pytest.approx(expected, rel=1e-12)
+    assert_same_law(result.null_distribution, values)
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_averages_over_classes(average, restriction, weighted):
+    rng = np.random.default_rng(4)
+    y_true = np.array([0, 0, 1, 1, 2, 0, 1, 2])
+    scores = rng.integers(5, size=(8, 3)) / 4
+    options = {
+        "strata": None if restriction == "clusters" else list("aaaabbcc"),
+        "clusters": None if restriction == "strata" else [0, 0, 1, 1, 2, 3, 4, 5],
+    }
+    weights = rng.random(8) + 0.1 if weighted else None
+    labels = label_binarize(y_true, classes=[0, 1, 2])
+    values = [
+        average_precision_score(
+            labels[order],
+            scores,
+            average=average,
+            sample_weight=None if weights is None else weights[order],
+        )
+        for order in row_orders(8, **options)
+    ]
+    result = quiet(
+        average_precision_test, y_true, scores, average=average, sample_weight=weights, **options
+    )
+    assert_same_law(result.null_distribution, values)
+    mean = result.null_distribution.mean()
+    assert mean == pytest.approx(np.mean(values), abs=Z * np.std(values) / 99)
+
+
+def test_each_class_by_itself():
+    rng = np.random.default_rng(5)
+    y_true, scores = np.arange(30) % 3, rng.normal(size=(30, 3))
+    strata = np.arange(30) // 15
+    result = average_precision_test(y_true, scores, strata=strata)
+    assert result.pvalue.shape == result.n_resamples.shape == result.n_exceedances.shape == (3,)
+    for column in range(3):
+        one = average_precision_test(y_true == column, scores[:, column], strata=strata)
+        assert result.pvalue[column] == one.pvalue
+        assert result.n_exceedances[column] == one.n_exceedances
+        assert result.pvalue_interval()[1][column] == one.pvalue_interval()[1]
+
+
+@dataclass(frozen=True)
+class Zipf(RankStatistic):
+    """One over the rank."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        return 1.0 / ranks
+
+
+def zipf_score(y_true, y_score):
+    order = np.argsort(-y_score)
+    return float(np.sum(y_true[order] / np.arange(1, len(y_true) + 1)))
+
+
+OTHERS = {
+    "roc_auc": (roc_auc_test, roc_auc_score, {}),
+    "dcg": (dcg_test, lambda y, s: dcg_score([y], [s]), {}),
+    "dcg at 4": (dcg_test, lambda y, s, k: dcg_score([y], [s], k=k), {"k": 4}),
+    "bedroc": (bedroc_test, bedroc_score, {}),
+    "rie": (rie_test, rie_score, {}),
+    "reciprocal_rank": (reciprocal_rank_test, reciprocal_rank_score, {}),
+    "recall": (recall_at_k_test, recall_at_k_score, {"k": 4}),
+    "precision": (precision_at_k_test, precision_at_k_score, {"k": 4}),
+    "enrichment": (enrichment_at_k_test, enrichment_at_k_score, {"k": 4}),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+@pytest.mark.parametrize(("n_scores", "flipped"), [(3, False), (3, True), (1000, True)])
+def test_other_metrics(name, restriction, n_scores, flipped):
+    test, score, arguments = OTHERS[name]
+    y_true, y_score, options = restricted(restriction, n_scores, seed=3)
+    if flipped:  # more positives than negatives
+        y_true = 1 - y_true
+    values = [score(y, y_score, **arguments) for y in labellings(y_true, **options)]
+    result = quiet(test, y_true, y_score, **arguments, **options)
+    assert result.method == "permutation"
+    assert result.statistic == pytest.approx(score(y_true, y_score, **arguments), rel=1e-12)
+    assert result.n_positives == y_true.sum()
+    assert_same_law(result.null_distribution, values)
+    # The observed labelling is one of those drawn: its value must count as equal.
+    for alternative in ("greater", "less"):
+        p = tail(values, [result.statistic], alternative)[0]
+        found = quiet(test, y_true, y_score, alternative=alternative, **arguments, **options)
+        error = math.sqrt(p * (1 - p) / N_PERMUTATIONS)
+        assert abs(found.pvalue - p) <= Z * error + 2 / N_PERMUTATIONS
+
+
+def test_metric_of_ones_own():
+    y_true, y_score, options = restricted("strata", 10**6, seed=4)
+    values = [zipf_score(y, y_score) for y in labellings(y_true, **options)]
+    result = quiet(rank_statistic_test, y_true, y_score, statistic=Zipf(), **options)
+    assert_same_law(result.null_distribution, values)
+
+
+@pytest.mark.parametrize("n_each", [300, 1000, 3000])
+@pytest.mark.parametrize("swapped", [0, 2])
+def test_equal_values_count_although_rounding_differs(n_each, swapped):
+    # Nearly all positives are behind all negatives, and labels move in two pairs in the middle.
+    # Of 4 labellings 1 has one pair in right order, 2 have two and 1 has three: areas far smaller
+    # than the terms that they are sums of.
+    y_true = np.repeat([0, 1], n_each)
+    middle = np.arange(n_each - 2, n_each + 2)
+    y_true[middle] = [0, 1, 0, 1]
+    y_true[middle[swapped : swapped + 2]] = [1, 0]
+    strata = np.full(2 * n_each, "fixed", dtype=object)
+    strata[: n_each - 2] = "negatives"
+    strata[middle] = ["a", "a", "b", "b"]
+    for alternative in ("greater", "less"):
+        result = quiet(
+            roc_auc_test,
+            y_true,
+            -np.arange(2.0 * n_each),
+            strata=strata,
+            alternative=alternative,
+            n_permutations=999,
+        )
+        assert result.statistic == pytest.approx(2 / n_each**2, rel=1e-6, abs=0.0)
+        assert abs(result.pvalue - 0.75) <= Z * math.sqrt(0.75 * 0.25 / 999) + 2e-3
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 2)])
+def test_an_array_of_k(shape):
+    y_true, y_score, options = restricted("strata", 5, seed=5)
+    k = np.arange(2, 2 + np.prod(shape)).reshape(shape)
+    result = quiet(recall_at_k_test, y_true, y_score, k=k, **options)
+    for name in ("statistic", "pvalue", "n_resamples", "k", "hits", "zscore"):
+        assert getattr(result, name).shape == shape
+    assert result.n_positives == y_true.sum()
+    low, high = result.pvalue_interval()
+    assert low.shape == high.shape == shape
+    for at, cut in np.ndenumerate(k):
+        one = quiet(recall_at_k_test, y_true, y_score, k=int(cut), **options)
+        assert one.pvalue == result.pvalue[at]
+        assert one.pvalue_interval() == (low[at], high[at])
+
+
+# Labels of strata and clusters, and what is refused
+
+
+@pytest.mark.parametrize(
+    "container",
+    [list, tuple, np.array, pd.Series, pd.Categorical, pl.Series, iter],
+    ids=lambda c: c.__name__,
+)
+def test_containers_of_labels(container):
+    y_true, y_score, _, _ = problem(1000)
+    strata = ["x", "y", "x", "y", "x", "y", "y", "x", "x", "y", "x", "x"]
+    expected = quiet(average_precision_test, y_true, y_score, strata=strata).pvalue
+    found = quiet(average_precision_test, y_true, y_score, strata=container(strata))
+    assert found.pvalue == expected
+    numbers = np.array(strata) == "x"
+    assert quiet(average_precision_test, y_true, y_score, strata=numbers).pvalue == expected
+
+
+Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"strata": [1, 2, 3]},
+            ValueError,
+            "strata must name the stratum of each of the 4 samples; it has 3 entries.",
+        ),
+        (
+            {"clusters": [1, None, 2, 2]},
+            ValueError,
+            "clusters lacks a cluster in row 1, where it is None: name a cluster for every sample",
+        ),
+        (
+            {"strata": [1.0, 2.0, float("nan"), 2.0]},
+            ValueError,
+            "strata lacks a stratum in row 2, where it is nan",
+        ),
+        (
+            {"strata": ["a", pd.NA, "b", "b"]},
+            ValueError,
+            "strata lacks a stratum in row 1, where it is <NA>",
+        ),
+        (
+            {"strata": [[1], [2], [1], [2]]},
+            TypeError,
+            r"strata must be hashable; got \[1\] of type list in row 0: use a tuple",
+        ),
+        ({"strata": "abab"}, TypeError, "strata must hold the stratum of each sample; got 'abab'"),
+        (
+            {"clusters": 3},
+            TypeError,
+            "clusters must hold the cluster of each sample; got 3 of type",
+        ),
+        (
+            {"clusters": np.array(3)},
+            TypeError,
+            r"clusters must hold the cluster of each sample; got array\(3\) of type ndarray.",
+        ),
+        (
+            {"clusters": ["p", "p", "q", "r"]},
+            ValueError,
+            "The labels in cluster 'p' differ: .* pass the clusters as strata",
+        ),
+        (
+            {"clusters": ["p", "q", "p", "r"], "strata": ["u", "u", "v", "v"]},
+            ValueError,
+            "Cluster 'p' lies in several strata: a cluster must lie in one.",
+        ),
+        *(
+            (
+                {"strata": [1, 1, 1, 1], "method": method},
+                ValueError,
+                f"method='{method}' is not available for permutation within strata or of whole "
+                "clusters, which has no law in closed form: use method='permutation'",
+            )
+            for method in ("analytic", "normal", "pearson3")
+        ),
+    ],
+)
+@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
+def test_what_is_refused(test, options, error, message):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        with pytest.raises(error, match=message):
+            test(Y, SCORES, **options)
+
+
+def test_methods_of_others_are_refused_too():
+    restriction = {"clusters": [1, 2, 3, 4]}
+    with pytest.raises(ValueError, match="method='zhang_su' is not available for permutation"):
+        quiet(average_precision_test, Y, SCORES, method="zhang_su", **restriction)
+    with pytest.raises(ValueError, match="method='binomial' is not available for permutation"):
+        quiet(recall_at_k_test, Y, SCORES, k=2, method="binomial", **restriction)
+    with pytest.raises(ValueError, match="method='zhang_su' is an approximation for average"):
+        quiet(roc_auc_test, Y, SCORES, method="zhang_su", **restriction)
+    with pytest.raises(ValueError, match=r"method must be one of .*; got 'exact'"):
+        quiet(average_precision_test, Y, SCORES, method="exact", **restriction)
+
+
+@pytest.mark.parametrize("name", ["strata", "clusters"])
+@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
+def test_a_ranking_has_no_samples_to_name(test, name):
+    ranking = Ranking.from_scores(Y, SCORES)
+    with pytest.raises(TypeError, match=f"{name} needs y_true and y_score, since a Ranking holds"):
+        test(ranking, **{name: [1, 1, 2, 2]})
+
+
+# Few labellings
+
+
+def labelling_warning(*args, test=average_precision_test, **options):
+    with pytest.warns(UserWarning, match="labelling") as caught:
+        result = test(*args, **options)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    return result, str(caught[0].message)
+
+
+def test_few_labellings_of_strata():
+    y_true, y_score, strata = [1, 0, 0, 1, 0, 0, 0], np.arange(7.0), list("aaabbcc")
+    _, message = labelling_warning(y_true, y_score, strata=strata)
+    assert message == (
+        "strata leave 6 different labellings, so that no p-value can be below 0.17: 2 of 7 samples "
+        "keep their label, since all others in their stratum have the same."
+    )
+    assert len({tuple(y) for y in labellings(y_true, strata, None)}) == 6
+
+
+def test_few_labellings_of_clusters():
+    y_true, y_score = [1, 1, 0, 0, 0, 1], np.arange(6.0)
+    _, message = labelling_warning(y_true, y_score, clusters=[0, 0, 1, 2, 2, 3], test=roc_auc_test)
+    assert message == (
+        "clusters leave 4 different labellings, so that no p-value can be below 0.25."
+    )
+    result, message = labelling_warning(y_true, y_score, clusters=[0, 0, 1, 1, 1, 2])
+    assert message == (
+        "clusters leave no labelling but the observed one, so that no p-value can be below 1: 6 of "
+        "6 samples keep their label, since all others in clusters of the same size have the same."
+    )
+    assert result.pvalue == 1.0
+    assert math.isnan(result.zscore)
+    _, message = labelling_warning(
+        y_true, y_score, strata=list("aabcca"), clusters=[0, 0, 1, 2, 2, 3]
+    )
+    assert "strata and clusters leave no labelling but the observed one" in message
+    assert "since all others in clusters of the same size in their stratum" in message
+
+
+def test_few_labellings_of_few_samples():
+    _, message = labelling_warning(Y, SCORES, clusters=[1, 2, 3, 4])
+    assert message == (
+        "So few samples leave 6 different labellings, so that no p-value can be below 0.17."
+    )
+
+
+@pytest.mark.parametrize("follow", ["label", "score"])
+def test_few_labellings_with_weights_and_classes(follow):
+    # Weights that move with labels make more arrangements.
+    weights, strata = [1.0, 2.0, 1.0, 3.0, 1.0, 2.0], list("aaabbb")
+    _, message = labelling_warning(
+        [1, 0, 0, 1, 0, 0],
+        np.arange(6.0),
+        sample_weight=weights,
+        weights_follow=follow,
+        strata=strata,
+    )
+    assert f"leave {36 if follow == 'label' else 9} different labellings" in message
+    scores = np.random.default_rng(0).normal(size=(6, 3))
+    _, message = labelling_warning([0, 1, 2, 0, 1, 1], scores, average="macro", strata=strata)
+    assert "leave 18 different labellings" in message
+
+
+def test_a_thousand_labellings_are_enough():
+    y_true = np.array([1, 0] * 10)  # 2**10 labellings in pairs
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        average_precision_test(y_true, np.arange(20.0), strata=np.arange(20) // 2)
+    _, message = labelling_warning(y_true[:18], np.arange(18.0), strata=np.arange(18) // 2)
+    assert "strata leave 512 different labellings, so that no p-value can be below 0.002" in message
+
+
+# Draws are uniform
+
+
+def chi_square(counts):
+    return stats.chisquare(counts).pvalue
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 3, 4, 5, 8, 9])
+def test_every_set_of_hits_is_equally_likely(n_samples):
+    for n_positives in range(1, n_samples + 1):
+        rng = np.random.default_rng([n_samples, n_positives])
+        n_sets = 500 * math.comb(n_samples, n_positives)
+        ranks = uniform_hit_ranks(n_samples, n_positives, n_sets, rng)
+        assert ranks.shape == (n_sets, n_positives)
+        assert np.all(np.diff(ranks, axis=1) > 0)
+        _, counts = np.unique(ranks, axis=0, return_counts=True)
+        assert counts.size == math.comb(n_samples, n_positives)
+        if counts.size > 1:
+            # Of 32 uniform p-values the smallest is below this once in 300 times.
+            assert chi_square(counts) > 1e-4
+
+
+def test_every_order_of_rows_is_equally_likely():
+    strata = np.array([0, 0, 0, 0, 0, 0, 1, 1])
+    clusters = np.array([0, 0, 1, 1, 2, 3, 4, 5])
+    expected = {tuple(order) for order in row_orders(8, strata, clusters)}
+    where = Exchange(strata, clusters).draw_rows(8000, np.random.default_rng(0))
+    found, counts = np.unique(where, axis=0, return_counts=True)
+    assert {tuple(order) for order in found.tolist()} == expected
+    assert chi_square(counts) > 1e-4
+
+
+def test_every_labelling_is_equally_likely():
+    y_true = np.array([1, 1, 0, 0, 1, 0, 0, 1, 0, 0])
+    strata = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
+    clusters = np.array([0, 0, 1, 1, 2, 3, 4, 5, 6, 7])
+    expected = {tuple(np.flatnonzero(y)) for y in labellings(y_true, strata, clusters)}
+    drawn = []
+
+    def keep(places):
+        drawn.append(places)
+        return np.zeros(len(places))
+
+    exchange = Exchange(strata, clusters)
+    ExchangedHits(keep, np.arange(10), y_true == 1, exchange, 1.0).draw(
+        8000, np.random.default_rng(0)
+    )
+    found, counts = np.unique(drawn[0], axis=0, return_counts=True)
+    assert {tuple(places) for places in found.tolist()} == expected
+    assert chi_square(counts) > 1e-4
+
+
+def test_one_class_is_random_labelling():
+    rng = np.random.default_rng(6)
+    y_true, y_score = (np.arange(200) < 20).astype(int), rng.normal(size=200)
+    exact = average_precision_test(y_true, y_score)
+    within = average_precision_test(y_true, y_score, strata=np.zeros(200))
+    x = exact.null_distribution.isf([0.5, 0.1, 0.01])
+    p = exact.null_distribution.pvalue(x)
+    error = np.sqrt(p * (1 - p) / N_PERMUTATIONS)
+    assert np.all(np.abs(within.null_distribution.pvalue(x) - p) <= Z * error + 1e-4)
+
+
+# Drawing stops
+
+
+def clustered_data(n_samples=60, seed=7):
+    rng = np.random.default_rng(seed)
+    clusters = np.arange(n_samples) // 2
+    y_true = (rng.random(n_samples // 2) < 0.3).astype(int)[clusters]
+    return y_true, rng.normal(size=n_samples) + 0.4 * y_true, clusters
+
+
+def sequential(draws, observed, alternative, n_exceedances):
+    """Besag and Clifford's p-value from its definition, and the number of draws."""
+    found = 0
+    for number, value in enumerate(draws, 1):
+        excess = value - observed if alternative == "greater" else observed - value
+        found += excess >= -1e-12
+        if found == n_exceedances:
+            return n_exceedances / number, number, found
+    return (found + 1) / (len(draws) + 1), len(draws), found
+
+
+CASES = {
+    "unrestricted": (average_precision_test, {}),
+    "strata": (average_precision_test, {"strata": np.arange(60) // 20}),
+    "clusters": (average_precision_test, {"clusters": np.arange(60) // 2}),
+    "weights": (average_precision_test, {"sample_weight": np.arange(1, 61)}),
+    "roc_auc": (roc_auc_test, {}),
+    "roc_auc in strata": (roc_auc_test, {"strata": np.arange(60) // 20}),
+    "reciprocal rank": (reciprocal_rank_test, {}),
+    "recall": (recall_at_k_test, {"k": 10}),
+    "recall in strata": (recall_at_k_test, {"k": 10, "strata": np.arange(60) // 20}),
+}
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Resamples are drawn in many chunks, the last of which is smaller, and no law is kept."""
+    monkeypatch.setattr(sampling, "_RANKS_PER_CHUNK", 4000)
+    _LAWS.clear()
+    yield
+    _LAWS.clear()
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("alternative", ["greater", "less"])
+def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
+    test, options = CASES[case]
+    y_true, y_score, _ = clustered_data()
+    options = {
+        "method": "permutation",
+        "alternative": alternative,
+        "n_permutations": 999,
+        **options,
+    }
+    law = quiet(test, y_true, y_score, **options).null_distribution
+    if case == "recall":
+        draws = law._sample_of(law._exact)
+    else:
+        draws = law._permutation_sample()
+    for n_exceedances in (1, 7, 40, 10_000):
+        result = quiet(test, y_true, y_score, n_exceedances=n_exceedances, **options)
+        p, n_draws, found = sequential(draws, result.statistic, alternative, n_exceedances)
+        assert result.pvalue == p
+        assert result.n_resamples == n_draws
+        assert result.n_exceedances == found
+        assert result.log10_pvalue == pytest.approx(math.log10(p), rel=1e-14, abs=0.0)
+        error = math.sqrt((1 - p) / (p * n_draws))
+        assert result.pvalue_relative_error == pytest.approx(max(error, 1e-13), rel=1e-9, abs=0.0)
+        assert result.pvalue_standard_error == pytest.approx(p * error, rel=1e-9, abs=1e-12)
+        # What was drawn is the law of the result, before and after it is pickled.
+        expected = np.sort(draws[:n_draws])
+        for own in (result, pickle.loads(pickle.dumps(result))):
+            x = own.null_distribution.support()
+            assert_allclose(x, expected[[0, -1]], rtol=1e-12)
+            assert own.null_distribution.pvalue(2.0) == pytest.approx(1 / (n_draws + 1))
+            assert own.pvalue_interval() == result.pvalue_interval()
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("case", ["clusters", "weights", "unrestricted"])
+def test_number_of_jobs_and_backend_change_nothing(backend, case):
+    test, options = CASES[case]
+    y_true, y_score, _ = clustered_data()
+    options = {"method": "permutation", "n_permutations": 999, **options}
+    for n_exceedances in (None, 20):
+        found = set()
+        for n_jobs in (None, 1, 2):
+            _LAWS.clear()
+            with parallel_config(backend=backend):
+                result = quiet(
+                    test, y_true, y_score, n_exceedances=n_exceedances, n_jobs=n_jobs, **options
+                )
+            found.add((result.pvalue, result.n_resamples, result.zscore))
+        assert len(found) == 1
+
+
+def test_without_a_number_of_exceedances_nothing_changes():
+    y_true, y_score, _ = clustered_data()
+    options = {"method": "permutation", "n_permutations": 999}
+    plain = average_precision_test(y_true, y_score, **options)
+    never = average_precision_test(y_true, y_score, n_exceedances=1000, **options)
+    assert plain.pvalue == never.pvalue
+    assert plain.n_resamples == never.n_resamples == 999
+    assert plain.pvalue_interval() == never.pvalue_interval()
+
+
+@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_exceedances": 0}, ValueError, "n_exceedances must be at least 1; got 0."),
+        ({"n_exceedances": 2.0}, TypeError, "n_exceedances must be an integer; got 2.0"),
+        (
+            {"n_exceedances": 10, "alternative": "two-sided"},
+            ValueError,
+            "n_exceedances=10 stops at labellings that are extreme on one side, and "
+            "alternative='two-sided' has two: use 'greater' or 'less'",
+        ),
+        (
+            {"n_exceedances": 10, "method": "analytic"},
+            ValueError,
+            "n_exceedances=10 stops the drawing of labellings, and there is none with "
+            "method='analytic': use method='permutation', or leave n_exceedances out.",
+        ),
+        (
+            {"n_exceedances": 10, "method": "normal"},
+            ValueError,
+            "there is none with method='normal'",
+        ),
+    ],
+)
+def test_what_stopping_refuses(test, options, error, message):
+    with pytest.raises(error, match=message):
+        test(Y, SCORES, **{"method": "permutation", **options})
+
+
+def test_a_statistic_with_one_value_needs_no_draws():
+    options = {"method": "permutation", "n_exceedances": 3}
+    for own in (options, {"method": "permutation"}):
+        result = average_precision_test([1, 1, 1], [1, 2, 3], **own)
+        assert result.pvalue == 1.0
+        assert result.n_resamples == result.n_exceedances == 0
+        assert result.pvalue_standard_error == 0.0
+        assert_allclose(result.pvalue_interval(), 1.0, rtol=1e-12)
+    # Of several classes one may be such a class.
+    table = np.array([[1, 0], [1, 1], [1, 0], [1, 1]])
+    result = average_precision_test(table, np.random.default_rng(0).random((4, 2)), **options)
+    assert result.n_resamples[0] == 0
+    assert result.n_exceedances[1] == 3
+
+
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test, reciprocal_rank_test])
+def test_labels_of_one_kind(test, label):
+    options = {"strata": list("aabb"), "n_permutations": 99}
+    unrestricted = quiet(test, [label] * 4, SCORES)
+    for n_exceedances in (None, 5):
+        result = quiet(test, [label] * 4, SCORES, n_exceedances=n_exceedances, **options)
+        assert result.statistic == pytest.approx(unrestricted.statistic, abs=1e-15)
+        assert result.pvalue == 1.0
+        assert math.isnan(result.zscore)
+        assert math.isnan(result.adjusted_statistic)
+
+
+def test_stopped_pvalues_are_valid():
+    # No signal: P(p <= alpha) is at most alpha, within three standard errors.
+    rng = np.random.default_rng(8)
+    pvalues = []
+    for seed in range(1000):
+        y_true = rng.permutation(np.arange(40) < 8)
+        result = average_precision_test(
+            y_true,
+            np.arange(40.0),
+            method="permutation",
+            n_permutations=199,
+            n_exceedances=10,
+            random_state=seed,
+        )
+        pvalues.append(result.pvalue)
+    for alpha in (0.01, 0.05, 0.2, 0.5):
+        assert np.mean(np.array(pvalues) <= alpha) <= alpha + 3 * math.sqrt(
+            alpha * (1 - alpha) / 1000
+        )
+
+
+# Monte Carlo error
+
+
+@pytest.mark.parametrize("confidence_level", [0.9, 0.95, 0.999])
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_interval_is_that_of_scipy(confidence_level, alternative):
+    y_true, y_score, clusters = clustered_data()
+    result = average_precision_test(
+        y_true, y_score, clusters=clusters, n_permutations=499, alternative=alternative
+    )
+    interval = stats.binomtest(result.n_exceedances, 499).proportion_ci(confidence_level)
+    factor = 2 if alternative == "two-sided" else 1
+    expected = np.minimum(factor * np.array([interval.low, interval.high]), 1)
+    assert_allclose(result.pvalue_interval(confidence_level), expected, rtol=1e-9)
+    assert result.n_resamples == 499
+    assert result.pvalue == min(1.0, factor * (result.n_exceedances + 1) / 500)
+    assert result.pvalue_standard_error == result.pvalue * result.pvalue_relative_error
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_interval_without_exceedances_and_with_nothing_else(sign):
+    y_score = sign * np.arange(60.0, 0.0, -1.0)
+    y_true = (np.arange(60) < 10).astype(int)
+    result = average_precision_test(y_true, y_score, strata=np.zeros(60), n_permutations=999)
+    interval = stats.binomtest(0 if sign > 0 else 999, 999).proportion_ci()
+    assert_allclose(result.pvalue_interval(), [interval.low, interval.high], rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_exceedances", [1, 5, 30])
+def test_interval_of_a_stopped_pvalue(n_exceedances):
+    y_true, y_score, clusters = clustered_data()
+    result = average_precision_test(
+        y_true, y_score, clusters=clusters, n_exceedances=n_exceedances, random_state=1
+    )
+    n_draws = result.n_resamples
+    assert n_exceedances < n_draws < N_PERMUTATIONS
+    low, high = result.pvalue_interval(0.9)
+    # With the lower limit, so few draws are as rare as 5 percent; with the upper one, so many.
+    assert stats.nbinom.cdf(n_draws - n_exceedances, n_exceedances, low) == pytest.approx(0.05)
+    assert stats.nbinom.sf(n_draws - n_exceedances - 1, n_exceedances, high) == pytest.approx(0.05)
+
+
+def test_interval_when_every_draw_is_extreme():
+    y_true, strata = np.array([1, 0] * 15), np.arange(30) // 2
+    # In every pair the positive is behind: nothing is worse.
+    result = average_precision_test(
+        y_true, np.arange(30.0), strata=strata, n_exceedances=5, n_permutations=99
+    )
+    assert result.pvalue == 1.0
+    assert result.n_resamples == 5
+    low, high = result.pvalue_interval()
+    assert high == 1.0
+    assert low == pytest.approx(0.025 ** (1 / 5), rel=1e-9)
+
+
+def test_interval_of_other_methods():
+    y_true, y_score, _ = clustered_data()
+    result = average_precision_test(y_true, y_score)
+    assert result.n_resamples is None
+    assert result.n_exceedances is None
+    assert result.pvalue_standard_error is None
+    low, high = result.pvalue_interval()
+    assert low == pytest.approx(result.pvalue * (1 - result.pvalue_relative_error), rel=1e-15)
+    assert high == pytest.approx(result.pvalue * (1 + result.pvalue_relative_error), rel=1e-15)
+    normal = average_precision_test(y_true, y_score, method="normal")
+    assert normal.pvalue_interval() == (0.0, 1.0)
+    for method in ("permutation", "analytic"):
+        at_k = recall_at_k_test(y_true, y_score, k=[3, 10], method=method)
+        low, high = at_k.pvalue_interval()
+        assert np.all(low <= at_k.pvalue)
+        assert np.all(at_k.pvalue <= high)
+
+
+@pytest.mark.parametrize("confidence_level", [0.0, 1.0, -1, math.nan])
+def test_confidence_level_is_checked(confidence_level):
+    result = average_precision_test(Y, SCORES)
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got"):
+        result.pvalue_interval(confidence_level)
+
+
+# What ignoring clusters does, and what respecting them costs
+
+
+def test_size_with_and_without_clusters():
+    rng = np.random.default_rng(9)
+    n_runs, rejected = 200, np.zeros(2)
+    clusters = np.arange(100) // 5
+    for _ in range(n_runs):
+        y_true = rng.permutation(np.arange(20) < 6)[clusters]
+        y_score = rng.normal(size=20)[clusters] + 0.1 * rng.normal(size=100)
+        with_clusters = average_precision_test(
+            y_true, y_score, clusters=clusters, n_permutations=199
+        )
+        rejected += [
+            average_precision_test(y_true, y_score).pvalue <= 0.05,
+            with_clusters.pvalue <= 0.05,
+        ]
+    ignoring, respecting = rejected / n_runs
+    assert ignoring > 0.15
+    assert respecting <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / n_runs)
+
+
+# Memory
+
+
+@pytest.mark.parametrize(
+    "strata",
+    [np.arange(100_000) % 4, np.arange(100_000) // 2, np.arange(100_000)],
+    ids=["four strata", "pairs", "nothing moves"],
+)
+def test_memory_does_not_grow_with_the_number_of_resamples(strata):
+    rng = np.random.default_rng(10)
+    y_true = np.zeros(100_000, dtype=int)
+    y_true[rng.choice(100_000, 100, replace=False)] = 1
+    y_score = rng.normal(size=100_000)
+    tracemalloc.start()
+    try:
+        quiet(average_precision_test, y_true, y_score, strata=strata, n_permutations=10_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 300e6
+
+
+def test_the_same_law_twice():
+    y_true, y_score, clusters = clustered_data()
+    laws = [
+        average_precision_test(y_true, y_score, clusters=clusters).null_distribution
+        for _ in range(2)
+    ]
+    x = np.linspace(0.1, 0.9, 50)
+    assert_array_equal(laws[0].pvalue(x), laws[1].pvalue(x))
+    assert repr(laws[0]) == (
+        "PermutationDistribution(AveragePrecision(k=None, normalize='min'), n_samples=60, "
+        f"n_positives={y_true.sum()}, n_units=30, n_classes=1)"
+    )

@@ -1,0 +1,571 @@
+"""The best of several candidates: adjusted p-values against enumeration, inputs and messages."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import pickle
+import sys
+import tracemalloc
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, partial
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
+
+from sklearn_rankinf import (
+    BestCandidateTestResult,
+    Ranking,
+    RankStatistic,
+    _registry,
+    average_precision_test,
+    best_candidate_test,
+    register_metric,
+)
+from sklearn_rankinf._registry import METRICS
+
+
+@dataclass(frozen=True)
+class Zipf(RankStatistic):
+    """A metric of one's own: a positive is worth one over its rank."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        """What a positive adds at each rank."""
+        return 1.0 / ranks
+
+
+# Slow definitions, of a metric and of the test
+
+
+def mean_over_ties(of_ranks, y_true, y_score):
+    """Mean of a function of the ranks of the positives over all ways to break the ties."""
+    values = np.sort(np.unique(y_score))[::-1]
+    sizes = tuple(int(np.sum(y_score == value)) for value in values)
+    hits = tuple(int(np.sum(y_true[y_score == value])) for value in values)
+    return mean_over_places(of_ranks, sizes, hits)
+
+
+@cache
+def mean_over_places(of_ranks, sizes, hits):
+    """Mean over all places that the hits of each block can have inside it."""
+    ends = itertools.accumulate(sizes)
+    inside = [
+        itertools.combinations(range(end - size + 1, end + 1), found)
+        for end, size, found in zip(ends, sizes, hits, strict=True)
+    ]
+    values = [of_ranks(list(itertools.chain(*ranks))) for ranks in itertools.product(*inside)]
+    return float(sum(values) / len(values))
+
+
+def hits_at(k, divisor, ranks):
+    return Fraction(sum(rank <= k for rank in ranks)) / divisor
+
+
+def first_reciprocal(ranks):
+    return Fraction(1, min(ranks))
+
+
+def sum_of_reciprocals(ranks):
+    return sum((Fraction(1, rank) for rank in ranks), start=Fraction(0))
+
+
+def slow_metric(name, n_samples, n_positives):
+    """The metric from scikit-learn or from its definition."""
+    of_ranks = {
+        "recall_at_k": partial(hits_at, 3, n_positives),
+        "precision_at_k": partial(hits_at, 3, 3),
+        "enrichment_at_k": partial(hits_at, 3, Fraction(3 * n_positives, n_samples)),
+        "reciprocal_rank": first_reciprocal,
+        "zipf": sum_of_reciprocals,
+    }
+    if name in of_ranks:
+        return partial(mean_over_ties, of_ranks[name])
+    return {
+        "average_precision": average_precision_score,
+        "roc_auc": roc_auc_score,
+        "dcg": lambda y_true, y_score: dcg_score([y_true], [y_score]),
+        "ndcg": lambda y_true, y_score: ndcg_score([y_true], [y_score]),
+    }[name]
+
+
+def all_labellings(n_samples, n_positives):
+    """Every choice of the positives, a row each."""
+    chosen = list(itertools.combinations(range(n_samples), n_positives))
+    labels = np.zeros((len(chosen), n_samples), dtype=int)
+    np.put_along_axis(labels, np.array(chosen), 1, axis=1)
+    return labels
+
+
+@cache
+def all_values(name, y_score, n_positives):
+    """Values of a metric for every labelling of samples with these scores."""
+    metric = slow_metric(name, len(y_score), n_positives)
+    labellings = all_labellings(len(y_score), n_positives)
+    return np.array([metric(y_true, np.array(y_score)) for y_true in labellings])
+
+
+def enumerated(name, y_true, family, standardize):
+    """Statistics, z-scores, adjusted and unadjusted p-values by all labellings."""
+    n_positives = sum(y_true)
+    values = np.stack([all_values(name, SCORES[own], n_positives) for own in family], axis=1)
+    labellings = all_labellings(len(y_true), n_positives)
+    observed = values[np.flatnonzero((labellings == y_true).all(axis=1))[0]]
+    unadjusted = (values >= observed - 1e-9).mean(axis=0)
+    spread = np.where(np.ptp(values, axis=0) > 1e-9, values.std(axis=0), np.inf)
+    zscore = (observed - values.mean(axis=0)) / spread
+    if standardize:
+        own, values = zscore, (values - values.mean(axis=0)) / spread
+    else:
+        own = observed
+    adjusted = (values.max(axis=1)[:, None] >= own - 1e-9).mean(axis=0)
+    return observed, zscore, adjusted, unadjusted
+
+
+# Candidates for ten samples, without ties and with more and more of them.
+SCORES = {
+    "untied": (10, 8, 9, 3, 7, 2, 6, 4, 5, 1),
+    "reversed": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+    "pairs": (5, 4, 5, 3, 4, 2, 3, 1, 2, 1),
+    "three": (3, 1, 3, 2, 1, 1, 2, 2, 1, 3),
+    "top": (2, 2, 1, 1, 1, 1, 1, 1, 1, 1),
+    "constant": (7,) * 10,
+}
+FAMILIES = [
+    ("untied",),
+    ("untied", "reversed"),
+    ("untied", "three", "top"),
+    ("pairs", "three", "constant"),
+    ("untied", "pairs", "top", "constant"),
+]
+LABELS = {
+    3: [1, 0, 1, 0, 0, 0, 1, 0, 0, 0],
+    4: [1, 0, 1, 1, 0, 0, 1, 0, 0, 0],
+    7: [1, 1, 1, 0, 1, 0, 1, 1, 0, 1],
+}
+SLOW = ("average_precision", "roc_auc", "dcg", "ndcg", "recall_at_k", "reciprocal_rank", "zipf")
+
+
+def table_of(family):
+    return np.array([SCORES[name] for name in family], dtype=float).T
+
+
+def options_of(name):
+    if name == "zipf":
+        return {"metric": Zipf()}
+    return {"metric": name, "k": 3} if METRICS[name].needs_k else {"metric": name}
+
+
+def assert_close_to(found, expected, n_permutations):
+    """(b + 1) / (B + 1) agrees with the exact probability within Monte Carlo error."""
+    error = np.sqrt(expected * (1 - expected) / n_permutations)
+    assert np.all(np.abs(found - expected) <= 4.5 * error + 1.0 / n_permutations)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("family", FAMILIES, ids="-".join)
+@pytest.mark.parametrize("name", SLOW)
+def test_pvalues_are_the_enumerated_ones(name, family, standardize):
+    scores = table_of(family)
+    for y_true in [LABELS[3]] if name in ("dcg", "ndcg") else LABELS.values():
+        expected = enumerated(name, y_true, family, standardize)
+        result = best_candidate_test(
+            y_true, scores, standardize=standardize, n_permutations=9_999, **options_of(name)
+        )
+        assert_allclose(result.statistic, expected[0], rtol=1e-12, atol=1e-14)
+        assert_allclose(result.zscore, expected[1], rtol=1e-9, atol=1e-9)
+        assert_close_to(result.pvalue, expected[2], 9_999)
+        assert_allclose(result.pvalue_unadjusted, expected[3], rtol=1e-11)
+        ranked_by = expected[1] if standardize else expected[0]
+        assert ranked_by[result.best_index] == pytest.approx(ranked_by.max(), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["precision_at_k", "enrichment_at_k"])
+def test_metrics_at_k_are_enumerated_too(name):
+    family, y_true = ("pairs", "untied", "top"), LABELS[4]
+    scores, expected = table_of(family), enumerated(name, y_true, family, True)
+    result = best_candidate_test(y_true, scores, n_permutations=9_999, **options_of(name))
+    assert_allclose(result.statistic, expected[0], rtol=1e-12)
+    assert_close_to(result.pvalue, expected[2], 9_999)
+
+
+def test_the_two_kinds_of_maxima_differ_where_ties_do():
+    family, y_true = ("untied", "top"), LABELS[3]
+    exact = [enumerated("average_precision", y_true, family, kind)[2] for kind in (True, False)]
+    assert np.any(np.abs(exact[0] - exact[1]) > 0.02)
+    for kind, expected in zip((True, False), exact, strict=True):
+        result = best_candidate_test(
+            y_true, table_of(family), standardize=kind, n_permutations=9_999
+        )
+        assert_close_to(result.pvalue, expected, 9_999)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_metric_with_a_name_on_longer_lists(metric):
+    rng = np.random.default_rng(4)
+    y_true = rng.permutation(np.arange(80) < 15).astype(int)
+    scores = {
+        "signal": rng.normal(size=80) + 1.0 * y_true,
+        "tied": np.floor(2 * rng.normal(size=80) + y_true),
+        "noise": rng.normal(size=80),
+    }
+    options = {"k": 0.2} if METRICS[metric].needs_k else {}
+    result = best_candidate_test(y_true, scores, metric=metric, **options)
+    for index, column in enumerate(scores.values()):
+        test = METRICS[metric].test(y_true, column, **options)
+        assert result.statistic[index] == pytest.approx(test.statistic, rel=1e-12)
+        assert result.zscore[index] == pytest.approx(test.zscore, rel=1e-9)
+        assert result.pvalue_unadjusted[index] == pytest.approx(test.pvalue, rel=1e-12)
+        # The p-value of the best of three: between one of them and the sum of all three.
+        slack = 5 * result.pvalue_standard_error[index] + 1e-3
+        assert test.pvalue - slack <= result.pvalue[index] <= 3 * test.pvalue + slack
+
+
+def test_metric_with_a_name_of_its_own():
+    register_metric("zipf of these tests", Zipf())
+    try:
+        scores, y_true = table_of(("untied", "three")), LABELS[3]
+        named = best_candidate_test(y_true, scores, metric="zipf of these tests")
+        assert_array_equal(named.pvalue, best_candidate_test(y_true, scores, metric=Zipf()).pvalue)
+    finally:
+        del _registry._metrics["zipf of these tests"]
+
+
+# Relations
+
+
+def noisy(n_samples=120, n_positives=12, n_candidates=5, seed=0):
+    rng = np.random.default_rng(seed)
+    y_true = rng.permutation(np.arange(n_samples) < n_positives).astype(int)
+    scores = rng.normal(size=(n_samples, n_candidates)) + np.outer(
+        y_true, np.linspace(1, 0, n_candidates)
+    )
+    scores[:, ::2] = np.round(scores[:, ::2], 1)
+    return y_true, scores
+
+
+def test_single_candidate_is_the_permutation_test():
+    for seed in range(5):
+        y_true, scores = noisy(seed=seed)
+        result = best_candidate_test(y_true, scores[:, 1:2])
+        exact = average_precision_test(y_true, scores[:, 1])
+        permuted = average_precision_test(
+            y_true, scores[:, 1], method="permutation", random_state=1
+        )
+        assert result.pvalue_unadjusted[0] == exact.pvalue
+        assert_close_to(result.pvalue, np.array([exact.pvalue]), 9999)
+        error = math.sqrt(2 * exact.pvalue / 9999)
+        assert result.pvalue[0] == pytest.approx(permuted.pvalue, abs=4.5 * error + 2e-4)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_adjusted_pvalues_are_larger_and_in_the_order_of_the_statistics(standardize):
+    for seed in range(4):
+        y_true, scores = noisy(seed=seed)
+        result = best_candidate_test(y_true, scores, standardize=standardize)
+        slack = 4.5 * result.pvalue_standard_error + 1e-4
+        assert np.all(result.pvalue >= result.pvalue_unadjusted - slack)
+        order = np.argsort(result.zscore if standardize else result.statistic)
+        assert np.all(np.diff(result.pvalue[order]) <= 0)
+        assert result.pvalue[result.best_index] == result.pvalue.min()
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("metric", ["average_precision", "roc_auc", "reciprocal_rank"])
+def test_order_and_copies_of_candidates_change_nothing(metric, standardize):
+    y_true, scores = noisy()
+    options = {"metric": metric, "standardize": standardize}
+    result = best_candidate_test(y_true, scores, **options)
+    order = np.array([3, 0, 4, 2, 1])
+    moved = best_candidate_test(y_true, scores[:, order], **options)
+    for field in ("statistic", "zscore", "pvalue", "pvalue_unadjusted"):
+        assert_array_equal(getattr(moved, field), getattr(result, field)[order])
+    assert order[moved.best_index] == result.best_index
+    copies = best_candidate_test(y_true, scores[:, [0, 0, 1, 2, 3, 4, 1]], **options)
+    assert_array_equal(copies.pvalue[[0, 2, 3, 4, 5]], result.pvalue)
+    assert (copies.pvalue[0], copies.pvalue[2]) == (copies.pvalue[1], copies.pvalue[6])
+    # Increasing transforms keep the ranking; what is not better than noise changes no winner.
+    stretched = best_candidate_test(y_true, np.exp(scores), **options)
+    assert_array_equal(stretched.pvalue, result.pvalue)
+
+
+def test_more_candidates_never_make_a_pvalue_smaller():
+    y_true, scores = noisy(n_candidates=12)
+    few = best_candidate_test(y_true, scores[:, :4])
+    many = best_candidate_test(y_true, scores)
+    assert np.all(many.pvalue[:4] >= few.pvalue)
+    assert np.any(many.pvalue[:4] > few.pvalue)
+
+
+def test_candidates_that_cannot_vary():
+    y_true, scores = noisy(n_candidates=2)
+    scores = np.c_[np.full(120, 0.5), scores]
+    result = best_candidate_test(y_true, scores)
+    assert (result.zscore[0], result.pvalue[0], result.pvalue_unadjusted[0]) == (0.0, 1.0, 1.0)
+    assert result.statistic[0] == pytest.approx(0.1, rel=1e-12)
+    others = best_candidate_test(y_true, scores[:, 1:])
+    assert np.sum(others.zscore > 0) == 1
+    # It is always at chance: nothing changes for those that are better.
+    assert_array_equal(result.pvalue[1:], np.where(others.zscore > 0, others.pvalue, 1.0))
+    alone = best_candidate_test(y_true, np.zeros((120, 2)), standardize=False)
+    assert_array_equal(alone.pvalue, [1.0, 1.0])
+    assert alone.best_index == 0
+
+
+# Numbers of jobs, seeds, memory
+
+
+@pytest.mark.parametrize("n_positives", [30, 70])
+def test_numbers_of_jobs_and_backends_change_nothing(n_positives):
+    y_true, scores = noisy(n_samples=200, n_positives=n_positives)
+    expected = best_candidate_test(y_true, scores, n_permutations=20_000)
+    for backend, n_jobs in (("loky", 2), ("threading", 3)):
+        with joblib.parallel_config(backend=backend, n_jobs=n_jobs):
+            found = best_candidate_test(y_true, scores, n_permutations=20_000)
+        assert_array_equal(found.pvalue, expected.pvalue)
+        assert_array_equal(found.pvalue_unadjusted, expected.pvalue_unadjusted)
+    found = best_candidate_test(y_true, scores, n_permutations=20_000, n_jobs=2)
+    assert_array_equal(found.pvalue, expected.pvalue)
+
+
+def test_seeds():
+    y_true, scores = noisy(seed=3)
+    first, again, other = (
+        best_candidate_test(y_true, scores, random_state=seed).pvalue for seed in (5, 5, 6)
+    )
+    assert_array_equal(first, again)
+    assert np.any(first != other)
+    generator = np.random.default_rng(5)
+    drawn = [best_candidate_test(y_true, scores, random_state=generator).pvalue for _ in range(2)]
+    assert np.any(drawn[0] != drawn[1])
+
+
+def test_progress_is_shown(capfd):
+    y_true, scores = noisy()
+    best_candidate_test(y_true, scores, n_permutations=9, verbose=10)
+    out, err = capfd.readouterr()
+    assert "Done" in out + err
+
+
+def test_memory_does_not_grow_with_permutations_times_samples():
+    y_true = np.arange(100_000) < 50
+    scores = np.random.default_rng(0).normal(size=(100_000, 2))
+    best_candidate_test(y_true, scores, n_permutations=9)
+    tracemalloc.start()
+    best_candidate_test(y_true, scores, n_permutations=20_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A byte for each sample of each labelling would be 2,000 MB.
+    assert peak < 100e6
+
+
+def test_many_candidates():
+    rng = np.random.default_rng(2)
+    y_true = np.arange(60) < 6
+    scores = rng.normal(size=(60, 2000))
+    result = best_candidate_test(y_true, scores, n_permutations=199)
+    assert result.pvalue_unadjusted.min() < 0.005
+    assert result.pvalue.min() > 0.05
+
+
+# The result
+
+
+def test_result():
+    y_true, scores = noisy()
+    named = {f"model {index}": column for index, column in enumerate(scores.T)}
+    result = best_candidate_test(y_true, named, n_permutations=499)
+    assert isinstance(result, BestCandidateTestResult)
+    best = result.best_index
+    assert repr(result) == (
+        f"BestCandidateTestResult(best={f'model {best}'!r}, "
+        f"statistic={result.statistic[best]:.4g}, pvalue={result.pvalue[best]:.4g}, "
+        "n_candidates=5, n_samples=120, n_positives=12, n_permutations=499)"
+    )
+    assert_allclose(
+        result.pvalue_standard_error, np.sqrt(result.pvalue * (1 - result.pvalue) / 499)
+    )
+    copy = pickle.loads(pickle.dumps(result))
+    assert_array_equal(copy.pvalue, result.pvalue)
+    with pytest.raises(AttributeError):
+        result.pvalue = 0.0
+    frame = result.to_frame()
+    assert list(frame.columns) == [
+        "candidate",
+        "statistic",
+        "zscore",
+        "pvalue",
+        "pvalue_standard_error",
+        "pvalue_unadjusted",
+    ]
+    assert list(frame.columns) == list(result.to_dict())
+    assert frame["candidate"].tolist() == list(named)
+    assert_array_equal(frame["pvalue"], result.pvalue)
+
+
+def test_table_needs_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    result = best_candidate_test(*noisy(), n_permutations=9)
+    with pytest.raises(ImportError, match=r"to_frame needs pandas: pip install .*to_dict"):
+        result.to_frame()
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
+def test_interval_is_that_of_clopper_and_pearson(level):
+    y_true, scores = noisy(n_positives=30)
+    scores = np.c_[scores, np.zeros(120), 10.0 * y_true]
+    result = best_candidate_test(y_true, scores, n_permutations=299)
+    low, high = result.pvalue_interval(level)
+    counts = np.rint(300 * result.pvalue).astype(int) - 1
+    assert {0, 299} <= set(counts)
+    for index, count in enumerate(counts.tolist()):
+        expected = stats.binomtest(count, 299).proportion_ci(level, method="exact")
+        assert (low[index], high[index]) == pytest.approx((expected.low, expected.high), rel=1e-9)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 95, math.nan])
+def test_interval_refuses_levels(level):
+    result = best_candidate_test(*noisy(), n_permutations=9)
+    with pytest.raises(ValueError, match=f"confidence_level must lie between 0 and 1; got {level}"):
+        result.pvalue_interval(level)
+
+
+# Inputs
+
+
+def test_containers():
+    y_true, scores = noisy()
+    expected = best_candidate_test(y_true, scores, n_permutations=199)
+    assert expected.names == [0, 1, 2, 3, 4]
+    columns = {name: scores[:, index] for index, name in enumerate("abcde")}
+    for named in (
+        columns,
+        {name: column.tolist() for name, column in columns.items()},
+        pd.DataFrame(columns),
+        pd.DataFrame(columns, index=np.arange(120)[::-1]),
+        pd.DataFrame(columns).convert_dtypes(),
+        pl.DataFrame(columns),
+    ):
+        result = best_candidate_test(y_true, named, n_permutations=199)
+        assert result.names == list("abcde")
+        assert_array_equal(result.pvalue, expected.pvalue)
+    for unnamed in (scores.tolist(), np.asfortranarray(scores)):
+        result = best_candidate_test(y_true, unnamed, n_permutations=199)
+        assert_array_equal(result.pvalue, expected.pvalue)
+    for labels in (y_true.astype(bool), y_true.tolist(), pd.Series(y_true), pl.Series(y_true)):
+        result = best_candidate_test(labels, scores, n_permutations=199)
+        assert_array_equal(result.pvalue, expected.pvalue)
+
+
+def test_labels_that_are_strings():
+    y_true, scores = noisy()
+    answers = np.where(y_true == 1, "yes", "no")
+    expected = best_candidate_test(y_true, scores, n_permutations=199)
+    result = best_candidate_test(answers, scores, pos_label="yes", n_permutations=199)
+    assert_array_equal(result.pvalue, expected.pvalue)
+    assert (result.n_samples, result.n_positives) == (120, 12)
+    other = best_candidate_test(answers, -scores, pos_label="no", metric="roc_auc")
+    assert_allclose(
+        other.statistic, best_candidate_test(y_true, scores, metric="roc_auc").statistic
+    )
+
+
+def test_cut_off():
+    y_true, scores = noisy()
+    result = best_candidate_test(y_true, scores, k=0.1, n_permutations=199)
+    for value, column in zip(result.statistic, scores.T, strict=True):
+        expected = average_precision_test(y_true, column, k=12).statistic
+        assert value == pytest.approx(expected, rel=1e-12)
+    assert_array_equal(
+        result.pvalue, best_candidate_test(y_true, scores, k=12, n_permutations=199).pvalue
+    )
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("label", [0, 1])
+def test_labels_of_one_class(metric, label):
+    options = {"k": 2} if METRICS[metric].needs_k else {}
+    scores = np.random.default_rng(0).integers(4, size=(9, 3))
+    with pytest.warns(UndefinedMetricWarning, match=f"one class only, {9 * label} positives among"):
+        result = best_candidate_test([label] * 9, scores, metric=metric, **options)
+    assert_array_equal(result.pvalue, np.ones(3))
+    assert_array_equal(result.pvalue_unadjusted, np.ones(3))
+    assert_array_equal(result.zscore, np.zeros(3))
+    if label == 0:
+        assert_array_equal(result.statistic, np.zeros(3))
+    assert result.best_index == 0
+
+
+TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_scores", "error", "message"),
+    [
+        (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not say which sample is"),
+        (LogisticRegression(), TWO, TypeError, "is a test of .*, not a scorer"),
+        ([0, 1, 0, 1], [1, 2, 3, 4], ValueError, r"got shape \(4,\): for a single candidate pass"),
+        ([0, 1, 0, 1], 3.0, ValueError, r"got shape \(\): for a single"),
+        ([0, 1, 0, 1], np.zeros((4, 2, 2)), ValueError, r"got shape \(4, 2, 2\)"),
+        ([0, 1, 0, 1], np.zeros((2, 4)), ValueError, r"of the 4 samples.*pass y_scores.T if its"),
+        ([0, 1, 0, 1], [[1], [1, 2], [3], [4]], ValueError, "cannot be read as a table"),
+        ([0, 1, 0, 1], {}, ValueError, "y_scores holds no candidate"),
+        ([0, 1, 0, 1], np.zeros((4, 0)), ValueError, "y_scores holds no candidate"),
+        (
+            [0, 1, 0, 1],
+            pd.DataFrame(TWO, columns=["a", "a"]),
+            ValueError,
+            "several candidates named 'a': rename",
+        ),
+        ([0, 1, 0, 1], {"a": [1, 2, 3]}, ValueError, "Candidate 'a': .*4 labels and 3 scores"),
+        (
+            [0, 1, 0, 1],
+            {"a": [1, 2, 3, 4], "b": [1, 2, math.nan, 4]},
+            ValueError,
+            "Candidate 'b': y_score must be finite",
+        ),
+        ([0, 1, 0, 1], {"b": list("wxyz")}, TypeError, "Candidate 'b': y_score must hold real num"),
+        (
+            [0, 1, 0, 1],
+            np.ma.masked_equal(TWO, 4.0),
+            ValueError,
+            "Candidate 1: y_score holds masked",
+        ),
+        ([0, 1, 2, 1], TWO, ValueError, "^y_true holds 3 different labels"),
+        (["a", "b", "a", "b"], TWO, ValueError, "^pos_label=1 is not a label of y_true"),
+        ([0, 1, [2], 1], TWO, ValueError, "^y_true cannot be read"),
+        ([], TWO, ValueError, "^y_true is empty"),
+    ],
+)
+def test_wrong_inputs(y_true, y_scores, error, message):
+    with pytest.raises(error, match=message):
+        best_candidate_test(y_true, y_scores)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"metric": "auc"}, ValueError, "metric must be one of .*got 'auc'"),
+        ({"metric": Zipf}, ValueError, "or an instance of RankStatistic"),
+        ({"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
+        ({"metric": "roc_auc", "k": 3}, ValueError, "metric='roc_auc' takes no k"),
+        ({"metric": "recall_at_k", "k": [1, 2]}, TypeError, "k must be one int or float"),
+        ({"k": 5}, ValueError, "k must be between 1 and n_samples=4; got 5"),
+        ({"k": 1.5}, ValueError, "k as a float is a fraction"),
+        ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
+        ({"n_permutations": 9.5}, TypeError, "n_permutations must be an integer"),
+        ({"random_state": -1}, ValueError, "random_state must be at least 0"),
+        ({"pos_label": None}, TypeError, "pos_label must be a number"),
+    ],
+)
+def test_wrong_options(options, error, message):
+    with pytest.raises(error, match=message):
+        best_candidate_test([0, 1, 0, 1], TWO, **options)
