@@ -19,9 +19,9 @@ from sklearn.svm import SVC
 
 from sklearn_rankinf._formatting import format_pvalue, format_table
 from sklearn_rankinf._plot._matplotlib import new_figure
-from sklearn_rankinf._plot._response import estimator_scores
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report import HitsReport, format_hits, report_on_hits, write_plots
+from sklearn_rankinf._response import estimator_scores
 from sklearn_rankinf._scorers import average_precision_significance_scorer
 from sklearn_rankinf._significance import AveragePrecisionTestResult, average_precision_test
 

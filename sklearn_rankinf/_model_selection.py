@@ -33,10 +33,10 @@ from sklearn_rankinf._null_distributions import (
     monte_carlo_error,
     plain,
 )
-from sklearn_rankinf._plot._response import estimator_scores, rows
 from sklearn_rankinf._queries import MeanNullDistribution
-from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer
+from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
 from sklearn_rankinf._registry import metric_named
+from sklearn_rankinf._response import estimator_scores, rows
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import as_log10, binomial_interval, warn_caller
 
@@ -351,10 +351,7 @@ def cross_val_significance(
 
 
 def _check_options(combine: str, method: str, refit_permutations: Any) -> None:
-    if combine not in _COMBINATIONS:
-        raise ValueError(
-            f"combine must be one of {', '.join(map(repr, _COMBINATIONS))}; got {combine!r}."
-        )
+    check_option(combine, "combine", _COMBINATIONS)
     if method == "both":
         raise ValueError("method='both' is for scorers: pass one method for the p-values of folds.")
     if combine == "convolution" and method not in ("auto", *_CONVOLVED):

@@ -33,7 +33,7 @@ from sklearn_rankinf._engine.statistics import (
     Integers,
     Statistic,
 )
-from sklearn_rankinf._ranking import as_counts, check_integer
+from sklearn_rankinf._ranking import as_counts, check_integer, check_option
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
 _ALTERNATIVES = ("greater", "less", "two-sided")
@@ -987,7 +987,7 @@ def frozen_ap_law(
     n, m = check_counts(n_samples, n_positives)
     sizes = check_tie_sizes(tie_sizes, n)
     check_normalize(normalize)
-    _check_method(method)
+    check_option(method, "method", _METHODS)
     cut = None if k is None else resolve_k(k, n)
     if method == "zhang_su":
         _check_zhang_su(n, m, cut, sizes)
@@ -1039,7 +1039,7 @@ def permuted_law(
 
 def check_permutation(method: str, what: str) -> None:
     """Refuse a method other than permutation for a statistic that has no exact law."""
-    _check_method(method)
+    check_option(method, "method", _METHODS)
     check_no_closed_form(method, what)
 
 
@@ -1067,11 +1067,6 @@ def resolve_k(k: float, n_samples: int) -> int:
         )
     # A fraction of n that is a whole number up to rounding is that number.
     return max(1, math.ceil(float(k) * n_samples - 1e-9))
-
-
-def _check_method(method: str) -> None:
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}; got {method!r}.")
 
 
 def check_normalize(normalize: str) -> None:

@@ -41,6 +41,7 @@ from sklearn_rankinf._ranking import (
     as_binary,
     as_ranking,
     check_integer,
+    check_option,
     numbered,
     rank_order,
 )
@@ -265,7 +266,7 @@ def _frozen_map_law(
     random_state: Any,
     n_jobs: int | None = None,
 ) -> MeanNullDistribution:
-    _check_method(method)
+    check_option(method, "method", _METHODS, " for mean average precision")
     return MeanNullDistribution(
         sizes,
         method,
@@ -298,14 +299,6 @@ def _checked_sizes(
         n, m = check_counts(n, m)
         sizes.append((n, m, check_tie_sizes(own, n)))
     return sizes
-
-
-def _check_method(method: str) -> None:
-    if method not in _METHODS:
-        raise ValueError(
-            f"method must be one of {', '.join(map(repr, _METHODS))} for mean average precision; "
-            f"got {method!r}."
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -578,7 +571,7 @@ def mean_average_precision_test(
     check_alternative(alternative)
     if dependence not in _DEPENDENCES:
         raise ValueError(f"dependence must be 'independent' or 'shared'; got {dependence!r}.")
-    _check_method(method)
+    check_option(method, "method", _METHODS, " for mean average precision")
     shared = None
     if _are_rankings(y_true):
         rankings = _given_rankings(y_true, y_score, groups)

@@ -41,7 +41,7 @@ from sklearn_rankinf._null_distributions import (
     check_tie_sizes,
     resolve_k,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, check_integer
+from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, check_integer, check_option
 from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels
 from sklearn_rankinf._significance import (
     RankTestResult,
@@ -733,8 +733,7 @@ def _check_method(method: str) -> None:
             "method='zhang_su' is an approximation for average precision; use 'analytic', which is "
             "exact, or 'normal'."
         )
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, _METHODS))}; got {method!r}.")
+    check_option(method, "method", _METHODS)
 
 
 def _gain(k: float | None, normalize: bool, n_samples: int) -> DiscountedCumulativeGain:

@@ -702,6 +702,14 @@ def check_integer(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
+def check_option(value: Any, name: str, options: Iterable[Any], what: str = "") -> None:
+    """Refuse what is not among the options; `what` says what they are for."""
+    known = list(options)
+    if value not in known:
+        listed = ", ".join(map(repr, known))
+        raise ValueError(f"{name} must be one of {listed}{what}; got {value!r}.")
+
+
 def numbered(
     entries: Any, name: str, what: str, n_samples: int
 ) -> tuple[NDArray[np.int64], list[Any]]:

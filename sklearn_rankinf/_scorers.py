@@ -18,7 +18,7 @@ from sklearn.metrics import make_scorer
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._guard import scorer_factory
 from sklearn_rankinf._null_distributions import NullDistribution, tolerating
-from sklearn_rankinf._ranking import PosLabel, Ranking, check_pos_label
+from sklearn_rankinf._ranking import PosLabel, Ranking, check_option, check_pos_label
 from sklearn_rankinf._registry import Metric, metric_named
 from sklearn_rankinf._significance import adjusted, log10_pvalue, standardized
 
@@ -378,8 +378,7 @@ def _is_at_floor(score: float, output: str, n_permutations: int) -> bool:
 
 def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] | None:
     """Keys of the dict that is asked for; None for a single scorer."""
-    if output not in _OUTPUTS:
-        raise ValueError(f"output must be one of {_listed(_OUTPUTS)}; got {output!r}.")
+    check_option(output, "output", _OUTPUTS)
     if method != "both":
         return _ONE_METHOD if output == "all" else None
     if output not in ("neg_log10_pvalue", "all"):
@@ -396,8 +395,7 @@ def _checked_metric(
     """The metric; what every fold would refuse later is refused now."""
     chosen = metric_named(metric)
     parameters = signature(chosen.test).parameters
-    if average not in _AVERAGES:
-        raise ValueError(f"average must be one of {_listed(_AVERAGES)}; got {average!r}.")
+    check_option(average, "average", _AVERAGES)
     if average is not None and "average" not in parameters:
         raise ValueError(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "

@@ -26,7 +26,7 @@ from sklearn_rankinf._null_distributions import (
     plain,
     resolve_k,
 )
-from sklearn_rankinf._ranking import check_integer
+from sklearn_rankinf._ranking import check_integer, check_option
 
 _METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
 
@@ -468,8 +468,7 @@ def check_top_k_method(method: str, known: tuple[str, ...]) -> None:
             f"method={method!r} is an approximation for average precision; counts at k have "
             "'binomial' and 'normal', and are exact with 'analytic'."
         )
-    if method not in known:
-        raise ValueError(f"method must be one of {', '.join(map(repr, known))}; got {method!r}.")
+    check_option(method, "method", known)
 
 
 def resolve_each_k(k: Any, n_samples: int) -> int | Integers:

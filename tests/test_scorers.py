@@ -640,11 +640,13 @@ def test_sources_of_randomness():
 # The guard of functions that are not scorers.
 
 
+# A search is tested with its estimators, the others with labels and scores.
 FUNCTIONS = [
     name
     for name in sklearn_rankinf.__all__
     if name.endswith(("_test", "_score", "_pvalue"))
     and inspect.isfunction(getattr(sklearn_rankinf, name))
+    and name != "search_permutation_test"
 ]
 SCORES = [name for name in FUNCTIONS if not name.endswith("_test")]
 
@@ -710,6 +712,7 @@ def test_warnings_of_guarded_functions_name_the_caller(name):
     }
     if "groups" in inspect.signature(function).parameters:
         options["groups"] = ["a", "a", "a"]
-    with pytest.warns(UndefinedMetricWarning, match="without positives") as record:
-        function([0, 0, 0], [0.3, 0.1, 0.2], **options)
+    with pytest.warns(UndefinedMetricWarning, match="positives") as record:
+        y_score = np.array([0.3, 0.1, 0.2])
+        function([0, 0, 0], y_score[:, None] if "best" in name else y_score, **options)
     assert {w.filename for w in record} == {__file__}

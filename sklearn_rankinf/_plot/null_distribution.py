@@ -27,10 +27,10 @@ from sklearn_rankinf._formatting import format_pvalue
 from sklearn_rankinf._null_distributions import NullDistribution
 from sklearn_rankinf._plot._law_shape import LawShape, law_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot
-from sklearn_rankinf._plot._response import estimator_scores, rows
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer
 from sklearn_rankinf._registry import metric_named
+from sklearn_rankinf._response import estimator_scores, rows
 
 _LAW_NAMES: Mapping[str, str] = {
     "analytic": "exact law under random labelling",
