@@ -22,6 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_rankinf import (
     NullDistributionDisplay,
     average_precision_test,
+    cross_val_significance,
+    mean_average_precision_test,
     precision_at_k_test,
     recall_at_k_test,
 )
@@ -483,3 +485,36 @@ def test_wrong_cv_results_are_refused(data):
         NullDistributionDisplay.from_cv_results(cv_results, X[:250], y)
     with pytest.raises(ValueError, match=r"y must be what was cross-validated, .*; got 250"):
         NullDistributionDisplay.from_cv_results(cv_results, X, y[:250])
+
+
+@pytest.mark.parametrize(
+    ("metric", "options", "label"),
+    [
+        ("roc_auc", {}, "ROC AUC"),
+        ("dcg", {}, "DCG"),
+        ("ndcg", {}, "NDCG"),
+        ("bedroc", {}, "BEDROC"),
+        ("rie", {}, "RIE"),
+        ("reciprocal_rank", {}, "Reciprocal rank"),
+        ("enrichment_at_k", {"k": 5}, "Enrichment at k = 5"),
+    ],
+)
+def test_axis_names_the_metric(small, metric, options, label):
+    y_true, y_score = small
+    display = NullDistributionDisplay.from_predictions(y_true, y_score, metric=metric, **options)
+    assert display.ax_.get_xlabel() == label
+
+
+def test_mean_over_queries_is_drawn(small):
+    y_true, y_score = small
+    result = mean_average_precision_test(y_true, y_score, groups=np.tile([0, 1], 6))
+    display = NullDistributionDisplay(result).plot()
+    assert display.ax_.get_xlabel() == "Mean average precision"
+    assert position(display.observed_line_) == pytest.approx(result.statistic, rel=1e-12)
+
+
+def test_folds_of_a_result_are_drawn(data):
+    X, y = data
+    result = cross_val_significance(LogisticRegression(), X, y, cv=3)
+    display = NullDistributionDisplay(result.fold_tests, name=["a", "b", "c"]).plot()
+    assert [entry.split(":")[0][:1] for entry in legend_of(display)[:3]] == ["a", "b", "c"]
