@@ -712,7 +712,9 @@ def test_warnings_of_guarded_functions_name_the_caller(name):
     }
     if "groups" in inspect.signature(function).parameters:
         options["groups"] = ["a", "a", "a"]
+    y_score = np.array([0.3, 0.1, 0.2])
+    if name == "best_candidate_test":
+        y_score = y_score[:, None]
     with pytest.warns(UndefinedMetricWarning, match="positives") as record:
-        y_score = np.array([0.3, 0.1, 0.2])
-        function([0, 0, 0], y_score[:, None] if "best" in name else y_score, **options)
+        function([0, 0, 0], y_score, **options)
     assert {w.filename for w in record} == {__file__}
