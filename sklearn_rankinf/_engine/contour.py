@@ -50,6 +50,8 @@ _FAR_OFF_DENSE, _MANY_BEYOND = 1e9, 100.0
 # Reflected contours of steep laws have every third of these periods and tilts of even indices,
 # others every second period, and serve more values each.
 _STEPS, _STEPS_OF_STEEP, _FIRST_OF_STEEP, _LOOKS = 2, 3, 5, 2.0
+# Lower tails of steep laws share reflected contours with upper tails if their bound is larger.
+_NOT_SMALL = -2.0
 # Of so many placements, in logarithms, a law is dense.
 _DENSE = 40.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
@@ -332,6 +334,8 @@ class ContourLaw:
         routes = [self._straight]
         if sign > 0:
             routes.insert(0 if self._is_steep else 1, self._reflected)
+        elif self._is_steep:
+            routes.insert(0, self._of_upper_tails)
         for choose in routes:
             weak = np.flatnonzero(found.error - found.merging > self._good)
             if not weak.size:
@@ -517,6 +521,12 @@ class ContourLaw:
             fine = theta * length + behind - log_p[open_] <= -_ALIASING
             indices[open_[fine]], periods[open_[fine]] = index[fine], period
         return np.column_stack([np.full(s.shape, -sign), indices, periods])
+
+    def _of_upper_tails(self, s: Floats, sign: int) -> Floats:
+        """The reflected contours of upper tails, for lower tails that are not small."""
+        keys = self._reflected(s, -sign)
+        keys[self._log_tail_bound(s, sign) < _NOT_SMALL, 2] = np.inf
+        return keys
 
     def _log_aliasing(self, s: Floats, contour: _Key) -> Floats:
         """Bound of the log of what the trapezoid rule picks up a period away on either side.
