@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv, cross_validate, permutation_test_score
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.statistics import (
@@ -36,7 +36,7 @@ from sklearn_rankinf._null_distributions import (
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
 from sklearn_rankinf._registry import metric_named
-from sklearn_rankinf._response import estimator_scores, rows
+from sklearn_rankinf._response import Fold, estimator_scores, folds_of, rows
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import as_log10, binomial_interval, warn_caller
 
@@ -334,7 +334,7 @@ def cross_val_significance(
         # An iterable of splits can be read once; what it is made into here, again.
         fitting["cv"] = check_cv(cv, y, classifier=is_classifier(estimator))
         fitted = _fit_folds(estimator, X, y, **fitting, **running)
-    folds = _folds(fitted, X, y)
+    folds = folds_of(fitted, X, y, "the dict")
     _check_independence(folds, combine)
     rankings = Parallel(n_jobs=n_jobs)(
         delayed(_rank)(fold.estimator, *fold.held_out(X, y), **response) for fold in folds
@@ -407,48 +407,7 @@ def _refit(estimator: Any, X: Any, y: Any, **options: Any) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Fold:
-    """A fitted estimator, and the rows that it was fitted to and those held out."""
-
-    estimator: Any
-    train: Integers
-    test: Integers
-
-    @property
-    def last_row(self) -> int:
-        """The largest index."""
-        return int(max(self.train.max(), self.test.max()))
-
-    def held_out(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Samples and labels that the estimator has not seen."""
-        samples = rows(X, self.test)
-        # A kernel or distance matrix has a column for each sample that was fitted.
-        if get_tags(self.estimator).input_tags.pairwise:
-            samples = samples[:, self.train]
-        return samples, rows(y, self.test)
-
-
-def _folds(fitted: Mapping[str, Any], X: Any, y: Any) -> list[_Fold]:
-    missing = [key for key in ("estimator", "indices") if key not in fitted]
-    if missing:
-        raise ValueError(
-            f"the dict has no {' and no '.join(map(repr, missing))}: call cross_validate with "
-            "return_estimator=True and return_indices=True."
-        )
-    parts = fitted["estimator"], fitted["indices"]["train"], fitted["indices"]["test"]
-    folds = [_Fold(*fold) for fold in zip(*parts, strict=True)]
-    n_samples = 1 + max(fold.last_row for fold in folds)
-    length = X.shape[0] if hasattr(X, "shape") else len(X)
-    if length < n_samples:
-        raise ValueError(
-            f"X and y must be what was cross-validated, with at least {n_samples} samples; got "
-            f"{length}."
-        )
-    return folds
-
-
-def _check_independence(folds: Sequence[_Fold], combine: str) -> None:
+def _check_independence(folds: Sequence[Fold], combine: str) -> None:
     """Refuse a combination of p-values that depend on each other, if it needs independence."""
     if combine not in ("convolution", "fisher"):
         return

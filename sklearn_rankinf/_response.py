@@ -1,12 +1,14 @@
-"""Scores of an estimator and rows of data, by public means only."""
+"""Scores of an estimator, rows of data and folds, by public means only."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import get_tags
 
 from sklearn_rankinf._ranking import PosLabel
 
@@ -69,3 +71,54 @@ def rows(data: Any, indices: ArrayLike) -> Any:
     if isinstance(data, list | tuple):
         return [data[index] for index in np.asarray(indices)]
     return data[indices]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A fitted estimator, and the rows that it was fitted to and those held out.
+
+    Attributes
+    ----------
+    estimator : object
+        The estimator.
+    train, test : ndarray of int
+        Indices of the rows.
+    """
+
+    estimator: Any
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+    @property
+    def last_row(self) -> int:
+        """The largest index."""
+        return int(max(self.train.max(), self.test.max()))
+
+    def held_out(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Samples and labels that the estimator has not seen."""
+        samples = rows(X, self.test)
+        # A kernel or distance matrix has a column for each sample that was fitted.
+        if get_tags(self.estimator).input_tags.pairwise:
+            samples = samples[:, self.train]
+        return samples, rows(y, self.test)
+
+
+def folds_of(fitted: Mapping[str, Any], X: Any, y: Any, what: str) -> list[Fold]:
+    """Folds of a cross-validation of X and y; `what` names its result in messages."""
+    missing = [key for key in ("estimator", "indices") if key not in fitted]
+    if missing:
+        raise ValueError(
+            f"{what} has no {' and no '.join(map(repr, missing))}: call cross_validate with "
+            "return_estimator=True and return_indices=True."
+        )
+    parts = fitted["estimator"], fitted["indices"]["train"], fitted["indices"]["test"]
+    folds = [Fold(*fold) for fold in zip(*parts, strict=True)]
+    n_samples = 1 + max(fold.last_row for fold in folds)
+    for name, data in (("X", X), ("y", y)):
+        length = data.shape[0] if hasattr(data, "shape") else len(data)
+        if length < n_samples:
+            raise ValueError(
+                f"{name} must be what was cross-validated, with at least {n_samples} samples; got "
+                f"{length}."
+            )
+    return folds

@@ -30,7 +30,7 @@ from sklearn_rankinf._plot._matplotlib import import_pyplot
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer
 from sklearn_rankinf._registry import metric_named
-from sklearn_rankinf._response import estimator_scores, rows
+from sklearn_rankinf._response import estimator_scores, folds_of
 
 _LAW_NAMES: Mapping[str, str] = {
     "analytic": "exact law under random labelling",
@@ -472,18 +472,20 @@ class NullDistributionDisplay:
         <...>
         """
         import_pyplot(f"{cls.__name__}.from_cv_results")
-        results = [
-            _test(
+        results = []
+        for fold in folds_of(cv_results, X, y, "cv_results"):
+            samples, labels = fold.held_out(X, y)
+            y_score = estimator_scores(fold.estimator, samples, pos_label, response_method)
+            result = _test(
                 metric,
-                rows(y, test),
-                estimator_scores(estimator, rows(X, test), pos_label, response_method),
+                labels,
+                y_score,
                 k=k,
                 pos_label=pos_label,
                 alternative=alternative,
                 method=method,
             )
-            for estimator, test in _folds(cv_results, X, y)
-        ]
+            results.append(result)
         if name is None:
             name = [f"fold {number}" for number in range(len(results))]
         return cls(results, name=name).plot(ax, **plot_options)
@@ -712,23 +714,3 @@ def _test(
     if k is not None:
         options["k"] = k
     return chosen.test(y_true, y_score, **options)
-
-
-def _folds(cv_results: Mapping[str, Any], X: Any, y: Any) -> list[tuple[Any, Any]]:
-    """Pairs of an estimator and the indices of its test fold."""
-    missing = [key for key in ("estimator", "indices") if key not in cv_results]
-    if missing:
-        raise ValueError(
-            f"cv_results has no {' and no '.join(map(repr, missing))}: call cross_validate with "
-            "return_estimator=True and return_indices=True."
-        )
-    indices = cv_results["indices"]
-    n_samples = 1 + max(int(np.max(part)) for half in indices.values() for part in half)
-    for name, data in (("X", X), ("y", y)):
-        length = data.shape[0] if hasattr(data, "shape") else len(data)
-        if length < n_samples:
-            raise ValueError(
-                f"{name} must be what was cross-validated, with at least {n_samples} samples; got "
-                f"{length}."
-            )
-    return list(zip(cv_results["estimator"], indices["test"], strict=True))
