@@ -38,7 +38,7 @@ from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_opt
 from sklearn_rankinf._registry import metric_named
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of, rows
 from sklearn_rankinf._scorers import make_significance_scorer
-from sklearn_rankinf._significance import as_log10, binomial_interval, warn_caller
+from sklearn_rankinf._significance import as_log10, permutation_interval, warn_caller
 
 _COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")
@@ -698,10 +698,7 @@ class SearchPermutationTestResult:
         ValueError
             If `confidence_level` is not between 0 and 1.
         """
-        if not 0.0 < confidence_level < 1.0:
-            raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
-        n_reached = round(self.pvalue * (self.n_permutations + 1)) - 1
-        low, high = binomial_interval(n_reached, self.n_permutations, False, confidence_level)
+        low, high = permutation_interval(self.pvalue, self.n_permutations, confidence_level)
         return plain(low), plain(high)
 
 

@@ -19,7 +19,7 @@ from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import NullDistribution, as_seed_sequence
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_binary, check_integer, rank_order
 from sklearn_rankinf._registry import Metric, metric_named
-from sklearn_rankinf._significance import binomial_interval, warn_caller
+from sklearn_rankinf._significance import permutation_interval, warn_caller
 
 # Values of the statistic this close, relatively, are the same value.
 _SAME = 1e-12
@@ -111,10 +111,7 @@ class BestCandidateTestResult:
         .. [1] Clopper, C. J., & Pearson, E. S. (1934). The use of confidence or fiducial limits
            illustrated in the case of the binomial. Biometrika, 26(4), 404-413.
         """
-        if not 0.0 < confidence_level < 1.0:
-            raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
-        counts = np.rint(self.pvalue * (self.n_permutations + 1.0)) - 1.0
-        return binomial_interval(counts, self.n_permutations, False, confidence_level)
+        return permutation_interval(self.pvalue, self.n_permutations, confidence_level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results of the candidates as columns.

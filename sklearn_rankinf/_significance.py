@@ -140,8 +140,7 @@ class RankTestResult:
         >>> low < 2 / 56 < high
         True
         """
-        if not 0.0 < confidence_level < 1.0:
-            raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
+        _check_confidence_level(confidence_level)
         near = _widened(self.pvalue, self.pvalue_relative_error)
         if self.n_resamples is None:
             return near
@@ -177,6 +176,20 @@ def _widened(pvalue: Any, relative_error: Any) -> tuple[Any, Any]:
     error = np.where(unknown, 1.0, relative_error)
     low, high = pvalue * np.maximum(1.0 - error, 0.0), np.minimum(pvalue * (1.0 + error), 1.0)
     return plain(low), plain(np.where(unknown, 1.0, high))
+
+
+def _check_confidence_level(confidence_level: float) -> None:
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
+
+
+def permutation_interval(
+    pvalue: Any, n_permutations: int, confidence_level: float
+) -> tuple[Any, Any]:
+    """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
+    _check_confidence_level(confidence_level)
+    counts = np.rint(np.asarray(pvalue) * (n_permutations + 1.0)) - 1.0
+    return binomial_interval(counts, n_permutations, False, confidence_level)
 
 
 def binomial_interval(
