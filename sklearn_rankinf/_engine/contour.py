@@ -25,21 +25,30 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Complexes, Floats, Increments
+from sklearn_rankinf._engine.statistics import (
+    FEW_BLOCKS,
+    Complexes,
+    Floats,
+    Increments,
+    Integers,
+)
 from sklearn_rankinf._engine.tilted import of_the_luckiest_hit
 
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
 # computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
 # the one in use.
-_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-5, 39), 11, 16, 3
+_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-3, 39), 11, 16, 3
 # Between two of them one of so many equal steps of the index is used where the exponent is smaller
 # by more than this.
 _FRACTIONS, _WORTH_REFINING = 8, 7.0
-# Values share tilts: of those that leave the exponent that bounds their tail larger than necessary
-# by no more than this, of a steep or coarse law by no more than that, one unit is the first choice,
-# then those of indices that are multiples of 8, of 4 and of 2.
-_SLACK, _SLACK_COARSE = 8.0, 4.0
+# Values share tilts: those that leave the exponent that bounds their tail larger than necessary by
+# no more than this. Of dense laws the usual one and those so many indices apart are the first
+# choice, of others one unit, then those of indices that are multiples of 8, of 4 and of 2.
+_SLACK_DENSE, _SLACK, _SLACK_COARSE = 12.0, 8.0, 4.0
+_USUAL, _APART, _APART_OF_VERY_DENSE = 1, 4, 5
 _SHARED_FIRST = sorted(_LADDER, key=lambda index: (-math.gcd(index, 8), index < 0, index))
+# The usual tilt serves values on the other side of the mean, up to this exponent.
+_BEYOND_THE_MEAN = 6.0
 # A unit is at least this part of what a hit at the top adds; a law with a larger hit is steep.
 _UNITS_PER_HIT = 1.0 / 3.0
 # A contour whose terms are so much larger than their sum tells little of a tail, and of a coarse or
@@ -52,12 +61,13 @@ _FAR_OFF_DENSE, _MANY_BEYOND = 1e9, 100.0
 _STEPS, _STEPS_OF_STEEP, _FIRST_OF_STEEP, _LOOKS = 2, 3, 5, 2.0
 # Lower tails of steep laws share reflected contours with upper tails if their bound is larger.
 _NOT_SMALL = -2.0
-# Of so many placements, in logarithms, a law is dense.
-_DENSE = 40.0
+# Of so many placements, in logarithms, a law is dense, and of so many very dense.
+_DENSE, _VERY_DENSE = 40.0, 300.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
 # tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
 # exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
-_FIRST_PERIOD, _SHORTEST, _N_PERIODS, _ALIASING = 8.0, -12, 48, 25.0
+_FIRST_PERIOD, _SHORTEST, _N_PERIODS = 8.0, -12, 48
+_ALIASING, _SURELY_NO_ALIASING = 18.5, 25.0
 _REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED, _LEAST_REFLECTED = 19.0, 13.0, 3, -28.0
 # The first look goes this far, in one over the unit; each further look goes half as far again, as
 # long as the work (nodes times products a node) is affordable, until no more than this is cut off.
@@ -65,6 +75,9 @@ _FIRST_REACH, _DECAYED = 9.0, 3e-9
 # A look takes at least so many rows times nodes: fewer cost as much. Of many short steps, those of
 # steep laws whose blocks are not merged, it takes fewer.
 _CHEAP_LOOK, _CHEAP_LOOK_STEEP = 8192, 4096
+# If no hit adds more than this part of the standard deviation the transform decays almost like that
+# of a normal law: a look takes so many, the first so far in one over the deviation under the tilt.
+_SMALL_HIT, _CHEAP_LOOK_SMOOTH, _REACH_OF_SMOOTH = 0.4, 4096, 9.5
 _MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
 # Of merged blocks a contour is not begun that is so many times longer than is affordable, unless at
 # so many nodes farther on its terms are below this part of the largest.
@@ -94,6 +107,9 @@ _BLOCK_NODES = 16384
 _EXTREME = 10
 # No contour is known to be more precise than this.
 _PRECISION = 3e-10
+# Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes:
+# more than twice the most that was seen of 60 contours compared with others of less steep terms.
+_ROUNDING = 2e-15
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
 LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
@@ -270,6 +286,8 @@ class Transform(Protocol):
 
 # Side (1 for positive tilts), index of the tilt, which may be a fraction, and index of the period.
 _Key = tuple[int, float, int]
+# Contours, and the values for which each is chosen.
+_Choice = dict[_Key, Integers]
 
 
 class ContourLaw:
@@ -314,6 +332,7 @@ class ContourLaw:
         self._tapers = self._is_steep and not self._is_coarse
         self._ladders: dict[int, list[float]] = {}
         self._log_mgfs: dict[tuple[int, float], float] = {}
+        self._first_periods: dict[tuple[int, float], int] = {}
         self._contours: dict[tuple[_Key, bool], _Nodes] = {}
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
 
@@ -336,16 +355,14 @@ class ContourLaw:
             routes.insert(0 if self._is_steep else 1, self._reflected)
         elif self._is_steep:
             routes.insert(0, self._of_upper_tails)
+        elif self._is_dense:
+            routes.insert(0, self._usual)
         for choose in routes:
             weak = np.flatnonzero(found.error - found.merging > self._good)
             if not weak.size:
                 break
-            keys = choose(s[weak], sign)
-            for key in np.unique(keys, axis=0):
-                if np.isinf(key[2]):
-                    continue
-                same = weak[(keys == key).all(axis=1)]
-                contour = int(key[0]), float(key[1]), int(key[2])
+            for contour, chosen in choose(s[weak], sign).items():
+                same = weak[chosen]
                 other = self._invert(s[same], sign, contour, insist)
                 better = other.error < found.error[same]
                 found.put(same[better], other.at(better))
@@ -387,9 +404,41 @@ class ContourLaw:
     def _is_steep(self) -> bool:
         return _is_steep(self._transform.of_the_luckiest_hit, self._scale)
 
-    @property
-    def _slack(self) -> float:
-        return _SLACK_COARSE if self._is_steep or self._is_coarse else _SLACK
+    @cached_property
+    def _is_dense(self) -> bool:
+        """Whether placements are many and no hit stands out: only digits limit a contour."""
+        is_rough = self._is_steep or self._is_coarse or self._merged or self._span > 0.0
+        return not is_rough and -self._transform.log_placement >= _DENSE
+
+    @cached_property
+    def _is_smooth(self) -> bool:
+        """Whether the law is dense and, where it is not very skew, close to a normal law."""
+        small = _SMALL_HIT * self._scale
+        return self._is_dense and self._transform.of_the_luckiest_hit < small
+
+    @cached_property
+    def _apart(self) -> int:
+        """Between tilts that values of a dense law share."""
+        is_very_dense = -self._transform.log_placement >= _VERY_DENSE
+        return _APART_OF_VERY_DENSE if is_very_dense else _APART
+
+    @cached_property
+    def _shared_first(self) -> list[int]:
+        """Indices of tilts in the order in which they are preferred."""
+        if not self._is_dense:
+            return _SHARED_FIRST
+        usual = list(range(_USUAL, _LADDER.stop, self._apart))
+        return usual + [index for index in _SHARED_FIRST if index not in usual]
+
+    def _are_many_beyond(self, log_p: Floats, many: float = _MANY_BEYOND) -> NDArray[np.bool_]:
+        """Whether tails are of very many placements."""
+        return np.asarray(log_p - self._transform.log_placement > many)
+
+    def _slack(self, log_p: Floats) -> Floats:
+        """How much larger than necessary the exponents of tails may be."""
+        rough = _SLACK_COARSE if self._is_steep or self._is_coarse else _SLACK
+        is_smooth = self._is_dense & self._are_many_beyond(log_p)
+        return np.where(is_smooth, _SLACK_DENSE, rough)
 
     def _thetas(self, side: int, index: ArrayLike) -> Floats:
         return np.asarray(side * _TILT_RATIO ** np.asarray(index, dtype=float) / self._units[side])
@@ -406,11 +455,12 @@ class ContourLaw:
         known = self._ladders.setdefault(side, [])
         while len(known) < min(n_tilts, len(_LADDER)):
             # Very different tilts in one pass would take its rows out of the range of floats.
-            n_next = _PASS if len(known) < _TOGETHER else 1
+            n_next = max(1, min(_PASS, _TOGETHER - len(known)))
             thetas = self._thetas(side, _LADDER[len(known) : len(known) + n_next])
             known.extend(self._log_mgfs_at(thetas))
-        in_passes = max(1, -(-min(n_tilts, _TOGETHER) // _PASS)) * _PASS
-        n_tilts = min(max(n_tilts, in_passes), len(_LADDER))
+        if n_tilts < _TOGETHER:
+            n_tilts = _PASS if n_tilts <= _PASS else _TOGETHER
+        n_tilts = min(n_tilts, len(_LADDER))
         return self._thetas(side, _LADDER[:n_tilts]), np.asarray(known[:n_tilts])
 
     def _saddle(self, s: Floats, side: int, enough: float = -math.inf) -> tuple[Floats, Floats]:
@@ -433,7 +483,8 @@ class ContourLaw:
         if self._is_steep:
             # Between a law without lucky hits and one of nothing else, the latter decays sooner.
             more = np.minimum(best + 1, thetas.size - 1)
-            best = np.where(exponents[more, np.arange(s.size)] < bound + self._slack, more, best)
+            is_close = exponents[more, np.arange(s.size)] < bound + self._slack(bound)
+            best = np.where(is_close, more, best)
         index = best + float(_LADDER.start)
         inner = np.flatnonzero((best > 0) & (best < thetas.size - 1))
         before, here, after = (exponents[best[inner] + step, inner] for step in (-1, 0, 1))
@@ -451,10 +502,14 @@ class ContourLaw:
             lower = exponent < bound[same]
             index[same[lower]], bound[same[lower]] = at, exponent[lower]
         bound = np.minimum(bound, 0.0)
-        order = [i for i in _SHARED_FIRST if i < thetas.size + _LADDER.start]
-        close = exponents[np.subtract(order, _LADDER.start)] <= bound + self._slack
+        order = [i for i in self._shared_first if i < thetas.size + _LADDER.start]
+        close = exponents[np.subtract(order, _LADDER.start)] <= bound + self._slack(bound)
         # A steeper one would do as well for the bound; but far out laws are rough.
-        close &= np.less_equal.outer(order, np.maximum(index, 0.0))
+        steepest = np.maximum(index, 0.0)
+        if self._is_dense:
+            more = 1.0 * self._are_many_beyond(bound, _DENSE) + self._are_many_beyond(bound)
+            steepest = np.maximum(index + more, _USUAL)
+        close &= np.less_equal.outer(order, steepest)
         if self._is_steep and side > 0:
             close[1:] = False
         shared = np.take(order, close.argmax(axis=0)).astype(float)
@@ -474,72 +529,99 @@ class ContourLaw:
 
     def _log_tail_bound(self, s: Floats, side: int, steepest: int = 0) -> Floats:
         """A cheap bound of the log of the tail at s, from tilts to a few beyond the steepest."""
-        thetas, log_mgfs = self._ladder(side, steepest + _BEYOND - _LADDER.start)
-        bound = np.minimum((log_mgfs[:, None] - np.outer(thetas, s)).min(axis=0), 0.0)
-        outside = s > self._support_within[1] if side > 0 else s < self._support_within[0]
-        return np.where(outside, -np.inf, bound)
+        bound = np.full(s.shape, -np.inf)
+        low, high = self._support_within
+        inside = np.flatnonzero(s <= high if side > 0 else s >= low)
+        if inside.size:
+            thetas, log_mgfs = self._ladder(side, steepest + _BEYOND - _LADDER.start)
+            exponents = log_mgfs[:, None] - np.outer(thetas, s[inside])
+            bound[inside] = np.minimum(exponents.min(axis=0), 0.0)
+        return bound
 
     # Contours.
 
-    def _straight(self, s: Floats, sign: int) -> Floats:
+    def _straight(self, s: Floats, sign: int) -> _Choice:
         """Contours of the tail's own side: of the usual tilt if that will do, else of the best."""
-        indices, log_p = self._saddle(s, sign)
-        periods = np.full(s.shape, np.inf)
+        return self._with_periods(s, sign, *self._saddle(s, sign))
+
+    def _usual(self, s: Floats, sign: int) -> _Choice:
+        """The contour of the other side's usual tilt, unless its terms are far too large."""
+        log_p = self._log_tail_bound(s, sign)
+        thetas, log_mgfs = self._ladder(-sign)
+        usual = _USUAL - _LADDER.start
+        exponents = log_mgfs[usual] - thetas[usual] * s
+        near = np.flatnonzero(exponents - log_p <= self._slack(log_p))
+        indices = np.full(near.shape, float(_USUAL))
+        chosen = self._with_periods(s[near], -sign, indices, log_p[near])
+        return {contour: near[same] for contour, same in chosen.items()}
+
+    def _with_periods(self, s: Floats, side: int, indices: Floats, log_p: Floats) -> _Choice:
+        """Contours of given tilts, with the first of their periods that leaves little aliasing."""
+        chosen = {}
         for index in np.unique(indices):
             same = np.flatnonzero(indices == index)
-            shortest = self._first_period(sign, _FIRST_OF_STEEP)
-            if index > _EXTREME:
-                shortest = _SHORTEST
-            for period in range(shortest, _N_PERIODS, _STEPS):
-                aliasing = self._log_aliasing(s[same], (sign, float(index), period))
-                fine = aliasing - log_p[same] <= -_ALIASING
-                periods[same[fine]] = period
+            for period in range(self._first_period(side, float(index)), _N_PERIODS, _STEPS):
+                contour = side, float(index), period
+                fine = self._log_aliasing(s[same], contour, log_p[same]) <= -_ALIASING
+                if fine.any():
+                    chosen[contour] = same[fine]
                 same = same[~fine]
                 if not same.size:
                     break
-        return np.column_stack([np.full(s.shape, sign), indices, periods])
+        return chosen
 
-    def _reflected(self, s: Floats, sign: int) -> Floats:
+    def _reflected(self, s: Floats, sign: int) -> _Choice:
         """Contours of the other side, no steeper than their own aliasing asks for."""
         log_p = self._log_tail_bound(s, sign)
         most = _REFLECTED_STEEP if self._is_steep else _REFLECTED
-        indices, periods = np.zeros(s.shape, dtype=np.int64), np.full(s.shape, np.inf)
-        first = self._first_period(-sign, _STEPS_OF_STEEP)
-        for period in range(first, _N_PERIODS, _STEPS_OF_STEEP if self._is_steep else _STEPS):
-            open_ = np.flatnonzero(np.isinf(periods) & (log_p > _LEAST_REFLECTED))
+        chosen: _Choice = {}
+        open_ = np.flatnonzero(log_p > _LEAST_REFLECTED)
+        steps = _STEPS_OF_STEEP if self._is_steep else _STEPS
+        for period in range(self._first_reflected(-sign), _N_PERIODS, steps):
             if not open_.size:
                 break
             length = self._period(period)
             farther = self._log_tail_bound(s[open_] + sign * length, sign)
             damping = np.clip(most + farther - log_p[open_], 3.0, most)
             steepness = np.log(damping / length * self._units[-sign]) / np.log(_TILT_RATIO)
-            index = np.ceil(steepness).astype(np.int64)
+            indices = np.ceil(steepness).astype(np.int64)
             if self._is_steep:
-                index += index % 2
+                indices += indices % 2
             behind = self._log_tail_bound(s[open_] - sign * length, -sign, _STEEPEST_REFLECTED)
-            theta = np.abs(self._thetas(-sign, index))
+            theta = np.abs(self._thetas(-sign, indices))
             fine = theta * length + behind - log_p[open_] <= -_ALIASING
-            indices[open_[fine]], periods[open_[fine]] = index[fine], period
-        return np.column_stack([np.full(s.shape, -sign), indices, periods])
+            for index in np.unique(indices[fine]):
+                chosen[-sign, float(index), period] = open_[fine & (indices == index)]
+            open_ = open_[~fine]
+        return chosen
 
-    def _of_upper_tails(self, s: Floats, sign: int) -> Floats:
+    def _of_upper_tails(self, s: Floats, sign: int) -> _Choice:
         """The reflected contours of upper tails, for lower tails that are not small."""
-        keys = self._reflected(s, -sign)
-        keys[self._log_tail_bound(s, sign) < _NOT_SMALL, 2] = np.inf
-        return keys
+        large = np.flatnonzero(self._log_tail_bound(s, sign) >= _NOT_SMALL)
+        chosen = self._reflected(s[large], -sign)
+        return {contour: large[same] for contour, same in chosen.items()}
 
-    def _log_aliasing(self, s: Floats, contour: _Key) -> Floats:
-        """Bound of the log of what the trapezoid rule picks up a period away on either side.
+    def _log_aliasing(self, s: Floats, contour: _Key, log_p: Floats) -> Floats:
+        """Bound of the log of what the trapezoid rule picks up a period away, relative to tails.
 
         On the contour's harmless side it is what is missing from the probability 1.
         """
         side, index, period = contour
-        damping = abs(float(self._thetas(side, index))) * self._period(period)
-        reach = side * self._period(period)
-        harmless = self._log_tail_bound(s - reach, -side) - damping
+        length = self._period(period)
+        harmless = np.full(s.shape, -abs(float(self._thetas(side, index))) * length)
+        # A probability is at most 1, which may be all that has to be known.
+        doubtful = np.flatnonzero(harmless - log_p > -_SURELY_NO_ALIASING)
+        if doubtful.size:
+            harmless[doubtful] += self._log_tail_bound(s[doubtful] - side * length, -side)
+        return np.asarray(np.maximum(harmless, self._log_harm(s, contour)) - log_p)
+
+    def _log_harm(self, s: Floats, contour: _Key) -> Floats:
+        """The part of the aliasing on the side where it is not damped."""
+        side, index, period = contour
+        length = self._period(period)
         steepest = math.ceil(index) if side > 0 else max(math.ceil(index), _STEEPEST_REFLECTED)
-        harmful = self._log_tail_bound(s + reach, side, steepest) + damping
-        return np.maximum(harmless, harmful)
+        damping = abs(float(self._thetas(side, index))) * length
+        return self._log_tail_bound(s + side * length, side, steepest) + damping
 
     def _tilt(self, side: int, index: float) -> tuple[float, bool]:
         """A tilt, and whether it is extreme."""
@@ -576,7 +658,8 @@ class ContourLaw:
             if not np.isfinite(nodes.log_transform).all():
                 break
             before, rest = rest, self._rest(nodes, insist)
-            more = min(max(n_nodes // 2, cheap), max(whole - n_nodes, 1))
+            least_more = cheap // 2 if self._is_dense else cheap
+            more = min(max(n_nodes // 2, least_more), max(whole - n_nodes, 1))
             is_last = n_nodes + more > most_nodes
             is_stuck = rest > _PROGRESS * before and not (insist or self._tapers)
             is_stuck &= self._few_blocks or n_nodes >= _PATIENCE * first
@@ -621,8 +704,8 @@ class ContourLaw:
         size = nodes.heights.sum() * unit
         unseen = _CLUSTER * np.exp(np.minimum(self._transform.log_commonest - safe, 50.0))
         error += np.where(cut > _DECAYED, unseen, 0.0)
-        error += _PRECISION + 4e-15 * np.sqrt(self._transform.n_blocks) * size
-        error += np.exp(np.minimum(self._log_aliasing(s, contour) - safe, 50.0))
+        error += _PRECISION + _ROUNDING * np.sqrt(self._transform.n_blocks) * size
+        error += np.exp(np.minimum(self._log_aliasing(s, contour, safe), 50.0))
         if self._merged:
             coarse = self._contour(contour, n_nodes, True).tail(s, sign, self._tapers)[0]
             known &= np.isfinite(coarse)
@@ -631,7 +714,7 @@ class ContourLaw:
             found.merging = DOUBT_OF_MERGING * np.abs(merging)
             error += found.merging
         few = _FAR_OFF_STEEP if self._is_steep else _FAR_OFF
-        limit = np.where(safe - self._transform.log_placement > _MANY_BEYOND, _FAR_OFF_DENSE, few)
+        limit = np.where(self._are_many_beyond(safe), _FAR_OFF_DENSE, few)
         far_off = size > (_FAR_OFF_COARSE if insist or rough or self._is_coarse else limit)
         far_off &= contour[0] == sign
         # A larger error would itself be a guess.
@@ -685,6 +768,10 @@ class ContourLaw:
             return float(octave)
         if rough:
             return float(_ROUGHLY * octave)
+        if self._is_smooth:
+            # Each part is smaller, relative to the one before it, than the last was.
+            length = max(2, n_nodes // 8)
+            octave, before = heights[-length:].sum(), heights[-2 * length : -length].sum()
         ratio = min(octave / max(before, np.finfo(float).tiny), 0.9)
         eighth = heights[-max(4, n_nodes // 8) :].sum()
         places, farther = self._ahead.get((nodes.theta, nodes.step), (np.zeros(1), np.zeros(1)))
@@ -709,19 +796,63 @@ class ContourLaw:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
         if self._few_blocks:
             return int(np.clip(_BLOCK_NODES / self._transform.n_blocks, 256, 1024))
+        if self._is_smooth:
+            deviation = self._deviation(*contour[:2])
+            return int(_REACH_OF_SMOOTH * self._period(contour[2]) / (2.0 * np.pi * deviation))
         return int(self._reach * self._period(contour[2]) / (2.0 * np.pi * self._units[contour[0]]))
+
+    def _deviation(self, side: int, index: float) -> float:
+        """Standard deviation under a tilt, from the nearest three of the ladder."""
+        at = round(index) - _LADDER.start
+        thetas, log_mgfs = self._ladder(side, at + 2)
+        around = slice(max(at - 1, 0), max(at - 1, 0) + 3)
+        slopes = np.diff(log_mgfs[around]) / np.diff(thetas[around])
+        variance = 2.0 * abs(slopes[1] - slopes[0]) / np.abs(thetas[around][2] - thetas[around][0])
+        return math.sqrt(variance)
 
     @property
     def _reach(self) -> float:
         """How far the first look goes, in one over the unit."""
         return 1.5 * _FIRST_REACH if self._in_a_hurry else _FIRST_REACH
 
-    def _first_period(self, side: int, of_steep: int) -> int:
-        """Index of the shortest period of contours that are not extreme; of steep laws as given.
+    def _first_period(self, side: int, index: float) -> int:
+        """Index of the shortest period of the contours of a tilt.
 
-        Where the law is dense the longest for which a look is cheap: more values share it. Else a
-        longer reach tells more, and on a lattice the shortest is soon followed to its end.
+        Of a dense law it is long enough for all values that share the tilt. Else a longer reach
+        tells more, and on a lattice the shortest is soon followed to its end.
         """
+        if index > _EXTREME:
+            return _SHORTEST
+        if not self._is_dense:
+            return self._first_of_coarse(side, _FIRST_OF_STEEP)
+        if (index - _USUAL) % self._apart or index < _USUAL:
+            return 0
+        if (side, index) not in self._first_periods:
+            first, fine = 0, np.zeros(1, dtype=bool)
+            s = self._farthest(side, int(index))
+            log_p = self._log_tail_bound(s, side, int(index))
+            while not fine.all() and first < _N_PERIODS:
+                fine = self._log_harm(s, (side, index, first)) - log_p <= -_ALIASING
+                first += not fine.all()
+            self._first_periods[side, index] = first
+        return self._first_periods[side, index]
+
+    def _farthest(self, side: int, index: int) -> Floats:
+        """Roughly the farthest values that share a tilt: where another one would do as well."""
+        at, apart = index - _LADDER.start, self._apart
+        thetas, log_mgfs = self._ladder(side, at + 1)
+        if index > _USUAL:
+            before = at - apart
+            return np.array([(log_mgfs[at] - log_mgfs[before]) / (thetas[at] - thetas[before])])
+        thetas, log_mgfs = self._ladder(side, at + apart + 1)
+        next_one = (log_mgfs[at + apart] - log_mgfs[at]) / (thetas[at + apart] - thetas[at])
+        return np.array([(log_mgfs[at] - _BEYOND_THE_MEAN) / thetas[at], next_one])
+
+    def _first_reflected(self, side: int) -> int:
+        """Index of the shortest period of reflected contours."""
+        return self._first_of_coarse(side, _STEPS_OF_STEEP)
+
+    def _first_of_coarse(self, side: int, of_steep: int) -> int:
         if self._span or -self._transform.log_placement < _DENSE:
             return 0
         if self._is_steep:
@@ -738,7 +869,9 @@ class ContourLaw:
 
     def _cheap_look(self, contour: _Key) -> int:
         short_steps = self._is_steep and not self._merged
-        cheap = _CHEAP_LOOK_STEEP if short_steps else _CHEAP_LOOK
+        cheap = _CHEAP_LOOK_SMOOTH if self._is_smooth else _CHEAP_LOOK
+        if short_steps:
+            cheap = _CHEAP_LOOK_STEEP
         return cheap // self._most_rows(*contour[:2])
 
     def _contour(self, contour: _Key, n_nodes: int, coarse: bool = False) -> _Nodes:

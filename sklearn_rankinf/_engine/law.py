@@ -312,7 +312,8 @@ class ContinuedLaw:
     def _tails(self) -> Tails:
         n, m = self._n_samples, self._n_positives
         n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
-        grouped, within = self._grouped, (0.0, self._best)
+        lowest = self._attained[0] * (1.0 - 1e-9) if self._tie_sizes is None else 0.0
+        grouped, within = self._grouped, (lowest, self._best)
         if self._by_misses:
             grouped, m = self._grouped_misses, n - m
             within = self._all_hits - within[1], self._all_hits

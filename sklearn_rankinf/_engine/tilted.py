@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import gammaln
 
+from sklearn_rankinf._engine import positions
 from sklearn_rankinf._engine.bands import Bands, balances, feasible_bands, tilted_bands, windows
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
 from sklearn_rankinf._engine.transform import log_transform
@@ -17,6 +18,10 @@ from sklearn_rankinf._engine.transform import log_transform
 _FEW_HITS = 64
 # Paths that carry less than this share of the tilted total are left out.
 _NEGLIGIBLE = 1e-22
+# Of single positions of a hit, less.
+_NEGLIGIBLE_POSITIONS = 1e-19
+# Where the log transform of a real tilt is wanted, windows of this part of the usual width will do.
+_NARROW = 0.5
 
 
 class RankingTransform:
@@ -40,6 +45,7 @@ class RankingTransform:
         self.merged = merged
         self._increments, self._coarse = increments, coarse
         self._n_positives = n_positives
+        self._has_positions = not merged and positions.apply_to(increments, n_positives)
         self._bands: dict[tuple[float, bool], Bands] = {}
         self._balances: dict[float, Floats] = {}
 
@@ -81,9 +87,15 @@ class RankingTransform:
         return float(ways.sum()) + self.log_placement
 
     def log_mgfs(self, thetas: Floats) -> Floats:
-        """Log transforms of merged blocks at real tilts, in one pass; nan where not known."""
+        """Log transforms at real tilts, often of merged blocks; nan where not known."""
         blocks, m = self._coarse, self._n_positives
-        values = log_transform(blocks, m, thetas, *windows(blocks, m, thetas)).real
+        values = np.full(thetas.shape, np.nan)
+        if self._has_positions and positions.are_few(self._increments, m):
+            values = positions.log_mgfs(self._increments, m, thetas)
+        left = np.flatnonzero(~np.isfinite(values))
+        if left.size:
+            narrow = windows(blocks, m, thetas[left], _NARROW)
+            values[left] = log_transform(blocks, m, thetas[left], *narrow).real
         for i in np.flatnonzero(~np.isfinite(values)):
             values[i] = tilted_bands(blocks, m, float(thetas[i]))[1]
         return values
@@ -117,9 +129,18 @@ class RankingTransform:
                 found = tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)
                 self._bands[key] = found[0]
             else:
-                ends = np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes)
-                self._bands[key] = self._bands_at(theta, is_extreme, True).at(*ends)
+                self._bands[key] = self._bands_of_blocks(theta, is_extreme)
         return self._bands[key]
+
+    def _bands_of_blocks(self, theta: float, is_extreme: bool) -> Bands:
+        """Rows that matter at a tilt by the positions of single hits, or else by merged blocks."""
+        if self._has_positions:
+            share = _NEGLIGIBLE_POSITIONS
+            found = positions.likely_bands(self._increments, self._n_positives, theta, share)
+            if found is not None:
+                return found
+        ends = np.cumsum(self._coarse.sizes), np.cumsum(self._increments.sizes)
+        return self._bands_at(theta, is_extreme, True).at(*ends)
 
     def _balance(self, theta: float, is_extreme: bool) -> Floats:
         """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""

@@ -19,6 +19,8 @@ from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
 # The state is brought back to the middle of the range of floats after so many blocks, or as soon as
 # their weights may have moved it by this much, in logarithms.
 _WINDOW, _LOG_RANGE = 32, 300.0
+# Weights of so many rows, a power of two, are computed for all blocks of a window at once.
+_ROWS_TOGETHER = 16
 
 
 def log_transform(
@@ -163,7 +165,7 @@ class _Walk:
         one_hit = (c.cross[window] * starts + c.linear[window] + c.square[window]) * may_hit
         log_odds = math.log(self._p / (1.0 - self._p)) + self._balance
         heads = _exponentials(self._z, one_hit, np.outer(may_hit, log_odds))
-        weights = np.empty_like(grid)
+        weights = _Weights(heads, ratios, grid.shape[0])
         log_divisor = 0.0
         for block in range(begin, end):
             i = block - begin
@@ -175,7 +177,7 @@ class _Walk:
             start, stop = int(starts[i]), min(last, int(self._high[block]) - 1)
             if stop < start or self._most[block] == 0:
                 continue
-            moved = _powers(heads[i], ratios[i], weights[: stop - start + 1])
+            moved = weights.of_rows(i, stop - start + 1)
             moved *= grid[start - first : stop - first + 1]
             grid[start + 1 - first : stop + 2 - first] += moved
             last = max(last, stop + 1)
@@ -269,6 +271,36 @@ def _exponentials(z: NDArray[Any], factors: Floats, more: Floats | None = None) 
     step = (z[-1] - z[0]) / (z.size - 1)
     _powers(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows)
     return np.ascontiguousarray(rows.T)
+
+
+class _Weights:
+    """``heads[i] * ratios[i]**row`` for the blocks i of a window, in turn: a product each.
+
+    The first rows of all blocks, and the powers of ratios by which they double, come together.
+    """
+
+    def __init__(self, heads: NDArray[Any], ratios: NDArray[Any], n_rows: int) -> None:
+        n_together = min(n_rows, _ROWS_TOGETHER)
+        self._first = _powers(heads, ratios, np.empty((n_together, *heads.shape), heads.dtype))
+        self._weights = np.empty((n_rows, heads.shape[1]), heads.dtype)
+        self._powers = []
+        for _ in range(n_together.bit_length() - 1):
+            ratios = ratios * ratios
+        while n_together < n_rows:
+            self._powers.append(ratios)
+            ratios, n_together = ratios * ratios, 2 * n_together
+
+    def of_rows(self, i: int, n_rows: int) -> NDArray[Any]:
+        """The first rows of block i, which the next call overwrites."""
+        filled = self._first.shape[0]
+        rows = self._weights[:n_rows]
+        rows[:filled] = self._first[:n_rows, i]
+        for powers in self._powers:
+            if filled >= n_rows:
+                break
+            np.multiply(rows[: n_rows - filled][:filled], powers[i], out=rows[filled : 2 * filled])
+            filled *= 2
+        return rows
 
 
 def _powers(head: NDArray[Any], ratio: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
