@@ -61,13 +61,14 @@ _FAR_OFF_DENSE, _MANY_BEYOND = 1e9, 100.0
 _STEPS, _STEPS_OF_STEEP, _FIRST_OF_STEEP, _LOOKS = 2, 3, 5, 2.0
 # Lower tails of steep laws share reflected contours with upper tails if their bound is larger.
 _NOT_SMALL = -2.0
-# Of so many placements, in logarithms, a law is dense, and of so many very dense.
-_DENSE, _VERY_DENSE = 40.0, 300.0
+# Of so many placements, in logarithms, a law is dense, and of so many very dense. The transform at
+# a tilt falls by about this part of their number under it, in logarithms, and has to fall so far.
+_DENSE, _VERY_DENSE, _FALLS_TO, _FAR_ENOUGH = 40.0, 300.0, 0.4, 20.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
 # tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
 # exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
 _FIRST_PERIOD, _SHORTEST, _N_PERIODS = 8.0, -12, 48
-_ALIASING, _SURELY_NO_ALIASING = 18.5, 25.0
+_ALIASING, _ALIASING_OF_DENSE = 25.0, 18.5
 _REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED, _LEAST_REFLECTED = 19.0, 13.0, 3, -28.0
 # The first look goes this far, in one over the unit; each further look goes half as far again, as
 # long as the work (nodes times products a node) is affordable, until no more than this is cut off.
@@ -107,9 +108,10 @@ _BLOCK_NODES = 16384
 _EXTREME = 10
 # No contour is known to be more precise than this.
 _PRECISION = 3e-10
-# Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes:
-# more than twice the most that was seen of 60 contours compared with others of less steep terms.
-_ROUNDING = 2e-15
+# Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes. Of
+# dense laws that is more than twice the most that was seen of 60 contours compared with others of
+# smaller terms.
+_ROUNDING_OF_DENSE, _ROUNDING = 2e-15, 4e-15
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
 LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
@@ -333,6 +335,7 @@ class ContourLaw:
         self._ladders: dict[int, list[float]] = {}
         self._log_mgfs: dict[tuple[int, float], float] = {}
         self._first_periods: dict[tuple[int, float], int] = {}
+        self._slacks: dict[tuple[int, int], float] = {}
         self._contours: dict[tuple[_Key, bool], _Nodes] = {}
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
 
@@ -356,7 +359,7 @@ class ContourLaw:
         elif self._is_steep:
             routes.insert(0, self._of_upper_tails)
         elif self._is_dense:
-            routes.insert(0, self._usual)
+            routes.insert(0, self._by_the_usual)
         for choose in routes:
             weak = np.flatnonzero(found.error - found.merging > self._good)
             if not weak.size:
@@ -423,22 +426,37 @@ class ContourLaw:
         return _APART_OF_VERY_DENSE if is_very_dense else _APART
 
     @cached_property
-    def _shared_first(self) -> list[int]:
-        """Indices of tilts in the order in which they are preferred."""
-        if not self._is_dense:
-            return _SHARED_FIRST
-        usual = list(range(_USUAL, _LADDER.stop, self._apart))
-        return usual + [index for index in _SHARED_FIRST if index not in usual]
+    def _usual_indices(self) -> list[int]:
+        """Indices of the tilts that values of a dense law share first."""
+        return list(range(_USUAL, _LADDER.stop, self._apart))
 
-    def _are_many_beyond(self, log_p: Floats, many: float = _MANY_BEYOND) -> NDArray[np.bool_]:
+    def _are_many_beyond(self, log_p: Floats) -> NDArray[np.bool_]:
         """Whether tails are of very many placements."""
-        return np.asarray(log_p - self._transform.log_placement > many)
+        return np.asarray(log_p - self._transform.log_placement > _MANY_BEYOND)
 
-    def _slack(self, log_p: Floats) -> Floats:
-        """How much larger than necessary the exponents of tails may be."""
-        rough = _SLACK_COARSE if self._is_steep or self._is_coarse else _SLACK
-        is_smooth = self._is_dense & self._are_many_beyond(log_p)
-        return np.where(is_smooth, _SLACK_DENSE, rough)
+    @property
+    def _slack(self) -> float:
+        """How much larger than necessary the exponents of tails may be, unless the law is dense."""
+        return _SLACK_COARSE if self._is_steep or self._is_coarse else _SLACK
+
+    def _most_slack(self, log_p: Floats) -> Floats:
+        """The same for tails of a dense law."""
+        return np.where(self._are_many_beyond(log_p), _SLACK_DENSE, _SLACK)
+
+    def _slack_at(self, side: int, index: int) -> float:
+        """The same for a tilt of a dense law, under which placements must be many.
+
+        Of their number the transform falls to a power, where it has lost all order.
+        """
+        if (side, index) not in self._slacks:
+            at = index - _LADDER.start
+            thetas, log_mgfs = self._ladder(side, at + 2)
+            around = [max(at - 1, 0), at + 1]
+            mean = np.diff(log_mgfs[around])[0] / np.diff(thetas[around])[0]
+            log_placements = log_mgfs[at] - thetas[at] * mean - self._transform.log_placement
+            slack = _FALLS_TO * log_placements - _FAR_ENOUGH
+            self._slacks[side, index] = min(float(slack), _SLACK_DENSE)
+        return self._slacks[side, index]
 
     def _thetas(self, side: int, index: ArrayLike) -> Floats:
         return np.asarray(side * _TILT_RATIO ** np.asarray(index, dtype=float) / self._units[side])
@@ -483,7 +501,7 @@ class ContourLaw:
         if self._is_steep:
             # Between a law without lucky hits and one of nothing else, the latter decays sooner.
             more = np.minimum(best + 1, thetas.size - 1)
-            is_close = exponents[more, np.arange(s.size)] < bound + self._slack(bound)
+            is_close = exponents[more, np.arange(s.size)] < bound + self._slack
             best = np.where(is_close, more, best)
         index = best + float(_LADDER.start)
         inner = np.flatnonzero((best > 0) & (best < thetas.size - 1))
@@ -502,18 +520,29 @@ class ContourLaw:
             lower = exponent < bound[same]
             index[same[lower]], bound[same[lower]] = at, exponent[lower]
         bound = np.minimum(bound, 0.0)
-        order = [i for i in self._shared_first if i < thetas.size + _LADDER.start]
-        close = exponents[np.subtract(order, _LADDER.start)] <= bound + self._slack(bound)
-        # A steeper one would do as well for the bound; but far out laws are rough.
-        steepest = np.maximum(index, 0.0)
         if self._is_dense:
-            more = 1.0 * self._are_many_beyond(bound, _DENSE) + self._are_many_beyond(bound)
-            steepest = np.maximum(index + more, _USUAL)
-        close &= np.less_equal.outer(order, steepest)
+            return self._shared_of_dense(exponents, side, bound), bound
+        order = [i for i in _SHARED_FIRST if i < thetas.size + _LADDER.start]
+        close = exponents[np.subtract(order, _LADDER.start)] <= bound + self._slack
+        # A steeper one would do as well for the bound; but far out laws are rough.
+        close &= np.less_equal.outer(order, np.maximum(index, 0.0))
         if self._is_steep and side > 0:
             close[1:] = False
         shared = np.take(order, close.argmax(axis=0)).astype(float)
         return np.where(close.any(axis=0), shared, index), bound
+
+    def _shared_of_dense(self, exponents: Floats, side: int, bound: Floats) -> Floats:
+        """Indices of tilts of a dense law: those that values share, or else the safest."""
+        n_tilts = exponents.shape[0] - 1
+        order = [i for i in self._usual_indices if i - _LADDER.start < n_tilts]
+        order += [i for i in _SHARED_FIRST if i not in order and i - _LADDER.start < n_tilts]
+        slack = np.array([self._slack_at(side, i) for i in order])[:, None]
+        excess = exponents[np.subtract(order, _LADDER.start)] - bound
+        close = excess <= self._most_slack(bound)
+        margin = np.where(close, slack - excess, -np.inf)
+        fine = margin >= 0.0
+        chosen = np.where(fine.any(axis=0), fine.argmax(axis=0), margin.argmax(axis=0))
+        return np.asarray(np.take(order, chosen), dtype=float)
 
     def _log_mgf(self, side: int, index: float) -> float:
         """Log transform at a tilt between those of the ladder."""
@@ -544,25 +573,27 @@ class ContourLaw:
         """Contours of the tail's own side: of the usual tilt if that will do, else of the best."""
         return self._with_periods(s, sign, *self._saddle(s, sign))
 
-    def _usual(self, s: Floats, sign: int) -> _Choice:
+    def _by_the_usual(self, s: Floats, sign: int) -> _Choice:
         """The contour of the other side's usual tilt, unless its terms are far too large."""
         log_p = self._log_tail_bound(s, sign)
         thetas, log_mgfs = self._ladder(-sign)
         usual = _USUAL - _LADDER.start
         exponents = log_mgfs[usual] - thetas[usual] * s
-        near = np.flatnonzero(exponents - log_p <= self._slack(log_p))
+        slack = np.minimum(self._slack_at(-sign, _USUAL), self._most_slack(log_p))
+        near = np.flatnonzero(exponents - log_p <= slack)
         indices = np.full(near.shape, float(_USUAL))
         chosen = self._with_periods(s[near], -sign, indices, log_p[near])
         return {contour: near[same] for contour, same in chosen.items()}
 
     def _with_periods(self, s: Floats, side: int, indices: Floats, log_p: Floats) -> _Choice:
         """Contours of given tilts, with the first of their periods that leaves little aliasing."""
-        chosen = {}
-        for index in np.unique(indices):
+        chosen: _Choice = {}
+        most = -_ALIASING_OF_DENSE if self._is_dense else -_ALIASING
+        for index in np.unique(indices).tolist():
             same = np.flatnonzero(indices == index)
-            for period in range(self._first_period(side, float(index)), _N_PERIODS, _STEPS):
-                contour = side, float(index), period
-                fine = self._log_aliasing(s[same], contour, log_p[same]) <= -_ALIASING
+            for period in range(self._first_period(side, index), _N_PERIODS, _STEPS):
+                contour = side, index, period
+                fine = self._log_aliasing(s[same], contour, log_p[same]) <= most
                 if fine.any():
                     chosen[contour] = same[fine]
                 same = same[~fine]
@@ -610,7 +641,7 @@ class ContourLaw:
         length = self._period(period)
         harmless = np.full(s.shape, -abs(float(self._thetas(side, index))) * length)
         # A probability is at most 1, which may be all that has to be known.
-        doubtful = np.flatnonzero(harmless - log_p > -_SURELY_NO_ALIASING)
+        doubtful = np.flatnonzero(harmless - log_p > -_ALIASING)
         if doubtful.size:
             harmless[doubtful] += self._log_tail_bound(s[doubtful] - side * length, -side)
         return np.asarray(np.maximum(harmless, self._log_harm(s, contour)) - log_p)
@@ -704,10 +735,14 @@ class ContourLaw:
         size = nodes.heights.sum() * unit
         unseen = _CLUSTER * np.exp(np.minimum(self._transform.log_commonest - safe, 50.0))
         error += np.where(cut > _DECAYED, unseen, 0.0)
-        error += _PRECISION + _ROUNDING * np.sqrt(self._transform.n_blocks) * size
+        rounding = _ROUNDING_OF_DENSE if self._is_dense else _ROUNDING
+        error += _PRECISION + rounding * np.sqrt(self._transform.n_blocks) * size
         error += np.exp(np.minimum(self._log_aliasing(s, contour, safe), 50.0))
         if self._merged:
-            coarse = self._contour(contour, n_nodes, True).tail(s, sign, self._tapers)[0]
+            coarser = self._contour(contour, n_nodes, True)
+            if not np.isfinite(coarser.log_transform).all():
+                return found
+            coarse = coarser.tail(s, sign, self._tapers)[0]
             known &= np.isfinite(coarse)
             merging = np.where(known, log_p, 0.0) - np.where(known, coarse, 0.0)
             log_p = log_p + LEFT_OF_MERGING * merging
@@ -823,16 +858,14 @@ class ContourLaw:
         """
         if index > _EXTREME:
             return _SHORTEST
-        if not self._is_dense:
+        if not self._is_dense or index not in self._usual_indices:
             return self._first_of_coarse(side, _FIRST_OF_STEEP)
-        if (index - _USUAL) % self._apart or index < _USUAL:
-            return 0
         if (side, index) not in self._first_periods:
             first, fine = 0, np.zeros(1, dtype=bool)
             s = self._farthest(side, int(index))
             log_p = self._log_tail_bound(s, side, int(index))
             while not fine.all() and first < _N_PERIODS:
-                fine = self._log_harm(s, (side, index, first)) - log_p <= -_ALIASING
+                fine = self._log_harm(s, (side, index, first)) - log_p <= -_ALIASING_OF_DENSE
                 first += not fine.all()
             self._first_periods[side, index] = first
         return self._first_periods[side, index]
