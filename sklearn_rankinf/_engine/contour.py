@@ -37,14 +37,14 @@ from sklearn_rankinf._engine.tilted import of_the_luckiest_hit
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
 # computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
 # the one in use.
-_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-3, 39), 11, 16, 3
+_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-3, 39), 12, 16, 3
 # Between two of them one of so many equal steps of the index is used where the exponent is smaller
 # by more than this.
 _FRACTIONS, _WORTH_REFINING = 8, 7.0
 # Values share tilts: those that leave the exponent that bounds their tail larger than necessary by
 # no more than this. Of dense laws the usual one and those so many indices apart are the first
 # choice, of others one unit, then those of indices that are multiples of 8, of 4 and of 2.
-_SLACK_DENSE, _SLACK, _SLACK_COARSE = 12.0, 8.0, 4.0
+_SLACK_DENSE, _SLACK_FAR_OUT, _SLACK, _SLACK_COARSE = 12.5, 7.0, 8.0, 4.0
 _USUAL, _APART, _APART_OF_VERY_DENSE = 1, 4, 5
 _SHARED_FIRST = sorted(_LADDER, key=lambda index: (-math.gcd(index, 8), index < 0, index))
 # The usual tilt serves values on the other side of the mean, up to this exponent.
@@ -61,9 +61,11 @@ _FAR_OFF_DENSE, _MANY_BEYOND = 1e9, 100.0
 _STEPS, _STEPS_OF_STEEP, _FIRST_OF_STEEP, _LOOKS = 2, 3, 5, 2.0
 # Lower tails of steep laws share reflected contours with upper tails if their bound is larger.
 _NOT_SMALL = -2.0
-# Of so many placements, in logarithms, a law is dense, and of so many very dense. The transform at
-# a tilt falls by about this part of their number under it, in logarithms, and has to fall so far.
-_DENSE, _VERY_DENSE, _FALLS_TO, _FAR_ENOUGH = 40.0, 300.0, 0.4, 20.0
+# A longer reach tells more of a law of fewer placements, in logarithms, than this.
+_MANY = 40.0
+# Of so many a law is dense, and of so many very dense. The transform at a tilt falls by about this
+# part of their number under it, in logarithms, and has to fall so far.
+_DENSE, _VERY_DENSE, _FALLS_TO, _FAR_ENOUGH = 90.0, 300.0, 0.4, 20.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
 # tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
 # exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
@@ -78,7 +80,7 @@ _FIRST_REACH, _DECAYED = 9.0, 3e-9
 _CHEAP_LOOK, _CHEAP_LOOK_STEEP = 8192, 4096
 # If no hit adds more than this part of the standard deviation the transform decays almost like that
 # of a normal law: a look takes so many, the first so far in one over the deviation under the tilt.
-_SMALL_HIT, _CHEAP_LOOK_SMOOTH, _REACH_OF_SMOOTH = 0.4, 4096, 9.5
+_SMALL_HIT, _CHEAP_LOOK_SMOOTH, _REACH_OF_SMOOTH = 0.4, 4096, 12.0
 _MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
 # Of merged blocks a contour is not begun that is so many times longer than is affordable, unless at
 # so many nodes farther on its terms are below this part of the largest.
@@ -97,9 +99,10 @@ _ROUGHLY = 0.3
 _HITS_OF_A_DENSITY, _CLUSTER = 4, 50.0
 # Nodes of one pass: a state of few rows takes more of them.
 _STATE, _CHUNK = 32768, 512
-# Answers with a smaller error are not improved by another contour; of laws of merged blocks with an
-# error up to the second, of steep ones up to the third, but for what another contour shares.
-_GOOD, _GOOD_MERGED, _GOOD_STEEP = 1e-7, 5e-4, 5e-3
+# Answers with a smaller error are not improved by another contour; of dense laws with one up to
+# the second, of merged blocks up to the third, of steep ones up to the last, but for what another
+# contour shares.
+_GOOD, _GOOD_DENSE, _GOOD_MERGED, _GOOD_STEEP = 1e-7, 3e-7, 5e-4, 5e-3
 # Where less will do, digits are still taken while they are cheap.
 _CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 64
 # The transform of a few large blocks comes back, so that it is looked at farther out.
@@ -328,10 +331,10 @@ class ContourLaw:
         self._in_a_hurry = tolerance > _GOOD
         self._is_costly = merged or self._is_steep
         good = _GOOD_STEEP if self._is_steep else _GOOD_MERGED if merged else _GOOD
-        self._good = max(good, tolerance)
         self._few_blocks = transform.n_blocks <= FEW_BLOCKS
         self._is_coarse = self._few_blocks or transform.n_counted < _HITS_OF_A_DENSITY
         self._tapers = self._is_steep and not self._is_coarse
+        self._good = max(_GOOD_DENSE if self._is_dense else good, tolerance)
         self._ladders: dict[int, list[float]] = {}
         self._log_mgfs: dict[tuple[int, float], float] = {}
         self._first_periods: dict[tuple[int, float], int] = {}
@@ -441,7 +444,7 @@ class ContourLaw:
 
     def _most_slack(self, log_p: Floats) -> Floats:
         """The same for tails of a dense law."""
-        return np.where(self._are_many_beyond(log_p), _SLACK_DENSE, _SLACK)
+        return np.where(self._are_many_beyond(log_p), _SLACK_DENSE, _SLACK_FAR_OUT)
 
     def _slack_at(self, side: int, index: int) -> float:
         """The same for a tilt of a dense law, under which placements must be many.
@@ -580,10 +583,11 @@ class ContourLaw:
         usual = _USUAL - _LADDER.start
         exponents = log_mgfs[usual] - thetas[usual] * s
         slack = np.minimum(self._slack_at(-sign, _USUAL), self._most_slack(log_p))
-        near = np.flatnonzero(exponents - log_p <= slack)
-        indices = np.full(near.shape, float(_USUAL))
-        chosen = self._with_periods(s[near], -sign, indices, log_p[near])
-        return {contour: near[same] for contour, same in chosen.items()}
+        contour = -sign, float(_USUAL), self._first_period(-sign, _USUAL)
+        # Beyond its period a contour of the own side costs less than a longer one.
+        near = exponents - log_p <= slack
+        near &= self._log_aliasing(s, contour, log_p) <= -_ALIASING_OF_DENSE
+        return {contour: np.flatnonzero(near)} if near.any() else {}
 
     def _with_periods(self, s: Floats, side: int, indices: Floats, log_p: Floats) -> _Choice:
         """Contours of given tilts, with the first of their periods that leaves little aliasing."""
@@ -886,7 +890,7 @@ class ContourLaw:
         return self._first_of_coarse(side, _STEPS_OF_STEEP)
 
     def _first_of_coarse(self, side: int, of_steep: int) -> int:
-        if self._span or -self._transform.log_placement < _DENSE:
+        if self._span or -self._transform.log_placement < _MANY:
             return 0
         if self._is_steep:
             return of_steep
