@@ -210,6 +210,54 @@ def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
     assert np.all(np.exp(log_tail) <= upper * (1 + error))
 
 
+class _CountedTransform(tilted.RankingTransform):
+    """Tells along which tilts, and at how many nodes, it was computed."""
+
+    def at(self, theta, z, is_extreme, coarse):
+        self.nodes = getattr(self, "nodes", {})
+        self.nodes[theta] = self.nodes.get(theta, 0) + z.size
+        return super().at(theta, z, is_extreme, coarse)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "most_tilts", "most_nodes"),
+    [(200, 40, 4, 1000), (500, 50, 1, 400), (1000, 100, 1, 200), (2000, 500, 2, 100)],
+)
+def test_values_of_a_dense_law_share_contours(n_samples, n_positives, most_tilts, most_nodes):
+    statistic = AveragePrecision()
+    fine = statistics.increments_of(statistic, n_samples, n_positives, None)
+    coarse = statistics.grouped_increments(statistic, n_samples, n_positives, None, 0.05)
+    mean, variance = moments.mean_and_variance(fine, n_positives)
+    transform_of_law = _CountedTransform(fine, coarse, n_positives)
+    body = moments.deviation_of_the_body(coarse, n_positives)
+    std = math.sqrt(variance)
+    law = contour.ContourLaw(transform_of_law, std, body, (0.0, 1.0))
+    for sign, z in ((1, np.linspace(0.01, 19.9, 200)), (-1, np.linspace(-1.8, -0.01, 30))):
+        found = law.inverted(mean + z * std, sign)
+        assert found.error.max() < 1e-6
+    assert len(transform_of_law.nodes) <= most_tilts
+    assert sum(transform_of_law.nodes.values()) <= most_nodes
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "tie_sizes"),
+    [(200, 40, None), (500, 50, None), (1000, 300, None), (600, 90, (1, 2, 1) * 150)],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_shared_contours_against_contours_of_the_best_tilts(
+    monkeypatch, n_samples, n_positives, tie_sizes, sign
+):
+    law, mean, std = contour_law(n_samples, n_positives, tie_sizes)
+    s = mean + std * (np.linspace(0.1, 16.0, 40) if sign > 0 else np.linspace(-2.2, -0.1, 20))
+    shared = law.inverted(s, sign)
+    monkeypatch.setattr(contour, "_SLACK_DENSE", 0.0)
+    monkeypatch.setattr(contour, "_SLACK_FAR_OUT", 0.0)
+    alone = contour_law(n_samples, n_positives, tie_sizes)[0].inverted(s, sign)
+    assert np.unique(alone.tilt).size > 2 * np.unique(shared.tilt).size
+    assert np.all(np.abs(np.expm1(shared.log_p - alone.log_p)) <= shared.error + alone.error)
+    assert shared.error.max() < 1e-6
+
+
 @pytest.mark.parametrize(
     ("n_samples", "n_positives"), [(24, 11), (22, 8), (40, 5), (20, 15), (100, 3), (18, 9), (25, 8)]
 )
