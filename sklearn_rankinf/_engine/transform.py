@@ -19,8 +19,9 @@ from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
 # The state is brought back to the middle of the range of floats after so many blocks, or as soon as
 # their weights may have moved it by this much, in logarithms.
 _WINDOW, _LOG_RANGE = 32, 300.0
-# Weights of so many rows, a power of two, are computed for all blocks of a window at once.
-_ROWS_TOGETHER = 16
+# Weights of up to so many rows, a power of two, are computed for all blocks of a window at once, if
+# they are not more than that.
+_ROWS_TOGETHER, _CACHED = 16, 32_000
 
 
 def log_transform(
@@ -267,10 +268,10 @@ def _exponentials(z: NDArray[Any], factors: Floats, more: Floats | None = None) 
     spaced = z.size >= 8 and np.all(np.abs(np.diff(z, 2)) <= 1e-12 * np.abs(z[-1] - z[0]))
     if more.shape[1] > 1 or not spaced:
         return np.asarray(np.exp(np.outer(factors, z) + more))
-    rows = np.empty((z.size, factors.size), dtype=z.dtype)
+    rows = np.empty((factors.size, z.size), dtype=z.dtype)
     step = (z[-1] - z[0]) / (z.size - 1)
-    _powers(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows)
-    return np.ascontiguousarray(rows.T)
+    _powers(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows.T)
+    return rows
 
 
 class _Weights:
@@ -280,7 +281,8 @@ class _Weights:
     """
 
     def __init__(self, heads: NDArray[Any], ratios: NDArray[Any], n_rows: int) -> None:
-        n_together = min(n_rows, _ROWS_TOGETHER)
+        most = max(1, _CACHED // heads.size)
+        n_together = min(n_rows, _ROWS_TOGETHER, 1 << (most.bit_length() - 1))
         self._first = _powers(heads, ratios, np.empty((n_together, *heads.shape), heads.dtype))
         self._weights = np.empty((n_rows, heads.shape[1]), heads.dtype)
         self._powers = []
