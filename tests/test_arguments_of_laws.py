@@ -198,5 +198,6 @@ def test_moments_and_draws(law):
     assert low <= law.median() <= high
     inner = law.interval(0.9)
     outer = law.interval([0.0, 0.9, 1.0])
-    assert (outer[0][1], outer[1][1]) == inner
+    # Sums for one value and for several round differently.
+    assert_allclose((outer[0][1], outer[1][1]), inner, rtol=1e-12)
     assert (outer[0][2], outer[1][2]) == (low, high)

@@ -66,6 +66,8 @@ _MANY = 40.0
 # Of so many a law is dense, and of so many very dense. The transform at a tilt falls by about this
 # part of their number under it, in logarithms, and has to fall so far.
 _DENSE, _VERY_DENSE, _FALLS_TO, _FAR_ENOUGH = 90.0, 300.0, 0.4, 20.0
+# Tilts under which it falls short by more than this are chosen as for other laws.
+_LEAST_MARGIN = -6.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
 # tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
 # exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
@@ -523,8 +525,6 @@ class ContourLaw:
             lower = exponent < bound[same]
             index[same[lower]], bound[same[lower]] = at, exponent[lower]
         bound = np.minimum(bound, 0.0)
-        if self._is_dense:
-            return self._shared_of_dense(exponents, side, bound), bound
         order = [i for i in _SHARED_FIRST if i < thetas.size + _LADDER.start]
         close = exponents[np.subtract(order, _LADDER.start)] <= bound + self._slack
         # A steeper one would do as well for the bound; but far out laws are rough.
@@ -532,10 +532,14 @@ class ContourLaw:
         if self._is_steep and side > 0:
             close[1:] = False
         shared = np.take(order, close.argmax(axis=0)).astype(float)
-        return np.where(close.any(axis=0), shared, index), bound
+        index = np.where(close.any(axis=0), shared, index)
+        if self._is_dense:
+            of_dense = self._shared_of_dense(exponents, side, bound)
+            index = np.where(np.isnan(of_dense), index, of_dense)
+        return index, bound
 
     def _shared_of_dense(self, exponents: Floats, side: int, bound: Floats) -> Floats:
-        """Indices of tilts of a dense law: those that values share, or else the safest."""
+        """Indices of tilts of a dense law: those that values share, or the safest, or nan."""
         n_tilts = exponents.shape[0] - 1
         order = [i for i in self._usual_indices if i - _LADDER.start < n_tilts]
         order += [i for i in _SHARED_FIRST if i not in order and i - _LADDER.start < n_tilts]
@@ -545,7 +549,7 @@ class ContourLaw:
         margin = np.where(close, slack - excess, -np.inf)
         fine = margin >= 0.0
         chosen = np.where(fine.any(axis=0), fine.argmax(axis=0), margin.argmax(axis=0))
-        return np.asarray(np.take(order, chosen), dtype=float)
+        return np.where(margin.max(axis=0) >= _LEAST_MARGIN, np.take(order, chosen), np.nan)
 
     def _log_mgf(self, side: int, index: float) -> float:
         """Log transform at a tilt between those of the ladder."""
@@ -835,7 +839,7 @@ class ContourLaw:
         """Nodes of the first look. The transform of a few large blocks comes back: look far."""
         if self._few_blocks:
             return int(np.clip(_BLOCK_NODES / self._transform.n_blocks, 256, 1024))
-        if self._is_smooth:
+        if self._is_smooth and contour[1] <= _EXTREME:
             deviation = self._deviation(*contour[:2])
             return int(_REACH_OF_SMOOTH * self._period(contour[2]) / (2.0 * np.pi * deviation))
         return int(self._reach * self._period(contour[2]) / (2.0 * np.pi * self._units[contour[0]]))

@@ -45,6 +45,9 @@ _MOST_OF_TRIPLES = 4_000
 
 _BISECTIONS = 60
 
+# Placements with the last hit this far behind that of a perfect ranking are not near it.
+_NEAR_THE_LAST = 1000
+
 # Misses are counted if the worst ranking has at least this part of what all hits would add.
 _LEAST_OF_ALL = 1e-3
 
@@ -319,8 +322,26 @@ class ContinuedLaw:
             within = self._all_hits - within[1], self._all_hits
         bounds = self._bounds_of_what_is_counted
         span = self._statistic.span(n, self._n_positives, self._tie_sizes)
-        options = self._tolerance, span, self._transform
+        options = self._tolerance, span, self._transform, self._at_the_top
         return Tails(grouped, n, n_blocks, m, self._std, within, bounds, *options)
+
+    def _at_the_top(self, t: float) -> Increments | None:
+        """A list without ties whose ranks are as one from where a hit leaves no value of t.
+
+        None if that is far beyond the last hit of a perfect ranking, or misses are counted.
+        """
+        n, m = self._n_samples, self._n_positives
+        farthest = min(n, m + _NEAR_THE_LAST)
+        if self._tie_sizes is not None or self._by_misses or farthest == n:
+            return None
+        hits, ranks = np.arange(m - 1), np.arange(m - 1, farthest)
+        top, last = (self._statistic.tied(at, 1, n, m) for at in (hits, ranks))
+        values = np.sum(top.cross * hits + top.of_one_hit) + last.cross * (m - 1) + last.of_one_hit
+        if values[-1] >= t * (1.0 - 1e-12):
+            return None
+        n_apart = m + int(np.count_nonzero(values >= t * (1.0 - 1e-12)))
+        sizes = np.concatenate([np.ones(n_apart, dtype=np.int64), [n - n_apart]])
+        return increments_of(self._statistic, n, m, sizes)
 
     @property
     def _transform(self) -> ClosedTransform | None:

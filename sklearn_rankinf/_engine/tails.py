@@ -81,6 +81,9 @@ class Tails:
         Distance of which all values are multiples; 0 if there is none.
     transform : Transform, optional
         The transform in closed form, where there is one.
+    at_the_top : callable, optional
+        Returns the increments with all blocks as one that no placement with a given value, or more,
+        has a hit in; None if these are few.
     """
 
     def __init__(
@@ -95,8 +98,10 @@ class Tails:
         tolerance: float = 0.0,
         span: float = 0.0,
         transform: Transform | None = None,
+        at_the_top: Callable[[float], Increments | None] = lambda t: None,
     ) -> None:
         self._span, self._transform = span, transform
+        self._at_the_top = at_the_top
         self._increments = increments
         self._n_blocks = n_blocks
         self._n_positives = n_positives
@@ -115,13 +120,14 @@ class Tails:
         if self._merged and sign > 0:
             good = max(good, _ACCURATE)
         tried = [(self._listed_tail, good), (contour, good)]
-        if self._merged and sign > 0:
-            tried.insert(0 if self._n_blocks > _LONG else 2, (self._lucky_tail, good))
-        worth = _TOLERABLE if self._merged else _WORTH_BOUNDS
         if sign > 0 and self._n_positives < _HITS_OF_A_CONTOUR:
             # The law is a cluster of values above each value of the luckiest alone.
-            tried.insert(1, (self._enclosed_tail, good))
-            tried[2] = contour, _TOLERABLE
+            tried[1:] = [(self._enclosed_tail, good), (contour, _TOLERABLE)]
+        elif sign > 0 and self._n_blocks > _LONG and self._merged:
+            tried = [(self._nearly_best_tail, good), (self._lucky_tail, good), *tried]
+        elif sign > 0 and self._merged:
+            tried.append((self._lucky_tail, good))
+        worth = _TOLERABLE if self._merged else _WORTH_BOUNDS
         tried += [
             (self._enclosed_tail, max(good, worth)),
             (self._insistent_tail, _TOLERABLE),
@@ -261,11 +267,17 @@ class Tails:
             self._span,
         )
 
-    def _listed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+    def _nearly_best_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """`_listed_tail` where that takes no more than the first ranks."""
+        return self._listed_tail(t, sign, only_at_the_top=True)
+
+    def _listed_tail(
+        self, t: Floats, sign: int, only_at_the_top: bool = False
+    ) -> tuple[Floats, Floats]:
         """Exact tail by listing all placements from t outwards, where they are few."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         for i in np.argsort(-sign * t):
-            listed = self._list_from(float(t[i]), sign)
+            listed = self._list_from(float(t[i]), sign, only_at_the_top)
             if listed is None:
                 break
             error[i] = 1e-12
@@ -274,30 +286,37 @@ class Tails:
                 log_p[i] = logsumexp(beyond) - self._log_placements
         return log_p, error
 
-    def _list_from(self, t: float, sign: int) -> Atoms | None:
+    def _list_from(self, t: float, sign: int, only_at_the_top: bool) -> Atoms | None:
         """Placements from t outwards; None where they are too many to list."""
-        if self._n_blocks * self._n_positives > _MAX_COMPLETIONS:
-            return None
         known_from, known = self._listed.get(sign, (math.inf * sign, None))
         if known is not None and sign * t >= sign * known_from:
             return known
         if sign in self._listed and known is None and sign * t <= sign * known_from:
             return None
-        far = math.log(_MAX_LISTED) - self._log_placements
-        far = far + _LOOSE if sign > 0 else _EXTREME * far
-        if not self._very_few_blocks:
-            at = np.array([t])
-            # The first bound, of blocks that are merged, costs less and may be a little too low.
-            if self._contour.log_bound(at, sign, far)[0] > _SURELY * far:
+        increments = self._at_the_top(t) if sign > 0 else None
+        if increments is None:
+            if only_at_the_top or not self._may_be_few(t, sign):
                 return None
-            if self._log_bound(at, sign, far)[0] > far:
-                return None
-        increments = self._increments(None, math.inf)
+            increments = self._increments(None, math.inf)
         signed = increments if sign > 0 else increments.negated()
         listed = atoms(signed, self._n_positives, sign * t, _MAX_LISTED)
         if listed is not None or known is None:
             self._listed[sign] = (t, listed)
         return listed
+
+    def _may_be_few(self, t: float, sign: int) -> bool:
+        """Whether placements from t outwards may be few enough to be listed block by block."""
+        if self._n_blocks * self._n_positives > _MAX_COMPLETIONS:
+            return False
+        if self._very_few_blocks:
+            return True
+        far = math.log(_MAX_LISTED) - self._log_placements
+        far = far + _LOOSE if sign > 0 else _EXTREME * far
+        at = np.array([t])
+        # The first bound, of blocks that are merged, costs less and may be a little too low.
+        if self._contour.log_bound(at, sign, far)[0] > _SURELY * far:
+            return False
+        return bool(self._log_bound(at, sign, far)[0] <= far)
 
     def _enclosed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """The middle between guaranteed bounds; the error is half their distance."""
