@@ -83,6 +83,8 @@ _CHEAP_LOOK, _CHEAP_LOOK_STEEP = 8192, 4096
 # If no hit adds more than this part of the standard deviation the transform decays almost like that
 # of a normal law: a look takes so many, the first so far in one over the deviation under the tilt.
 _SMALL_HIT, _CHEAP_LOOK_SMOOTH, _REACH_OF_SMOOTH = 0.4, 4096, 12.0
+# That deviation, from differences, is not trusted where it is less than this part of the unit.
+_LEAST_DEVIATION = 0.1
 _MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
 # Of merged blocks a contour is not begun that is so many times longer than is affordable, unless at
 # so many nodes farther on its terms are below this part of the largest.
@@ -456,11 +458,15 @@ class ContourLaw:
         if (side, index) not in self._slacks:
             at = index - _LADDER.start
             thetas, log_mgfs = self._ladder(side, at + 2)
-            around = [max(at - 1, 0), at + 1]
-            mean = np.diff(log_mgfs[around])[0] / np.diff(thetas[around])[0]
-            log_placements = log_mgfs[at] - thetas[at] * mean - self._transform.log_placement
-            slack = _FALLS_TO * log_placements - _FAR_ENOUGH
-            self._slacks[side, index] = min(float(slack), _SLACK_DENSE)
+            around = [max(at - 1, 0), at, at + 1]
+            slack = -math.inf
+            # Where a transform is not known nothing is.
+            if np.isfinite(log_mgfs[around]).all():
+                ends = around[::2]
+                mean = np.diff(log_mgfs[ends])[0] / np.diff(thetas[ends])[0]
+                log_placements = log_mgfs[at] - thetas[at] * mean - self._transform.log_placement
+                slack = _FALLS_TO * float(log_placements) - _FAR_ENOUGH
+            self._slacks[side, index] = min(slack, _SLACK_DENSE)
         return self._slacks[side, index]
 
     def _thetas(self, side: int, index: ArrayLike) -> Floats:
@@ -849,9 +855,11 @@ class ContourLaw:
         at = round(index) - _LADDER.start
         thetas, log_mgfs = self._ladder(side, at + 2)
         around = slice(max(at - 1, 0), max(at - 1, 0) + 3)
+        if not np.isfinite(log_mgfs[around]).all():
+            return self._units[side]
         slopes = np.diff(log_mgfs[around]) / np.diff(thetas[around])
-        variance = 2.0 * abs(slopes[1] - slopes[0]) / np.abs(thetas[around][2] - thetas[around][0])
-        return math.sqrt(variance)
+        variance = 2.0 * np.diff(slopes)[0] / (thetas[around][2] - thetas[around][0])
+        return max(math.sqrt(abs(variance)), _LEAST_DEVIATION * self._units[side])
 
     @property
     def _reach(self) -> float:
@@ -867,33 +875,36 @@ class ContourLaw:
         if index > _EXTREME:
             return _SHORTEST
         if not self._is_dense or index not in self._usual_indices:
-            return self._first_of_coarse(side, _FIRST_OF_STEEP)
+            return self._first_by_looks(side, _FIRST_OF_STEEP)
         if (side, index) not in self._first_periods:
             first, fine = 0, np.zeros(1, dtype=bool)
             s = self._farthest(side, int(index))
             log_p = self._log_tail_bound(s, side, int(index))
-            while not fine.all() and first < _N_PERIODS:
+            while np.isfinite(log_p).all() and not fine.all() and first < _N_PERIODS:
                 fine = self._log_harm(s, (side, index, first)) - log_p <= -_ALIASING_OF_DENSE
                 first += not fine.all()
             self._first_periods[side, index] = first
         return self._first_periods[side, index]
 
     def _farthest(self, side: int, index: int) -> Floats:
-        """Roughly the farthest values that share a tilt: where another one would do as well."""
+        """Roughly the farthest values that share a tilt: where another one would do as well.
+
+        They are not finite where a transform is not known.
+        """
         at, apart = index - _LADDER.start, self._apart
-        thetas, log_mgfs = self._ladder(side, at + 1)
-        if index > _USUAL:
-            before = at - apart
-            return np.array([(log_mgfs[at] - log_mgfs[before]) / (thetas[at] - thetas[before])])
-        thetas, log_mgfs = self._ladder(side, at + apart + 1)
-        next_one = (log_mgfs[at + apart] - log_mgfs[at]) / (thetas[at + apart] - thetas[at])
-        return np.array([(log_mgfs[at] - _BEYOND_THE_MEAN) / thetas[at], next_one])
+        is_usual = index == _USUAL
+        other = at + apart if is_usual else at - apart
+        thetas, log_mgfs = self._ladder(side, max(at, other) + 1)
+        with np.errstate(invalid="ignore"):
+            as_well = (log_mgfs[other] - log_mgfs[at]) / (thetas[other] - thetas[at])
+        beyond = (log_mgfs[at] - _BEYOND_THE_MEAN) / thetas[at]
+        return np.array([as_well, beyond] if is_usual else [as_well])
 
     def _first_reflected(self, side: int) -> int:
         """Index of the shortest period of reflected contours."""
-        return self._first_of_coarse(side, _STEPS_OF_STEEP)
+        return self._first_by_looks(side, _STEPS_OF_STEEP)
 
-    def _first_of_coarse(self, side: int, of_steep: int) -> int:
+    def _first_by_looks(self, side: int, of_steep: int) -> int:
         if self._span or -self._transform.log_placement < _MANY:
             return 0
         if self._is_steep:
