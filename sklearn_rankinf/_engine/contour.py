@@ -37,7 +37,8 @@ from sklearn_rankinf._engine.tilted import of_the_luckiest_hit
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
 # computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
 # the one in use.
-_TILT_RATIO, _LADDER, _PASS, _TOGETHER, _BEYOND = 1.35, range(-3, 39), 12, 16, 3
+_TILT_RATIO, _LADDER, _TOGETHER, _BEYOND = 1.35, range(-3, 39), 16, 3
+_PASS, _PASS_OF_DENSE = 9, 12
 # Between two of them one of so many equal steps of the index is used where the exponent is smaller
 # by more than this.
 _FRACTIONS, _WORTH_REFINING = 8, 7.0
@@ -479,16 +480,21 @@ class ContourLaw:
         # Then some number of nodes is all there is of the transform.
         return 2.0 * self._span * math.ceil(period / (2.0 * self._span))
 
-    def _ladder(self, side: int, n_tilts: int = _PASS) -> tuple[Floats, Floats]:
+    @property
+    def _pass(self) -> int:
+        """Tilts of the first pass: of dense laws as far as the second that values share."""
+        return _PASS_OF_DENSE if self._is_dense else _PASS
+
+    def _ladder(self, side: int, n_tilts: int = 1) -> tuple[Floats, Floats]:
         """The first real tilts, and the log transform there: several in one pass, or alone."""
         known = self._ladders.setdefault(side, [])
         while len(known) < min(n_tilts, len(_LADDER)):
             # Very different tilts in one pass would take its rows out of the range of floats.
-            n_next = max(1, min(_PASS, _TOGETHER - len(known)))
+            n_next = max(1, min(self._pass, _TOGETHER - len(known)))
             thetas = self._thetas(side, _LADDER[len(known) : len(known) + n_next])
             known.extend(self._log_mgfs_at(thetas))
         if n_tilts < _TOGETHER:
-            n_tilts = _PASS if n_tilts <= _PASS else _TOGETHER
+            n_tilts = self._pass if n_tilts <= self._pass else _TOGETHER
         n_tilts = min(n_tilts, len(_LADDER))
         return self._thetas(side, _LADDER[:n_tilts]), np.asarray(known[:n_tilts])
 
@@ -497,7 +503,7 @@ class ContourLaw:
 
         It may lie between those of the ladder, which is climbed until the bound is enough.
         """
-        n_tilts = _PASS
+        n_tilts = self._pass
         # No tail is smaller than a placement.
         enough = max(enough, self._transform.log_placement)
         while True:
