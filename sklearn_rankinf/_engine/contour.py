@@ -1,11 +1,8 @@
 """Tail probabilities by inversion of the transform along a contour.
 
-``M(z) exp(-z s) / z`` with ``M(z) = E exp(z S)`` is the two-sided Laplace transform of the tail
-``P(S >= s + u)`` where ``Re z > 0``, and of ``-P(S < s + u)`` where ``Re z < 0``. The trapezoid
-rule with nodes ``theta + i (j + 1/2) 2 pi / T`` gives the tail at u = 0 and, with alternating signs
-and weights ``exp(theta u)``, what lies at the multiples u of the period T. On one side those are
-probabilities near 1, whose sum is known, so that the contour may come as close to the pole at 0 as
-it likes; on the other side they must be negligible, and bounds of Chernoff say whether they are.
+The trapezoid rule gives the tail and what lies a period away. On one side those are probabilities
+near 1, whose sum is known, so that the contour may come as close to the pole at 0 as it likes; on
+the other side they must be negligible, and bounds of Chernoff say whether they are.
 
 At an atom the integral converges to ``P(S > s) + P(S = s) / 2``, so the transform must have decayed
 relative to the probability where the sum is cut, or the law is too coarse for this method: the
@@ -25,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankinf._engine.inversion import DOUBT_OF_MERGING, LEFT_OF_MERGING, Nodes
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     Complexes,
@@ -48,6 +46,8 @@ _FRACTIONS, _WORTH_REFINING = 8, 7.0
 _SLACK_DENSE, _SLACK_FAR_OUT, _SLACK, _SLACK_COARSE = 12.5, 7.0, 8.0, 4.0
 _USUAL, _APART, _APART_OF_VERY_DENSE = 1, 4, 5
 _SHARED_FIRST = sorted(_LADDER, key=lambda index: (-math.gcd(index, 8), index < 0, index))
+# Lower tails may leave so much more by the contour of upper ones, which is there already.
+_MORE_BY_THE_USUAL = 2.0
 # The usual tilt serves values on the other side of the mean, up to this exponent.
 _BEYOND_THE_MEAN = 6.0
 # A unit is at least this part of what a hit at the top adds; a law with a larger hit is steep.
@@ -120,109 +120,6 @@ _PRECISION = 3e-10
 # dense laws that is more than twice the most that was seen of 60 contours compared with others of
 # smaller terms.
 _ROUNDING_OF_DENSE, _ROUNDING = 2e-15, 4e-15
-# Merging errs like the square of the ratio: what is left of the difference between two ratios, one
-# 2.5 times the other, and how much of it is doubtful.
-LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
-
-
-@dataclass(eq=False)
-class _Nodes:
-    """Transform along one contour, extended as far as it was needed."""
-
-    theta: float
-    step: float
-    span: float
-    z: Complexes
-    log_transform: Complexes
-
-    def up_to(self, n_nodes: int) -> _Nodes:
-        """The contour as it was when it had so many nodes."""
-        z, log_transform = self.z[:n_nodes], self.log_transform[:n_nodes]
-        return _Nodes(self.theta, self.step, self.span, z, log_transform)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it covers a period of the transform of values that are multiples of a span."""
-        return self.span > 0.0 and self.z.size > np.pi / (self.step * self.span) - 0.5
-
-    @property
-    def side(self) -> int:
-        """The tail that it gives: 1 the upper, -1 the lower."""
-        return 1 if self.theta > 0.0 else -1
-
-    @cached_property
-    def _terms(self) -> Complexes:
-        """``M(z) / z`` over the size of the first, which is the largest, or nearly so.
-
-        Of values that are multiples of a span h it is ``M(z) h / (1 - exp(-z h))``, the sum over
-        all of them from a multiple on.
-        """
-        divisor = -np.expm1(-self.z * self.span) / self.span if self.span else self.z
-        return np.asarray(np.exp(self.log_transform - self.log_transform[0].real) / divisor)
-
-    @cached_property
-    def heights(self) -> Floats:
-        """Sizes of the terms of the sum."""
-        return np.abs(self._terms)
-
-    def log_scale(self, s: Floats) -> Floats:
-        """Log of what 1 on the scale of the terms is as a probability."""
-        return np.asarray(self.log_transform[0].real - self.theta * s + np.log(self.step / np.pi))
-
-    def tail(self, s: Floats, sign: int, taper: bool) -> tuple[Floats, Floats]:
-        """Log tails, and what 1 on the scale of the terms is relative to them.
-
-        The tail of the other side is the complement of that of the contour's. A taper lets the
-        second half of the terms fade out, so that what is cut off rings only close to jumps.
-        """
-        log_scale = self.log_scale(s)
-        total = self.side * self._sum(
-            self._terms * _taper(self.z.size) if taper else self._terms, s
-        )
-        # What the harmless side adds: 1 / (exp(|theta| T) + 1) of the probability 1.
-        inside = -np.logaddexp(0.0, abs(self.theta) * 2.0 * np.pi / self.step)
-        total = total + np.exp(np.minimum(inside - log_scale, 700.0))
-        log_factor = log_scale
-        if self.side != sign:
-            total = 1.0 - total * np.exp(np.minimum(log_scale, 50.0))
-            log_factor = np.zeros(s.shape)
-        positive = total > 0.0
-        log_p = np.where(positive, np.log(np.where(positive, total, 1.0)) + log_factor, -np.inf)
-        safe = np.where(positive, log_p, 0.0)
-        return log_p, np.exp(np.minimum(log_scale - safe, 50.0))
-
-    def atom(self, s: Floats) -> Floats:
-        """Half the mass at each s as far as the second half of the nodes resolves it.
-
-        ``P(S = s)`` is the mean of ``E exp(z S) exp(-z s)`` along the contour. On the scale of the
-        sums of `tail`.
-        """
-        terms = np.exp(self.log_transform - self.log_transform[0].real)
-        half = terms.size // 2
-        terms[:half] = 0.0
-        mean = np.abs(self._sum(terms, s)) / (terms.size - half)
-        return np.asarray(mean * np.pi / (2.0 * self.step))
-
-    def jump(self, s: Floats) -> Floats:
-        """Half the mass at each s that does not get less when the resolution is doubled."""
-        terms = np.exp(self.log_transform - self.log_transform[0].real)
-
-        def within_reach(n_nodes: int) -> Floats:
-            weights = np.zeros(terms.size)
-            weights[:n_nodes] = _taper(n_nodes)
-            return np.asarray(np.abs(self._sum(terms * weights, s)) / weights.sum())
-
-        mass = 2.0 * within_reach(terms.size) - within_reach(terms.size // 2)
-        return np.asarray(np.maximum(mass, 0.0) * np.pi / (2.0 * self.step))
-
-    def _sum(self, terms: Complexes, s: Floats) -> Floats:
-        """Real part of the sum of ``terms * exp(-i z.imag s)`` for each s: powers of powers."""
-        width = int(np.ceil(np.sqrt(terms.size)))
-        rows = np.zeros((-(-terms.size // width), width), dtype=complex)
-        rows.ravel()[: terms.size] = terms
-        inner = rows @ np.exp(-1j * self.step * np.outer(np.arange(width) + 0.5, s))
-        outer = np.exp(-1j * self.step * width * np.outer(np.arange(rows.shape[0]), s))
-        return np.asarray((inner * outer).sum(axis=0).real)
 
 
 @dataclass(eq=False)
@@ -344,7 +241,7 @@ class ContourLaw:
         self._log_mgfs: dict[tuple[int, float], float] = {}
         self._first_periods: dict[tuple[int, float], int] = {}
         self._slacks: dict[tuple[int, int], float] = {}
-        self._contours: dict[tuple[_Key, bool], _Nodes] = {}
+        self._contours: dict[tuple[_Key, bool], Nodes] = {}
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
@@ -599,6 +496,7 @@ class ContourLaw:
         usual = _USUAL - _LADDER.start
         exponents = log_mgfs[usual] - thetas[usual] * s
         slack = np.minimum(self._slack_at(-sign, _USUAL), self._most_slack(log_p))
+        slack = slack + _MORE_BY_THE_USUAL
         contour = -sign, float(_USUAL), self._first_period(-sign, _USUAL)
         # Beyond its period a contour of the own side costs less than a longer one.
         near = exponents - log_p <= slack
@@ -781,7 +679,7 @@ class ContourLaw:
         return found
 
     def _summed(
-        self, nodes: _Nodes, s: Floats, sign: int, insist: bool, rough: bool
+        self, nodes: Nodes, s: Floats, sign: int, insist: bool, rough: bool
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Log tails, the unit of their terms, what is cut off, and that with what jumps hold."""
         log_p, unit = nodes.tail(s, sign, self._tapers)
@@ -807,7 +705,7 @@ class ContourLaw:
         )
         return log_p, unit, error, error.copy()
 
-    def _rest(self, nodes: _Nodes, insist: bool, rough: bool = False) -> float:
+    def _rest(self, nodes: Nodes, insist: bool, rough: bool = False) -> float:
         """How much the terms that are cut off may add up to.
 
         If they do not oscillate: their sums over octaves go on falling as the last two did. If they
@@ -836,7 +734,7 @@ class ContourLaw:
     def _looked_ahead(self, contour: _Key, first: int) -> tuple[Floats, Floats]:
         """A few nodes from the shortest contour to the usual one, and the sizes of the terms there.
 
-        They are of blocks that are merged more, and on the scale of `_Nodes.heights`.
+        They are of blocks that are merged more, and on the scale of `Nodes.heights`.
         """
         near = self._contour(contour, 1, True)
         key = near.theta, near.step
@@ -932,7 +830,7 @@ class ContourLaw:
             cheap = _CHEAP_LOOK_STEEP
         return cheap // self._most_rows(*contour[:2])
 
-    def _contour(self, contour: _Key, n_nodes: int, coarse: bool = False) -> _Nodes:
+    def _contour(self, contour: _Key, n_nodes: int, coarse: bool = False) -> Nodes:
         """The first `n_nodes` nodes of a contour; those already there are kept."""
         side, index, period = contour
         known = self._contours.get((contour, coarse))
@@ -940,7 +838,7 @@ class ContourLaw:
             nothing = np.empty(0, complex)
             step = 2.0 * np.pi / self._period(period)
             theta = float(self._thetas(side, index))
-            known = _Nodes(theta, step, self._span, nothing, nothing)
+            known = Nodes(theta, step, self._span, nothing, nothing)
         if known.z.size < n_nodes:
             heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
             added = known.theta + 1j * heights
@@ -948,7 +846,7 @@ class ContourLaw:
                 self._log_transform(side, index, chunk, coarse)
                 for chunk in np.array_split(added, -(-added.size // self._chunk(side, index)))
             ]
-            known = _Nodes(
+            known = Nodes(
                 known.theta,
                 known.step,
                 known.span,
@@ -977,9 +875,3 @@ def is_steep(increments: Increments, scale: float) -> bool:
 
 def _is_steep(luckiest: float, scale: float) -> bool:
     return _UNITS_PER_HIT * luckiest > scale
-
-
-def _taper(n_nodes: int) -> Floats:
-    """Weights that are 1 in the first half and fade out in the second."""
-    x = np.maximum((np.arange(n_nodes) + 0.5) / n_nodes, 0.5)
-    return np.asarray(np.cos(np.pi * (x - 0.5)) ** 2)

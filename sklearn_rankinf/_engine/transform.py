@@ -226,7 +226,7 @@ class _Walk:
                 heads = heads * _exponentials(1j * z.imag, own)
             powers = np.ones_like(before)
             if ys[-1] and c.cross[block]:
-                _powers(np.exp(z * (c.cross[block] * (lowest - middle))), ratio, powers)
+                geometric_rows(np.exp(z * (c.cross[block] * (lowest - middle))), ratio, powers)
                 before *= powers ** int(ys[0])
         for i, y in enumerate(ys):
             start, stop = max(lowest, low - int(y)), min(last, high - int(y))
@@ -270,7 +270,7 @@ def _exponentials(z: NDArray[Any], factors: Floats, more: Floats | None = None) 
         return np.asarray(np.exp(np.outer(factors, z) + more))
     rows = np.empty((factors.size, z.size), dtype=z.dtype)
     step = (z[-1] - z[0]) / (z.size - 1)
-    _powers(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows.T)
+    geometric_rows(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows.T)
     return rows
 
 
@@ -283,7 +283,9 @@ class _Weights:
     def __init__(self, heads: NDArray[Any], ratios: NDArray[Any], n_rows: int) -> None:
         most = max(1, _CACHED // heads.size)
         n_together = min(n_rows, _ROWS_TOGETHER, 1 << (most.bit_length() - 1))
-        self._first = _powers(heads, ratios, np.empty((n_together, *heads.shape), heads.dtype))
+        self._first = geometric_rows(
+            heads, ratios, np.empty((n_together, *heads.shape), heads.dtype)
+        )
         self._weights = np.empty((n_rows, heads.shape[1]), heads.dtype)
         self._powers = []
         for _ in range(n_together.bit_length() - 1):
@@ -305,7 +307,7 @@ class _Weights:
         return rows
 
 
-def _powers(head: NDArray[Any], ratio: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
+def geometric_rows(head: NDArray[Any], ratio: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
     """Rows ``head * ratio**i``, by doubling: a product each."""
     n_rows = out.shape[0]
     out[0] = head
