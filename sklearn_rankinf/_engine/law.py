@@ -323,7 +323,8 @@ class ContinuedLaw:
         bounds = self._bounds_of_what_is_counted
         span = self._statistic.span(n, self._n_positives, self._tie_sizes)
         options = self._tolerance, span, self._transform, self._at_the_top
-        return Tails(grouped, n, n_blocks, m, self._std, within, bounds, *options)
+        numbers = n, n_blocks, m, self._n_positives
+        return Tails(grouped, *numbers, self._std, within, bounds, *options)
 
     def _at_the_top(self, t: float) -> Increments | None:
         """A list without ties whose ranks are as one from where a hit leaves no value of t.
@@ -375,18 +376,17 @@ class ContinuedLaw:
         return self._tail_bounds.bounds(t, sign)
 
     def _grouped_misses(
-        self, ratio: float | None, resolution: float, around_the_last: bool = False
+        self, ratio: float | None, resolution: float, around: int | None = None
     ) -> Increments:
-        return self._grouped(ratio, resolution, around_the_last).of_misses()[0]
+        return self._grouped(ratio, resolution, around).of_misses()[0]
 
     def _grouped(
-        self, ratio: float | None, resolution: float, around_the_last: bool = False
+        self, ratio: float | None, resolution: float, around: int | None = None
     ) -> Increments:
-        """Increments, merged up to a ratio and a resolution, less around a perfect last hit."""
+        """Increments, merged up to a ratio and a resolution, and less around a rank."""
         problem = self._statistic, self._n_samples, self._n_positives, self._tie_sizes
         if ratio is None:
             return increments_of(*problem)
-        around = self._n_positives if around_the_last else None
         return grouped_increments(*problem, ratio, resolution, around)
 
 

@@ -16,21 +16,18 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.chain import Atoms, atoms
-from sklearn_rankinf._engine.contour import (
-    DOUBT_OF_MERGING,
-    LEFT_OF_MERGING,
-    ContourLaw,
-    Transform,
-    is_steep,
-)
+from sklearn_rankinf._engine.contour import ContourLaw, Transform, is_steep
+from sklearn_rankinf._engine.inversion import DOUBT_OF_MERGING, LEFT_OF_MERGING
 from sklearn_rankinf._engine.lucky import LuckyHits
-from sklearn_rankinf._engine.moments import deviation_of_the_body
+from sklearn_rankinf._engine.moments import deviation_of_the_body, mean_and_variance
 from sklearn_rankinf._engine.statistics import (
+    FEW_BLOCKS,
     VERY_FEW_BLOCKS,
     Floats,
     Increments,
     log_binomial,
 )
+from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform
 
 # Up to this many placements are listed in the extreme upper tail.
@@ -45,6 +42,11 @@ _GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 3e-3, 1e-2, -12.0
 # Of steep laws of merged blocks this is good enough; tails as far out as that want less merging.
 # Contours of longer lists take longer than to tell the luckiest of so many hits apart.
 _ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
+# Tails of steep laws with lucky hits apart are good enough up to this, and their blocks are merged
+# where there are more than that. Lucky hits are told apart to a part of the deviation of the
+# others; fewer hits that add no less than that part tell nothing smooth.
+_GOOD_STEEP, _MERGE_STEEP_ABOVE, _RESOLUTION_OF_STEEP = 5e-3, 2_500, 2.5
+_LEAST_HITS, _SMALL = 4, 0.01
 # Blocks are merged, up to a ratio of their ends, where there are more than this; and further where
 # there are far more. Comparison is with blocks that are merged up to so many times the ratio. Lucky
 # hits are told apart to this part of the standard deviation that the others have. Very far out
@@ -65,10 +67,9 @@ class Tails:
     ----------
     increments : callable
         Returns the increments, with far blocks merged up to the ratio and the resolution that it is
-        given, or block by block for None; and merged less around the last hit of a perfect ranking
-        if a third argument says so.
-    n_samples, n_blocks, n_positives : int
-        Numbers of items, of blocks and of hits.
+        given, or block by block for None; and merged less around a rank that is a third argument.
+    n_samples, n_blocks, n_positives, last : int
+        Numbers of items, of blocks and of hits, and the rank of the last hit of a perfect ranking.
     std : float
         Standard deviation.
     support_within : tuple of float
@@ -92,6 +93,7 @@ class Tails:
         n_samples: int,
         n_blocks: int,
         n_positives: int,
+        last: int,
         std: float,
         support_within: tuple[float, float],
         bounds: Callable[[Floats, int], tuple[Floats, Floats]],
@@ -103,7 +105,7 @@ class Tails:
         self._span, self._transform = span, transform
         self._at_the_top = at_the_top
         self._increments = increments
-        self._n_blocks = n_blocks
+        self._n_samples, self._n_blocks, self._last = n_samples, n_blocks, last
         self._n_positives = n_positives
         self._log_placements = log_binomial(n_samples, n_positives)
         self._std = std
@@ -119,14 +121,18 @@ class Tails:
         good = max(_GOOD, self._tolerance)
         if self._merged and sign > 0:
             good = max(good, _ACCURATE)
+        first = []
+        if self._steep is not None:
+            first, good = [(self._steep_tail, good)], max(good, _GOOD_STEEP)
         tried = [(self._listed_tail, good), (contour, good)]
         if sign > 0 and self._n_positives < _HITS_OF_A_CONTOUR:
             # The law is a cluster of values above each value of the luckiest alone.
             tried[1:] = [(self._enclosed_tail, good), (contour, _TOLERABLE)]
-        elif sign > 0 and self._n_blocks > _LONG and self._merged:
-            tried = [(self._nearly_best_tail, good), (self._lucky_tail, good), *tried]
         elif sign > 0 and self._merged:
-            tried.append((self._lucky_tail, good))
+            tried.insert(0 if self._n_blocks > _LONG else 2, (self._lucky_tail, good))
+        if sign > 0:
+            first.insert(0, (self._nearly_best_tail, good))
+        tried = first + tried
         worth = _TOLERABLE if self._merged else _WORTH_BOUNDS
         tried += [
             (self._enclosed_tail, max(good, worth)),
@@ -151,6 +157,18 @@ class Tails:
     @property
     def _very_few_blocks(self) -> bool:
         return self._n_blocks <= VERY_FEW_BLOCKS
+
+    def _steep_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Tails of a steep law, the luckiest hits apart from all others."""
+        assert self._steep is not None
+        log_p, error = self._steep.log_tail(t, sign)
+        # Where it says that placements are few they are listed.
+        few = np.flatnonzero(log_p + self._log_placements < math.log(_MAX_LISTED))
+        if few.size:
+            listed, exact = self._listed_tail(t[few], sign)
+            better = exact < error[few]
+            log_p[few[better]], error[few[better]] = listed[better], exact[better]
+        return log_p, error
 
     def _lucky_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Upper tails of merged blocks, the luckiest hits apart from all others."""
@@ -221,14 +239,38 @@ class Tails:
         if self._transform is not None:
             return self._contour
         if self._n_blocks <= _UNMERGED_UP_TO:
-            return self._contour_law(None, _COARSER * _MERGED, True)
-        return self._contour_law(_MERGED_LESS, _COARSER * _MERGED_LESS, True)
+            return self._contour_law(None, _COARSER * _MERGED, self._last)
+        return self._contour_law(_MERGED_LESS, _COARSER * _MERGED_LESS, self._last)
 
     @property
     def _ratios(self) -> tuple[float, float]:
         """Up to which ratios blocks are merged, and merged more for comparison."""
         fine = _MERGED if self._n_blocks <= _MERGE_MORE_ABOVE else _MERGED_MORE
         return fine, _COARSER * fine
+
+    @cached_property
+    def _steep(self) -> SteepLaw | None:
+        """The law with lucky hits apart; None where it is not steep, or hits are few to tell it."""
+        if self._transform is not None or self._span > 0.0 or self._n_blocks <= FEW_BLOCKS:
+            return None
+        merged = self._n_blocks > _MERGE_STEEP_ABOVE
+        coarse, body = self._merged_blocks(_COARSER * _MERGED, _COARSER * _MERGED)
+        m = self._n_positives
+        # Hits that add next to nothing make no law smooth.
+        n_counted = coarse.sizes[coarse.of_one_hit > _SMALL * body].sum()
+        if not is_steep(coarse, self._std) or m * n_counted < _LEAST_HITS * coarse.n_samples:
+            return None
+        if min(coarse.of_one_hit.min(), coarse.cross.min()) < 0.0:
+            return None
+
+        def lists(deep: bool) -> tuple[Increments, Increments]:
+            fine, further = self._ratios
+            around, resolution = self._n_samples if deep else None, _RESOLUTION_OF_STEEP * body
+            more = self._increments(further, _COARSER * resolution, around)
+            return self._increments(fine if merged else None, resolution, around), more
+
+        mean, _ = mean_and_variance(coarse, m)
+        return SteepLaw(lists, merged, m, body, self._support_within[0], mean)
 
     @cached_property
     def _lucky(self) -> tuple[LuckyHits | None, LuckyHits | None]:
@@ -244,19 +286,21 @@ class Tails:
         return LuckyHits(merged, m, body), LuckyHits(more, m, body)
 
     def _merged_blocks(
-        self, ratio: float | None, coarse: float, far_out: bool = False
+        self, ratio: float | None, coarse: float, around: int | None = None
     ) -> tuple[Increments, float]:
         """Blocks merged up to a ratio, and the deviation of the body, which tells hits apart."""
         body = deviation_of_the_body(self._increments(coarse, math.inf), self._n_positives)
         resolution = _RESOLUTION * body if body > 0.0 else math.inf
-        return self._increments(ratio, resolution, far_out), body
+        return self._increments(ratio, resolution, around), body
 
-    def _contour_law(self, ratio: float | None, coarse: float, far_out: bool = False) -> ContourLaw:
+    def _contour_law(
+        self, ratio: float | None, coarse: float, around: int | None = None
+    ) -> ContourLaw:
         """Contours with blocks merged up to one ratio, planned with another."""
         transform, body = self._transform, self._std
         if transform is None:
-            blocks, body = self._merged_blocks(ratio, coarse, far_out)
-            more, _ = self._merged_blocks(coarse, coarse, far_out)
+            blocks, body = self._merged_blocks(ratio, coarse, around)
+            more, _ = self._merged_blocks(coarse, coarse, around)
             transform = RankingTransform(blocks, more, self._n_positives, ratio is not None)
         return ContourLaw(
             transform,
