@@ -5,13 +5,34 @@ import pytest
 from problems import Problem, forget
 from sklearn.metrics import average_precision_score
 
-PROBLEMS = [Problem(1000, 100), Problem(2000, 500), Problem(10_000, 50)]
+PROBLEMS = [
+    Problem(500, 50),
+    Problem(1000, 100),
+    Problem(2000, 500),
+    Problem(1000, 5),
+    Problem(1000, 10),
+    Problem(10_000, 50),
+    Problem(100_000, 20),
+    Problem(100_000, 100),
+]
+LOWEST, HIGHEST = 1e-6, 20.0
 
 
+def random_rankings(problem):
+    """Values of random rankings."""
+    return problem.law().rvs(10_000, random_state=0)
+
+
+def evenly_spread(problem):
+    """Values from where one in a million is lower to 20 standard deviations above the mean."""
+    law = problem.law()
+    return np.linspace(law.ppf(LOWEST), problem.value_at(HIGHEST), 10_000)
+
+
+@pytest.mark.parametrize("values", [random_rankings, evenly_spread])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-def test_further_values(measure, problem):
-    rng = np.random.default_rng(0)
-    first, further = problem.value_at(3.0), problem.value_at(rng.uniform(-2.5, 20.0, 10_000))
+def test_further_values(measure, problem, values):
+    first, further = problem.value_at(3.0), values(problem)
     laws = [problem.law()]
 
     def another_law():
@@ -21,13 +42,14 @@ def test_further_values(measure, problem):
 
     p = measure(
         lambda: laws[0].pvalue(further),
-        expected=0.2,
+        expected=0.3,
         setup=another_law,
         table="whole",
         problem=str(problem),
-        way="exact law",
+        way=values.__name__,
     )
-    assert np.all(np.diff(p[np.argsort(further)]) <= 1e-9)
+    # As far as the stated errors go.
+    assert np.all(np.diff(p[np.argsort(further)]) <= 5e-3)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
