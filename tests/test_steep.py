@@ -16,6 +16,7 @@ from sklearn_rankinf._engine.law import ContinuedLaw, exact_mean_and_variance
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import (
     AveragePrecision,
+    Bedroc,
     grouped_increments,
     increments_of,
 )
@@ -202,3 +203,20 @@ def test_far_up_against_listed_placements_and_other_contours():
     assert log_p.max() < -15.0
     assert np.all(np.abs(np.expm1(log_p - other)) <= error + other_error)
     assert np.all(error < 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"), [(1000, 5), (10_000, 50), (1_000_000, 1000), (10**9, 1000)]
+)
+def test_laws_of_few_positives_are_steep(n_samples, n_positives):
+    law = ContinuedLaw(AveragePrecision(), n_samples, n_positives, None)
+    assert law._tails._steep is not None
+
+
+@pytest.mark.parametrize(
+    ("statistic", "n_positives"), [(AveragePrecision(), 300), (Bedroc(alpha=80.0), 6)]
+)
+def test_other_laws_are_not(statistic, n_positives):
+    # Many positives, and few of which most add next to nothing.
+    law = ContinuedLaw(statistic, 1000, n_positives, None)
+    assert law._tails._steep is None

@@ -257,7 +257,8 @@ class Tails:
         coarse, body = self._merged_blocks(_COARSER * _MERGED, _COARSER * _MERGED)
         m = self._n_positives
         # Hits that add next to nothing make no law smooth.
-        n_counted = coarse.sizes[coarse.of_one_hit > _SMALL * body].sum()
+        typical = coarse.of_one_hit + coarse.cross * coarse.starts * (m / coarse.n_samples)
+        n_counted = coarse.sizes[typical > _SMALL * body].sum()
         if not is_steep(coarse, self._std) or m * n_counted < _LEAST_HITS * coarse.n_samples:
             return None
         if min(coarse.of_one_hit.min(), coarse.cross.min()) < 0.0:
