@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -98,7 +99,7 @@ class LuckyHits:
     def _most_lucky(self, negligible: float) -> int:
         """Most lucky hits that are told apart, where more are negligible."""
         k = np.arange(2, self._n_positives)
-        rare = _log_rarity(self._log_expected, k) < np.log(max(negligible, 1e-300))
+        rare = log_rarity(self._log_expected, k) < np.log(max(negligible, 1e-300))
         return int(k[np.argmax(rare)]) if rare.any() else self._n_positives - 1
 
     def _law(self, level: int, most: int) -> _Mixture:
@@ -117,14 +118,14 @@ class LuckyHits:
                 for hits in range(most + 1)
             ]
             share = np.exp(np.array(log_ways) - log_binomial(self._n_samples, m))
-            omitted = math.exp(_log_rarity(self._log_expected, most))
+            omitted = math.exp(log_rarity(self._log_expected, most))
             self._laws[level, most] = _Mixture(
                 cells * share[:, None], passed * share, width, self._rests[most], omitted
             )
         return self._laws[level, most]
 
 
-def _log_rarity(log_expected: float, hits: Integers | int) -> Floats:
+def log_rarity(log_expected: Any, hits: Integers | int) -> Floats:
     """Bound of the log probability of more hits than these.
 
     Given items are all hits with at most the power of the share of hits: a union over all sets.

@@ -18,11 +18,12 @@ from functools import cached_property
 
 import numpy as np
 from scipy.fft import ifft, irfft, next_fast_len
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.bands import Bands, feasible_bands, tilted_bands
 from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.inversion import DOUBT_OF_MERGING, LEFT_OF_MERGING, Nodes
+from sklearn_rankinf._engine.lucky import log_rarity
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers
 from sklearn_rankinf._engine.tilted import RankingTransform
 from sklearn_rankinf._engine.transform import log_transforms
@@ -271,7 +272,7 @@ class _LuckyApart:
         lucky_from: float = _LUCKY,
         log_rare: float = _LOG_RARE,
     ) -> None:
-        self._merged, self._body, self._log_rare = merged, body, log_rare
+        self._merged, self._body = merged, body
         self._are_many = increments.sizes.size * n_positives > _MANY
         n, m, ends = increments.n_samples, n_positives, np.cumsum(coarse.sizes)
         lucky = np.flatnonzero(coarse.of_one_hit > lucky_from * body)
@@ -414,8 +415,8 @@ class _Mixture:
         feasible = feasible_bands(self._top, most, 0)
         expected = n_positives / increments.n_samples * self._top.sizes
         hits = np.arange(1, most + 1)
-        log_rarity = (hits + 1.0) * np.log(expected)[:, None] - gammaln(hits + 2.0)
-        likely = np.where(log_rarity < log_rare, hits, most).min(axis=1)
+        rarities = log_rarity(np.log(expected)[:, None], hits)
+        likely = np.where(rarities < log_rare, hits, most).min(axis=1)
         in_block = np.minimum(feasible.most, likely)
         self._bands_of_the_top = Bands(feasible.low, feasible.high, in_block, feasible.least)
         self.ends = np.cumsum(self._others.sizes)
@@ -434,7 +435,7 @@ class _Mixture:
 
     @property
     def log_odds(self) -> float:
-        """Log of how many more misses there are than hits."""
+        """Log of how many items there are for a hit."""
         return math.log(self._n_samples / self._n_positives)
 
     @property
@@ -611,11 +612,11 @@ def _most_lucky(n: int, m: int, n_lucky: int, log_rare: float) -> tuple[int, flo
     """
     most = min(m, n_lucky // 2)
     k = np.arange(1, most + 1)
-    log_rarity = (k + 1.0) * math.log(m * n_lucky / n) - gammaln(k + 2.0)
-    rare = np.flatnonzero(log_rarity < log_rare)
+    rarities = log_rarity(math.log(m * n_lucky / n), k)
+    rare = np.flatnonzero(rarities < log_rare)
     if rare.size:
-        return int(k[rare[0]]), float(log_rarity[rare[0]])
-    return most, -math.inf if most == m else float(min(log_rarity[-1], 0.0))
+        return int(k[rare[0]]), float(rarities[rare[0]])
+    return most, -math.inf if most == m else float(min(rarities[-1], 0.0))
 
 
 def _exp(log: Floats) -> Floats:
