@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import bands, contour, lucky, transform
+from sklearn_rankinf._engine import bands, contour, lucky, tails, transform
 from sklearn_rankinf._engine.law import ContinuedLaw
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import (
@@ -178,6 +178,7 @@ def test_a_short_contour_where_the_usual_one_is_not_affordable(monkeypatch):
         lambda *args: looked_ahead.append(args) or look_ahead(*args),
     )
     monkeypatch.setattr(contour, "_BEYOND_MEANS", 1e-3)
+    monkeypatch.setattr(tails.Tails, "_far_up", None)
     _, short, short_error = ContinuedLaw(AveragePrecision(), 100_000, 100, None).tail(x, 1)
     assert looked_ahead
     assert np.all(np.abs(np.expm1(short - usual)) <= short_error + usual_error)

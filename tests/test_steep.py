@@ -10,7 +10,7 @@ from oracles import inverted_tail, tail_bounds
 from scipy.special import logsumexp
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import steep
+from sklearn_rankinf._engine import lucky, steep
 from sklearn_rankinf._engine.contour import ContourLaw
 from sklearn_rankinf._engine.law import ContinuedLaw, exact_mean_and_variance
 from sklearn_rankinf._engine.moments import deviation_of_the_body
@@ -29,14 +29,15 @@ def steep_law(n_samples, n_positives, tie_sizes=None, merged=False):
     body = deviation_of_the_body(grouped_increments(*problem, 0.05), n_positives)
     mean, _ = exact_mean_and_variance(*problem)
 
-    def lists(deep):
+    def blocks(level, deep):
         around = n_samples if deep else None
-        coarse = grouped_increments(*problem, 0.05, 4.0 * body, around)
+        if level == 0:
+            return grouped_increments(*problem, 0.05, 4.0 * body, around)
         if merged:
-            return grouped_increments(*problem, 0.02, 1.5 * body, around), coarse
-        return increments_of(*problem), coarse
+            return grouped_increments(*problem, 0.02, 1.5 * body, around)
+        return increments_of(*problem)
 
-    return SteepLaw(lists, merged, n_positives, body, 0.0, mean)
+    return SteepLaw(blocks, merged, n_positives, body, 0.0, mean)
 
 
 def quantiles(n_samples, n_positives, probabilities):
@@ -169,7 +170,7 @@ def test_nothing_is_claimed_where_it_cannot_be_told():
 
 def test_more_lucky_hits_than_are_told_apart_are_improbable():
     for n, m, n_lucky in [(1000, 10, 50), (100_000, 20, 2000), (200, 8, 16)]:
-        most, log_rarity = steep._most_lucky(n, m, n_lucky, -27.0)
+        most, log_rarity = lucky._most_lucky(n, m, n_lucky, -27.0)
         hits = np.arange(most + 1, min(m, n_lucky) + 1)
         if not hits.size:
             assert np.isneginf(log_rarity)
@@ -179,30 +180,6 @@ def test_more_lucky_hits_than_are_told_apart_are_improbable():
             for k in hits.tolist()
         ]
         assert logsumexp(ways) - math.log(math.comb(n, m)) <= log_rarity
-
-
-def test_far_up_against_listed_placements_and_other_contours():
-    # As many placements as can be listed, and contours of all blocks.
-    law = steep_law(1200, 6)
-    x = np.array([0.75, 0.8])
-    null = ap_null_distribution(1200, 6)
-    log_p, error = law._far_up(x)
-    known = np.isfinite(error)
-    assert known.any()
-    off = np.abs(np.expm1(log_p - null.log_pvalue(x)))[known]
-    assert np.all(off <= error[known] + null.relative_error(x)[known])
-    law = steep_law(3000, 60, merged=True)
-    blocks = increments_of(AveragePrecision(), 3000, 60, None)
-    coarse = grouped_increments(AveragePrecision(), 3000, 60, None, 0.05)
-    _, variance = exact_mean_and_variance(AveragePrecision(), 3000, 60, None)
-    body = deviation_of_the_body(coarse, 60)
-    contours = ContourLaw(RankingTransform(blocks, coarse, 60), math.sqrt(variance), body)
-    x = np.array([0.12, 0.2, 0.3])
-    log_p, error = law._far_up(x)
-    other, other_error = contours.log_tail(x, 1)
-    assert log_p.max() < -15.0
-    assert np.all(np.abs(np.expm1(log_p - other)) <= error + other_error)
-    assert np.all(error < 1e-3)
 
 
 @pytest.mark.parametrize(

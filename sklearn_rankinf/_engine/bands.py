@@ -28,8 +28,8 @@ _FAR_APART = 100.0
 _DEVIATIONS, _HITS = 14.0, 12.0
 # Sums of products of floats are safe while their logarithms span no more than this.
 _LOG_RANGE = 600.0
-# More products are not taken in logarithms.
-_MOST_LOGARITHMS = 20_000
+# More products are not taken in logarithms, and in one pass among given paths.
+_MOST_LOGARITHMS, _MANY_LOGARITHMS = 20_000, 2_000_000
 # With no more hits than this all rows are looked at.
 _FEW_HITS = 64
 
@@ -59,6 +59,16 @@ class Bands:
             np.minimum(self.most, other.most),
             np.maximum(self.least, other.least),
         )
+
+    def of(self, blocks: slice) -> Bands:
+        """Bands of some of the blocks."""
+        parts = self.low, self.high, self.most, self.least
+        return Bands(*(each[blocks] for each in parts))
+
+    def ascending(self) -> Bands:
+        """Bands in which no bound of the hits so far goes down."""
+        low = np.minimum.accumulate(self.low[::-1])[::-1]
+        return Bands(low, np.maximum.accumulate(self.high), self.most, self.least)
 
     def at(self, ends: Integers, fine_ends: Integers) -> Bands:
         """Bands at finer block ends: hits only grow, so the neighbouring coarse ends bound them."""
@@ -236,6 +246,60 @@ def tilted_bands(
     return found or (feasible, math.nan)
 
 
+def carrying_bands(
+    increments: Increments,
+    n_positives: int,
+    tilt: float,
+    share: float,
+    window: Bands,
+    limits: Bands,
+) -> tuple[Bands, float] | None:
+    """`tilted_bands` of the paths within limits, looked for in a window; None if it is too narrow.
+
+    Or if the paths are not found.
+    """
+    window = window.intersection(limits)
+    try:
+        found = _bands_in(increments, n_positives, tilt, share, window, None)
+    except _OutOfRangeError:
+        return None
+    if found is None or not _has_room(found[0], window, limits):
+        return None
+    return found[0].ascending(), found[1]
+
+
+def log_weights(increments: Increments, most: int, p: float, tilt: float, window: Bands) -> Floats:
+    """Log of the tilted weight of each number of hits in all blocks, up to the most.
+
+    Hits are binomial with probability p. -inf where the paths are not in the window.
+    """
+    first, state = 0, np.zeros(1)
+    for block in range(increments.sizes.size):
+        step = _Step(
+            increments,
+            most,
+            tilt,
+            window,
+            block,
+            first,
+            state.size,
+            _fall(state),
+            p,
+            _MANY_LOGARITHMS,
+        )
+        low, high = max(step.first_reached, int(window.low[block])), int(window.high[block])
+        state = step.forward(state)[low - step.first_reached : high + 1 - step.first_reached]
+        first = low
+    logs = np.full(most + 1, -np.inf)
+    logs[first : first + state.size] = state
+    return logs
+
+
+def _fall(logs: Floats) -> float:
+    """How much lower a row is than the one before, on average: with it back they are level."""
+    return float(logs[0] - logs[-1]) / max(1, logs.size - 1)
+
+
 def _has_room(bands: Bands, window: Bands, feasible: Bands) -> bool:
     """Whether bands end within their window, or where it is as wide as it can be."""
     ends = [
@@ -253,14 +317,19 @@ def _bands_in(
     tilt: float,
     share: float,
     window: Bands,
-    balance: Floats,
+    balance: Floats | None,
 ) -> tuple[Bands, float] | None:
     """`tilted_bands` among the paths in a window; None if they do not lead to the end."""
     steps, rows, log_total = [], [(0, np.zeros(1))], 0.0
     for block in range(increments.sizes.size):
         first, state = rows[-1]
+        level, most = (
+            (_fall(state), _MANY_LOGARITHMS)
+            if balance is None
+            else (float(balance[block]), _MOST_LOGARITHMS)
+        )
         step = _Step(
-            increments, n_positives, tilt, window, block, first, state.size, float(balance[block])
+            increments, n_positives, tilt, window, block, first, state.size, level, None, most
         )
         low = max(int(window.low[block]), step.first_reached)
         kept = slice(low - step.first_reached, int(window.high[block]) + 1 - step.first_reached)
@@ -309,12 +378,14 @@ class _Step:
         first: int,
         n_rows: int,
         balance: float,
+        p: float | None = None,
+        most_logarithms: int = _MOST_LOGARITHMS,
     ) -> None:
+        self._most_logarithms = most_logarithms
         size = int(increments.sizes[block])
         self.y = y = np.arange(window.least[block], window.most[block] + 1)
-        weights = binomial_log_weights(
-            size, min(size, n_positives), n_positives / increments.n_samples
-        )[y]
+        p = n_positives / increments.n_samples if p is None else p
+        weights = binomial_log_weights(size, min(size, n_positives), p)[y]
         self.first_reached = first + int(y[0])
         crossed = tilt * float(increments.cross[block])
         h = first + np.arange(n_rows)
@@ -328,19 +399,22 @@ class _Step:
 
     def forward(self, state: Floats) -> Floats:
         """Log weights of hits after the block, from `first_reached` on."""
-        return np.asarray(_log_convolution(state + self._of_rows, self._of_hits) + self._of_reached)
+        return np.asarray(self._convolved(state + self._of_rows, self._of_hits) + self._of_reached)
 
     def backward(self, first: int, future: Floats) -> Floats:
         """Log weights of hits before the block, from those of hits after it, `first` and more."""
-        sums = _log_convolution(self._ahead(first, future), self._of_hits[::-1])
+        sums = self._convolved(self._ahead(first, future), self._of_hits[::-1])
         n_hits, n_rows = self.y.size, self._of_rows.size
         return np.asarray(self._of_rows + sums[n_hits - 1 : n_hits - 1 + n_rows])
 
     def hits(self, past: Floats, first: int, future: Floats) -> Floats:
         """Log weights of the hits in the block, from both sides of it."""
-        sums = _log_convolution(self._ahead(first, future), (past + self._of_rows)[::-1])
+        sums = self._convolved(self._ahead(first, future), (past + self._of_rows)[::-1])
         n_hits, n_rows = self.y.size, self._of_rows.size
         return np.asarray(self._of_hits + sums[n_rows - 1 : n_rows - 1 + n_hits])
+
+    def _convolved(self, log_a: Floats, log_b: Floats) -> Floats:
+        return _log_convolution(log_a, log_b, self._most_logarithms)
 
     def _ahead(self, first: int, future: Floats) -> Floats:
         """The future of every row that is reached, and the factor of the sum."""
@@ -354,7 +428,7 @@ class _OutOfRangeError(Exception):
     """Sums of products are too many to be taken in logarithms throughout."""
 
 
-def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
+def _log_convolution(log_a: Floats, log_b: Floats, most_logarithms: int) -> Floats:
     """Log of the convolution, with logarithms throughout where floats do not reach far enough."""
     top_a, top_b = log_a.max(), log_b.max()
     depth = _depth(log_a) + _depth(log_b)
@@ -362,7 +436,7 @@ def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
         if depth < _LOG_RANGE:
             sums = np.convolve(np.exp(log_a - top_a), np.exp(log_b - top_b))
             return np.asarray(np.log(sums) + (top_a + top_b))
-        if log_a.size * log_b.size > _MOST_LOGARITHMS:
+        if log_a.size * log_b.size > most_logarithms:
             raise _OutOfRangeError
         terms = np.full((log_b.size, log_a.size + log_b.size), -np.inf)
         terms[:, : log_a.size] = log_b[:, None] + log_a

@@ -8,33 +8,51 @@ and weights ``exp(theta u)``, what lies at the multiples u of the period T.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from sklearn_rankinf._engine.statistics import Complexes, Floats
 from sklearn_rankinf._engine.transform import geometric_rows
 
+# Values up to this part of a period above the lowest are served by damped contours.
+SERVED = 0.6
+# Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes.
+# No contour is known to be more precise than this, and of merged blocks than that.
+_ROUNDING, _PRECISION, _PRECISION_OF_MERGED = 4e-15, 1e-9, 5e-6
+# What is cut off is told by a contour that is shorter by this factor. So many placements, and if
+# more than this is cut off so many outcomes, may lie so close together that they are not seen.
+_SHORTER, _MANY_PLACEMENTS, _SEEN, _CLUSTER = 2.0 / 3.0, 150.0, 1e-9, 50.0
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
 LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
+# Far up the difference tells less; where blocks are merged yet less all of what it is thought to
+# leave is doubtful, and as much as that of the difference before leaves then.
+_DOUBT_FAR_UP, _DOUBT_OF_TWO = 0.3, np.array([[0.2], [0.04]])
 
 
 @dataclass(eq=False)
 class Nodes:
-    """Transform along one contour, extended as far as it was needed."""
+    """Transform along one contour, extended as far as it was needed.
+
+    A period away on the harmless side there is so much probability.
+    """
 
     theta: float
     step: float
     span: float
     z: Complexes
     log_transform: Complexes
+    log_harmless: float = 0.0
 
     def up_to(self, n_nodes: int) -> Nodes:
         """The contour as it was when it had so many nodes."""
         z, log_transform = self.z[:n_nodes], self.log_transform[:n_nodes]
-        return Nodes(self.theta, self.step, self.span, z, log_transform)
+        return Nodes(self.theta, self.step, self.span, z, log_transform, self.log_harmless)
 
     @property
     def is_whole(self) -> bool:
@@ -75,8 +93,8 @@ class Nodes:
         total = self.side * self._sum(
             self._terms * _taper(self.z.size) if taper else self._terms, s
         )
-        # What the harmless side adds: 1 / (exp(|theta| T) + 1) of the probability 1.
-        inside = -np.logaddexp(0.0, abs(self.theta) * 2.0 * np.pi / self.step)
+        # What the harmless side adds: 1 / (exp(|theta| T) + 1) of its probability.
+        inside = self.log_harmless - np.logaddexp(0.0, abs(self.theta) * 2.0 * np.pi / self.step)
         total = total + np.exp(np.minimum(inside - log_scale, 700.0))
         log_factor = log_scale
         if self.side != sign:
@@ -130,7 +148,92 @@ class Nodes:
         return np.asarray((rows @ within * outer).sum(axis=0).real)
 
 
+class ContourTails:
+    """Tails from one contour.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        The contour.
+    coarser : sequence of Nodes
+        That of blocks that are merged more, and of those that are merged more than these; none if
+        no blocks are merged.
+    lost : float
+        What the windows of the rest do not cover, relative to all.
+    n_blocks : int
+        Number of blocks.
+    log_commonest, log_placement : float
+        Log probability of the commonest outcome, or nearly so, and of a placement.
+    log_rarity : float
+        Log probability of what was left out.
+    """
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        coarser: Sequence[Nodes],
+        lost: float,
+        n_blocks: int,
+        log_commonest: float,
+        log_placement: float,
+        log_rarity: float,
+    ) -> None:
+        self._nodes, self._coarser = nodes, coarser
+        self._least = _PRECISION_OF_MERGED if coarser else _PRECISION
+        self._relative = lost + _ROUNDING * math.sqrt(n_blocks)
+        self._log_commonest, self._log_placement = log_commonest, log_placement
+        self._log_rarity = log_rarity
+
+    @cached_property
+    def _log_tail_a_period_away(self) -> float:
+        """Log of more than the upper tail there."""
+        nearer = np.array([SERVED * 2.0 * math.pi / self._nodes.step])
+        log_p = float(self._nodes.tail(nearer, 1, taper=True)[0][0])
+        return log_p if math.isfinite(log_p) else 0.0
+
+    def log_tail(self, s: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """Log tails, their relative errors, and the part of these that is the work of merging."""
+        nodes = self._nodes
+        log_p, unit = nodes.tail(s, sign, taper=True)
+        shorter = nodes.up_to(int(_SHORTER * nodes.z.size)).tail(s, sign, taper=True)[0]
+        merged = [each.tail(s, sign, taper=True)[0] for each in self._coarser]
+        known = np.isfinite(log_p) & np.isfinite(shorter) & np.isfinite(merged).all(axis=0)
+        safe, shorter, *merged = (np.where(known, x, 0.0) for x in (log_p, shorter, *merged))
+        cut = np.abs(np.expm1(np.minimum(shorter - safe, 50.0))) + nodes.jump(s, _SHORTER) * unit
+        changes = [fine - coarse for fine, coarse in pairwise([safe, *merged])]
+        by_merging = np.zeros(s.shape)
+        if len(changes) == 1:
+            doubt = DOUBT_OF_MERGING if nodes.side < 0 else _DOUBT_FAR_UP
+            by_merging = doubt * np.abs(changes[0])
+        elif changes:
+            by_merging = np.max(_DOUBT_OF_TWO * np.abs(changes[:2]), axis=0)
+        error = self._least + cut + by_merging
+        error += self._relative * nodes.heights.sum() * unit
+        error += _MANY_PLACEMENTS * exp_of_error(self._log_placement - safe)
+        error += np.where(cut > _SEEN, _CLUSTER * exp_of_error(self._log_commonest - safe), 0.0)
+        # What lies a period away, on the harmless side.
+        log_aliasing = -abs(nodes.theta) * 2.0 * math.pi / nodes.step - safe
+        if sign > 0:
+            error += exp_of_error(self._log_rarity - safe)
+        if sign > nodes.side:
+            log_aliasing += np.minimum(safe, self._log_tail_a_period_away)
+        elif sign > 0:
+            # No value is so low, and none so high with so few lucky hits.
+            log_aliasing -= np.inf
+        error += exp_of_error(log_aliasing)
+        usable = known & (log_p < 1e-6) & (error < 1.0)
+        if changes:
+            log_p = log_p + LEFT_OF_MERGING * changes[0]
+        log_p = np.minimum(log_p, 0.0)
+        return np.where(usable, log_p, -np.inf), np.where(usable, error, np.inf), by_merging
+
+
 def _taper(n_nodes: int) -> Floats:
     """Weights that are 1 in the first half and fade out in the second."""
     x = np.maximum((np.arange(n_nodes) + 0.5) / n_nodes, 0.5)
     return np.asarray(np.cos(np.pi * (x - 0.5)) ** 2)
+
+
+def exp_of_error(log: Floats) -> Floats:
+    """Of an error that is too large anyway, no more than floats hold."""
+    return np.asarray(np.exp(np.minimum(log, 50.0)))

@@ -24,6 +24,8 @@ from sklearn_rankinf._engine.transform import log_transforms
 
 # A hit is lucky if it adds more than this part of the standard deviation of the others.
 _LUCKY = 0.35
+# Lucky hits that are told apart from all others have at least so many items.
+_LEAST_LUCKY = 16
 # More lucky hits than are that improbable are left out, at first and beside the tail that is found;
 # and so many at most are told apart.
 _RARE, _NEGLIGIBLE, _MOST_LUCKY = 1e-10, 1e-4, 32
@@ -131,6 +133,37 @@ def log_rarity(log_expected: Any, hits: Integers | int) -> Floats:
     Given items are all hits with at most the power of the share of hits: a union over all sets.
     """
     return np.asarray((hits + 1.0) * log_expected - gammaln(np.asarray(hits) + 2.0))
+
+
+def lucky_apart(
+    increments: Increments, n_positives: int, least: float, log_rare: float
+) -> tuple[int, int, float]:
+    """Blocks at the top, most hits in them that are told apart, and a bound of how rare more are.
+
+    Those whose hits add more than the least, and more of them where that improbable numbers of hits
+    are no fewer than half of them. Rarities are in logarithms.
+    """
+    n, m, ends = increments.n_samples, n_positives, np.cumsum(increments.sizes)
+    lucky = np.flatnonzero(increments.of_one_hit > least)
+    n_top = max(int(ends[lucky[-1]]) if lucky.size else 0, _LEAST_LUCKY)
+    while True:
+        n_blocks = min(int(np.searchsorted(ends, n_top)), ends.size - 1) + 1
+        n_top = int(ends[n_blocks - 1])
+        most, rarity = _most_lucky(n, m, n_top, log_rare)
+        if rarity <= log_rare or 4 * n_top >= n:
+            return n_blocks, most, rarity
+        n_top *= 2
+
+
+def _most_lucky(n: int, m: int, n_top: int, log_rare: float) -> tuple[int, float]:
+    """Most hits at the top that are told apart, and a bound of the log probability of more."""
+    most = min(m, n_top // 2)
+    k = np.arange(1, most + 1)
+    rarities = log_rarity(math.log(m * n_top / n), k)
+    rare = np.flatnonzero(rarities < log_rare)
+    if rare.size:
+        return int(k[rare[0]]), float(rarities[rare[0]])
+    return most, -math.inf if most == m else float(min(rarities[-1], 0.0))
 
 
 class _Rest:

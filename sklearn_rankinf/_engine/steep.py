@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.fft import ifft, irfft, next_fast_len
@@ -22,32 +21,19 @@ from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.bands import Bands, feasible_bands, tilted_bands
 from sklearn_rankinf._engine.hypergeometric import log_pmf
-from sklearn_rankinf._engine.inversion import DOUBT_OF_MERGING, LEFT_OF_MERGING, Nodes
-from sklearn_rankinf._engine.lucky import log_rarity
+from sklearn_rankinf._engine.inversion import SERVED, ContourTails, Nodes
+from sklearn_rankinf._engine.lucky import log_rarity, lucky_apart
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers
 from sklearn_rankinf._engine.tilted import RankingTransform
 from sklearn_rankinf._engine.transform import log_transforms
 
-# A hit is lucky if it adds more than this part of the standard deviation of the others, or is one
-# of so many. More lucky hits than are that improbable, in logarithms, are left out.
-_LUCKY, _LEAST_LUCKY, _LOG_RARE = 0.7, 16, -27.0
+# A hit is lucky if it adds more than this part of the standard deviation of the others. More lucky
+# hits than are that improbable, in logarithms, are left out.
+_LUCKY, _LOG_RARE = 0.7, -27.0
 # Contours of upper tails have periods of so many standard deviations of the others, times a power
 # of a factor, are damped by so much a period, and serve values up to this part of it above the
 # lowest. The harmless side adds less than exp(-damping) of what is a period away.
-_PERIOD, _LONGER, _DAMPING, _SERVED = 320.0, 3.0, 9.0, 0.6
-# Tails of several lucky hits have contours of their own if more is stated than is good, or than
-# that below this logarithm.
-_GOOD, _GOOD_FAR_UP, _FAR_UP = 5e-3, 1e-4, -15.0
-# Those hits that are much rarer than the tail are not told apart: each time those twice as rare, in
-# logarithms, are. Tilts are in logs of the odds of misses over what the luckiest hit adds.
-_N_RARITIES, _FAR_RARER = 5, 15.0
-# Values are below this part of what all of these hits add at the very top, and a period is longer
-# by this factor and so many means of the statistic.
-_BELOW_ALL, _BEYOND_ALL, _MEANS = 0.8, 1.2, 4.0
-# There the difference between two ratios tells less of what merging errs, and hits are lucky that
-# add more than a smaller part of the deviation.
-_DOUBT_FAR_UP, _LUCKY_FAR_UP = 0.3, 0.25
-_UPWARDS = 0.5 * 1.08 ** np.arange(16)
+_PERIOD, _LONGER, _DAMPING = 320.0, 3.0, 9.0
 # Tilts of lower tails, in one over that deviation, are each so many times steeper than the last. A
 # value farther below the mean under a tilt, in standard deviations, or nearer to the lowest, as a
 # part of the way from there, takes the next. Their periods leave exp(-aliasing) of the tail.
@@ -68,18 +54,14 @@ _MANY, _WINDOW_OF_MANY, _FALL_OF_MANY, _IMPROBABLE_OF_MANY = 1e5, 24.0, 14.0, 1e
 # Products for the blocks at the top beyond which contours are shorter, and that are affordable; and
 # nodes of one pass.
 _CHEAP_WORK, _WORK, _CHUNK = 1e7, 1e8, 2048
+# Products for the others that are worth bands of their own.
+_MUCH_WORK = 2e7
 # Mean and standard deviation of the rest are read off so close to the real axis, in one over the
 # deviation of the others.
 _CLOSE = 0.03
 # What ends abruptly is not narrow: the last part of a contour fades out, one in so many nodes. In a
 # part of the window at either end there must be nothing of the rest.
 _FADES, _EDGE = 4, 16
-# Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes.
-# No contour is known to be more precise than this, and of merged blocks than that.
-_ROUNDING, _PRECISION, _PRECISION_OF_MERGED = 4e-15, 1e-9, 5e-6
-# What is cut off is told by a contour that is shorter by this factor. So many placements, and if
-# more than this is cut off so many outcomes, may lie so close together that they are not seen.
-_SHORTER, _MANY_PLACEMENTS, _SEEN, _CLUSTER = 2.0 / 3.0, 150.0, 1e-9, 50.0
 
 
 class SteepLaw:
@@ -87,11 +69,11 @@ class SteepLaw:
 
     Parameters
     ----------
-    lists : callable
-        Returns the increments, and those with blocks merged further, by which contours are planned;
-        with less merging near the bottom if it is told so.
+    blocks : callable
+        Returns the increments, of a level of merging: 0 is what contours are planned with, 1 what
+        they are of; with less merging near the bottom if it is told so.
     merged : bool
-        Whether blocks of the first are merged: then the second tell how much this errs.
+        Whether blocks of the second level are merged: then the first tells how much this errs.
     n_positives : int
         Number of positives.
     body : float
@@ -102,21 +84,19 @@ class SteepLaw:
 
     def __init__(
         self,
-        lists: Callable[[bool], tuple[Increments, Increments]],
+        blocks: Callable[[int, bool], Increments],
         merged: bool,
         n_positives: int,
         body: float,
         lowest: float,
         mean: float,
     ) -> None:
-        self._lists, self._merged = lists, merged
+        self._blocks, self._merged = blocks, merged
         self._n_positives = n_positives
         self._body, self._lowest, self._mean = body, lowest, mean
         self._lists_apart: dict[bool, _LuckyApart] = {}
         self._plans: dict[int, _Plan | None] = {}
-        self._contours: dict[tuple[int, int], _Contours | None] = {}
-        self._aparts_far_up: dict[int, _LuckyApart] = {}
-        self._far_up_contours: dict[tuple[int, int], _Contours | None] = {}
+        self._contours: dict[tuple[int, int], ContourTails | None] = {}
 
     def log_tail(self, s: Floats, sign: int) -> tuple[Floats, Floats]:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and its relative error.
@@ -129,63 +109,12 @@ class SteepLaw:
             contours = self._contours_of(sign, index)
             if contours is not None:
                 same = indices == index
-                log_p[same], error[same] = contours.log_tail(s[same], sign)
-        good = np.where(log_p > _FAR_UP, _GOOD, _GOOD_FAR_UP)
-        weak = np.flatnonzero(error > good)
-        if sign > 0 and weak.size:
-            far, far_error = self._far_up(s[weak])
-            better = far_error < error[weak]
-            log_p[weak[better]], error[weak[better]] = far[better], far_error[better]
+                log_p[same], error[same], _ = contours.log_tail(s[same], sign)
         return log_p, error
-
-    def _far_up(self, s: Floats) -> tuple[Floats, Floats]:
-        """Upper tails that are the work of several lucky hits, by contours of positive tilts.
-
-        More hits at the top than are told apart are left out of the transform, so that rankings
-        with nearly all hits there, which are as likely under a tilt, do not hide those with a few.
-        """
-        log_p, error = np.full(s.shape, -np.inf), np.full(s.shape, np.inf)
-        open_ = np.arange(s.size)
-        for rank in range(1, _N_RARITIES + 1):
-            apart = self._apart_far_up(rank)
-            if not (open_.size and apart.applies):
-                break
-            thetas, log_mgfs = apart.upwards
-            exponents = log_mgfs[:, None] - np.outer(thetas, s[open_])
-            best, log_bound = exponents.argmin(axis=0), exponents.min(axis=0)
-            told = (log_bound > apart.log_rarity + _FAR_RARER) & (
-                s[open_] < _BELOW_ALL * apart.highest
-            )
-            for index in np.unique(best[told]).tolist():
-                same = open_[told & (best == index)]
-                contours = self._contours_far_up(rank, index)
-                if contours is not None:
-                    log_p[same], error[same] = contours.log_tail(s[same], 1)
-            open_ = open_[~told]
-        return log_p, error
-
-    def _apart_far_up(self, rank: int) -> _LuckyApart:
-        """Lucky hits apart for tails of several of them, of some rank of rarity."""
-        if rank not in self._aparts_far_up:
-            fine, coarse = self._lists(False)
-            problem = self._merged, self._n_positives, self._body
-            limits = _LUCKY_FAR_UP, _LOG_RARE * 2.0**rank
-            self._aparts_far_up[rank] = _LuckyApart(fine, coarse, *problem, *limits)
-        return self._aparts_far_up[rank]
-
-    def _contours_far_up(self, rank: int, index: int) -> _Contours | None:
-        if (rank, index) not in self._far_up_contours:
-            apart = self._apart_far_up(rank)
-            plan = apart.planned(float(apart.upwards[0][index]))
-            # Longer than what all lucky hits add, and the others beside them.
-            period = _BEYOND_ALL * apart.highest + _MEANS * self._mean
-            contours = apart.contours(plan, period) if plan else None
-            self._far_up_contours[rank, index] = contours
-        return self._far_up_contours[rank, index]
 
     def _heights(self, s: Floats) -> Integers:
         """For each value the first period that serves it."""
-        part = (s - self._lowest) / (_SERVED * _PERIOD * self._body)
+        part = (s - self._lowest) / (SERVED * _PERIOD * self._body)
         power = np.log(np.maximum(part, 1.0)) / math.log(_LONGER)
         return np.ceil(power).astype(np.int64)
 
@@ -213,7 +142,7 @@ class SteepLaw:
             self._plans[depth] = plan if plan and plan.mean > self._lowest else None
         return self._plans[depth]
 
-    def _contours_of(self, sign: int, index: int) -> _Contours | None:
+    def _contours_of(self, sign: int, index: int) -> ContourTails | None:
         if (sign, index) not in self._contours:
             apart = self._apart(self._merged and sign < 0 and index > 1)
             if sign > 0:
@@ -237,7 +166,7 @@ class SteepLaw:
     def _apart(self, deep: bool) -> _LuckyApart:
         """Lucky hits apart in either list, or in those that are merged less near the bottom."""
         if deep not in self._lists_apart:
-            fine, coarse = self._lists(deep)
+            coarse, fine = (self._blocks(level, deep) for level in (0, 1))
             self._lists_apart[deep] = _LuckyApart(
                 fine, coarse, self._merged, self._n_positives, self._body
             )
@@ -257,9 +186,6 @@ class _LuckyApart:
         Number of positives.
     body : float
         Standard deviation without the luckiest hits.
-    lucky_from, log_rare : float, optional
-        Hits that add more than this part of that deviation are lucky, and more lucky hits than are
-        that improbable, in logarithms, are left out.
     """
 
     def __init__(
@@ -269,23 +195,13 @@ class _LuckyApart:
         merged: bool,
         n_positives: int,
         body: float,
-        lucky_from: float = _LUCKY,
-        log_rare: float = _LOG_RARE,
     ) -> None:
         self._merged, self._body = merged, body
         self._are_many = increments.sizes.size * n_positives > _MANY
-        n, m, ends = increments.n_samples, n_positives, np.cumsum(coarse.sizes)
-        lucky = np.flatnonzero(coarse.of_one_hit > lucky_from * body)
-        n_lucky = max(int(ends[lucky[-1]]) if lucky.size else 0, _LEAST_LUCKY)
-        while True:
-            # Whole blocks of the coarse list, so that its others are not fewer.
-            n_lucky = int(ends[min(int(np.searchsorted(ends, n_lucky)), ends.size - 1)])
-            most, self.log_rarity = _most_lucky(n, m, n_lucky, log_rare)
-            if self.log_rarity <= log_rare or 4 * n_lucky >= n:
-                break
-            n_lucky *= 2
+        n_top, most, self.log_rarity = lucky_apart(coarse, n_positives, _LUCKY * body, _LOG_RARE)
+        n_lucky = coarse[:n_top].n_samples
         self._fine, self._coarse = (
-            _Mixture(each, m, n_lucky, most, log_rare) for each in (increments, coarse)
+            _Mixture(each, n_positives, n_lucky, most) for each in (increments, coarse)
         )
         transform = RankingTransform(increments, coarse, n_positives, merged)
         self._logs_of_one = transform.log_commonest, transform.log_placement
@@ -294,21 +210,6 @@ class _LuckyApart:
     def applies(self) -> bool:
         """Whether all hits may be among the others, in either list."""
         return self._fine.has_others and self._coarse.has_others
-
-    @property
-    def highest(self) -> float:
-        """What as many hits add as are told apart, at the very top."""
-        return self._coarse.highest
-
-    @cached_property
-    def upwards(self) -> tuple[Floats, Floats]:
-        """Positive tilts, and log transforms there, or nearly so, from merged blocks."""
-        coarse = self._coarse
-        thetas = np.asarray(_UPWARDS * coarse.log_odds / coarse.of_the_luckiest_hit, dtype=float)
-        z = np.asarray(thetas, dtype=complex)
-        bands = coarse.likely_bands(float(thetas[0]), self._are_many)
-        log_mgfs = logsumexp((coarse.of_the_top(z) + coarse.of_the_rest(z, bands)).real, axis=0)
-        return thetas, np.asarray(np.where(np.isfinite(log_mgfs), log_mgfs, np.inf))
 
     def planned(self, theta: float) -> _Plan | None:
         """How to follow contours through a tilt, from merged blocks; None where that fails."""
@@ -342,7 +243,7 @@ class _LuckyApart:
         reaches = reach, least_reach
         return _Plan(narrow, *reaches, bands, float(mean[0]), float(deviations[0]), log_bound)
 
-    def contours(self, plan: _Plan, period: float) -> _Contours | None:
+    def contours(self, plan: _Plan, period: float) -> ContourTails | None:
         """Contours with a period; None where they are not affordable."""
         fine, coarse, narrow = self._fine, self._coarse, plan.narrow
         n_windows = next_fast_len(math.ceil(period / narrow.window))
@@ -352,12 +253,19 @@ class _LuckyApart:
             z = z[: max(int(_CHEAP_WORK / n_products), narrow.nodes(plan.least_reach).size)]
         if n_products * z.size > _WORK:
             return None
-        rest = fine.of_the_rest(z, plan.bands.at(coarse.ends, fine.ends))
+        bands = plan.bands.at(coarse.ends, fine.ends)
+        if self._merged and bands.work() * z.size > _MUCH_WORK:
+            # Bands of its own are narrower, but take their time.
+            bands = fine.likely_bands(narrow.theta, self._are_many)
+        rest = fine.of_the_rest(z, bands)
         nodes, lost = narrow.continued(rest, n_windows, fine)
-        coarser = None
+        coarser = []
         if self._merged:
-            coarser, _ = narrow.continued(coarse.of_the_rest(z, plan.bands), n_windows, coarse)
-        return _Contours(nodes, coarser, lost, fine.n_blocks, *self._logs_of_one, self.log_rarity)
+            rest = coarse.of_the_rest(z, plan.bands)
+            coarser = [narrow.continued(rest, n_windows, coarse)[0]]
+        return ContourTails(
+            nodes, coarser, lost, fine.n_blocks, *self._logs_of_one, self.log_rarity
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,7 +312,6 @@ class _Mixture:
         n_positives: int,
         n_lucky: int,
         most: int,
-        log_rare: float,
     ) -> None:
         self._n_positives, self._most = n_positives, most
         n_top = int(np.searchsorted(np.cumsum(increments.sizes), n_lucky)) + 1
@@ -416,27 +323,11 @@ class _Mixture:
         expected = n_positives / increments.n_samples * self._top.sizes
         hits = np.arange(1, most + 1)
         rarities = log_rarity(np.log(expected)[:, None], hits)
-        likely = np.where(rarities < log_rare, hits, most).min(axis=1)
+        likely = np.where(rarities < _LOG_RARE, hits, most).min(axis=1)
         in_block = np.minimum(feasible.most, likely)
         self._bands_of_the_top = Bands(feasible.low, feasible.high, in_block, feasible.least)
         self.ends = np.cumsum(self._others.sizes)
-        self.n_blocks, self._n_samples = increments.sizes.size, increments.n_samples
-
-    @property
-    def highest(self) -> float:
-        """What the most hits that are told apart add at the very top."""
-        ends = np.cumsum(self._top.sizes)
-        return float(self._top.total(np.diff(np.minimum(ends, self._most), prepend=0)))
-
-    @property
-    def of_the_luckiest_hit(self) -> float:
-        """The most that a single hit adds."""
-        return float(self._top.of_one_hit.max())
-
-    @property
-    def log_odds(self) -> float:
-        """Log of how many items there are for a hit."""
-        return math.log(self._n_samples / self._n_positives)
+        self.n_blocks = increments.sizes.size
 
     @property
     def has_others(self) -> bool:
@@ -531,94 +422,3 @@ def _faded(n_nodes: int, part: float) -> Floats:
     """Weights that fade out in the last part of a contour."""
     left = (n_nodes - np.arange(n_nodes)) / (part * n_nodes)
     return np.asarray(np.sin(0.5 * np.pi * np.minimum(left, 1.0)) ** 2)
-
-
-class _Contours:
-    """Tails from one contour.
-
-    Parameters
-    ----------
-    nodes : Nodes
-        The contour.
-    coarse : Nodes or None
-        That of blocks that are merged more; None if no blocks are merged.
-    lost : float
-        What the windows of the rest do not cover, relative to all.
-    n_blocks : int
-        Number of blocks.
-    log_commonest, log_placement : float
-        Log probability of the commonest outcome, or nearly so, and of a placement.
-    log_rarity : float
-        Log probability of what was left out.
-    """
-
-    def __init__(
-        self,
-        nodes: Nodes,
-        coarse: Nodes | None,
-        lost: float,
-        n_blocks: int,
-        log_commonest: float,
-        log_placement: float,
-        log_rarity: float,
-    ) -> None:
-        self._nodes, self._coarse = nodes, coarse
-        self._least = _PRECISION if coarse is None else _PRECISION_OF_MERGED
-        self._relative = lost + _ROUNDING * math.sqrt(n_blocks)
-        self._log_commonest, self._log_placement = log_commonest, log_placement
-        self._log_rarity = log_rarity
-
-    @cached_property
-    def _log_tail_a_period_away(self) -> float:
-        """Log of more than the upper tail there."""
-        nearer = np.array([_SERVED * 2.0 * math.pi / self._nodes.step])
-        log_p = float(self._nodes.tail(nearer, 1, taper=True)[0][0])
-        return log_p if math.isfinite(log_p) else 0.0
-
-    def log_tail(self, s: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Log tails and their relative errors."""
-        nodes = self._nodes
-        log_p, unit = nodes.tail(s, sign, taper=True)
-        shorter = nodes.up_to(int(_SHORTER * nodes.z.size)).tail(s, sign, taper=True)[0]
-        coarse = log_p if self._coarse is None else self._coarse.tail(s, sign, taper=True)[0]
-        known = np.isfinite(log_p) & np.isfinite(shorter) & np.isfinite(coarse)
-        safe, shorter, coarse = (np.where(known, x, 0.0) for x in (log_p, shorter, coarse))
-        cut = np.abs(np.expm1(np.minimum(shorter - safe, 50.0))) + nodes.jump(s, _SHORTER) * unit
-        merging = safe - coarse
-        doubt = DOUBT_OF_MERGING if nodes.side < 0 else _DOUBT_FAR_UP
-        error = self._least + cut + doubt * np.abs(merging)
-        error += self._relative * nodes.heights.sum() * unit
-        error += _MANY_PLACEMENTS * _exp(self._log_placement - safe)
-        error += np.where(cut > _SEEN, _CLUSTER * _exp(self._log_commonest - safe), 0.0)
-        # What lies a period away, on the harmless side.
-        log_aliasing = -abs(nodes.theta) * 2.0 * math.pi / nodes.step - safe
-        if sign > 0:
-            error += _exp(self._log_rarity - safe)
-        if sign > nodes.side:
-            log_aliasing += np.minimum(safe, self._log_tail_a_period_away)
-        elif sign > 0:
-            # No value is so low, and none so high with so few lucky hits.
-            log_aliasing -= np.inf
-        error += _exp(log_aliasing)
-        usable = known & (log_p < 1e-6) & (error < 1.0)
-        log_p = np.minimum(log_p + LEFT_OF_MERGING * merging, 0.0)
-        return np.where(usable, log_p, -np.inf), np.where(usable, error, np.inf)
-
-
-def _most_lucky(n: int, m: int, n_lucky: int, log_rare: float) -> tuple[int, float]:
-    """Most lucky hits that are told apart, and a bound of the log probability of more.
-
-    Given items are all hits with at most the power of the share of hits: a union over all sets.
-    """
-    most = min(m, n_lucky // 2)
-    k = np.arange(1, most + 1)
-    rarities = log_rarity(math.log(m * n_lucky / n), k)
-    rare = np.flatnonzero(rarities < log_rare)
-    if rare.size:
-        return int(k[rare[0]]), float(rarities[rare[0]])
-    return most, -math.inf if most == m else float(min(rarities[-1], 0.0))
-
-
-def _exp(log: Floats) -> Floats:
-    """Of an error that is too large anyway, no more than floats hold."""
-    return np.asarray(np.exp(np.minimum(log, 50.0)))

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.chain import Atoms, atoms
 from sklearn_rankinf._engine.contour import ContourLaw, Transform, is_steep
+from sklearn_rankinf._engine.far_up import FarUp
 from sklearn_rankinf._engine.inversion import DOUBT_OF_MERGING, LEFT_OF_MERGING
 from sklearn_rankinf._engine.lucky import LuckyHits
 from sklearn_rankinf._engine.moments import deviation_of_the_body, mean_and_variance
@@ -25,13 +26,14 @@ from sklearn_rankinf._engine.statistics import (
     VERY_FEW_BLOCKS,
     Floats,
     Increments,
+    Integers,
     log_binomial,
 )
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform
 
-# Up to this many placements are listed in the extreme upper tail.
-_MAX_LISTED = 3e5
+# Up to this many placements are listed in the extreme upper tail; rounding errors of their sum.
+_MAX_LISTED, _LISTED = 3e5, 1e-12
 # It is tried where a bound of their number, which is too large by about this in logarithms, allows;
 # at the lower end, where merged blocks bound it badly, if the log of the tail is this part of the
 # log of the probability of so many.
@@ -47,6 +49,9 @@ _ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
 # others; fewer hits that add no less than that part tell nothing smooth.
 _GOOD_STEEP, _MERGE_STEEP_ABOVE, _RESOLUTION_OF_STEEP = 5e-3, 2_500, 2.5
 _LEAST_HITS, _SMALL = 4, 0.01
+# Below this logarithm they are if they are that good; and tails of other laws are looked for far up
+# so many deviations above the mean.
+_FAR_UP, _GOOD_FAR_UP, _SO_FAR_UP = -15.0, 1.5e-5, 15.0
 # Blocks are merged, up to a ratio of their ends, where there are more than this; and further where
 # there are far more. Comparison is with blocks that are merged up to so many times the ratio. Lucky
 # hits are told apart to this part of the standard deviation that the others have. Very far out
@@ -124,6 +129,8 @@ class Tails:
         first = []
         if self._steep is not None:
             first, good = [(self._steep_tail, good)], max(good, _GOOD_STEEP)
+        elif sign > 0 and self._merged:
+            first = [(self._far_up_tail, good)]
         tried = [(self._listed_tail, good), (contour, good)]
         if sign > 0 and self._n_positives < _HITS_OF_A_CONTOUR:
             # The law is a cluster of values above each value of the luckiest alone.
@@ -144,9 +151,7 @@ class Tails:
             enough = np.maximum(good_enough, -_GOOD * np.where(np.isfinite(error), log_p, 0.0))
             weak = np.flatnonzero(error > enough)
             if weak.size:
-                other, other_error = algorithm(t[weak], sign)
-                better = (other_error < error[weak]) | np.isneginf(log_p[weak])
-                log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
+                _put_better(log_p, error, weak, *algorithm(t[weak], sign))
         return log_p, error
 
     @property
@@ -162,12 +167,32 @@ class Tails:
         """Tails of a steep law, the luckiest hits apart from all others."""
         assert self._steep is not None
         log_p, error = self._steep.log_tail(t, sign)
-        # Where it says that placements are few they are listed.
-        few = np.flatnonzero(log_p + self._log_placements < math.log(_MAX_LISTED))
-        if few.size:
-            listed, exact = self._listed_tail(t[few], sign)
-            better = exact < error[few]
-            log_p[few[better]], error[few[better]] = listed[better], exact[better]
+        if sign > 0 and self._far_up is not None:
+            weak = np.flatnonzero(error > np.where(log_p > _FAR_UP, _GOOD_STEEP, _GOOD_FAR_UP))
+            at_most = np.array([self._far_up.log_bound(s) for s in t[weak].tolist()])
+            self._list_few(t, sign, weak[at_most < self._log_few], log_p, error)
+            weak = weak[error[weak] > _GOOD_FAR_UP]
+            _put_better(log_p, error, weak, *self._far_up.log_tail(t[weak]))
+        self._list_few(t, sign, np.flatnonzero(log_p < self._log_few), log_p, error)
+        return log_p, error
+
+    @property
+    def _log_few(self) -> float:
+        """Log of the probability of as many placements as are listed."""
+        return math.log(_MAX_LISTED) - self._log_placements
+
+    def _list_few(self, t: Floats, sign: int, few: Integers, log_p: Floats, error: Floats) -> None:
+        """List placements where they are said to be few, and that is not done."""
+        few = few[error[few] > _LISTED]
+        _put_better(log_p, error, few, *self._listed_tail(t[few], sign))
+
+    def _far_up_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Upper tails so far up that they are the work of several lucky hits."""
+        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        mean, _ = mean_and_variance(self._blocks(0), self._n_positives)
+        far = np.flatnonzero(t > mean + _SO_FAR_UP * self._std)
+        if far.size and self._far_up is not None:
+            log_p[far], error[far] = self._far_up.log_tail(t[far])
         return log_p, error
 
     def _lucky_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
@@ -251,27 +276,55 @@ class Tails:
     @cached_property
     def _steep(self) -> SteepLaw | None:
         """The law with lucky hits apart; None where it is not steep, or hits are few to tell it."""
-        if self._transform is not None or self._span > 0.0 or self._n_blocks <= FEW_BLOCKS:
+        if self._n_blocks <= FEW_BLOCKS or not self._only_adds:
             return None
-        merged = self._n_blocks > _MERGE_STEEP_ABOVE
-        coarse, body = self._merged_blocks(_COARSER * _MERGED, _COARSER * _MERGED)
-        m = self._n_positives
+        coarse, body, m = self._blocks(0), self._body, self._n_positives
         # Hits that add next to nothing make no law smooth.
         typical = coarse.of_one_hit + coarse.cross * coarse.starts * (m / coarse.n_samples)
         n_counted = coarse.sizes[typical > _SMALL * body].sum()
         if not is_steep(coarse, self._std) or m * n_counted < _LEAST_HITS * coarse.n_samples:
             return None
-        if min(coarse.of_one_hit.min(), coarse.cross.min()) < 0.0:
-            return None
-
-        def lists(deep: bool) -> tuple[Increments, Increments]:
-            fine, further = self._ratios
-            around, resolution = self._n_samples if deep else None, _RESOLUTION_OF_STEEP * body
-            more = self._increments(further, _COARSER * resolution, around)
-            return self._increments(fine if merged else None, resolution, around), more
-
         mean, _ = mean_and_variance(coarse, m)
-        return SteepLaw(lists, merged, m, body, self._support_within[0], mean)
+        lowest = self._support_within[0]
+        return SteepLaw(self._blocks, self._steep_is_merged, m, body, lowest, mean)
+
+    @cached_property
+    def _far_up(self) -> FarUp | None:
+        """The upper tail far up; None where hits may take something away, or only few add."""
+        if not self._only_adds or self._body <= 0.0:
+            return None
+        return FarUp(self._blocks, self._steep_is_merged, self._n_positives, self._body)
+
+    @cached_property
+    def _only_adds(self) -> bool:
+        """Whether no hit takes anything away, in a law that is told block by block."""
+        if self._transform is not None or self._span > 0.0:
+            return False
+        coarse = self._blocks(0)
+        return bool(min(coarse.of_one_hit.min(), coarse.cross.min()) >= 0.0)
+
+    @property
+    def _steep_is_merged(self) -> bool:
+        """Whether blocks are merged where lucky hits are told apart."""
+        return self._n_blocks > _MERGE_STEEP_ABOVE
+
+    @cached_property
+    def _body(self) -> float:
+        """Standard deviation without the luckiest hits."""
+        return self._merged_blocks(_COARSER * _MERGED, _COARSER * _MERGED)[1]
+
+    def _blocks(self, level: int, deep: bool = False) -> Increments:
+        """The increments where lucky hits are told apart, the less merged the higher the level.
+
+        Of few blocks only those of level 0 are merged, by which contours are planned; with less
+        merging near the bottom if it is told so.
+        """
+        if level > 0 and not self._steep_is_merged:
+            return self._increments(None, math.inf)
+        less = _COARSER ** (1 - level)
+        resolution = less * _RESOLUTION_OF_STEEP * self._body if self._body > 0.0 else math.inf
+        around = self._n_samples if deep else None
+        return self._increments(less * self._ratios[0], resolution, around)
 
     @cached_property
     def _lucky(self) -> tuple[LuckyHits | None, LuckyHits | None]:
@@ -325,7 +378,7 @@ class Tails:
             listed = self._list_from(float(t[i]), sign, only_at_the_top)
             if listed is None:
                 break
-            error[i] = 1e-12
+            error[i] = _LISTED
             beyond = listed.log_counts[np.searchsorted(listed.values, sign * t[i], side="left") :]
             if beyond.size:
                 log_p[i] = logsumexp(beyond) - self._log_placements
@@ -355,7 +408,7 @@ class Tails:
             return False
         if self._very_few_blocks:
             return True
-        far = math.log(_MAX_LISTED) - self._log_placements
+        far = self._log_few
         far = far + _LOOSE if sign > 0 else _EXTREME * far
         at = np.array([t])
         # The first bound, of blocks that are merged, costs less and may be a little too low.
@@ -370,3 +423,11 @@ class Tails:
         middle = np.where(known, 0.5 * (lower + upper), 1.0)
         log_p = np.where(known, np.log(middle), -np.inf)
         return log_p, np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+
+
+def _put_better(
+    log_p: Floats, error: Floats, where: Integers, other: Floats, other_error: Floats
+) -> None:
+    """Write down other answers where their errors are smaller, or nothing was known."""
+    better = (other_error < error[where]) | np.isneginf(log_p[where])
+    log_p[where[better]], error[where[better]] = other[better], other_error[better]

@@ -55,6 +55,43 @@ def log_transforms(
     return walk.log_transforms(fewest)
 
 
+def walked_through(
+    increments: Increments,
+    n_positives: int,
+    p: float,
+    z: NDArray[Any],
+    bands: Bands,
+    first: int,
+    logs: NDArray[Any],
+) -> tuple[int, NDArray[Any]]:
+    """Log weights of each number of hits so far (rows, from the first on), some blocks later.
+
+    Hits are binomial with probability p; of all blocks, the weight of m hits over the probability
+    of so many is the transform. Raises `LeftTheRangeError`.
+    """
+    for begin in range(0, increments.sizes.size, _WINDOW):
+        some = slice(begin, begin + _WINDOW)
+        blocks, paths = increments[some], bands.of(some)
+        # Rows are kept level: by those that there are, or by those that there will be.
+        if logs.shape[0] > 1:
+            ends, apart = logs[[0, -1], 0].real, logs.shape[0] - 1
+            if not np.isfinite(ends).all():
+                ends = np.zeros(2)
+        else:
+            rows = np.array([max(0, paths.low[-1] - first), max(1, paths.high[-1] - first)])
+            rows = np.minimum(rows, min(blocks.n_samples, n_positives))
+            ends = binomial_log_weights(blocks.n_samples, int(rows[1]), p)[rows]
+            apart = max(1, int(rows[1] - rows[0]))
+        balance = np.full((blocks.sizes.size, 1), float(ends[0] - ends[-1]) / apart)
+        walk = _Walk(blocks, n_positives, z, paths, balance, p=p)
+        first, logs = walk.continued(first, logs)
+    return first, logs
+
+
+class LeftTheRangeError(Exception):
+    """Under a tilt that is so extreme the state leaves the range of floats."""
+
+
 class _Walk:
     """The forward pass: rows are hits so far, columns are nodes.
 
@@ -71,14 +108,18 @@ class _Walk:
         bands: Bands | None,
         balance: Floats,
         fewest: int | None = None,
+        p: float | None = None,
     ) -> None:
-        feasible = feasible_bands(increments, n_positives, fewest)
-        bands = feasible if bands is None else bands.intersection(feasible)
+        if p is None:
+            p = n_positives / increments.n_samples
+            feasible = feasible_bands(increments, n_positives, fewest)
+            bands = feasible if bands is None else bands.intersection(feasible)
+        assert bands is not None
         self._increments = increments
         self._n_positives = n_positives
-        self._p = n_positives / increments.n_samples
-        self._low = np.minimum.accumulate(bands.low[::-1])[::-1]
-        self._high = np.maximum.accumulate(bands.high)
+        self._p = p
+        bands = bands.ascending()
+        self._low, self._high = bands.low, bands.high
         self._most, self._least = bands.most, bands.least
         self._z = z if np.iscomplexobj(z) else z.astype(float)
         self._state = np.ones((1, z.size), dtype=self._z.dtype)
@@ -100,6 +141,23 @@ class _Walk:
         total = np.array(logs)[:, None] + self._balance * (hits - self._n_positives)
         last = self._state[fewest - self._first :].astype(complex)
         return np.asarray(np.log(last) + self._log_scale - total)
+
+    def continued(self, first: int, logs: NDArray[Any]) -> tuple[int, NDArray[Any]]:
+        """Log weights of the last rows, from those of the rows before these blocks."""
+        self._balance = self._balances[0]
+        rows = first + np.arange(logs.shape[0])[:, None]
+        logs = logs + self._balance * (rows - self._n_positives)
+        self._log_scale = logs.real.max(axis=0)
+        self._state = np.exp(logs - self._log_scale)
+        self._first = first
+        with np.errstate(over="ignore", invalid="ignore"):
+            stays = all(self.through(begin, end) for begin, end in self.windows())
+        if not stays:
+            raise LeftTheRangeError
+        rows = self._first + np.arange(self._state.shape[0])[:, None]
+        total = self._balance * (rows - self._n_positives)
+        with np.errstate(divide="ignore"):
+            return self._first, np.asarray(np.log(self._state) + self._log_scale - total)
 
     def windows(self) -> Iterator[tuple[int, int]]:
         """First block and last plus one of runs in which the state stays in the range of floats."""
