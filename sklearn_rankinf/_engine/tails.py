@@ -32,8 +32,9 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform
 
-# Up to this many placements are listed in the extreme upper tail; rounding errors of their sum.
-_MAX_LISTED, _LISTED = 3e5, 1e-12
+# Up to this many placements are listed in the extreme upper tail, and where nothing else is as
+# good as that far up; rounding errors of their sum.
+_MAX_LISTED, _MANY_LISTED, _LISTED = 3e5, 3e6, 1e-12
 # It is tried where a bound of their number, which is too large by about this in logarithms, allows;
 # at the lower end, where merged blocks bound it badly, if the log of the tail is this part of the
 # log of the probability of so many.
@@ -117,7 +118,7 @@ class Tails:
         self._support_within = support_within
         self._bounds = bounds
         self._tolerance = tolerance
-        self._listed: dict[int, tuple[float, Atoms | None]] = {}
+        self._listed: dict[tuple[int, float], tuple[float, Atoms | None]] = {}
 
     def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error."""
@@ -170,21 +171,32 @@ class Tails:
         if sign > 0 and self._far_up is not None:
             weak = np.flatnonzero(error > np.where(log_p > _FAR_UP, _GOOD_STEEP, _GOOD_FAR_UP))
             at_most = np.array([self._far_up.log_bound(s) for s in t[weak].tolist()])
-            self._list_few(t, sign, weak[at_most < self._log_few], log_p, error)
+            self._list_few(t, sign, weak[at_most < self._log_few(_MAX_LISTED)], log_p, error)
             weak = weak[error[weak] > _GOOD_FAR_UP]
             _put_better(log_p, error, weak, *self._far_up.log_tail(t[weak]))
-        self._list_few(t, sign, np.flatnonzero(log_p < self._log_few), log_p, error)
+            weak = weak[(log_p[weak] < _FAR_UP) & (error[weak] > -_GOOD * log_p[weak])]
+            few = weak[log_p[weak] < self._log_few(_MANY_LISTED)]
+            self._list_few(t, sign, few, log_p, error, _MANY_LISTED)
+        few = np.flatnonzero(log_p < self._log_few(_MAX_LISTED))
+        self._list_few(t, sign, few, log_p, error)
         return log_p, error
 
-    @property
-    def _log_few(self) -> float:
-        """Log of the probability of as many placements as are listed."""
-        return math.log(_MAX_LISTED) - self._log_placements
+    def _log_few(self, limit: float) -> float:
+        """Log of the probability of so many placements."""
+        return math.log(limit) - self._log_placements
 
-    def _list_few(self, t: Floats, sign: int, few: Integers, log_p: Floats, error: Floats) -> None:
+    def _list_few(
+        self,
+        t: Floats,
+        sign: int,
+        few: Integers,
+        log_p: Floats,
+        error: Floats,
+        limit: float = _MAX_LISTED,
+    ) -> None:
         """List placements where they are said to be few, and that is not done."""
         few = few[error[few] > _LISTED]
-        _put_better(log_p, error, few, *self._listed_tail(t[few], sign))
+        _put_better(log_p, error, few, *self._listed_tail(t[few], sign, limit=limit))
 
     def _far_up_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Upper tails so far up that they are the work of several lucky hits."""
@@ -370,12 +382,16 @@ class Tails:
         return self._listed_tail(t, sign, only_at_the_top=True)
 
     def _listed_tail(
-        self, t: Floats, sign: int, only_at_the_top: bool = False
+        self,
+        t: Floats,
+        sign: int,
+        only_at_the_top: bool = False,
+        limit: float = _MAX_LISTED,
     ) -> tuple[Floats, Floats]:
         """Exact tail by listing all placements from t outwards, where they are few."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         for i in np.argsort(-sign * t):
-            listed = self._list_from(float(t[i]), sign, only_at_the_top)
+            listed = self._list_from(float(t[i]), sign, only_at_the_top, limit)
             if listed is None:
                 break
             error[i] = _LISTED
@@ -384,31 +400,31 @@ class Tails:
                 log_p[i] = logsumexp(beyond) - self._log_placements
         return log_p, error
 
-    def _list_from(self, t: float, sign: int, only_at_the_top: bool) -> Atoms | None:
+    def _list_from(self, t: float, sign: int, only_at_the_top: bool, limit: float) -> Atoms | None:
         """Placements from t outwards; None where they are too many to list."""
-        known_from, known = self._listed.get(sign, (math.inf * sign, None))
+        known_from, known = self._listed.get((sign, limit), (math.inf * sign, None))
         if known is not None and sign * t >= sign * known_from:
             return known
-        if sign in self._listed and known is None and sign * t <= sign * known_from:
+        if (sign, limit) in self._listed and known is None and sign * t <= sign * known_from:
             return None
         increments = self._at_the_top(t) if sign > 0 else None
         if increments is None:
-            if only_at_the_top or not self._may_be_few(t, sign):
+            if only_at_the_top or not self._may_be_few(t, sign, limit):
                 return None
             increments = self._increments(None, math.inf)
         signed = increments if sign > 0 else increments.negated()
-        listed = atoms(signed, self._n_positives, sign * t, _MAX_LISTED)
+        listed = atoms(signed, self._n_positives, sign * t, limit)
         if listed is not None or known is None:
-            self._listed[sign] = (t, listed)
+            self._listed[sign, limit] = (t, listed)
         return listed
 
-    def _may_be_few(self, t: float, sign: int) -> bool:
+    def _may_be_few(self, t: float, sign: int, limit: float) -> bool:
         """Whether placements from t outwards may be few enough to be listed block by block."""
         if self._n_blocks * self._n_positives > _MAX_COMPLETIONS:
             return False
         if self._very_few_blocks:
             return True
-        far = self._log_few
+        far = self._log_few(limit)
         far = far + _LOOSE if sign > 0 else _EXTREME * far
         at = np.array([t])
         # The first bound, of blocks that are merged, costs less and may be a little too low.
