@@ -65,6 +65,11 @@ class Bands:
         parts = self.low, self.high, self.most, self.least
         return Bands(*(each[blocks] for each in parts))
 
+    def down_by(self, hits: int) -> Bands:
+        """Bands that also hold where so many hits, or fewer, are not among these blocks."""
+        low, least = (np.maximum(x - hits, 0) for x in (self.low, self.least))
+        return Bands(low, self.high, self.most, least)
+
     def ascending(self) -> Bands:
         """Bands in which no bound of the hits so far goes down."""
         low = np.minimum.accumulate(self.low[::-1])[::-1]

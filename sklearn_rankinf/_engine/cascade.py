@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import ifft, irfft, next_fast_len
 
 from sklearn_rankinf._engine.bands import Bands
 from sklearn_rankinf._engine.chain import log_probability_of_hits
+from sklearn_rankinf._engine.inversion import faded, waves_between
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
 from sklearn_rankinf._engine.transform import LeftTheRangeError, walked_through
 
@@ -228,13 +228,8 @@ class Cascade:
         waves = np.where(known, logs - np.where(known, log_sizes, 0.0), -np.inf)
         waves = np.exp(waves - 1j * np.outer(starts, frequencies))
         if part.begin == 0:
-            left = _FADES * (1.0 - np.arange(n_nodes) / n_nodes)
-            waves *= np.sin(0.5 * np.pi * np.minimum(left, 1.0)) ** 2
-        n_places = next_fast_len(2 * n_nodes)
-        law = irfft(waves.conj(), n_places, axis=1)
-        offset = window * z[0].imag
-        law = law * np.exp(1j * offset / n_places * np.arange(n_places))
-        between = ifft(law, n_places * factor, axis=1)[:, : z.size] * (n_places * factor)
+            waves *= faded(n_nodes, 1.0 / _FADES)
+        between = waves_between(waves, factor, window * z[0].imag, z.size)
         between *= np.exp(1j * np.outer(starts, z.imag))
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(between) + log_sizes)

@@ -88,9 +88,8 @@ class _NumbersOfLucky:
         numbers = np.arange(self.most + 1)
         self.log_shares = log_pmf(numbers, n, m, self.n_top)
         self.thetas = _TILTS * math.log(n / m) / increments.of_one_hit.max()
-        self.likely, _ = likely, _ = tilted_bands(rest, m, float(self.thetas[0]), _IMPROBABLE)
-        low, least = (np.maximum(x - self.most, 0) for x in (likely.low, likely.least))
-        bands = Bands(low, likely.high, likely.most, least)
+        self.likely, _ = tilted_bands(rest, m, float(self.thetas[0]), _IMPROBABLE)
+        bands = self.likely.down_by(self.most)
         while True:
             state = np.zeros((1, self.thetas.size))
             try:

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from scipy.fft import ifft, irfft, next_fast_len
 
 from sklearn_rankinf._engine.statistics import Complexes, Floats
 from sklearn_rankinf._engine.transform import geometric_rows
@@ -218,7 +219,7 @@ class ContourTails:
         if sign > nodes.side:
             log_aliasing += np.minimum(safe, self._log_tail_a_period_away)
         elif sign > 0:
-            # No value is so low, and none so high with so few lucky hits.
+            # What lies a period away has bounds of its own.
             log_aliasing -= np.inf
         error += exp_of_error(log_aliasing)
         usable = known & (log_p < 1e-6) & (error < 1.0)
@@ -232,6 +233,25 @@ def _taper(n_nodes: int) -> Floats:
     """Weights that are 1 in the first half and fade out in the second."""
     x = np.maximum((np.arange(n_nodes) + 0.5) / n_nodes, 0.5)
     return np.asarray(np.cos(np.pi * (x - 0.5)) ** 2)
+
+
+def faded(n_nodes: int, part: float) -> Floats:
+    """Weights that fade out in the last part of a contour."""
+    left = (n_nodes - np.arange(n_nodes)) / (part * n_nodes)
+    return np.asarray(np.sin(0.5 * np.pi * np.minimum(left, 1.0)) ** 2)
+
+
+def waves_between(waves: Complexes, factor: int, offset: float, n_nodes: int) -> Complexes:
+    """Transforms (rows) of laws that a period covers, at so many nodes, so many times as dense.
+
+    From those at the multiples of 2 pi over the period; the first of the others is the offset over
+    the period.
+    """
+    n_places = next_fast_len(2 * waves.shape[1])
+    law = irfft(waves.conj(), n_places, axis=1)
+    law = law * np.exp(1j * offset / n_places * np.arange(n_places))
+    between = ifft(law, n_places * factor, axis=1)[:, :n_nodes]
+    return np.asarray(between * (n_places * factor))
 
 
 def exp_of_error(log: Floats) -> Floats:

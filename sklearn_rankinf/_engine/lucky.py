@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.bands import Bands, tilted_bands
+from sklearn_rankinf._engine.bands import tilted_bands
 from sklearn_rankinf._engine.lattice import placements_at_the_top
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers, log_binomial
 from sklearn_rankinf._engine.transform import log_transforms
@@ -178,8 +178,7 @@ class _Rest:
         self._increments, self._n_positives = others.from_the_end(n_positives), n_positives
         likely, _ = tilted_bands(self._increments, n_positives, 0.0, _IMPROBABLE)
         # Fewer hits, where more of them are lucky.
-        low, least = (np.maximum(x - most, 0) for x in (likely.low, likely.least))
-        self._bands = Bands(low, likely.high, likely.most, least)
+        self._bands = likely.down_by(most)
         # The logarithm of the transform at i w begins with i w mean - w**2 variance / 2.
         close = _CLOSE / body
         log_mgf = self._log_transforms(0, most, np.array([1j * close]))[:, 0]

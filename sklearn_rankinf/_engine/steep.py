@@ -16,12 +16,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import ifft, irfft, next_fast_len
+from scipy.fft import irfft, next_fast_len
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.bands import Bands, feasible_bands, tilted_bands
 from sklearn_rankinf._engine.hypergeometric import log_pmf
-from sklearn_rankinf._engine.inversion import SERVED, ContourTails, Nodes
+from sklearn_rankinf._engine.inversion import SERVED, ContourTails, Nodes, faded, waves_between
 from sklearn_rankinf._engine.lucky import log_rarity, lucky_apart
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers
 from sklearn_rankinf._engine.tilted import RankingTransform
@@ -343,8 +343,7 @@ class _Mixture:
         """The paths of the others that matter at a tilt, however many hits are lucky."""
         improbable = _IMPROBABLE_OF_MANY if are_many else _IMPROBABLE
         likely, _ = tilted_bands(self._others, self._n_positives, theta, improbable)
-        low, least = (np.maximum(x - self._most, 0) for x in (likely.low, likely.least))
-        return Bands(low, likely.high, likely.most, least)
+        return likely.down_by(self._most)
 
     def of_the_top(self, z: Complexes) -> Complexes:
         """Log transforms of what lucky hits add, for each number of them (rows)."""
@@ -398,27 +397,19 @@ class _Narrow:
         frequencies = np.arange(n_nodes) * (2.0 * math.pi / self.window)
         log_scale = float(logsumexp(self.log_tops + logs[:, :1].real))
         waves = np.exp(logs - log_scale - 1j * np.outer(self.starts, frequencies))
-        waves *= _faded(n_nodes, 1.0 / _FADES)
+        waves *= faded(n_nodes, 1.0 / _FADES)
         n_places = next_fast_len(2 * n_nodes)
-        law = irfft(waves.conj(), n_places, axis=1)
-        smooth = irfft(waves.conj() * _faded(n_nodes, 1.0) ** 2, n_places, axis=1)
+        smooth = irfft(waves.conj() * faded(n_nodes, 1.0) ** 2, n_places, axis=1)
         edge = n_places // _EDGE
         at_the_ends = np.abs(np.roll(smooth, edge, axis=1)[:, : 2 * edge]).sum(axis=1)
         lost = float(np.exp(self.log_tops[:, 0]) @ at_the_ends)
         n_between = (n_nodes - 1) * n_windows
         step = 2.0 * math.pi / (self.window * n_windows)
-        half_a_step = np.exp(1j * math.pi / n_windows * np.arange(n_places) / n_places)
-        between = ifft(law * half_a_step, n_places * n_windows, axis=1)[:, :n_between]
+        between = waves_between(waves, n_windows, math.pi / n_windows, n_between)
         places = (np.arange(n_between) + 0.5) * step
-        rests = between * (n_places * n_windows) * np.exp(1j * np.outer(self.starts, places))
+        rests = between * np.exp(1j * np.outer(self.starts, places))
         z = np.asarray(self.theta + 1j * places, dtype=complex)
         total = (np.exp(mixture.of_the_top(z)) * rests).sum(axis=0)
         with np.errstate(divide="ignore"):
             log_transform = np.asarray(np.log(total) + log_scale)
         return Nodes(self.theta, step, 0.0, z, log_transform), lost
-
-
-def _faded(n_nodes: int, part: float) -> Floats:
-    """Weights that fade out in the last part of a contour."""
-    left = (n_nodes - np.arange(n_nodes)) / (part * n_nodes)
-    return np.asarray(np.sin(0.5 * np.pi * np.minimum(left, 1.0)) ** 2)

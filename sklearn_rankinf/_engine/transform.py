@@ -131,10 +131,7 @@ class _Walk:
     def log_transforms(self, fewest: int) -> Complexes:
         """The results for that many hits and more (rows): the whole pass."""
         hits = np.arange(fewest, self._n_positives + 1)[:, None]
-        # What leaves the range of floats is noticed when a window has been walked through.
-        with np.errstate(over="ignore", invalid="ignore"):
-            stays = all(self.through(begin, end) for begin, end in self.windows())
-        if not stays:
+        if not self._stays():
             return np.full((hits.size, self._z.size), complex(-np.inf))
         n = self._increments.n_samples
         logs = [log_probability_of_hits(k, n, self._p) for k in hits.ravel().tolist()]
@@ -150,14 +147,18 @@ class _Walk:
         self._log_scale = logs.real.max(axis=0)
         self._state = np.exp(logs - self._log_scale)
         self._first = first
-        with np.errstate(over="ignore", invalid="ignore"):
-            stays = all(self.through(begin, end) for begin, end in self.windows())
-        if not stays:
+        if not self._stays():
             raise LeftTheRangeError
         rows = self._first + np.arange(self._state.shape[0])[:, None]
         total = self._balance * (rows - self._n_positives)
         with np.errstate(divide="ignore"):
             return self._first, np.asarray(np.log(self._state) + self._log_scale - total)
+
+    def _stays(self) -> bool:
+        """Walk through all blocks; False where the state leaves the range of floats."""
+        # That is noticed when a window has been walked through.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return all(self.through(begin, end) for begin, end in self.windows())
 
     def windows(self) -> Iterator[tuple[int, int]]:
         """First block and last plus one of runs in which the state stays in the range of floats."""
