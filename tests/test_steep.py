@@ -118,6 +118,29 @@ def test_merged_blocks_err_no_more_than_stated(n_samples, n_positives):
         assert np.all(other_error < 1e-2)
 
 
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(300_000, 20), (10_000_000, 100)])
+def test_merging_errs_to_either_side_from_one_lucky_rank_to_the_next(n_samples, n_positives):
+    problem = AveragePrecision(), n_samples, n_positives, None
+    body = deviation_of_the_body(grouped_increments(*problem, 0.05), n_positives)
+    mean, variance = exact_mean_and_variance(*problem)
+    s = mean + np.linspace(0.6, 4.0, 60) * math.sqrt(variance)
+
+    def answers(finer):
+        def blocks(level, deep):
+            less = finer if level else 2.5 * finer
+            return grouped_increments(*problem, 0.02 * less, less * body)
+
+        return SteepLaw(blocks, True, n_positives, body, 0.0, mean).log_tail(s, 1)
+
+    log_p, error = answers(1.0)
+    finer, its_error = answers(0.4)
+    distance = np.abs(log_p - finer)
+    assert np.all(distance <= error + its_error)
+    # Elsewhere the same merging errs hundreds of times less.
+    assert distance.max() > 1e-4
+    assert error.max() < 3e-3
+
+
 def test_far_below_the_mean_against_the_contours_of_the_best_tilts():
     n_samples, n_positives = 2000, 40
     problem = AveragePrecision(), n_samples, n_positives, None

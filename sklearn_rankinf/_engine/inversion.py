@@ -15,7 +15,8 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from scipy.fft import ifft, irfft, next_fast_len
+from scipy.fft import fft, ifft, irfft, next_fast_len
+from scipy.ndimage import maximum_filter1d
 
 from sklearn_rankinf._engine.statistics import Complexes, Floats
 from sklearn_rankinf._engine.transform import geometric_rows
@@ -135,6 +136,14 @@ class Nodes:
         mass = (within_reach(terms.size) - part * within_reach(n_nodes)) / (1.0 - part)
         return np.asarray(np.maximum(mass, 0.0) * np.pi / (2.0 * self.step))
 
+    def tails_over_period(self, n_places: int) -> Floats:
+        """The tail on the contour's side, with a taper, at 0 and further places in a period."""
+        wave = fft(self._terms * _taper(self.z.size), n_places)
+        places = np.arange(n_places) / n_places
+        total = (wave * np.exp(-1j * np.pi * places)).real
+        s = places * (2.0 * np.pi / self.step)
+        return np.asarray(self.side * total * np.exp(self.log_scale(s)))
+
     def _sum(self, terms: Complexes, s: Floats) -> Floats:
         """Real part of the sum of ``terms * exp(-i z.imag s)`` for each s: powers of powers."""
         width = int(np.ceil(np.sqrt(terms.size)))
@@ -167,6 +176,8 @@ class ContourTails:
         Log probability of the commonest outcome, or nearly so, and of a placement.
     log_rarity : float
         Log probability of what was left out.
+    cell : float, default=0.0
+        How far apart what lucky hits add is in the blocks that are merged more, at most.
     """
 
     def __init__(
@@ -178,8 +189,9 @@ class ContourTails:
         log_commonest: float,
         log_placement: float,
         log_rarity: float,
+        cell: float = 0.0,
     ) -> None:
-        self._nodes, self._coarser = nodes, coarser
+        self._nodes, self._coarser, self._cell = nodes, coarser, cell
         self._least = _PRECISION_OF_MERGED if coarser else _PRECISION
         self._relative = lost + _ROUNDING * math.sqrt(n_blocks)
         self._log_commonest, self._log_placement = log_commonest, log_placement
@@ -191,6 +203,25 @@ class ContourTails:
         nearer = np.array([SERVED * 2.0 * math.pi / self._nodes.step])
         log_p = float(self._nodes.tail(nearer, 1, taper=True)[0][0])
         return log_p if math.isfinite(log_p) else 0.0
+
+    @cached_property
+    def _changes_nearby(self) -> Floats:
+        """The most that merging changes in tails of about the same value, over a period.
+
+        A block of one lucky hit is an atom: merging errs to either side in turn, from one block to
+        the next, and at some values not at all.
+        """
+        n_places = 2 * self._nodes.z.size
+        fine, coarse = (
+            nodes.tails_over_period(n_places) for nodes in (self._nodes, self._coarser[0])
+        )
+        n_nearby = 2 + math.ceil(self._cell * n_places * self._nodes.step / (2.0 * math.pi))
+        return np.asarray(maximum_filter1d(np.abs(fine - coarse), 2 * n_nearby + 1, mode="wrap"))
+
+    def _merging_nearby(self, s: Floats) -> Floats:
+        changes = self._changes_nearby
+        place = s * (changes.size * self._nodes.step / (2.0 * math.pi))
+        return np.asarray(changes[place.astype(np.int64)])
 
     def log_tail(self, s: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """Log tails, their relative errors, and the part of these that is the work of merging."""
@@ -206,6 +237,8 @@ class ContourTails:
         if len(changes) == 1:
             doubt = DOUBT_OF_MERGING if nodes.side < 0 else _DOUBT_FAR_UP
             by_merging = doubt * np.abs(changes[0])
+            if sign > nodes.side and self._cell > 0.0:
+                by_merging = np.maximum(by_merging, self._merging_nearby(s) * np.exp(-safe))
         elif changes:
             by_merging = np.max(_DOUBT_OF_TWO * np.abs(changes[:2]), axis=0)
         error = self._least + cut + by_merging

@@ -976,7 +976,7 @@ def grouped_increments(
         statistic.tied(ranks, 1, n_samples, n_positives).of_one_hit
         for ranks in (edges[:-1], edges[1:] - 1)
     )
-    edges = _subdivided(edges, np.abs(near - far) / resolution)
+    edges = _subdivided(edges, np.abs(near - far), resolution)
     sizes = np.diff(edges)
     single = statistic.tied(edges[:-1], sizes, n_samples, n_positives)
     merged = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives)
@@ -997,10 +997,15 @@ def _geometric_edges(n_ranks: int, ratio: float) -> Integers:
     return np.asarray(edges, dtype=np.int64)
 
 
-def _subdivided(edges: Integers, n_parts: Floats) -> Integers:
-    """Edges of intervals, each cut into about so many equal parts."""
+def _subdivided(edges: Integers, spreads: Floats, resolution: float) -> Integers:
+    """Edges of intervals, each cut into equal parts of no more than about a resolution.
+
+    What is cut is as wide as from the first place to the last, the spread, and half a place beyond
+    either.
+    """
     sizes = np.diff(edges)
-    parts = np.clip(np.ceil(n_parts), 1, sizes).astype(np.int64)
+    widths = spreads * sizes / np.maximum(sizes - 1, 1)
+    parts = np.clip(np.ceil(widths / resolution), 1, sizes).astype(np.int64)
     part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
     inner = np.repeat(edges[:-1], parts) + part * np.repeat(sizes, parts) // np.repeat(parts, parts)
     return np.append(inner, edges[-1])
@@ -1026,7 +1031,7 @@ def _merge(increments: Increments, ratio: float, resolution: float, apart: Integ
     first = np.union1d(merged_firsts(increments.sizes, ratio), first)
     edges = np.append(first, increments.sizes.size)
     spread = np.abs(increments.of_one_hit[edges[:-1]] - increments.of_one_hit[edges[1:] - 1])
-    first = _subdivided(edges, spread / resolution)[:-1]
+    first = _subdivided(edges, spread, resolution)[:-1]
     g = increments.sizes.astype(float)
     size = np.add.reduceat(increments.sizes, first)
     inside_before = increments.starts - np.repeat(

@@ -263,9 +263,8 @@ class _LuckyApart:
         if self._merged:
             rest = coarse.of_the_rest(z, plan.bands)
             coarser = [narrow.continued(rest, n_windows, coarse)[0]]
-        return ContourTails(
-            nodes, coarser, lost, fine.n_blocks, *self._logs_of_one, self.log_rarity
-        )
+        logs = *self._logs_of_one, self.log_rarity
+        return ContourTails(nodes, coarser, lost, fine.n_blocks, *logs, coarse.cell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,6 +337,12 @@ class _Mixture:
     def n_products(self) -> int:
         """Products for one node at the top."""
         return self._top.sizes.size * (self._most + 1)
+
+    @property
+    def cell(self) -> float:
+        """How far apart one lucky hit is in neighbouring blocks of more than one item, at most."""
+        merged = self._top.sizes[1:] > 1
+        return float(np.max(np.abs(np.diff(self._top.of_one_hit)), where=merged, initial=0.0))
 
     def likely_bands(self, theta: float, are_many: bool) -> Bands:
         """The paths of the others that matter at a tilt, however many hits are lucky."""

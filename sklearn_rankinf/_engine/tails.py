@@ -46,9 +46,9 @@ _GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 3e-3, 1e-2, -12.0
 # Contours of longer lists take longer than to tell the luckiest of so many hits apart.
 _ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
 # Tails of steep laws with lucky hits apart are good enough up to this, and their blocks are merged
-# where there are more than that. Lucky hits are told apart to a part of the deviation of the
-# others; fewer hits that add no less than that part tell nothing smooth.
-_GOOD_STEEP, _MERGE_STEEP_ABOVE, _RESOLUTION_OF_STEEP = 5e-3, 2_500, 2.5
+# where there are more than that. Fewer hits that add no less than a part of the deviation of the
+# others tell nothing smooth.
+_GOOD_STEEP, _MERGE_STEEP_ABOVE = 5e-3, 2_500
 _LEAST_HITS, _SMALL = 4, 0.01
 # Below this logarithm they are if they are that good; and tails of other laws are looked for far up
 # so many deviations above the mean.
@@ -334,7 +334,7 @@ class Tails:
         if level > 0 and not self._steep_is_merged:
             return self._increments(None, math.inf)
         less = _COARSER ** (1 - level)
-        resolution = less * _RESOLUTION_OF_STEEP * self._body if self._body > 0.0 else math.inf
+        resolution = less * _RESOLUTION * self._body if self._body > 0.0 else math.inf
         around = self._n_samples if deep else None
         return self._increments(less * self._ratios[0], resolution, around)
 
