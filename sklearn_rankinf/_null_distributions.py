@@ -40,6 +40,8 @@ _ALTERNATIVES = ("greater", "less", "two-sided")
 # Values of the statistic this close, relatively, are the same value.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
+# Logarithms so near to 0 want digits that a probability has not.
+_NEAR_ZERO = -1e-9
 # Exact laws of few blocks are cheap, and hardly ever asked for again; of the others the last
 # ones are kept, by value.
 _LAWS = LawCache(max_laws=64, max_atoms=200_000)
@@ -250,11 +252,11 @@ class NullDistribution:
 
     def logsf(self, x: ArrayLike) -> Any:
         """Natural logarithm of the survival function P(S > x)."""
-        return self._over(x, lambda t: self._law.tail(self._above(t), 1)[1])
+        return self._over(x, lambda t: self._log_tail(self._above(t), 1))
 
     def logcdf(self, x: ArrayLike) -> Any:
         """Natural logarithm of the distribution function P(S <= x)."""
-        return self._over(x, lambda t: self._law.tail(self._above(t), -1)[1])
+        return self._over(x, lambda t: self._log_tail(self._above(t), -1))
 
     def sf(self, x: ArrayLike) -> Any:
         """Survival function P(S > x), strict as in scipy; see `pvalue` for P(S >= x)."""
@@ -326,7 +328,7 @@ class NullDistribution:
         >>> round(ap_null_distribution(2200, 200).log_pvalue(1.0), 2)
         -666.68
         """
-        return self._over(x, lambda t: self._significance(t, alternative)[1])
+        return self._over(x, lambda t: self._log_significance(t, alternative))
 
     def pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
         """P-value of observed values: unlike `sf` it counts values equal to x.
@@ -573,6 +575,23 @@ class NullDistribution:
         )
         return np.minimum(2.0 * p, 1.0), np.minimum(log_p + math.log(2.0), 0.0), error
 
+    def _log_significance(self, t: Floats, alternative: str) -> Floats:
+        """Logarithms of p-values."""
+        check_alternative(alternative)
+        if alternative == "two-sided" or np.any(self._counts_resamples):
+            return self._significance(t, alternative)[1]
+        sign = 1 if alternative == "greater" else -1
+        return self._log_tail(self._with_equals(t, sign), sign)
+
+    def _log_tail(self, t: Floats, sign: int) -> Floats:
+        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), near 0 by what is left of 1."""
+        log_p = self._law.tail(t, sign)[1]
+        near = log_p > _NEAR_ZERO
+        if near.any():
+            rest = self._law.tail(np.nextafter(t, -sign * np.inf), -sign)[0]
+            log_p = np.where(near, np.log1p(-np.where(near, rest, 0.0)), log_p)
+        return log_p
+
     def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         p, log_p, error = self._tail_with_equals(t, sign)
         counts_resamples = np.asarray(self._counts_resamples)
@@ -588,7 +607,11 @@ class NullDistribution:
         )
 
     def _tail_with_equals(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        return self._law.tail(self._below(t) if sign > 0 else self._above(t), sign)
+        return self._law.tail(self._with_equals(t, sign), sign)
+
+    def _with_equals(self, t: Floats, sign: int) -> Floats:
+        """The values, moved so that those that are equal to them count too."""
+        return self._below(t) if sign > 0 else self._above(t)
 
     def _n_exceedances(self, t: Floats, alternative: str) -> Any:
         """Number of resamples at least as extreme; of the two sides the smaller one."""

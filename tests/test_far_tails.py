@@ -205,3 +205,45 @@ def test_a_state_that_leaves_the_range_of_floats_is_no_warning():
         p = law.tail(x, -1)[0]
     lower, upper = law.bounds(x, -1)
     assert 0.0 < lower <= p <= upper
+
+
+def test_one_list_serves_many_values(monkeypatch):
+    followed = []
+    atoms = tails.atoms
+
+    def counted(increments, n_positives, at_least, limit):
+        followed.append(at_least)
+        return atoms(increments, n_positives, at_least, limit)
+
+    monkeypatch.setattr(tails, "atoms", counted)
+    x = np.linspace(0.88, 0.99, 40)
+    problem = AveragePrecision(), 1000, 6, None
+    together = ContinuedLaw(*problem).tail(x, 1)
+    assert 1 <= len(followed) <= 2
+    alone = [ContinuedLaw(*problem).tail(x[i : i + 1], 1) for i in (0, 17, 39)]
+    for part, expected in zip(together, np.concatenate(alone, axis=1), strict=True):
+        assert_allclose(part[[0, 17, 39]], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(2000, 40), (2000, 500)])
+def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
+    monkeypatch, n_samples, n_positives
+):
+    law = ap_null_distribution(n_samples, n_positives)
+    low, high = law.support()
+    below = low + np.linspace(0.02, 0.04, 5) * (law.mean() - low)
+    above = law.mean() + np.linspace(0.6, 0.99, 5) * (high - law.mean())
+
+    def refuse(self, *args, **kwargs):
+        raise AssertionError("A tail was followed that is lost in rounding.")
+
+    with monkeypatch.context() as patched:
+        for name in ("_contour_tail", "_listed_tail", "_steep_tail"):
+            patched.setattr(tails.Tails, name, refuse)
+        assert_allclose(law.pvalue(below), 1.0, rtol=1e-15)
+        assert_allclose(law.cdf(above), 1.0, rtol=1e-15)
+        assert np.all(law.relative_error(below) <= 2e-13)
+    # Its logarithm has its digits nevertheless.
+    assert_allclose(law.logcdf(above), -law.sf(above), rtol=1e-5, atol=0.0)
+    assert_allclose(law.log_pvalue(below), -law.cdf(below), rtol=1e-5, atol=0.0)
+    assert law.logcdf(above).min() < 0.0

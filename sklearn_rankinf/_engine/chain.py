@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
 
@@ -66,6 +67,17 @@ class Atoms:
 
     values: Floats
     log_counts: Floats
+
+    @cached_property
+    def _log_counts_from(self) -> Floats:
+        shares = cumulative_shares(self.log_counts[::-1])[1][::-1]
+        return np.append(shares + logsumexp(self.log_counts), -np.inf)
+
+    def log_counts_from(self, t: Floats) -> Floats:
+        """Logarithms of the numbers of placements with at least these values."""
+        if not self.values.size:
+            return np.full(t.shape, -np.inf)
+        return self._log_counts_from[np.searchsorted(self.values, t, side="left")]
 
 
 def atoms(
@@ -191,6 +203,23 @@ def largest_value(increments: Increments, n_positives: int) -> float:
 def smallest_value(increments: Increments, n_positives: int) -> float:
     """The smallest value that the statistic can take."""
     return -largest_value(increments.negated(), n_positives)
+
+
+def cumulative_shares(log_weights: Floats) -> tuple[Floats, Floats]:
+    """Shares of the total up to each weight, and their logarithms."""
+    top = log_weights.max()
+    # Whole numbers of placements add up without rounding, the others in extended precision.
+    whole = top + math.log(log_weights.size) < math.log(2.0**30)
+    weights = np.rint(np.exp(log_weights)) if whole else np.exp(log_weights - top)
+    sums = np.cumsum(weights, dtype=np.longdouble)
+    shares = np.asarray(sums / sums[-1], dtype=float)
+    with np.errstate(divide="ignore"):
+        log_shares = np.log(shares)
+    tiny = int(np.searchsorted(shares, 1e-290))
+    if tiny:
+        log_total = math.log(float(sums[-1])) + (0.0 if whole else top)
+        log_shares[:tiny] = np.logaddexp.accumulate(log_weights[:tiny]) - log_total
+    return shares, log_shares
 
 
 def _sorted_atoms(parts: list[tuple[Floats, Floats]]) -> Atoms:

@@ -472,7 +472,7 @@ class ContourLaw:
         # A tilt at which it is not known bounds nothing.
         return [math.inf if math.isnan(value) else value for value in values.tolist()]
 
-    def _log_tail_bound(self, s: Floats, side: int, steepest: int = 0) -> Floats:
+    def cheap_log_bound(self, s: Floats, side: int, steepest: int = 0) -> Floats:
         """A cheap bound of the log of the tail at s, from tilts to a few beyond the steepest."""
         bound = np.full(s.shape, -np.inf)
         low, high = self._support_within
@@ -491,7 +491,7 @@ class ContourLaw:
 
     def _by_the_usual(self, s: Floats, sign: int) -> _Choice:
         """The contour of the other side's usual tilt, unless its terms are far too large."""
-        log_p = self._log_tail_bound(s, sign)
+        log_p = self.cheap_log_bound(s, sign)
         thetas, log_mgfs = self._ladder(-sign)
         usual = _USUAL - _LADDER.start
         exponents = log_mgfs[usual] - thetas[usual] * s
@@ -521,7 +521,7 @@ class ContourLaw:
 
     def _reflected(self, s: Floats, sign: int) -> _Choice:
         """Contours of the other side, no steeper than their own aliasing asks for."""
-        log_p = self._log_tail_bound(s, sign)
+        log_p = self.cheap_log_bound(s, sign)
         most = _REFLECTED_STEEP if self._is_steep else _REFLECTED
         chosen: _Choice = {}
         open_ = np.flatnonzero(log_p > _LEAST_REFLECTED)
@@ -530,13 +530,13 @@ class ContourLaw:
             if not open_.size:
                 break
             length = self._period(period)
-            farther = self._log_tail_bound(s[open_] + sign * length, sign)
+            farther = self.cheap_log_bound(s[open_] + sign * length, sign)
             damping = np.clip(most + farther - log_p[open_], 3.0, most)
             steepness = np.log(damping / length * self._units[-sign]) / np.log(_TILT_RATIO)
             indices = np.ceil(steepness).astype(np.int64)
             if self._is_steep:
                 indices += indices % 2
-            behind = self._log_tail_bound(s[open_] - sign * length, -sign, _STEEPEST_REFLECTED)
+            behind = self.cheap_log_bound(s[open_] - sign * length, -sign, _STEEPEST_REFLECTED)
             theta = np.abs(self._thetas(-sign, indices))
             fine = theta * length + behind - log_p[open_] <= -_ALIASING
             for index in np.unique(indices[fine]):
@@ -546,7 +546,7 @@ class ContourLaw:
 
     def _of_upper_tails(self, s: Floats, sign: int) -> _Choice:
         """The reflected contours of upper tails, for lower tails that are not small."""
-        large = np.flatnonzero(self._log_tail_bound(s, sign) >= _NOT_SMALL)
+        large = np.flatnonzero(self.cheap_log_bound(s, sign) >= _NOT_SMALL)
         chosen = self._reflected(s[large], -sign)
         return {contour: large[same] for contour, same in chosen.items()}
 
@@ -561,7 +561,7 @@ class ContourLaw:
         # A probability is at most 1, which may be all that has to be known.
         doubtful = np.flatnonzero(harmless - log_p > -_ALIASING)
         if doubtful.size:
-            harmless[doubtful] += self._log_tail_bound(s[doubtful] - side * length, -side)
+            harmless[doubtful] += self.cheap_log_bound(s[doubtful] - side * length, -side)
         return np.asarray(np.maximum(harmless, self._log_harm(s, contour)) - log_p)
 
     def _log_harm(self, s: Floats, contour: _Key) -> Floats:
@@ -570,7 +570,7 @@ class ContourLaw:
         length = self._period(period)
         steepest = math.ceil(index) if side > 0 else max(math.ceil(index), _STEEPEST_REFLECTED)
         damping = abs(float(self._thetas(side, index))) * length
-        return self._log_tail_bound(s + side * length, side, steepest) + damping
+        return self.cheap_log_bound(s + side * length, side, steepest) + damping
 
     def _tilt(self, side: int, index: float) -> tuple[float, bool]:
         """A tilt, and whether it is extreme."""
@@ -589,7 +589,7 @@ class ContourLaw:
         that is enough for it, so that no answer depends on what was asked before.
         """
         found, active = InvertedTails.unknown(s.size), np.arange(s.size)
-        log_bound = self._log_tail_bound(s, sign)
+        log_bound = self.cheap_log_bound(s, sign)
         most_nodes = self._most_nodes(contour, insist)
         cheap = self._cheap_look(contour)
         whole = self._n_nodes_of_all(contour)
@@ -783,7 +783,7 @@ class ContourLaw:
         if (side, index) not in self._first_periods:
             first, fine = 0, np.zeros(1, dtype=bool)
             s = self._farthest(side, int(index))
-            log_p = self._log_tail_bound(s, side, int(index))
+            log_p = self.cheap_log_bound(s, side, int(index))
             while np.isfinite(log_p).all() and not fine.all() and first < _N_PERIODS:
                 fine = self._log_harm(s, (side, index, first)) - log_p <= -_ALIASING_OF_DENSE
                 first += not fine.all()

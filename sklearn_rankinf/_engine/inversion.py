@@ -32,6 +32,7 @@ _SHORTER, _MANY_PLACEMENTS, _SEEN, _CLUSTER = 2.0 / 3.0, 150.0, 1e-9, 50.0
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
 LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
+_GUESS_BELOW = 0.03
 # Far up the difference tells less; where blocks are merged yet less all of what it is thought to
 # leave is doubtful, and as much as that of the difference before leaves then.
 _DOUBT_FAR_UP, _DOUBT_OF_TWO = 0.3, np.array([[0.2], [0.04]])
@@ -255,7 +256,9 @@ class ContourTails:
             # What lies a period away has bounds of its own.
             log_aliasing -= np.inf
         error += exp_of_error(log_aliasing)
-        usable = known & (log_p < 1e-6) & (error < 1.0)
+        # A larger error would itself be a guess; near the lowest value, where few are left to be
+        # smooth, that is so sooner.
+        usable = known & (log_p < 1e-6) & (error < (1.0 if sign > 0 else _GUESS_BELOW))
         if changes:
             log_p = log_p + LEFT_OF_MERGING * changes[0]
         log_p = np.minimum(log_p, 0.0)

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.bounds import TailBounds
-from sklearn_rankinf._engine.chain import atoms, largest_value, n_outcomes, smallest_value
+from sklearn_rankinf._engine.chain import (
+    atoms,
+    cumulative_shares,
+    largest_value,
+    n_outcomes,
+    smallest_value,
+)
 from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, mean_and_variance
 from sklearn_rankinf._engine.statistics import (
@@ -50,6 +56,12 @@ _NEAR_THE_LAST = 1000
 
 # Misses are counted if the worst ranking has at least this part of what all hits would add.
 _LEAST_OF_ALL = 1e-3
+
+# What is left of 1 does not matter if it is lost in rounding.
+_LOG_SLIGHT = math.log(0.25 * np.finfo(float).eps)
+
+# Log tails of values on the tail's side of the mean, and their relative errors.
+_FarTail = Callable[[Floats, int], tuple[Floats, Floats]]
 
 
 def exact_mean_and_variance(
@@ -122,8 +134,8 @@ class AtomicLaw:
 
     def __init__(self, values: Floats, log_weights: Floats) -> None:
         self.values = values
-        self._up_to = _cumulative(log_weights)
-        self._from = tuple(sums[::-1] for sums in _cumulative(log_weights[::-1]))
+        self._up_to = cumulative_shares(log_weights)
+        self._from = tuple(sums[::-1] for sums in cumulative_shares(log_weights[::-1]))
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
@@ -152,23 +164,6 @@ class AtomicLaw:
         return float(self.values[0]), float(self.values[-1])
 
 
-def _cumulative(log_weights: Floats) -> tuple[Floats, Floats]:
-    """Shares of the total up to each weight, and their logarithms."""
-    top = log_weights.max()
-    # Whole numbers of placements add up without rounding, the others in extended precision.
-    whole = top + math.log(log_weights.size) < math.log(2.0**30)
-    weights = np.rint(np.exp(log_weights)) if whole else np.exp(log_weights - top)
-    sums = np.cumsum(weights, dtype=np.longdouble)
-    shares = np.asarray(sums / sums[-1], dtype=float)
-    with np.errstate(divide="ignore"):
-        log_shares = np.log(shares)
-    tiny = int(np.searchsorted(shares, 1e-290))
-    if tiny:
-        log_total = math.log(float(sums[-1])) + (0.0 if whole else top)
-        log_shares[:tiny] = np.logaddexp.accumulate(log_weights[:tiny]) - log_total
-    return shares, log_shares
-
-
 class ContinuedLaw:
     """A law with too many atoms to list, by contour inversion, partial lists and bounds."""
 
@@ -193,7 +188,10 @@ class ContinuedLaw:
         self._std = math.sqrt(variance)
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error.
+
+        Where it is 1 its log comes from a bound of the rest.
+        """
         low, high = self._attained
         if np.any((t <= low) | (t >= high)):
             low, high = self.support()
@@ -204,7 +202,8 @@ class ContinuedLaw:
         at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
         log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
         left = inside & ~at_zero
-        log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean)
+        rest = partial(self._far_tail, log_slight=_LOG_SLIGHT)
+        log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean, rest)
         log_p = np.minimum(log_p, 0.0)
         return np.exp(log_p), log_p, error
 
@@ -269,17 +268,20 @@ class ContinuedLaw:
         ranks = self._statistic.tied(start + hits_before, 1, self._n_samples, self._n_positives)
         return float(np.sum(ranks.cross * hits_before + ranks.linear + ranks.square))
 
-    def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tails of values on the tail's side of the mean."""
+    def _far_tail(
+        self, t: Floats, sign: int, log_slight: float = -math.inf
+    ) -> tuple[Floats, Floats]:
+        """Tails of values on the tail's side of the mean, up to a slight probability."""
         log_best = self._log_probability_of_best
         log_p, error = np.full(t.shape, log_best), np.full(t.shape, 1e-12)
         below = (t < self._best * (1.0 - 2e-12)) | math.isnan(log_best)
         inner = np.flatnonzero(below | (sign < 0))
         # What is far out for the hits is far out, on the other side, for the misses.
         if inner.size and self._by_misses:
-            log_p[inner], error[inner] = self._tails.log_tail(self._all_hits - t[inner], -sign)
+            counted = self._all_hits - t[inner]
+            log_p[inner], error[inner] = self._tails.log_tail(counted, -sign, log_slight)
         elif inner.size:
-            log_p[inner], error[inner] = self._tails.log_tail(t[inner], sign)
+            log_p[inner], error[inner] = self._tails.log_tail(t[inner], sign, log_slight)
         if sign > 0:
             # A bound from merged blocks may be too low at the very end.
             log_p = np.fmax(log_p, log_best)
@@ -462,11 +464,11 @@ class TriplesLaw(ContinuedLaw):
 
 
 def about_the_mean(
-    far_tail: Callable[[Floats, int], tuple[Floats, Floats]], t: Floats, sign: int, mean: float
+    far_tail: _FarTail, t: Floats, sign: int, mean: float, rest: _FarTail | None = None
 ) -> tuple[Floats, Floats]:
     """Log tails and their relative errors, from those of values on the tail's side of the mean.
 
-    On the other side of it a tail is what the opposite one leaves.
+    On the other side of it a tail is what the opposite one leaves, which may be told more roughly.
     """
     log_p, error = np.empty(t.shape), np.empty(t.shape)
     beyond = sign * (t - mean) >= 0.0
@@ -474,7 +476,7 @@ def about_the_mean(
         log_p[beyond], error[beyond] = far_tail(t[beyond], sign)
     near = ~beyond
     if near.any():
-        log_rest, rest_error = far_tail(t[near], -sign)
+        log_rest, rest_error = (rest or far_tail)(t[near], -sign)
         log_p[near] = _log_complement(log_rest)
         # A rest that is only bounded is uncertain by no more than itself.
         rest_error = np.minimum(rest_error, 1.0)

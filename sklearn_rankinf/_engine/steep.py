@@ -112,6 +112,18 @@ class SteepLaw:
                 log_p[same], error[same], _ = contours.log_tail(s[same], sign)
         return log_p, error
 
+    def log_bound_below(self, s: Floats, enough: float) -> Floats:
+        """Bound of the log of ``P(S <= s)``, where it is below what is enough not the lowest."""
+        bound = np.zeros(s.shape)
+        for depth in range(_N_TILTS):
+            plan = self._plan_below(depth)
+            if plan is None:
+                break
+            bound = np.minimum(bound, plan.log_bound + plan.narrow.theta * (plan.mean - s))
+            if np.all((bound < enough) | (s > plan.mean)):
+                break
+        return bound
+
     def _heights(self, s: Floats) -> Integers:
         """For each value the first period that serves it."""
         part = (s - self._lowest) / (SERVED * _PERIOD * self._body)

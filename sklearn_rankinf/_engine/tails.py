@@ -8,12 +8,13 @@ answer with the smallest one is given.
 
 from __future__ import annotations
 
+import itertools
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.chain import Atoms, atoms
 from sklearn_rankinf._engine.contour import ContourLaw, Transform, is_steep
@@ -118,11 +119,22 @@ class Tails:
         self._support_within = support_within
         self._bounds = bounds
         self._tolerance = tolerance
-        self._listed: dict[tuple[int, float], tuple[float, Atoms | None]] = {}
+        self._listed: dict[tuple[int, float], tuple[float, Atoms]] = {}
+        self._unlisted: dict[tuple[int, float], float] = {}
 
-    def log_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error."""
+    def log_tail(
+        self, t: Floats, sign: int, log_slight: float = -math.inf
+    ) -> tuple[Floats, Floats]:
+        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error.
+
+        An error of the probability that is so slight, in logarithms, is good enough, and of slight
+        probabilities a bound.
+        """
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        if log_slight > -math.inf:
+            bound = self._cheap_bound(t, sign, log_slight)
+            slight = bound < log_slight
+            log_p[slight], error[slight] = bound[slight], 1.0
         contour = self._contour_tail_of_merged if self._merged else self._contour_tail
         good = max(_GOOD, self._tolerance)
         if self._merged and sign > 0:
@@ -149,7 +161,9 @@ class Tails:
         ]
         for algorithm, good_enough in tried:
             # Far out it is the logarithm that has to be right.
-            enough = np.maximum(good_enough, -_GOOD * np.where(np.isfinite(error), log_p, 0.0))
+            known = np.where(np.isfinite(error), log_p, 0.0)
+            enough = np.maximum(good_enough, -_GOOD * known)
+            enough = np.maximum(enough, np.exp(np.minimum(log_slight - known, 0.0)))
             weak = np.flatnonzero(error > enough)
             if weak.size:
                 _put_better(log_p, error, weak, *algorithm(t[weak], sign))
@@ -170,8 +184,7 @@ class Tails:
         log_p, error = self._steep.log_tail(t, sign)
         if sign > 0 and self._far_up is not None:
             weak = np.flatnonzero(error > np.where(log_p > _FAR_UP, _GOOD_STEEP, _GOOD_FAR_UP))
-            at_most = np.array([self._far_up.log_bound(s) for s in t[weak].tolist()])
-            self._list_few(t, sign, weak[at_most < self._log_few(_MAX_LISTED)], log_p, error)
+            self._list_few(t, sign, self._surely_few(t, weak), log_p, error)
             weak = weak[error[weak] > _GOOD_FAR_UP]
             _put_better(log_p, error, weak, *self._far_up.log_tail(t[weak]))
             weak = weak[(log_p[weak] < _FAR_UP) & (error[weak] > -_GOOD * log_p[weak])]
@@ -180,6 +193,13 @@ class Tails:
         few = np.flatnonzero(log_p < self._log_few(_MAX_LISTED))
         self._list_few(t, sign, few, log_p, error)
         return log_p, error
+
+    def _surely_few(self, t: Floats, weak: Integers) -> Integers:
+        """Those beyond which there are few placements by a bound that falls with the value."""
+        assert self._far_up is not None
+        upwards, bound = weak[np.argsort(t[weak])], self._far_up.log_bound
+        many = bisect_left(t[upwards], -self._log_few(_MAX_LISTED), key=lambda s: -bound(float(s)))
+        return upwards[many:]
 
     def _log_few(self, limit: float) -> float:
         """Log of the probability of so many placements."""
@@ -253,6 +273,12 @@ class Tails:
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Chernoff's bound, of unknown error, where nothing else answers."""
         return self._log_bound(t, sign), np.full(t.shape, np.inf)
+
+    def _cheap_bound(self, t: Floats, sign: int, enough: float) -> Floats:
+        """A bound of the log of the tail from what tails are computed with anyway."""
+        if sign < 0 and self._steep is not None:
+            return self._steep.log_bound_below(t, enough)
+        return self._contour.cheap_log_bound(t, sign)
 
     def _log_bound(self, t: Floats, sign: int, enough: float = -math.inf) -> Floats:
         """Chernoff's bound of the log of the tail; the lowest unless it is enough."""
@@ -390,22 +416,30 @@ class Tails:
     ) -> tuple[Floats, Floats]:
         """Exact tail by listing all placements from t outwards, where they are few."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        for i in np.argsort(-sign * t):
-            listed = self._list_from(float(t[i]), sign, only_at_the_top, limit)
-            if listed is None:
+        outermost = np.argsort(-sign * t)
+        listed, n_listed, n_few = None, 0, t.size
+        # Most often no value has few beyond it, or all have: then one list serves them.
+        for probe in itertools.chain([0, t.size - 1], itertools.repeat(None)):
+            if n_listed == n_few:
                 break
-            error[i] = _LISTED
-            beyond = listed.log_counts[np.searchsorted(listed.values, sign * t[i], side="left") :]
-            if beyond.size:
-                log_p[i] = logsumexp(beyond) - self._log_placements
+            at = (n_listed + n_few) // 2 if probe is None else probe
+            found = self._list_from(float(t[outermost[at]]), sign, only_at_the_top, limit)
+            if found is None:
+                n_few = at
+            else:
+                listed, n_listed = found, at + 1
+        if listed is not None:
+            few = outermost[:n_listed]
+            error[few] = _LISTED
+            log_p[few] = listed.log_counts_from(sign * t[few]) - self._log_placements
         return log_p, error
 
     def _list_from(self, t: float, sign: int, only_at_the_top: bool, limit: float) -> Atoms | None:
         """Placements from t outwards; None where they are too many to list."""
-        known_from, known = self._listed.get((sign, limit), (math.inf * sign, None))
-        if known is not None and sign * t >= sign * known_from:
+        known_from, known = self._listed.get((sign, limit), (math.inf, None))
+        if sign * t >= known_from:
             return known
-        if (sign, limit) in self._listed and known is None and sign * t <= sign * known_from:
+        if sign * t <= self._unlisted.get((sign, limit), -math.inf):
             return None
         increments = self._at_the_top(t) if sign > 0 else None
         if increments is None:
@@ -414,8 +448,10 @@ class Tails:
             increments = self._increments(None, math.inf)
         signed = increments if sign > 0 else increments.negated()
         listed = atoms(signed, self._n_positives, sign * t, limit)
-        if listed is not None or known is None:
-            self._listed[sign, limit] = (t, listed)
+        if listed is None:
+            self._unlisted[sign, limit] = sign * t
+        else:
+            self._listed[sign, limit] = sign * t, listed
         return listed
 
     def _may_be_few(self, t: float, sign: int, limit: float) -> bool:
