@@ -33,9 +33,9 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform
 
-# Up to this many placements are listed in the extreme upper tail, and where nothing else is as
-# good as that far up; rounding errors of their sum.
-_MAX_LISTED, _MANY_LISTED, _LISTED = 3e5, 3e6, 1e-12
+# Up to this many placements are listed at the ends of both tails, and far up in steep laws, where
+# other ways take longer; rounding errors of their sum.
+_MAX_LISTED, _MANY_LISTED, _LISTED = 3e5, 5e6, 1e-12
 # It is tried where a bound of their number, which is too large by about this in logarithms, allows;
 # at the lower end, where merged blocks bound it badly, if the log of the tail is this part of the
 # log of the probability of so many.
@@ -184,7 +184,10 @@ class Tails:
         log_p, error = self._steep.log_tail(t, sign)
         if sign > 0 and self._far_up is not None:
             weak = np.flatnonzero(error > np.where(log_p > _FAR_UP, _GOOD_STEEP, _GOOD_FAR_UP))
-            self._list_few(t, sign, self._surely_few(t, weak), log_p, error)
+            told = weak[error[weak] < 1.0]
+            told = told[log_p[told] + np.log1p(error[told]) < self._log_few(_MANY_LISTED)]
+            few = np.union1d(told, self._surely_few(t, weak))
+            self._list_few(t, sign, few, log_p, error, _MANY_LISTED)
             weak = weak[error[weak] > _GOOD_FAR_UP]
             _put_better(log_p, error, weak, *self._far_up.log_tail(t[weak]))
             weak = weak[(log_p[weak] < _FAR_UP) & (error[weak] > -_GOOD * log_p[weak])]
@@ -198,8 +201,8 @@ class Tails:
         """Those beyond which there are few placements by a bound that falls with the value."""
         assert self._far_up is not None
         upwards, bound = weak[np.argsort(t[weak])], self._far_up.log_bound
-        many = bisect_left(t[upwards], -self._log_few(_MAX_LISTED), key=lambda s: -bound(float(s)))
-        return upwards[many:]
+        at_most = self._log_few(_MANY_LISTED)
+        return upwards[bisect_left(t[upwards], -at_most, key=lambda s: -bound(float(s))) :]
 
     def _log_few(self, limit: float) -> float:
         """Log of the probability of so many placements."""
