@@ -33,7 +33,7 @@ _LUCKY, _LOG_RARE = 0.7, -27.0
 # Contours of upper tails have periods of so many standard deviations of the others, times a power
 # of a factor, are damped by so much a period, and serve values up to this part of it above the
 # lowest. The harmless side adds less than exp(-damping) of what is a period away.
-_PERIOD, _LONGER, _DAMPING = 320.0, 3.0, 9.0
+_PERIOD, _LONGER, _DAMPING = 320.0, 2.0, 9.0
 # Tilts of lower tails, in one over that deviation, are each so many times steeper than the last. A
 # value farther below the mean under a tilt, in standard deviations, or nearer to the lowest, as a
 # part of the way from there, takes the next. Their periods leave exp(-aliasing) of the tail.
@@ -120,7 +120,7 @@ class SteepLaw:
             if plan is None:
                 break
             bound = np.minimum(bound, plan.log_bound + plan.narrow.theta * (plan.mean - s))
-            if np.all((bound < enough) | (s > plan.mean)):
+            if not np.any((bound >= enough) & (s < self._served_below(plan))):
                 break
         return bound
 
@@ -137,13 +137,16 @@ class SteepLaw:
             plan = self._plan_below(depth)
             if plan is None:
                 break
-            near_the_end = self._lowest + _NEAR_THE_END * (plan.mean - self._lowest)
-            far_out = plan.mean - _FAR_OUT * plan.deviation
-            deeper = (depths == depth) & (s < max(near_the_end, far_out))
+            deeper = (depths == depth) & (s < self._served_below(plan))
             if not deeper.any():
                 break
             depths[deeper] += 1
         return depths
+
+    def _served_below(self, plan: _Plan) -> float:
+        """The lowest value for which a tilt is not too flat."""
+        near_the_end = self._lowest + _NEAR_THE_END * (plan.mean - self._lowest)
+        return max(near_the_end, plan.mean - _FAR_OUT * plan.deviation)
 
     def _plan_below(self, depth: int) -> _Plan | None:
         """Plan of the contours of lower tails through a tilt."""
