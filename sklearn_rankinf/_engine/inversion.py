@@ -32,6 +32,7 @@ _SHORTER, _MANY_PLACEMENTS, _SEEN, _CLUSTER = 2.0 / 3.0, 150.0, 1e-9, 50.0
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
 LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
+# Larger errors of lower tails are not known well enough to be stated.
 _GUESS_BELOW = 0.03
 # Far up the difference tells less; where blocks are merged yet less all of what it is thought to
 # leave is doubtful, and as much as that of the difference before leaves then.
