@@ -102,6 +102,9 @@ _ROUGHLY = 0.3
 # With fewer hits than this a law that looks dense, as far as its transform is seen, is not. Else so
 # many outcomes may lie so close together that they are not seen either.
 _HITS_OF_A_DENSITY, _CLUSTER = 4, 50.0
+# The transform is sampled for its return from the end of the first look up to so many times as far,
+# at so many nodes; at more where blocks of equal scores are large.
+_SPREAD, _GOLDEN, _LOOKS_FOR_RETURNS, _LOOKS_WITH_LARGE_BLOCKS = 1e4, 0.6180339887498949, 32, 256
 # Nodes of one pass: a state of few rows takes more of them.
 _STATE, _CHUNK = 32768, 512
 # Answers with a smaller error are not improved by another contour; of dense laws with one up to
@@ -165,6 +168,10 @@ class Transform(Protocol):
     @property
     def n_counted(self) -> float:
         """Expected number of hits that add something."""
+
+    @property
+    def has_large_blocks(self) -> bool:
+        """Whether the number of hits in a single block varies by several."""
 
     @property
     def of_the_luckiest_hit(self) -> float:
@@ -243,6 +250,7 @@ class ContourLaw:
         self._slacks: dict[tuple[int, int], float] = {}
         self._contours: dict[tuple[_Key, bool], Nodes] = {}
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
+        self._returns: dict[tuple[float, float], tuple[Floats, Floats]] = {}
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error."""
@@ -602,19 +610,28 @@ class ContourLaw:
             if self._looked_ahead(contour, first)[1].max() > _SILENT * largest:
                 return found
             first = n_nodes = _FEWEST_NODES
+        if not self._tapers:
+            self._look_for_returns(contour, n_nodes, whole)
         while active.size:
             nodes = self._contour(contour, n_nodes)
             if not np.isfinite(nodes.log_transform).all():
                 break
             before, rest = rest, self._rest(nodes, insist)
+            returning = self._returning(nodes)
             least_more = cheap // 2 if self._is_dense else cheap
             more = min(max(n_nodes // 2, least_more), max(whole - n_nodes, 1))
             is_last = n_nodes + more > most_nodes
             is_stuck = rest > _PROGRESS * before and not (insist or self._tapers)
             is_stuck &= self._few_blocks or n_nodes >= _PATIENCE * first
+            is_stuck &= returning < rest
             enough = self._enough(n_nodes)
             # What is cut off is at least this part of a tail below its bound.
-            least = rest * np.exp(np.minimum(nodes.log_scale(s[active]) - log_bound[active], 50.0))
+            scale = np.exp(np.minimum(nodes.log_scale(s[active]) - log_bound[active], 50.0))
+            least = (rest + returning) * scale
+            # A longer contour is of no use where the transform returns beyond any that is affordable.
+            if returning > 0.0 and not is_last:
+                left = self._returning_beyond(nodes, most_nodes) * scale
+                is_last = bool(np.all(left > np.maximum(enough, 0.5 * least)))
             ready = active[(least <= enough) | is_last | is_stuck | self._tapers]
             found.put(ready, self._along(s[ready], sign, contour, n_nodes, insist))
             unsure = found.cut[active] > enough
@@ -684,7 +701,7 @@ class ContourLaw:
         """Log tails, the unit of their terms, what is cut off, and that with what jumps hold."""
         log_p, unit = nodes.tail(s, sign, self._tapers)
         if not self._tapers:
-            cut = self._rest(nodes, insist, rough) * unit
+            cut = (self._rest(nodes, insist, rough) + self._returning(nodes)) * unit
             # A sum over multiples of the span has no half of an atom.
             seen = (insist or rough or self._is_coarse) and not nodes.span
             return log_p, unit, cut, cut + (nodes.atom(s) * unit if seen else 0.0)
@@ -731,6 +748,37 @@ class ContourLaw:
         later = farther * np.diff(np.maximum(places, n_nodes), prepend=n_nodes)
         return float(max(eighth, octave * ratio / (1.0 - ratio), later.sum()))
 
+    def _returning(self, nodes: Nodes) -> float:
+        """Sizes of all terms beyond the last node, added up, on the scale of `Nodes.heights`.
+
+        A transform that has decayed returns where the hits of a large block, or a few top ranks,
+        leave values that are nearly multiples of something. Its mean size farther out is sampled.
+        """
+        return self._returning_beyond(nodes, nodes.z.size)
+
+    def _returning_beyond(self, nodes: Nodes, n_nodes: int) -> float:
+        if nodes.is_whole or (nodes.theta, nodes.step) not in self._returns:
+            return 0.0
+        places, sizes = self._returns[nodes.theta, nodes.step]
+        return float(sizes[places >= n_nodes].sum())
+
+    def _look_for_returns(self, contour: _Key, first: int, whole: int) -> None:
+        """Sample the transform from the first look on, evenly in the logarithm of the distance."""
+        nodes = self._contour(contour, first)
+        key = nodes.theta, nodes.step
+        if key in self._returns:
+            return
+        spread = min(_SPREAD, whole / first)
+        n_looks = self._n_looks()
+        # Not in step with anything, and the same each time.
+        golden = (np.arange(1, n_looks + 1) * _GOLDEN) % 1.0
+        places = np.sort(first * spread**golden)
+        z = np.asarray(nodes.theta + 1j * places * nodes.step, dtype=complex)
+        logs = self._log_transform(*contour[:2], z, False).real - nodes.log_transform[0].real
+        # A node at a place stands for the terms of its share of the logarithms.
+        sizes = np.exp(np.minimum(logs, 0.0)) / np.abs(z) * places * (math.log(spread) / n_looks)
+        self._returns[key] = places, np.where(np.isfinite(logs), sizes, np.inf)
+
     def _looked_ahead(self, contour: _Key, first: int) -> tuple[Floats, Floats]:
         """A few nodes from the shortest contour to the usual one, and the sizes of the terms there.
 
@@ -756,9 +804,10 @@ class ContourLaw:
 
     def _deviation(self, side: int, index: float) -> float:
         """Standard deviation under a tilt, from the nearest three of the ladder."""
-        at = round(index) - _LADDER.start
+        # Tilts smaller than those of the ladder change the deviation as little as the first of them.
+        at = max(round(index) - _LADDER.start, 1)
         thetas, log_mgfs = self._ladder(side, at + 2)
-        around = slice(max(at - 1, 0), max(at - 1, 0) + 3)
+        around = slice(at - 1, at + 2)
         if not np.isfinite(log_mgfs[around]).all():
             return self._units[side]
         slopes = np.diff(log_mgfs[around]) / np.diff(thetas[around])
@@ -816,6 +865,10 @@ class ContourLaw:
         n_nodes = self._cheap_look((side, 0.0, 0))
         period = 2.0 * np.pi * self._units[side] * n_nodes / (_LOOKS * self._reach)
         return max(0, int(2.0 * math.log2(period / (_FIRST_PERIOD * self._units[-1]))))
+
+    def _n_looks(self) -> int:
+        """Nodes at which the transform is sampled for its return."""
+        return _LOOKS_WITH_LARGE_BLOCKS if self._transform.has_large_blocks else _LOOKS_FOR_RETURNS
 
     def _n_nodes_of_all(self, contour: _Key) -> int:
         """Nodes to the end of a period of the transform, which values without a span lack."""

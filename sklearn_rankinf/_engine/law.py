@@ -32,10 +32,14 @@ from sklearn_rankinf._engine.statistics import (
     Increments,
     Integers,
     Statistic,
+    edges_around,
     grouped_increments,
     increments_of,
     log_binomial,
+    merged_increments,
 )
+from sklearn_rankinf._engine.stratified import coarse_block
+from sklearn_rankinf._engine.stratified import log_tail as stratified_log_tail
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
 from sklearn_rankinf._engine.triples import Triples
@@ -56,6 +60,9 @@ _NEAR_THE_LAST = 1000
 
 # Misses are counted if the worst ranking has at least this part of what all hits would add.
 _LEAST_OF_ALL = 1e-3
+
+# Tails with larger errors are worth conditioning on blocks, of which there are not more than that.
+_WORTH_STRATA, _MAX_BLOCKS_OF_STRATA = 1e-3, 5_000
 
 # What is left of 1 does not matter if it is lost in rounding.
 _LOG_SLIGHT = math.log(0.25 * np.finfo(float).eps)
@@ -276,16 +283,54 @@ class ContinuedLaw:
         log_p, error = np.full(t.shape, log_best), np.full(t.shape, 1e-12)
         below = (t < self._best * (1.0 - 2e-12)) | math.isnan(log_best)
         inner = np.flatnonzero(below | (sign < 0))
-        # What is far out for the hits is far out, on the other side, for the misses.
-        if inner.size and self._by_misses:
-            counted = self._all_hits - t[inner]
-            log_p[inner], error[inner] = self._tails.log_tail(counted, -sign, log_slight)
-        elif inner.size:
-            log_p[inner], error[inner] = self._tails.log_tail(t[inner], sign, log_slight)
+        if inner.size:
+            # What is far out for the hits is far out, on the other side, for the misses.
+            counted, side = (
+                (self._all_hits - t[inner], -sign) if self._by_misses else (t[inner], sign)
+            )
+            if self._is_coarse:
+                log_p[inner], error[inner] = self._stratified_tail(counted, side)
+            else:
+                log_p[inner], error[inner] = self._tails.log_tail(counted, side, log_slight)
+                needed = max(_WORTH_STRATA, self._tolerance)
+                needed = np.maximum(needed, np.exp(np.minimum(log_slight - log_p[inner], 0.0)))
+                weak = np.flatnonzero(error[inner] > needed)
+                if weak.size and self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
+                    found, its_error = self._stratified_tail(counted[weak], side)
+                    better = its_error < error[inner[weak]]
+                    log_p[inner[weak[better]]] = found[better]
+                    error[inner[weak[better]]] = its_error[better]
         if sign > 0:
             # A bound from merged blocks may be too low at the very end.
             log_p = np.fmax(log_p, log_best)
         return log_p, error
+
+    def _stratified_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Tails of what is counted by conditioning on single blocks."""
+        m = self._n_counted
+        log_bound = self._tails.log_bound(t, sign)
+        return stratified_log_tail(self._counted, m, _inversion, t, sign, log_bound)
+
+    @cached_property
+    def _counted(self) -> Increments:
+        """The increments of the hits, or of the misses if these are counted, block by block."""
+        return self._grouped_misses(None, math.inf) if self._by_misses else self._grouped(None, 0.0)
+
+    @cached_property
+    def _is_coarse(self) -> bool:
+        """Whether a large block makes the law a row of clusters, and it is no lattice."""
+        span = self._statistic.span(self._n_samples, self._n_positives, self._tie_sizes)
+        if self._tie_sizes is None or span > 0.0:
+            return False
+        return coarse_block(self._counted, self._n_counted) is not None
+
+    @property
+    def _n_counted(self) -> int:
+        return self._n_samples - self._n_positives if self._by_misses else self._n_positives
+
+    @property
+    def _n_blocks(self) -> int:
+        return self._n_samples if self._tie_sizes is None else int(self._tie_sizes.size)
 
     @cached_property
     def _by_misses(self) -> bool:
@@ -390,6 +435,30 @@ class ContinuedLaw:
         if ratio is None:
             return increments_of(*problem)
         return grouped_increments(*problem, ratio, resolution, around)
+
+
+def _inversion(increments: Increments, n_positives: int) -> _FarTail:
+    """Tails of a statistic that is given by its increments, on either side of the mean."""
+    n, m = increments.n_samples, n_positives
+    if 2 * m > n:
+        misses, constant = increments.of_misses()
+        tail = _inversion(misses, n - m)
+        return lambda t, sign: tail(constant - t, -sign)
+
+    def merged(ratio: float | None, resolution: float, around: int | None = None) -> Increments:
+        if ratio is None:
+            return increments
+        return merged_increments(increments, ratio, resolution, edges_around(around, n, ratio))
+
+    def nothing(t: Floats, sign: int) -> tuple[Floats, Floats]:
+        return np.zeros(t.shape), np.ones(t.shape)
+
+    mean, variance = mean_and_variance(increments, m)
+    only_adds = min(increments.of_one_hit.min(), increments.cross.min()) >= 0.0
+    within = 0.0 if only_adds else -math.inf, math.inf
+    n_blocks = increments.sizes.size
+    tails = Tails(merged, n, n_blocks, m, m, math.sqrt(variance), within, nothing)
+    return lambda t, sign: about_the_mean(tails.log_tail, t, sign, mean)
 
 
 class HalvesLaw(ContinuedLaw):

@@ -49,7 +49,7 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
     log_binomial,
 )
-from sklearn_rankinf._engine.tilted import RankingTransform, of_the_luckiest_hit
+from sklearn_rankinf._engine.tilted import RankingTransform, has_large_blocks, of_the_luckiest_hit
 
 # Atoms of a ranking serve its transform up to this many, and its cells up to that many.
 _FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
@@ -120,6 +120,10 @@ class _AtomicTransform:
         return float(self._n_positives)
 
     @property
+    def has_large_blocks(self) -> bool:
+        return has_large_blocks(self._increments, self._n_positives)
+
+    @property
     def of_the_luckiest_hit(self) -> float:
         return of_the_luckiest_hit(self._increments)
 
@@ -165,6 +169,10 @@ class _MeanTransform:
     @property
     def n_counted(self) -> float:
         return float(self._total(lambda part: part.n_counted))
+
+    @property
+    def has_large_blocks(self) -> bool:
+        return any(part.has_large_blocks for part, _ in self._parts)
 
     @property
     def of_the_luckiest_hit(self) -> float:

@@ -141,6 +141,14 @@ def _parts(increments: Increments, n_positives: int) -> _Parts:
     return _Parts(g, linear, row, increments.cross - level - row, inner)
 
 
+def influences(increments: Increments, n_positives: int) -> Floats:
+    """What a hit in each block is worth more than one anywhere, given the mean hits elsewhere.
+
+    These are the coefficients of Hajek's projection of the statistic on the hits of single items.
+    """
+    return _parts(increments, n_positives).linear
+
+
 def deviation_of_the_body(increments: Increments, n_positives: int) -> float:
     """Standard deviation without the hits far up the list, of which half a hit is expected."""
     ranks = 0.5 * increments.n_samples / n_positives

@@ -155,6 +155,19 @@ class Increments:
         misses = Increments(self.sizes, -self.cross, linear, -self.square)
         return misses, float(self.total(self.sizes))
 
+    def given(self, block: int, y: int) -> tuple[Increments, float]:
+        """The statistic of all other blocks given y hits in one block; and what is added to it.
+
+        The hits before the block are each worth ``cross_b y`` more, and a hit in a later block c
+        ``cross_c y``: what is left is a statistic of the same kind.
+        """
+        linear = self.linear.copy()
+        linear[:block] += self.cross[block] * y
+        linear[block + 1 :] += self.cross[block + 1 :] * y
+        others = np.delete(np.arange(self.sizes.size), block)
+        parts = self.sizes[others], self.cross[others], linear[others], self.square[others]
+        return Increments(*parts), float(self.gain(block, 0, y))
+
     def total(self, hits: ArrayLike) -> Floats:
         """Value of the statistic for hits per block, along the last axis."""
         y = np.asarray(hits, dtype=float)
@@ -964,13 +977,10 @@ def grouped_increments(
     blocks are also no wider than about that part of their distance from it.
     """
     horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
-    apart = np.empty(0, dtype=np.int64)
-    if around is not None:
-        below = around - _geometric_edges(around, ratio)
-        apart = np.concatenate([below, around + _geometric_edges(n_samples - around, ratio)])
+    apart = edges_around(around, n_samples, ratio)
     if tie_sizes is not None:
         increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
-        return _merge(increments, ratio, resolution, apart)
+        return merged_increments(increments, ratio, resolution, apart)
     edges = np.union1d(_geometric_edges(horizon, ratio), apart[apart <= horizon])
     near, far = (
         statistic.tied(ranks, 1, n_samples, n_positives).of_one_hit
@@ -988,6 +998,14 @@ def grouped_increments(
         np.where(alone, single.square, merged.square),
     )
     return _with_inert_block(increments, n_samples - horizon)
+
+
+def edges_around(around: int | None, n_ranks: int, ratio: float) -> Integers:
+    """Ranks that blocks do not span: dense around a rank; none without it."""
+    if around is None:
+        return np.empty(0, dtype=np.int64)
+    below = around - _geometric_edges(around, ratio)
+    return np.concatenate([below, around + _geometric_edges(n_ranks - around, ratio)])
 
 
 def _geometric_edges(n_ranks: int, ratio: float) -> Integers:
@@ -1024,7 +1042,10 @@ def merged_firsts(sizes: Integers, ratio: float) -> Integers:
     return np.asarray(firsts)
 
 
-def _merge(increments: Increments, ratio: float, resolution: float, apart: Integers) -> Increments:
+def merged_increments(
+    increments: Increments, ratio: float, resolution: float, apart: Integers
+) -> Increments:
+    """Coefficients with blocks merged as in `grouped_increments`, but for those set apart."""
     first = np.searchsorted(
         np.cumsum(increments.sizes), apart[apart < increments.n_samples], "right"
     )

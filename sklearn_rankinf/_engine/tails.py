@@ -275,7 +275,7 @@ class Tails:
 
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Chernoff's bound, of unknown error, where nothing else answers."""
-        return self._log_bound(t, sign), np.full(t.shape, np.inf)
+        return self.log_bound(t, sign), np.full(t.shape, np.inf)
 
     def _cheap_bound(self, t: Floats, sign: int, enough: float) -> Floats:
         """A bound of the log of the tail from what tails are computed with anyway."""
@@ -283,7 +283,7 @@ class Tails:
             return self._steep.log_bound_below(t, enough)
         return self._contour.cheap_log_bound(t, sign)
 
-    def _log_bound(self, t: Floats, sign: int, enough: float = -math.inf) -> Floats:
+    def log_bound(self, t: Floats, sign: int, enough: float = -math.inf) -> Floats:
         """Chernoff's bound of the log of the tail; the lowest unless it is enough."""
         log_p = self._contour.log_bound(t, sign, enough)
         far = log_p < _FAR
@@ -469,7 +469,7 @@ class Tails:
         # The first bound, of blocks that are merged, costs less and may be a little too low.
         if self._contour.log_bound(at, sign, far)[0] > _SURELY * far:
             return False
-        return bool(self._log_bound(at, sign, far)[0] <= far)
+        return bool(self.log_bound(at, sign, far)[0] <= far)
 
     def _enclosed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """The middle between guaranteed bounds; the error is half their distance."""

@@ -20,6 +20,8 @@ _FEW_HITS = 64
 _NEGLIGIBLE = 1e-22
 # Of single positions of a hit, less.
 _NEGLIGIBLE_POSITIONS = 1e-19
+# Hits in a block vary by several if that is more than their standard deviation.
+_SEVERAL = 1.5
 # Where the log transform of a real tilt is wanted, windows of this part of the usual width will do.
 _NARROW = 0.5
 
@@ -59,6 +61,11 @@ class RankingTransform:
         """Expected number of hits that add something."""
         counted = self._increments.sizes[self._increments.of_one_hit != 0.0].sum()
         return float(self._n_positives * counted / self._increments.n_samples)
+
+    @cached_property
+    def has_large_blocks(self) -> bool:
+        """Whether the number of hits in a single block varies by several."""
+        return has_large_blocks(self._increments, self._n_positives)
 
     @cached_property
     def of_the_luckiest_hit(self) -> float:
@@ -165,6 +172,7 @@ class ClosedTransform:
     """
 
     merged = False
+    has_large_blocks = False
 
     def __init__(
         self,
@@ -199,3 +207,9 @@ class ClosedTransform:
 def of_the_luckiest_hit(increments: Increments) -> float:
     """The most that a single hit adds."""
     return float(np.abs(increments.of_one_hit).max())
+
+
+def has_large_blocks(increments: Increments, n_positives: int) -> bool:
+    """Whether the number of hits in a single block varies by several."""
+    share = n_positives / increments.n_samples
+    return bool(increments.sizes.max() * share * (1.0 - share) > _SEVERAL**2)

@@ -1,0 +1,303 @@
+"""Tails by stratification: conditioning on the number of positives in single blocks.
+
+Given that a block b holds y of the m positives, the statistic of all other blocks is again an
+additive rank statistic, of m - y positives among the other items (`Increments.given`). The tail is
+therefore the mixture
+
+    P(S >= t) = sum_y P(y_b = y) P(S_y >= t - c_y),
+
+with hypergeometric weights (equation (33) of the theory page). Where one step of y moves the
+statistic farther than all other blocks together spread it, the distribution is a row of narrow
+clusters: its characteristic function dies away and returns, and no contour of a bearable length
+inverts it. Each stratum is smooth, or small enough to be listed, or decided because t lies outside
+its support; where it is again a row of clusters it is stratified further.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from sklearn_rankinf._engine.chain import (
+    Atoms,
+    atoms,
+    cumulative_shares,
+    largest_value,
+    n_outcomes,
+    smallest_value,
+)
+from sklearn_rankinf._engine.hypergeometric import log_pmf
+from sklearn_rankinf._engine.moments import influences, mean_and_variance
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+
+# A block is conditioned on if a positive in it moves the statistic by more than this part of the
+# standard deviation that the others leave. The characteristic function of these others is below
+# exp(-(2 pi / _COARSE)**2 / 2) = 4e-9 of its size where that of the block returns first.
+_COARSE = 1.0
+# A block whose number of positives hardly varies does not make a row of clusters.
+_LEAST_VARIANCE = 0.05
+# Blocks that are looked at, those with most influence on the statistic first.
+_CANDIDATES = 3
+# Strata that are listed, and whose support is computed exactly, up to these numbers of outcomes and
+# of operations.
+_FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 200_000
+# Strata that are solved by inversion for one call, and the depth up to which they are divided.
+_MAX_SOLVED, _MAX_DEPTH = 1_000, 200
+# Strata that are together less probable than exp(_SLIGHT) of a bound of the tail are left out.
+# A tail is 1 if the other one is below the last.
+_SLIGHT, _LOG_CERTAIN = -40.0, -40.0
+# Answers of inversion with larger relative errors are not accepted while a stratum can be divided.
+_ACCEPTED = 1e-4
+_EXACT = 1e-12
+
+# Log tails of values on either side of the mean, and their relative errors.
+_Tail = Callable[[Floats, int], tuple[Floats, Floats]]
+# Makes one by inversion, for increments and a number of positives.
+Inversion = Callable[[Increments, int], _Tail]
+
+
+def coarse_block(increments: Increments, n_positives: int, least_size: int = 2) -> int | None:
+    """The block that makes the distribution a row of clusters; None if it is smooth.
+
+    Blocks of fewer items than `least_size` are not looked at.
+    """
+    n, m = increments.n_samples, n_positives
+    if increments.sizes.size < 2 or not 0 < m < n:
+        return None
+    sizes = increments.sizes.astype(float)
+    steps = np.abs(influences(increments, m))
+    varies = sizes * (m / n) * (1.0 - m / n) * (1.0 - sizes / n)
+    weight = np.where((sizes >= least_size) & (varies > _LEAST_VARIANCE), varies * steps**2, 0.0)
+    order = np.argsort(-weight)[:_CANDIDATES]
+    for block in order[weight[order] > 0.0].tolist():
+        y = _most_likely(n, m, int(increments.sizes[block]))
+        others, _ = increments.given(block, y)
+        deviation = math.sqrt(mean_and_variance(others, m - y)[1])
+        if steps[block] > _COARSE * deviation:
+            return int(block)
+    return None
+
+
+def _most_likely(n: int, m: int, size: int) -> int:
+    y = round(m * size / n)
+    return min(max(y, m - (n - size), 0), size, m)
+
+
+class Budget:
+    """Number of strata that may still be solved by inversion."""
+
+    def __init__(self, left: int = _MAX_SOLVED) -> None:
+        self.left = left
+
+    def take(self) -> bool:
+        """Take one, if there is one left."""
+        self.left -= 1
+        return self.left >= 0
+
+
+class Stratum:
+    """Tails of an additive rank statistic by conditioning on blocks.
+
+    Parameters
+    ----------
+    increments : Increments
+        The statistic, block by block.
+    n_positives : int
+        Number of positives.
+    inversion : callable
+        Makes the tails of a smooth statistic.
+    depth : int, default=0
+        Number of blocks that have been conditioned on.
+    """
+
+    def __init__(
+        self, increments: Increments, n_positives: int, inversion: Inversion, depth: int = 0
+    ) -> None:
+        self._increments, self._m = increments, n_positives
+        self._inversion, self._depth = inversion, depth
+        self._strata: dict[tuple[int, int], tuple[float, Stratum]] = {}
+
+    def log_tail(
+        self, t: Floats, sign: int, log_slight: Floats, budget: Budget
+    ) -> tuple[Floats, Floats]:
+        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and the relative error.
+
+        Probabilities below ``exp(log_slight)`` need not be known.
+        """
+        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, _EXACT)
+        low, high = self._support
+        near, far = (low, high) if sign > 0 else (high, low)
+        log_p[sign * t <= sign * near] = 0.0
+        open_ = np.flatnonzero((sign * t > sign * near) & (sign * t <= sign * far))
+        if not open_.size:
+            return log_p, error
+        if self._listed is not None:
+            log_p[open_] = self._listed.log_tail(t[open_], sign)
+            return log_p, error
+        beyond, short_of = self._log_bounds(t[open_], sign)
+        log_p[open_] = np.where(beyond < log_slight[open_], -np.inf, 0.0)
+        open_ = open_[(beyond >= log_slight[open_]) & (short_of >= _LOG_CERTAIN)]
+        if not open_.size:
+            return log_p, error
+        block = self._coarse_block
+        if block is None:
+            if budget.take():
+                log_p[open_], error[open_] = self._inverted(t[open_], sign)
+            else:
+                log_p[open_], error[open_] = 0.0, np.inf
+            needed = np.maximum(_ACCEPTED, np.exp(np.minimum(log_slight[open_] - log_p[open_], 0.0)))
+            open_ = open_[error[open_] > needed]
+            block = self._next_block
+        if open_.size and block is not None and self._depth < _MAX_DEPTH and budget.left > 0:
+            found, its_error = self._mixture(block, t[open_], sign, log_slight[open_], budget)
+            better = its_error < error[open_]
+            better |= self._coarse_block is not None
+            log_p[open_[better]], error[open_[better]] = found[better], its_error[better]
+        return log_p, error
+
+    def _mixture(
+        self, block: int, t: Floats, sign: int, log_slight: Floats, budget: Budget
+    ) -> tuple[Floats, Floats]:
+        """The tails from those of all strata, the likeliest first."""
+        size, n, m = int(self._increments.sizes[block]), self._increments.n_samples, self._m
+        y = np.arange(max(0, m - (n - size)), min(size, m) + 1)
+        log_weights = np.asarray(log_pmf(y, n, m, size))
+        order = np.argsort(-log_weights, kind="stable")
+        # Whatever is left out, one stratum after another, adds up to less than the slight.
+        least = log_slight - math.log(y.size)
+        log_terms, errors = [], []
+        for i in order.tolist():
+            log_weight = float(log_weights[i])
+            needed = np.flatnonzero(log_weight > least)
+            if not needed.size:
+                break
+            constant, stratum = self._stratum(block, int(y[i]))
+            log_term, error = np.full(t.shape, -np.inf), np.zeros(t.shape)
+            log_term[needed], error[needed] = stratum.log_tail(
+                t[needed] - constant, sign, least[needed] - log_weight, budget
+            )
+            log_terms.append(log_term + log_weight)
+            errors.append(error)
+        if not log_terms:
+            return np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        terms, relative = np.array(log_terms), np.array(errors)
+        log_p = np.logaddexp.reduce(terms, axis=0)
+        reference = np.where(np.isfinite(log_p), log_p, 0.0)
+        shares = np.exp(terms - reference)
+        known = np.isfinite(relative)
+        error = _EXACT + np.where(known, shares * np.where(known, relative, 0.0), 0.0).sum(axis=0)
+        # Terms of unknown error are upper bounds.
+        bounded = np.where(known, 0.0, shares).sum(axis=0)
+        error += np.where(bounded < 1.0, bounded / np.maximum(1.0 - bounded, _EXACT), np.inf)
+        error += np.exp(np.minimum(log_slight - reference, 50.0))
+        return np.minimum(log_p, 0.0), error
+
+    def _stratum(self, block: int, y: int) -> tuple[float, Stratum]:
+        """What y positives in a block add by themselves, and the statistic of the others."""
+        if (block, y) not in self._strata:
+            others, constant = self._increments.given(block, y)
+            stratum = Stratum(others, self._m - y, self._inversion, self._depth + 1)
+            self._strata[block, y] = constant, stratum
+        return self._strata[block, y]
+
+    @cached_property
+    def _inverted(self) -> _Tail:
+        return self._inversion(self._increments, self._m)
+
+    @cached_property
+    def _coarse_block(self) -> int | None:
+        return coarse_block(self._increments, self._m)
+
+    @cached_property
+    def _next_block(self) -> int | None:
+        """The block with most influence, whatever its size."""
+        sizes, m, n = self._increments.sizes, self._m, self._increments.n_samples
+        if sizes.size < 2 or not 0 < m < n:
+            return None
+        weight = sizes * (1.0 - sizes / n) * influences(self._increments, m) ** 2
+        return int(np.argmax(weight))
+
+    @cached_property
+    def _listed(self) -> _Listed | None:
+        """Every value, where they are few."""
+        if n_outcomes(self._increments.sizes, self._m) > _FEW_OUTCOMES:
+            return None
+        listed = atoms(self._increments, self._m)
+        return None if listed is None else _Listed(listed)
+
+    def _log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Bounds of the logs of the tail, and of the tail on the other side.
+
+        Bernstein's inequality, which holds without replacement (Hoeffding, 1963): a sum of m
+        weights with mean mu and variance v of a population, none farther than b from mu, is
+        farther than u from its mean, to one side, with at most the probability
+        ``exp(-u**2 / (2 (m v + b u / 3)))``.
+        """
+        c, m = self._increments, self._m
+        if np.any(c.cross) or np.any(c.square):
+            return np.zeros(t.shape), np.zeros(t.shape)
+        shares = c.sizes / c.n_samples
+        mean = float(np.sum(shares * c.linear))
+        variance = float(np.sum(shares * (c.linear - mean) ** 2))
+        farthest = float(np.abs(c.linear - mean).max())
+        u = sign * (t - m * mean)
+        bound = -(u**2) / (2.0 * (m * variance + farthest * np.abs(u) / 3.0))
+        return np.where(u > 0.0, bound, 0.0), np.where(u < 0.0, bound, 0.0)
+
+    @cached_property
+    def _support(self) -> tuple[float, float]:
+        """Values that the support does not exceed."""
+        c, m = self._increments, self._m
+        if m == 0 or m == c.n_samples:
+            value = float(c.total(c.sizes)) if m else 0.0
+            return value, value
+        if not np.any(c.cross) and not np.any(c.square):
+            return _linear_support(c, m)
+        if float(np.minimum(c.sizes, m).sum()) * m <= _FEW_OPERATIONS:
+            return smallest_value(c, m), largest_value(c, m)
+        return -math.inf, math.inf
+
+
+class _Listed:
+    """Tails from a list of all values."""
+
+    def __init__(self, listed: Atoms) -> None:
+        self._values = listed.values
+        below = cumulative_shares(listed.log_counts)[1]
+        above = cumulative_shares(listed.log_counts[::-1])[1][::-1]
+        self._below = np.append(-np.inf, below)
+        self._above = np.append(above, -np.inf)
+
+    def log_tail(self, t: Floats, sign: int) -> Floats:
+        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
+        if sign > 0:
+            return np.asarray(self._above[np.searchsorted(self._values, t, side="left")])
+        return np.asarray(self._below[np.searchsorted(self._values, t, side="right")])
+
+
+def _linear_support(c: Increments, m: int) -> tuple[float, float]:
+    """Smallest and largest value of a sum of weights of m items."""
+    order = np.argsort(c.linear, kind="stable")
+    sizes, weights = c.sizes[order], c.linear[order]
+
+    def total(sizes: Integers, weights: Floats) -> float:
+        taken = np.diff(np.minimum(np.cumsum(sizes), m), prepend=0)
+        return float(np.sum(taken * weights))
+
+    return total(sizes, weights), total(sizes[::-1], weights[::-1])
+
+
+def log_tail(
+    increments: Increments,
+    n_positives: int,
+    inversion: Inversion,
+    t: Floats,
+    sign: int,
+    log_bound: Floats,
+) -> tuple[Floats, Floats]:
+    """Log tails by stratification, and their relative errors; a bound of the tails is known."""
+    stratum = Stratum(increments, n_positives, inversion)
+    return stratum.log_tail(t, sign, log_bound + _SLIGHT, Budget())
