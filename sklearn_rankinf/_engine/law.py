@@ -22,7 +22,11 @@ from sklearn_rankinf._engine.chain import (
     smallest_value,
 )
 from sklearn_rankinf._engine.halves import Halves, best_split
-from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, mean_and_variance
+from sklearn_rankinf._engine.moments import (
+    adds_most_above,
+    average_precision_mean_and_variance,
+    mean_and_variance,
+)
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     VERY_FEW_BLOCKS,
@@ -38,8 +42,7 @@ from sklearn_rankinf._engine.statistics import (
     log_binomial,
     merged_increments,
 )
-from sklearn_rankinf._engine.stratified import coarse_block
-from sklearn_rankinf._engine.stratified import log_tail as stratified_log_tail
+from sklearn_rankinf._engine.stratified import ACCEPTED, LOG_LEFT_OUT, Budget, Stratum, coarse_block
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
 from sklearn_rankinf._engine.triples import Triples
@@ -307,9 +310,12 @@ class ContinuedLaw:
 
     def _stratified_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of what is counted by conditioning on single blocks."""
-        m = self._n_counted
         log_bound = self._tails.log_bound(t, sign)
-        return stratified_log_tail(self._counted, m, _inversion, t, sign, log_bound)
+        return self._strata.log_tail(t, sign, log_bound + LOG_LEFT_OUT, Budget())
+
+    @cached_property
+    def _strata(self) -> Stratum:
+        return Stratum(self._counted, self._n_counted, _inversion)
 
     @cached_property
     def _counted(self) -> Increments:
@@ -318,11 +324,14 @@ class ContinuedLaw:
 
     @cached_property
     def _is_coarse(self) -> bool:
-        """Whether a large block makes the law a row of clusters, and it is no lattice."""
+        """Whether a large block makes the law a row of clusters, or a lucky miss stands out."""
         span = self._statistic.span(self._n_samples, self._n_positives, self._tie_sizes)
-        if self._tie_sizes is None or span > 0.0:
+        if self._n_blocks > _MAX_BLOCKS_OF_STRATA or span > 0.0:
             return False
-        return coarse_block(self._counted, self._n_counted) is not None
+        counted, m = self._counted, self._n_counted
+        if counted.is_linear and not adds_most_above(counted, m):
+            return True
+        return self._tie_sizes is not None and coarse_block(counted, m) is not None
 
     @property
     def _n_counted(self) -> int:
@@ -444,6 +453,21 @@ def _inversion(increments: Increments, n_positives: int) -> _FarTail:
         misses, constant = increments.of_misses()
         tail = _inversion(misses, n - m)
         return lambda t, sign: tail(constant - t, -sign)
+    if increments.is_linear:
+        # What all positives add alike says nothing about how coarse the sum is.
+        side = 1 if adds_most_above(increments, m) else -1
+        weights = side * increments.linear
+        constant = m * float(weights.min())
+        zero = np.zeros(weights.size)
+        raised = Increments(increments.sizes, zero, weights - weights.min(), zero)
+        tail = _inverted(raised, m)
+        return lambda t, sign: tail(side * t - constant, side * sign)
+    return _inverted(increments, m)
+
+
+def _inverted(increments: Increments, n_positives: int) -> _FarTail:
+    """The same for no more positives than other items, whose luckiest ones add most."""
+    n, m = increments.n_samples, n_positives
 
     def merged(ratio: float | None, resolution: float, around: int | None = None) -> Increments:
         if ratio is None:
@@ -457,7 +481,8 @@ def _inversion(increments: Increments, n_positives: int) -> _FarTail:
     only_adds = min(increments.of_one_hit.min(), increments.cross.min()) >= 0.0
     within = 0.0 if only_adds else -math.inf, math.inf
     n_blocks = increments.sizes.size
-    tails = Tails(merged, n, n_blocks, m, m, math.sqrt(variance), within, nothing)
+    std = math.sqrt(variance)
+    tails = Tails(merged, n, n_blocks, m, m, std, within, nothing, tolerance=ACCEPTED)
     return lambda t, sign: about_the_mean(tails.log_tail, t, sign, mean)
 
 

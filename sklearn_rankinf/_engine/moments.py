@@ -149,6 +149,12 @@ def influences(increments: Increments, n_positives: int) -> Floats:
     return _parts(increments, n_positives).linear
 
 
+def adds_most_above(increments: Increments, n_positives: int) -> bool:
+    """Whether the hits that stand out most add more than others, and not less."""
+    worth = influences(increments, n_positives)
+    return bool(worth.max() >= -worth.min())
+
+
 def deviation_of_the_body(increments: Increments, n_positives: int) -> float:
     """Standard deviation without the hits far up the list, of which half a hit is expected."""
     ranks = 0.5 * increments.n_samples / n_positives

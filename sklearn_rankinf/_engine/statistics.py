@@ -125,6 +125,11 @@ class Increments:
         """Which blocks add nothing."""
         return np.asarray((self.cross == 0.0) & (self.linear == 0.0) & (self.square == 0.0))
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether what a hit adds does not depend on the others."""
+        return not (np.any(self.cross) or np.any(self.square))
+
     def gain(self, block: int, before: Any, y: Any) -> Any:
         """What `y` hits in a block add, with so many hits before it; elementwise."""
         return y * (self.cross[block] * before + self.linear[block] + self.square[block] * y)

@@ -43,14 +43,14 @@ _LEAST_VARIANCE = 0.05
 _CANDIDATES = 3
 # Strata that are listed, and whose support is computed exactly, up to these numbers of outcomes and
 # of operations.
-_FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 200_000
+_FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
 # Strata that are solved by inversion for one call, and the depth up to which they are divided.
 _MAX_SOLVED, _MAX_DEPTH = 1_000, 200
-# Strata that are together less probable than exp(_SLIGHT) of a bound of the tail are left out.
+# Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
 # A tail is 1 if the other one is below the last.
-_SLIGHT, _LOG_CERTAIN = -40.0, -40.0
+LOG_LEFT_OUT, _LOG_CERTAIN = -40.0, -40.0
 # Answers of inversion with larger relative errors are not accepted while a stratum can be divided.
-_ACCEPTED = 1e-4
+ACCEPTED = 1e-4
 _EXACT = 1e-12
 
 # Log tails of values on either side of the mean, and their relative errors.
@@ -148,7 +148,7 @@ class Stratum:
                 log_p[open_], error[open_] = self._inverted(t[open_], sign)
             else:
                 log_p[open_], error[open_] = 0.0, np.inf
-            needed = np.maximum(_ACCEPTED, np.exp(np.minimum(log_slight[open_] - log_p[open_], 0.0)))
+            needed = np.maximum(ACCEPTED, np.exp(np.minimum(log_slight[open_] - log_p[open_], 0.0)))
             open_ = open_[error[open_] > needed]
             block = self._next_block
         if open_.size and block is not None and self._depth < _MAX_DEPTH and budget.left > 0:
@@ -237,7 +237,7 @@ class Stratum:
         ``exp(-u**2 / (2 (m v + b u / 3)))``.
         """
         c, m = self._increments, self._m
-        if np.any(c.cross) or np.any(c.square):
+        if not c.is_linear:
             return np.zeros(t.shape), np.zeros(t.shape)
         shares = c.sizes / c.n_samples
         mean = float(np.sum(shares * c.linear))
@@ -254,7 +254,7 @@ class Stratum:
         if m == 0 or m == c.n_samples:
             value = float(c.total(c.sizes)) if m else 0.0
             return value, value
-        if not np.any(c.cross) and not np.any(c.square):
+        if c.is_linear:
             return _linear_support(c, m)
         if float(np.minimum(c.sizes, m).sum()) * m <= _FEW_OPERATIONS:
             return smallest_value(c, m), largest_value(c, m)
@@ -288,16 +288,3 @@ def _linear_support(c: Increments, m: int) -> tuple[float, float]:
         return float(np.sum(taken * weights))
 
     return total(sizes, weights), total(sizes[::-1], weights[::-1])
-
-
-def log_tail(
-    increments: Increments,
-    n_positives: int,
-    inversion: Inversion,
-    t: Floats,
-    sign: int,
-    log_bound: Floats,
-) -> tuple[Floats, Floats]:
-    """Log tails by stratification, and their relative errors; a bound of the tails is known."""
-    stratum = Stratum(increments, n_positives, inversion)
-    return stratum.log_tail(t, sign, log_bound + _SLIGHT, Budget())
