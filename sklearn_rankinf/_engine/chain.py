@@ -16,7 +16,17 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
+from sklearn_rankinf._engine.statistics import (
+    FEW_BLOCKS,
+    Floats,
+    Increments,
+    Integers,
+    log_binomial,
+)
+
+
+# Hits, value and log number of placements of every partial outcome.
+Listed = tuple[Integers, Floats, Floats]
 
 
 @lru_cache(maxsize=1024)
@@ -90,6 +100,11 @@ def atoms(
     """
     if n_positives == 1 and at_least is None:
         return _sorted_atoms([(increments.of_one_hit, np.log(increments.sizes))])
+    if at_least is None and increments.sizes.size <= FEW_BLOCKS:
+        if n_outcomes(increments.sizes, n_positives) > limit:
+            return None
+        _, values, logs = partial_outcomes(increments, n_positives, increments.n_samples)
+        return _sorted_atoms([(values, logs)])
     best = None if at_least is None else _Completions(increments, n_positives, at_least)
     ends = np.cumsum(increments.sizes)
     remaining = ends[-1] - ends
@@ -99,6 +114,7 @@ def atoms(
     n_done = 0
     for block in range(increments.sizes.size):
         grown: dict[int, list[tuple[Floats, Floats]]] = {}
+        n_grown = 0
         for h, y, values, logs in _branches(
             increments, n_positives, block, alive, remaining[block]
         ):
@@ -111,15 +127,39 @@ def atoms(
                 n_done += values.size
             elif values.size:
                 grown.setdefault(h + y, []).append((values, logs))
+                n_grown += values.size
+            if n_done + n_grown > limit:
+                return None
         alive = {
             h: (np.concatenate([v for v, _ in parts]), np.concatenate([w for _, w in parts]))
             for h, parts in grown.items()
         }
-        if n_done + sum(v.size for v, _ in alive.values()) > limit:
-            return None
         if not alive:
             break
     return _sorted_atoms(done)
+
+
+def partial_outcomes(increments: Increments, n_positives: int, n_samples: int) -> Listed:
+    """Hits, value and log number of placements of every outcome of the first blocks of a ranking.
+
+    Only outcomes that the other of its `n_samples` items can complete are listed.
+    """
+    hits, values, logs = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
+    remaining = n_samples - np.cumsum(increments.sizes)
+    for block, size in enumerate(increments.sizes.tolist()):
+        fewest = np.maximum(n_positives - hits - remaining[block], 0)
+        n_ways = np.minimum(n_positives - hits, size) - fewest + 1
+        last = np.cumsum(n_ways)
+        y = np.arange(last[-1]) - np.repeat(last - n_ways - fewest, n_ways)
+        before = np.repeat(hits, n_ways)
+        values = np.repeat(values, n_ways) + increments.gain(block, before, y)
+        ratios = (size - np.arange(min(size, n_positives))) / np.arange(
+            1.0, min(size, n_positives) + 1.0
+        )
+        log_ways = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+        logs = np.repeat(logs, n_ways) + log_ways[y]
+        hits = before + y
+    return hits, values, logs
 
 
 def _branches(

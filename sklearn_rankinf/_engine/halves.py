@@ -12,12 +12,11 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import logsumexp
 
+from sklearn_rankinf._engine.chain import Listed, partial_outcomes
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
 
 # Sums of both halves that are held in memory together.
 _MOST_AT_ONCE = 1_000_000
-
-_Listed = tuple[Integers, Floats, Floats]
 
 
 class Halves:
@@ -92,7 +91,7 @@ def _numbers_of_partial_outcomes(sizes: Integers, n_positives: int) -> Floats:
     return np.asarray(numbers)
 
 
-def _by_hits(listed: _Listed, n_positives: int) -> list[tuple[Floats, Floats]]:
+def _by_hits(listed: Listed, n_positives: int) -> list[tuple[Floats, Floats]]:
     """Values and log weights for each number of hits."""
     hits, values, logs = listed
     order = np.argsort(hits, kind="stable")
@@ -121,39 +120,16 @@ def _log_cumsum(logs: Floats) -> Floats:
     return np.asarray(np.log(sums.astype(float)) + top)
 
 
-def _from_the_top(increments: Increments, n_positives: int, split: int) -> _Listed:
+def _from_the_top(increments: Increments, n_positives: int, split: int) -> Listed:
     """Hits, value and log weight of every outcome of the blocks before the split."""
-    hits, values, logs = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
-    remaining = increments.n_samples - increments.starts - increments.sizes
-    for block in range(split):
-        y, weights = _hits_of_block(increments, n_positives, block)
-        after = hits[:, None] + y
-        kept = (after <= n_positives) & (n_positives - after <= remaining[block])
-        gains = increments.gain(block, hits[:, None], y)
-        values = (values[:, None] + gains)[kept]
-        logs = (logs[:, None] + weights)[kept]
-        hits = after[kept]
-    return hits, values, logs
+    return partial_outcomes(increments[slice(split)], n_positives, increments.n_samples)
 
 
-def _from_the_bottom(increments: Increments, n_positives: int, split: int) -> _Listed:
+def _from_the_bottom(increments: Increments, n_positives: int, split: int) -> Listed:
     """Hits before the split, what the blocks from there on add, and log weight of every outcome."""
-    hits, values, logs = np.full(1, n_positives, dtype=np.int64), np.zeros(1), np.zeros(1)
-    starts = increments.starts
-    for block in range(increments.sizes.size - 1, split - 1, -1):
-        y, weights = _hits_of_block(increments, n_positives, block)
-        before = hits[:, None] - y
-        kept = (before >= 0) & (before <= starts[block])
-        gains = increments.gain(block, before, y)
-        values = (values[:, None] + gains)[kept]
-        logs = (logs[:, None] + weights)[kept]
-        hits = before[kept]
-    return hits, values, logs
-
-
-def _hits_of_block(increments: Increments, n_positives: int, block: int) -> tuple[Integers, Floats]:
-    """Possible hits in a block, and the logs of the numbers of their placements."""
-    size = int(increments.sizes[block])
-    y = np.arange(min(size, n_positives) + 1)
-    ratios = (size - y[1:] + 1.0) / y[1:]
-    return y, np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+    turned = increments.from_the_end(n_positives)
+    n_blocks = increments.sizes.size - split
+    hits, values, logs = partial_outcomes(
+        turned[slice(n_blocks)], n_positives, increments.n_samples
+    )
+    return n_positives - hits, values, logs

@@ -29,7 +29,6 @@ from sklearn_rankinf._engine.moments import (
 )
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
-    VERY_FEW_BLOCKS,
     AveragePrecision,
     Complexes,
     Floats,
@@ -49,9 +48,11 @@ from sklearn_rankinf._engine.triples import Triples
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
-# With few blocks more of them than this are listed by halves, where the lists together are not
-# longer than this, or than that where something else will do; with very few nothing else will.
-_FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES, _MAX_HALVES_OF_VERY_FEW = 500, 2e5, 2e4, 1e6
+# More of them than this are listed by halves, where the lists together are not longer than this, or
+# than that where something less exact will do.
+_FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 500, 2e6, 2e4
+# Lists of so many blocks are not looked at for their halves.
+_MAX_BLOCKS_OF_HALVES = 5_000
 
 # Three hits in no longer lists than this are counted.
 _MOST_OF_TRIPLES = 4_000
@@ -65,7 +66,7 @@ _NEAR_THE_LAST = 1000
 _LEAST_OF_ALL = 1e-3
 
 # Tails with larger errors are worth conditioning on blocks, of which there are not more than that.
-_WORTH_STRATA, _MAX_BLOCKS_OF_STRATA = 1e-3, 5_000
+_WORTH_STRATA, _MAX_BLOCKS_OF_STRATA = 1e-2, 5_000
 
 # What is left of 1 does not matter if it is lost in rounding.
 _LOG_SLIGHT = math.log(0.25 * np.finfo(float).eps)
@@ -331,7 +332,8 @@ class ContinuedLaw:
         counted, m = self._counted, self._n_counted
         if counted.is_linear and not adds_most_above(counted, m):
             return True
-        return self._tie_sizes is not None and coarse_block(counted, m) is not None
+        # Strata of other statistics are hardly ever decided by a bound.
+        return counted.is_linear and coarse_block(counted, m) is not None
 
     @property
     def _n_counted(self) -> int:
@@ -681,15 +683,16 @@ def _law_of_sum(
         if not in_closed_form and Triples.apply_to(increments_of(*problem)):
             return TriplesLaw(*problem)
     # Without ties and horizon every placement is an outcome of its own.
-    if tie_sizes is None and not (few_ranks and (few_placements or statistic.horizon is not None)):
+    may_be_listed = few_placements or statistic.horizon is not None
+    may_be_listed |= n_samples <= _MAX_BLOCKS_OF_HALVES
+    if tie_sizes is None and not (few_ranks and may_be_listed):
         return ContinuedLaw(*problem, tolerance)
     increments = increments_of(*problem)
     outcomes = n_outcomes(increments.sizes, n_positives)
-    if increments.sizes.size <= FEW_BLOCKS:
+    few_blocks = increments.sizes.size <= FEW_BLOCKS
+    if few_blocks or MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES:
         split, length = best_split(increments.sizes, n_positives)
         most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
-        if increments.sizes.size <= VERY_FEW_BLOCKS:
-            most = _MAX_HALVES_OF_VERY_FEW
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
             worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf
             return HalvesLaw(*problem, split, worth)

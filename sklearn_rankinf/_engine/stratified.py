@@ -29,6 +29,7 @@ from sklearn_rankinf._engine.chain import (
     n_outcomes,
     smallest_value,
 )
+from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.moments import influences, mean_and_variance
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
@@ -44,11 +45,14 @@ _CANDIDATES = 3
 # Strata that are listed, and whose support is computed exactly, up to these numbers of outcomes and
 # of operations.
 _FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
+# Others are listed by halves up to this length of both, for no more blocks than that.
+_MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 500_000, 1_000
 # Strata that are solved by inversion for one call, and the depth up to which they are divided.
-_MAX_SOLVED, _MAX_DEPTH = 1_000, 200
+_MAX_SOLVED, _MAX_DEPTH = 200, 200
 # Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
-# A tail is 1 if the other one is below the last.
-LOG_LEFT_OUT, _LOG_CERTAIN = -40.0, -40.0
+# A tail is 1 if the other one is below the second, and what is less than exp(_LOG_LOST) of what is
+# known already need not be known.
+LOG_LEFT_OUT, _LOG_CERTAIN, _LOG_LOST = -40.0, -40.0, -16.0
 # Answers of inversion with larger relative errors are not accepted while a stratum can be divided.
 ACCEPTED = 1e-4
 _EXACT = 1e-12
@@ -166,11 +170,13 @@ class Stratum:
         y = np.arange(max(0, m - (n - size)), min(size, m) + 1)
         log_weights = np.asarray(log_pmf(y, n, m, size))
         order = np.argsort(-log_weights, kind="stable")
-        # Whatever is left out, one stratum after another, adds up to less than the slight.
-        least = log_slight - math.log(y.size)
         log_terms, errors = [], []
+        total = np.full(t.shape, -np.inf)
         for i in order.tolist():
             log_weight = float(log_weights[i])
+            # All that is left out adds up to less than the slight, or is lost beside what is known.
+            log_slight = np.maximum(log_slight, total + _LOG_LOST)
+            least = log_slight - math.log(y.size)
             needed = np.flatnonzero(log_weight > least)
             if not needed.size:
                 break
@@ -179,12 +185,12 @@ class Stratum:
             log_term[needed], error[needed] = stratum.log_tail(
                 t[needed] - constant, sign, least[needed] - log_weight, budget
             )
+            total = np.logaddexp(total, log_term + log_weight)
             log_terms.append(log_term + log_weight)
             errors.append(error)
         if not log_terms:
             return np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        terms, relative = np.array(log_terms), np.array(errors)
-        log_p = np.logaddexp.reduce(terms, axis=0)
+        terms, relative, log_p = np.array(log_terms), np.array(errors), total
         reference = np.where(np.isfinite(log_p), log_p, 0.0)
         shares = np.exp(terms - reference)
         known = np.isfinite(relative)
@@ -221,12 +227,15 @@ class Stratum:
         return int(np.argmax(weight))
 
     @cached_property
-    def _listed(self) -> _Listed | None:
-        """Every value, where they are few."""
-        if n_outcomes(self._increments.sizes, self._m) > _FEW_OUTCOMES:
+    def _listed(self) -> _Listed | Halves | None:
+        """Every value, whole or by halves, where they are few."""
+        if n_outcomes(self._increments.sizes, self._m) <= _FEW_OUTCOMES:
+            listed = atoms(self._increments, self._m)
+            return None if listed is None else _Listed(listed)
+        if self._increments.sizes.size > _MAX_BLOCKS_OF_HALVES:
             return None
-        listed = atoms(self._increments, self._m)
-        return None if listed is None else _Listed(listed)
+        split, length = best_split(self._increments.sizes, self._m)
+        return Halves(self._increments, self._m, split) if length <= _MAX_HALVES else None
 
     def _log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of the logs of the tail, and of the tail on the other side.

@@ -42,7 +42,7 @@ _MAX_LISTED, _MANY_LISTED, _LISTED = 3e5, 5e6, 1e-12
 _LOOSE, _EXTREME, _SURELY = 5.0, 0.3, 0.8
 # A contour is good enough from here on. Bounds, which take seconds, are tried for errors above the
 # second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
-_GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 3e-3, 1e-2, -12.0
+_GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 1e-2, 1e-2, -12.0
 # Of steep laws of merged blocks this is good enough; tails as far out as that want less merging.
 # Contours of longer lists take longer than to tell the luckiest of so many hits apart.
 _ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
@@ -60,7 +60,8 @@ _FAR_UP, _GOOD_FAR_UP, _SO_FAR_UP = -15.0, 1.5e-5, 15.0
 # merging errs more, and up to so many blocks are not merged again.
 _MERGE_ABOVE, _MERGE_MORE_ABOVE, _MERGED, _MERGED_MORE = 5_000, 10_000_000, 0.02, 0.04
 _COARSER, _RESOLUTION, _MERGED_LESS, _UNMERGED_UP_TO = 2.5, 1.0, 0.004, 50_000
-_MAX_COMPLETIONS = 1e8
+# Operations on short arrays cost as much as on so many numbers.
+_MAX_COMPLETIONS, _OVERHEAD = 1e8, 2_000
 # Contours tell little of the upper tail of fewer hits.
 _HITS_OF_A_CONTOUR = 4
 # Laws of very few blocks are coarse far out, and their outcomes beyond a value few.
@@ -457,9 +458,19 @@ class Tails:
             self._listed[sign, limit] = sign * t, listed
         return listed
 
+    @cached_property
+    def _n_completions(self) -> float:
+        """Operations that it takes to find the best completions of all partial outcomes."""
+        # Where few items are in a block, and where blocks are few.
+        if self._n_blocks == self._n_samples:
+            return float(self._n_blocks) * self._n_positives
+        sizes = self._increments(None, math.inf).sizes
+        n_ways = float(np.minimum(sizes, self._n_positives).sum())
+        return n_ways * max(self._n_positives, _OVERHEAD)
+
     def _may_be_few(self, t: float, sign: int, limit: float) -> bool:
         """Whether placements from t outwards may be few enough to be listed block by block."""
-        if self._n_blocks * self._n_positives > _MAX_COMPLETIONS:
+        if self._n_completions > _MAX_COMPLETIONS:
             return False
         if self._very_few_blocks:
             return True

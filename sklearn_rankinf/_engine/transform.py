@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.fft import fft, ifft, next_fast_len
 
 from sklearn_rankinf._engine.bands import Bands, feasible_bands
 from sklearn_rankinf._engine.chain import (
@@ -22,6 +23,10 @@ _WINDOW, _LOG_RANGE = 32, 300.0
 # Weights of up to so many rows, a power of two, are computed for all blocks of a window at once, if
 # they are not more than that.
 _ROWS_TOGETHER, _CACHED = 16, 32_000
+# Blocks of at least so many hits, and so many products of rows and hits, are convolved by Fourier
+# transforms if no factor exceeds exp(_LARGEST_EXPONENT_OF_FFT); numbers that are transformed at once.
+_LEAST_HITS_OF_FFT, _LEAST_PRODUCTS_OF_FFT, _LARGEST_EXPONENT_OF_FFT = 48, 16_000, 5.0
+_FFT_AT_ONCE = 1 << 20
 
 
 def log_transform(
@@ -251,7 +256,7 @@ class _Walk:
         last: int,
         block: int,
         ratio: NDArray[Any] | None,
-    ) -> tuple[int, float]:
+    ) -> tuple[int, Any]:
         """Any block, in place; returns the last row and the logarithm of a divisor.
 
         Without the ratio, ``exp(z cross)``, its weights may leave the range of floats.
@@ -267,7 +272,13 @@ class _Walk:
         before = grid[lowest - first : last - first + 1].copy()
         after = grid[low - first : high - first + 1]
         grid[lowest - first : last - first + 1] = 0.0
-        reference = 0.0
+        reference: Any = 0.0
+        if self._convolves(block, before.shape[0], ys.size):
+            sums, reference = _convolved(before, lowest, ys, log_weights, own, c.cross[block], z)
+            first_row = lowest + int(ys[0])
+            start, stop = max(first_row, low), min(first_row + sums.shape[0] - 1, high)
+            after[start - low : stop - low + 1] = sums[start - first_row : stop - first_row + 1]
+            return min(high, last + int(ys[-1])), reference
         if ratio is None:
             rows = np.array([np.maximum(lowest, low - ys), np.minimum(last, high - ys)])
             possible = rows[0] <= rows[1]
@@ -301,6 +312,13 @@ class _Walk:
             if ratio is not None and y != ys[-1]:
                 before *= powers
         return min(high, last + int(ys[-1])), reference
+
+    def _convolves(self, block: int, n_rows: int, n_hits: int) -> bool:
+        """Whether a block is large enough for Fourier transforms, which then lose no digits."""
+        if n_hits < _LEAST_HITS_OF_FFT or n_rows * n_hits < _LEAST_PRODUCTS_OF_FFT:
+            return False
+        crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
+        return crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0 < _LARGEST_EXPONENT_OF_FFT
 
     def _keep(
         self, grid: NDArray[Any], first: int, last: int, end: int, log_divisor: float
@@ -378,3 +396,41 @@ def geometric_rows(head: NDArray[Any], ratio: NDArray[Any], out: NDArray[Any]) -
         if filled < n_rows:
             ratio = ratio * ratio
     return out
+
+
+def _convolved(
+    before: NDArray[Any],
+    lowest: int,
+    ys: NDArray[np.int64],
+    log_weights: Floats,
+    own: Floats,
+    cross: float,
+    z: NDArray[Any],
+) -> tuple[NDArray[Any], Floats]:
+    """What rows of hits before a block, the lowest first, become by y hits in it; and log divisors.
+
+    With ``h = h0 + u`` hits before the block and ``y = y0 + v`` in it,
+    ``y h = y h0 + y0 u + [(u + v)**2 - u**2 - v**2] / 2`` (Bluestein): sums over u and v with
+    ``u + v`` given are a convolution.
+    """
+    n_rows = before.shape[0]
+    h0, y0 = lowest + n_rows // 2, int(ys[ys.size // 2])
+    u, v = np.arange(n_rows) + lowest - h0, ys - y0
+    both = np.arange(n_rows + ys.size - 1) + (u[0] + v[0])
+    of_rows, of_hits = cross * (y0 * u - 0.5 * u**2), own + cross * (ys * h0 - 0.5 * v**2)
+    length = next_fast_len(both.size)
+    sums = np.empty((both.size, z.size), dtype=before.dtype)
+    reference = np.empty(z.size)
+    together = max(1, _FFT_AT_ONCE // length)
+    for begin in range(0, z.size, together):
+        some = slice(begin, begin + together)
+        nodes = z[some]
+        logs = log_weights[:, some] if log_weights.shape[1] > 1 else log_weights
+        logs = logs + np.multiply.outer(of_hits, nodes)
+        reference[some] = logs.real.max(axis=0)
+        heads = fft(np.exp(logs - reference[some]), length, axis=0)
+        rows = fft(before[:, some] * np.exp(np.multiply.outer(of_rows, nodes)), length, axis=0)
+        product = ifft(rows * heads, axis=0)[: both.size]
+        product = product * np.exp(np.multiply.outer(0.5 * cross * both**2, nodes))
+        sums[:, some] = product if np.iscomplexobj(before) else product.real
+    return sums, reference
