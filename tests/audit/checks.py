@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
+from threading import main_thread
 from typing import Any
 
 import numpy as np
@@ -111,12 +115,16 @@ class Audit:
     def ask(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
         """The answer to a public call; what goes wrong with it is a finding."""
         line = f"{self.call}.{what}"
-        start = time.process_time()
         before = reset_peak_memory()
+        start = time.process_time()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                answer = function(*args)
+                with _patience(1.5 * MOST_SECONDS):
+                    answer = function(*args)
+            except _TookTooLong as error:
+                self.find("time", line, f"more than {1.5 * MOST_SECONDS:.0f} s of processor time")
+                raise Stopped from error
             except Exception as error:  # noqa: BLE001
                 self.find("exception", line, f"{type(error).__name__}: {error}")
                 raise Stopped from error
@@ -127,6 +135,7 @@ class Audit:
             self.find("warning", line, text)
         if seconds > MOST_SECONDS:
             self.find("time", line, f"{seconds:.1f} s of processor time")
+            raise Stopped
         if memory > MOST_BYTES:
             self.find("memory", line, f"{memory / 2**30:.2f} GB")
         self.outcome.slowest = max(self.outcome.slowest, (seconds, line))
@@ -330,6 +339,29 @@ class Audit:
             if not passed or too_far:
                 text = f"{value!r}: {at:.12g} there, {before} just below"
                 self.find("quantile", f"{self.call}.{line}", text)
+
+
+class _TookTooLong(BaseException):
+    """Nothing that is asked catches it."""
+
+
+@contextmanager
+def _patience(seconds: float) -> Iterator[None]:
+    """Interrupt what takes more seconds of processor time, where the system can."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not main_thread():
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise _TookTooLong
+
+    previous = signal.signal(signal.SIGPROF, interrupt)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, previous)
 
 
 def _numbers(x: np.ndarray) -> str:

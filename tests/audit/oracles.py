@@ -350,32 +350,90 @@ def exact_atoms(total: Sum, most: int, negligible: float = 0.0) -> Atoms | None:
 
     Numbers of counted items in a block that are less likely than `negligible` are left out.
     """
-    left, c, omitted = total.n, total.n_counted, 0.0
-    states = {0: (np.zeros(1), np.ones(1))}
-    work = 0
-    for block, size in enumerate(total.sizes.tolist()):
+    walk = _Walk(total, 0, 0, negligible)
+    while walk.block < total.sizes.size:
+        if not walk.goes_on(most):
+            return None
+    return Atoms(*walk.states[total.n_counted], walk.omitted)
+
+
+class _Walk:
+    """The values of a sum from some block on, by the number of counted items so far."""
+
+    def __init__(self, total: Sum, block: int, before: int, negligible: float = 0.0) -> None:
+        self.total, self.block, self.negligible = total, block, negligible
+        self.left = int(total.sizes[block:].sum())
+        self.states = {before: (np.zeros(1), np.ones(1))}
+        self.omitted, self.work = 0.0, 0.0
+
+    @property
+    def n_atoms(self) -> int:
+        return sum(values.size for values, _ in self.states.values())
+
+    def goes_on(self, most: int) -> bool:
+        """Go through a block; False, and nothing is changed, where values are too many."""
+        size, c = int(self.total.sizes[self.block]), self.total.n_counted
         grown: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
-        n_new = 0
-        for h, (values, shares) in states.items():
-            low, pmf = hypergeometric(left, c - h, size)
-            kept = np.flatnonzero(pmf >= negligible)
-            omitted += float(shares.sum() * (pmf.sum() - pmf[kept].sum()))
+        n_new, omitted = 0, 0.0
+        for h, (values, shares) in self.states.items():
+            low, pmf = hypergeometric(self.left, c - h, size)
+            kept = np.flatnonzero(pmf >= self.negligible)
+            if kept.size < pmf.size:
+                omitted += float(shares.sum() * np.delete(pmf, kept).sum())
             y = low + kept
-            gains = np.broadcast_to(total.gain(block, float(h), y.astype(float)), y.shape)
+            gains = np.broadcast_to(self.total.gain(self.block, float(h), y.astype(float)), y.shape)
             n_new += y.size * values.size
             if n_new > 8 * most:
-                return None
+                return False
             for i, found in enumerate(y.tolist()):
                 pair = values + gains[i], shares * pmf[kept[i]]
                 grown.setdefault(h + found, []).append(pair)
         states = {h: _merged(parts) for h, parts in grown.items()}
-        left -= size
-        n_atoms = sum(values.size for values, _ in states.values())
-        work += n_new + 200 * sum(len(parts) for parts in grown.values())
-        if n_atoms > most or work > 40 * most:
-            return None
-    values, shares = states[c]
-    return Atoms(values, shares, omitted)
+        work = self.work + n_new + 200 * sum(len(parts) for parts in grown.values())
+        if work > 40 * most or sum(values.size for values, _ in states.values()) > most:
+            return False
+        self.states, self.work = states, work
+        self.omitted += omitted
+        self.left -= size
+        self.block += 1
+        return True
+
+
+class TwoHalves:
+    """The law of a sum by the values of its first blocks and those of the others, pair by pair.
+
+    The sum of a value of the first half, with h counted items in it, and one of the second behind h
+    of them: the second ones are counted from where the first leaves off.
+    """
+
+    def __init__(self, total: Sum, most: int) -> None:
+        self.is_affordable = False
+        first = _Walk(total, 0, 0)
+        while first.block < total.sizes.size and first.goes_on(most):
+            pass
+        self.pairs: list[tuple[np.ndarray, np.ndarray, Atoms]] = []
+        n_left = 8 * most
+        for h, (values, shares) in first.states.items():
+            rest = _Walk(total, first.block, h)
+            while rest.block < total.sizes.size:
+                if n_left <= 0 or not rest.goes_on(most):
+                    return
+            n_left -= rest.n_atoms
+            self.pairs.append((values, shares, Atoms(*rest.states[total.n_counted])))
+        self.is_affordable = True
+
+    def at_least(self, sure: float, maybe: float) -> tuple[float, float]:
+        return self._sums(sure, "left", True), self._sums(maybe, "left", True)
+
+    def at_most(self, sure: float, maybe: float) -> tuple[float, float]:
+        return self._sums(sure, "right", False), self._sums(maybe, "right", False)
+
+    def _sums(self, t: float, side: str, upper: bool) -> float:
+        parts = []
+        for values, shares, rest in self.pairs:
+            tails = rest._from if upper else rest._up_to
+            parts.append(float(shares @ tails[np.searchsorted(rest.values, t - values, side)]))
+        return math.fsum(parts)
 
 
 def _merged(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -466,7 +524,8 @@ class LatticeBounds:
         self.n_cells = n_cells
         self.lost = 0 if exact else min(c, total.sizes.size)
         self.slack = 0.0 if exact else 1e-6 * self.width
-        shares, self.omitted = self._pass(total, bands)
+        shares, omitted = self._pass(total, bands)
+        self.omitted = max(omitted, 0.0)
         self._up_to = np.append(0.0, np.cumsum(shares))
         self._from = np.append(0.0, np.cumsum(shares[::-1]))[::-1]
         self._shift = self.least * c
@@ -488,8 +547,9 @@ class LatticeBounds:
                 for found, share in ((0, 1.0 - hit), (1, hit)):
                     at = low_row - low + found
                     rows = slice(max(0, -at), min(law.shape[0], new.shape[0] - at))
-                    omitted += float((law.sum(axis=1) * share).sum())
-                    omitted -= float((law[rows].sum(axis=1) * share[rows]).sum())
+                    outside = np.ones(law.shape[0], dtype=bool)
+                    outside[rows] = False
+                    omitted += float((law[outside].sum(axis=1) * share[outside]).sum())
                     into = new[at + rows.start : at + rows.stop]
                     part = share[rows, None] * law[rows]
                     if not found or not shift:
@@ -792,6 +852,10 @@ def oracles_of(
         if atoms is not None:
             yield oracle_of("exact", total, atoms)
             return
+    halves = TwoHalves(total, effort.atoms)
+    if halves.is_affordable:
+        yield oracle_of("two halves", total, halves)
+        return
     if drawn is None:
         return
     sums = total.sum_of(np.asarray(drawn))
@@ -812,7 +876,7 @@ def _oracles_of_mean(case: Case, effort: Effort) -> Iterator[Oracle]:
             laws[ranking] = atoms, count + 1
             continue
         one = sum_of(case, ranking)
-        found = None if one is None else exact_atoms(one, effort.atoms)
+        found = None if one is None else exact_atoms(one, max(effort.atoms, 300_000))
         if one is None or found is None:
             return
         scaled = Atoms(one.value(found.values), found.probabilities, found.omitted)
