@@ -154,7 +154,9 @@ class Audit:
         mean = self.ask("mean()", self.law.mean)
         std = self.ask("std()", self.law.std)
         points = [low, high]
-        for z in random.sample([-3.0, -1.0, -0.3, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 15.0, 30.0], 3):
+        for z in random.sample(
+            [-3.0, -1.0, -0.3, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 15.0, 30.0], 3
+        ):
             points.append(min(max(mean + z * std, low), high))
         if drawn is not None:
             ordered = np.sort(drawn)
@@ -200,29 +202,34 @@ class Audit:
             return
         unknown = error > UNKNOWN
         out.n_unknown += unknown
-        enclosures = [oracle.pvalue(point, alternative) for oracle in oracles]
-        ends = [max(ends) if i == 0 else min(ends) for i, ends in enumerate(zip(*enclosures))]
-        if enclosures and ends[0] > ends[1] * (1.0 + ROUNDING):
-            self.find("oracles disagree", line, f"{[o.name for o in oracles]}: {enclosures}")
-            return
-        for oracle, (lower, upper) in zip(oracles, enclosures, strict=True):
+        lower, upper, closest = 0.0, 1.0, "none"
+        width = math.inf
+        for oracle in oracles:
+            low, high = oracle.pvalue(point, alternative)
             out.n_compared[oracle.name] += 1
-            truth = f"{lower:.10g} to {upper:.10g} ({oracle.name})"
-            if unknown:
-                if p < lower * (1.0 - ROUNDING):
-                    self.find("no bound", line, f"{p:.10g}, stated error {error:.2g}; {truth}")
-                continue
-            if p == 0.0 and lower > 0.0:
-                self.find("zero", line, f"0; {truth}")
-                continue
-            nearest = min(max(p, lower), upper)
-            allowed = error * max(nearest, p) + ROUNDING * nearest + 1e-300
-            ratio = abs(p - nearest) / allowed
-            if ratio > out.largest_ratio:
-                out.largest_ratio, out.largest_at = ratio, line
-            if ratio > 1.0:
-                kind = "wrong p" if error < 1e-2 else "wrong p, large stated error"
-                self.find(kind, line, f"{p:.10g} stated error {error:.2g}; {truth}")
+            if max(low, lower) > min(high, upper) * (1.0 + ROUNDING):
+                text = f"{low:.10g} to {high:.10g} ({oracle.name}), {lower:.10g} to {upper:.10g}"
+                self.find("oracles disagree", line, f"{text} ({closest})")
+                return
+            lower, upper = max(low, lower), min(high, upper)
+            if high - low < width:
+                width, closest = high - low, oracle.name
+        truth = f"{lower:.10g} to {upper:.10g} ({closest})"
+        if unknown:
+            if p < lower * (1.0 - ROUNDING):
+                self.find("no bound", line, f"{p:.10g}, stated error {error:.2g}; {truth}")
+            return
+        if p == 0.0 and lower > 0.0:
+            self.find("zero", line, f"0; {truth}")
+            return
+        nearest = min(max(p, lower), upper)
+        allowed = error * max(nearest, p) + ROUNDING * nearest + 1e-300
+        ratio = abs(p - nearest) / allowed
+        if ratio > out.largest_ratio:
+            out.largest_ratio, out.largest_at = ratio, line
+        if ratio > 1.0:
+            kind = "wrong p" if error < 1e-2 else "wrong p, large stated error"
+            self.find(kind, line, f"{p:.10g} stated error {error:.2g}; {truth}")
 
     def _tails(self, x: np.ndarray, answers: dict[str, Any]) -> None:
         cdf = self.ask(f"cdf({_numbers(x)})", self.law.cdf, x)
@@ -231,7 +238,9 @@ class Audit:
         for i, point in enumerate(x.tolist()):
             allowed = min(1.0, ROUNDING + 2.0 * error[i] * p[i])
             if abs(cdf[i] + sf[i] - 1.0) > allowed:
-                self.find("cdf + sf", self._line("sf", point), f"cdf {cdf[i]:.12g}, sf {sf[i]:.12g}")
+                self.find(
+                    "cdf + sf", self._line("sf", point), f"cdf {cdf[i]:.12g}, sf {sf[i]:.12g}"
+                )
             if abs(cdf[i] - p[i]) > ROUNDING:
                 self.find("cdf", self._line("cdf", point), f"{cdf[i]:.12g}, pvalue {p[i]:.12g}")
 

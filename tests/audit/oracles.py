@@ -18,7 +18,8 @@ from typing import Protocol
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.signal import fftconvolve
-from scipy.stats import beta
+from scipy.special import gammaln
+from scipy.stats import beta, hypergeom
 
 from .cases import Case, Ranked
 
@@ -29,6 +30,31 @@ SURELY_SAME, MAYBE_SAME = 2e-13, 5e-12
 MISSES = 1e-8
 # Blocks of equal scores, and ranks without ties, that are handled one by one.
 MOST_BLOCKS = 200_000
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work the oracles of a problem may take.
+
+    Attributes
+    ----------
+    atoms : int
+        Values of an exact law.
+    additions : float
+        Additions of cells of a lattice.
+    draws : float
+        Random labellings times blocks.
+    tilts : int
+        Thresholds in far tails for which labellings are drawn under a tilt.
+    """
+
+    atoms: int = 100_000
+    additions: float = 3e8
+    draws: float = 1.5e7
+    tilts: int = 6
+
+
+QUICK, THOROUGH = Effort(), Effort(1_000_000, 4e9, 2e8, 60)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -480,6 +506,9 @@ def few_apart(total: Sum, most: int) -> Atoms | None:
     return Atoms(values[kept], shares[kept])
 
 
+_RARE = 1e-13
+
+
 class LatticeBounds:
     """The law of a sum with every gain rounded down to a multiple of a width.
 
@@ -522,10 +551,14 @@ class LatticeBounds:
             self.width, exact = top / n_cells, False
         self.is_affordable = True
         self.n_cells = n_cells
-        self.lost = 0 if exact else min(c, total.sizes.size)
+        # A large block is rounded once, however many it has, and small ones hold so many at most
+        # but for a probability that is left out.
+        alone = int(np.count_nonzero(total.sizes == 1))
+        most_alone = int(hypergeom.isf(_RARE, n, alone, c)) if alone else 0
+        self.lost = 0 if exact else min(c, total.sizes.size - alone + most_alone)
         self.slack = 0.0 if exact else 1e-6 * self.width
         shares, omitted = self._pass(total, bands)
-        self.omitted = max(omitted, 0.0)
+        self.omitted = omitted + (0.0 if exact else _RARE)
         self._up_to = np.append(0.0, np.cumsum(shares))
         self._from = np.append(0.0, np.cumsum(shares[::-1]))[::-1]
         self._shift = self.least * c
@@ -587,6 +620,7 @@ class LatticeBounds:
 
     def at_least(self, sure: float, maybe: float) -> tuple[float, float]:
         slack = self.slack
+        # Rounding down is sure for a lower bound; that no more is lost is not.
         lower = self._from[min(self._cell(sure + slack), self.n_cells + 1)]
         # Beyond the top nothing is told apart.
         beyond = (sure + slack - self._shift) > self.width * self.n_cells
@@ -597,7 +631,7 @@ class LatticeBounds:
         slack = self.slack
         low = self._cell(sure - self.lost * self.width - slack, strictly=True)
         high = self._cell(maybe + slack, strictly=True)
-        lower = float(self._up_to[min(low, self.n_cells)])
+        lower = max(float(self._up_to[min(low, self.n_cells)]) - self.omitted, 0.0)
         if high > self.n_cells:
             return lower, 1.0
         return lower, float(self._up_to[high]) + self.omitted
@@ -690,6 +724,140 @@ def draw_untied(case: Case, rng: np.random.Generator, n_draws: int) -> np.ndarra
     return scale * sums - least
 
 
+class TiltedDraws:
+    """Placements drawn with probability proportional to ``exp(tilt * sum)``, for far tails.
+
+    Backwards over the blocks the tilted number of ways to place the rest of the counted items is
+    summed up; forwards their numbers in the blocks are drawn in proportion to the ways that are
+    left. A draw weighs what its probability is to that under the tilt, at most that of a sum at the
+    threshold, so that the mean of the weights has limits by Bernstein's inequality with the
+    empirical variance [1]_.
+
+    References
+    ----------
+    .. [1] Maurer, A., & Pontil, M. (2009). Empirical Bernstein bounds and sample-variance
+       penalization. Proceedings of the 22nd Annual Conference on Learning Theory.
+    """
+
+    def __init__(
+        self, total: Sum, deviation: float, rng: np.random.Generator, effort: Effort
+    ) -> None:
+        self.total, self.rng = total, rng
+        c, sizes = total.n_counted, total.sizes
+        cells = float(((c + 1) * (np.minimum(sizes, c) + 1.0)).sum())
+        self.n_draws = int(min(effort.draws / 3.0 / sizes.size, 40_000))
+        self.is_affordable = deviation > 0.0 and self.n_draws >= 3000
+        self.is_affordable &= cells <= effort.draws / 10.0
+        self.deviation, self.n_tilts = deviation, effort.tilts
+        y = np.arange(min(int(sizes.max()), c) + 1.0)
+        self._log_ways = {
+            size: gammaln(size + 1.0) - gammaln(y + 1.0) - gammaln(np.maximum(size - y, 0.0) + 1.0)
+            for size in set(sizes.tolist())
+        }
+        everything = gammaln(total.n + 1.0) - gammaln(c + 1.0) - gammaln(total.n - c + 1.0)
+        self._log_placements = float(everything)
+        self._known: dict[tuple[float, int], tuple[np.ndarray, float, float]] = {}
+
+    def _terms(self, theta: float, block: int, ways: np.ndarray) -> np.ndarray:
+        """Logs of ways by counted items before the block and in it."""
+        size, c = int(self.total.sizes[block]), self.total.n_counted
+        h = np.arange(c + 1.0)[:, None]
+        y = np.arange(min(size, c) + 1.0)
+        after = np.minimum(h + y, c + 1.0).astype(np.int64)
+        gains = self.total.gain(block, h, y)
+        return self._log_ways[size][: y.size] + theta * gains + np.append(ways, -np.inf)[after]
+
+    def _ways(self, theta: float) -> list[np.ndarray]:
+        c, n_blocks = self.total.n_counted, self.total.sizes.size
+        ways = [np.where(np.arange(c + 1) == c, 0.0, -np.inf)]
+        for block in reversed(range(n_blocks)):
+            ways.append(np.logaddexp.reduce(self._terms(theta, block, ways[-1]), axis=1))
+        return ways[::-1]
+
+    def _drawn(self, t: float, sign: int) -> tuple[np.ndarray, float, float] | None:
+        """Sums under the tilt of least variance about t, the tilt, and the log of its mean."""
+        # One tilt serves what differs by rounding.
+        key = float(f"{t:.6g}"), sign
+        if key in self._known:
+            return self._known[key]
+        if len(self._known) >= self.n_tilts:
+            return None
+        unit = sign / self.deviation
+
+        def log_bound(steps: float) -> float:
+            return float(self._ways(steps * unit)[0][0]) - steps * unit * t
+
+        best = minimize_scalar(log_bound, bounds=(0.0, 60.0), method="bounded", options=_ROUGHLY)
+        theta = float(best.x) * unit
+        ways = self._ways(theta)
+        hits = np.zeros(self.n_draws, dtype=np.int64)
+        sums = np.zeros(self.n_draws)
+        for block in range(self.total.sizes.size):
+            terms = self._terms(theta, block, ways[block + 1])
+            possible = np.where(np.isfinite(ways[block]), ways[block], 0.0)
+            shares = np.exp(terms - possible[:, None])
+            if shares.shape[1] == 2:
+                found = (self.rng.random(self.n_draws) < shares[hits, 1]).astype(np.int64)
+            else:
+                cumulated, uniform = np.cumsum(shares, axis=1), self.rng.random(self.n_draws)
+                found = np.zeros(self.n_draws, dtype=np.int64)
+                for h in np.unique(hits).tolist():
+                    same = hits == h
+                    found[same] = np.searchsorted(
+                        cumulated[h], uniform[same] * cumulated[h, -1], side="right"
+                    )
+            sums += self.total.gain(block, hits, found)
+            hits += found
+        known = sums, theta, float(ways[0][0]) - self._log_placements
+        self._known[key] = known
+        return known
+
+    def _limits(self, t: float, sign: int) -> tuple[float, float]:
+        known = self._drawn(t, sign)
+        if known is None:
+            return 0.0, 1.0
+        sums, theta, log_mean = known
+        inside = sign * (sums - t) >= 0.0
+        log_most = log_mean - theta * t
+        if log_most < -600.0:
+            return 0.0, 1.0
+        shares = np.where(inside, np.exp(np.minimum(-theta * (sums - t), 0.0)), 0.0)
+        log_misses, n = math.log(2.0 / MISSES), sums.size
+        width = math.sqrt(2.0 * shares.var(ddof=1) * log_misses / n)
+        width += 7.0 * log_misses / (3.0 * (n - 1.0))
+        most, mean = math.exp(log_most), float(shares.mean())
+        # Logarithms of numbers of placements have rounding errors.
+        lower = max(mean - width, 0.0) * most * (1.0 - 1e-7)
+        return lower, min((mean + width) * most * (1.0 + 1e-7), 1.0)
+
+    def at_least(self, sure: float, maybe: float) -> tuple[float, float]:
+        lower, _ = self._limits(sure, 1)
+        return lower, self._limits(maybe, 1)[1]
+
+    def at_most(self, sure: float, maybe: float) -> tuple[float, float]:
+        lower, _ = self._limits(sure, -1)
+        return lower, self._limits(maybe, -1)[1]
+
+
+_ROUGHLY = {"xatol": 0.05}
+
+
+@dataclass(frozen=True)
+class FarOnly:
+    """Tails that are asked for only where fewer than one in a hundred of the drawn sums is."""
+
+    tails: Tails
+    drawn: np.ndarray
+
+    def at_least(self, sure: float, maybe: float) -> tuple[float, float]:
+        rare = np.mean(self.drawn >= maybe) < 0.01
+        return self.tails.at_least(sure, maybe) if rare else (0.0, 1.0)
+
+    def at_most(self, sure: float, maybe: float) -> tuple[float, float]:
+        rare = np.mean(self.drawn <= maybe) < 0.01
+        return self.tails.at_most(sure, maybe) if rare else (0.0, 1.0)
+
+
 # ---------------------------------------------------------------------------------------------
 # Reciprocal rank, and means
 # ---------------------------------------------------------------------------------------------
@@ -775,28 +943,6 @@ class MeanBounds:
 # ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How much work the oracles of a problem may take.
-
-    Attributes
-    ----------
-    atoms : int
-        Values of an exact law.
-    additions : float
-        Additions of cells of a lattice.
-    draws : float
-        Random labellings times blocks.
-    """
-
-    atoms: int = 100_000
-    additions: float = 3e8
-    draws: float = 1.5e7
-
-
-QUICK, THOROUGH = Effort(), Effort(1_000_000, 4e9, 2e8)
-
-
 def values_drawn(case: Case, rng: np.random.Generator, effort: Effort) -> np.ndarray | None:
     """Values of the statistic for random labellings; None where that takes too long."""
     if case.metric == "map":
@@ -859,6 +1005,10 @@ def oracles_of(
     if drawn is None:
         return
     sums = total.sum_of(np.asarray(drawn))
+    tilted = TiltedDraws(total, float(sums.std()), np.random.default_rng(case.seed), effort)
+    if tilted.is_affordable:
+        # What is left to simulation where that is close is not drawn again.
+        yield oracle_of("tilted draws", total, FarOnly(tilted, np.sort(sums)))
     top = sums.mean() + 8.0 * sums.std()
     reached = [t for t in total.sum_of(np.asarray(points)).tolist() if t <= top]
     bounds = LatticeBounds(total, max([*reached, sums.mean()]), effort.additions)

@@ -11,8 +11,10 @@ from sklearn_rankinf import bedroc_score, precision_at_k_score, reciprocal_rank_
 
 from .cases import Case, GeometricWeights, Ranked, StepWeights
 from .oracles import (
+    THOROUGH,
     Draws,
     LatticeBounds,
+    TiltedDraws,
     TwoHalves,
     draw_sums,
     exact_atoms,
@@ -52,9 +54,7 @@ def mean_over_orders(sizes, labels, value):
     ends = np.cumsum(sizes)
     blocks = [labels[end - size : end] for end, size in zip(ends, sizes, strict=True)]
     orders = [sorted(set(itertools.permutations(block))) for block in blocks]
-    values = [
-        value(np.array(list(itertools.chain(*each)))) for each in itertools.product(*orders)
-    ]
+    values = [value(np.array(list(itertools.chain(*each)))) for each in itertools.product(*orders)]
     return math.fsum(values) / len(values)
 
 
@@ -119,12 +119,16 @@ def test_oracles_agree_with_enumeration(ranking, metric):
     assert lattice.is_affordable
     tried = (TwoHalves(total, most) for most in (10, 30, 100, 300, 1000))
     halves = next(half for half in tried if half.is_affordable)
+    tilted = TiltedDraws(total, float(drawn.std()) + 1e-9, np.random.default_rng(1), THOROUGH)
+    assert tilted.is_affordable
+    tilted.n_draws = 2000
     tails = {
         "exact": exact_atoms(total, 10**5),
         "halves": halves,
         "apart": few_apart(total, 10**5),
         "lattice": lattice,
         "draws": Draws(drawn),
+        "tilted": tilted,
     }
     assert (tails["apart"] is not None) == (min(total.n_counted, total.n - total.n_counted) <= 2)
     x = np.unique(values)
