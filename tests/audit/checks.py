@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import signal
 import threading
@@ -33,6 +34,8 @@ UNKNOWN = 0.1
 ROUNDING = 1e-11
 # Seconds and bytes that one call may take.
 MOST_SECONDS, MOST_BYTES = 20.0, 2**30
+# Standard deviations from the mean at which values are asked for.
+DEVIATIONS = (-3.0, -1.0, -0.3, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 15.0, 30.0)
 ALTERNATIVES = ("greater", "less", "two-sided")
 
 
@@ -63,7 +66,7 @@ class Outcome:
     largest_memory: tuple[int, str] = (0, "")
 
 
-class Stopped(Exception):
+class StopError(Exception):
     """A public call raised: nothing further is asked of the law."""
 
 
@@ -87,7 +90,7 @@ class Audit:
     def run(self) -> Outcome:
         try:
             self._all()
-        except Stopped:
+        except StopError:
             pass
         return self.outcome
 
@@ -122,12 +125,12 @@ class Audit:
             try:
                 with _patience(1.5 * MOST_SECONDS):
                     answer = function(*args)
-            except _TookTooLong as error:
+            except _TookTooLongError as error:
                 self.find("time", line, f"more than {1.5 * MOST_SECONDS:.0f} s of processor time")
-                raise Stopped from error
-            except Exception as error:  # noqa: BLE001
+                raise StopError from error
+            except Exception as error:
                 self.find("exception", line, f"{type(error).__name__}: {error}")
-                raise Stopped from error
+                raise StopError from error
         seconds = time.process_time() - start
         memory = peak_memory() - before
         for warning in caught:
@@ -135,7 +138,7 @@ class Audit:
             self.find("warning", line, text)
         if seconds > MOST_SECONDS:
             self.find("time", line, f"{seconds:.1f} s of processor time")
-            raise Stopped
+            raise StopError
         if memory > MOST_BYTES:
             self.find("memory", line, f"{memory / 2**30:.2f} GB")
         self.outcome.slowest = max(self.outcome.slowest, (seconds, line))
@@ -246,9 +249,9 @@ class Audit:
 
     def _monotone(self, x: np.ndarray, answers: dict[str, Any]) -> None:
         for alternative, sign in (("greater", -1.0), ("less", 1.0)):
-            p, error, log_p = answers[alternative]
+            _, error, log_p = answers[alternative]
             known = np.flatnonzero(error <= UNKNOWN)
-            for i, j in zip(known, known[1:], strict=False):
+            for i, j in itertools.pairwise(known):
                 first, last = sign * log_p[i], sign * log_p[j]
                 allowed = error[i] + error[j] + ROUNDING
                 if not first <= last + allowed and not math.isnan(first - last):
@@ -350,7 +353,7 @@ class Audit:
                 self.find("quantile", f"{self.call}.{line}", text)
 
 
-class _TookTooLong(BaseException):
+class _TookTooLongError(BaseException):
     """Nothing that is asked catches it."""
 
 
@@ -362,7 +365,7 @@ def _patience(seconds: float) -> Iterator[None]:
         return
 
     def interrupt(*_: object) -> None:
-        raise _TookTooLong
+        raise _TookTooLongError
 
     previous = signal.signal(signal.SIGPROF, interrupt)
     signal.setitimer(signal.ITIMER_PROF, seconds)
