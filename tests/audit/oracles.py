@@ -263,7 +263,7 @@ def _bedroc(sizes: np.ndarray, m: int, rate: float) -> Sum:
         least = math.exp(-rate * n_misses) / -math.expm1(-rate * n_misses)
         return linear_sum(sizes, weights, m, -least, scale, least)
     least = math.exp(-rate * m) / -math.expm1(-rate * m)
-    return linear_sum(sizes, weights, n_misses, 1.0 + least, -scale, least, 4e-16 * (1.0 + least))
+    return linear_sum(sizes, weights, n_misses, 1.0 + least, -scale, least, 3e-14 * (1.0 + least))
 
 
 def _means_of_powers(sizes: np.ndarray, rate: float) -> np.ndarray:
@@ -977,7 +977,7 @@ def oracles_of(
         total = sum_of(case, case.one)
     if drawn is not None:
         # Without a sum ranks are drawn one by one, and the constant is of the size of the values.
-        near_0 = (1.0, 4e-16) if total is None else (total.constant, total.error)
+        near_0 = (1.0, 3e-14) if total is None else (total.constant, total.error)
         yield Oracle("simulation", Draws(drawn), 0.0, 1.0, *near_0)
     if case.metric == "map":
         yield from _oracles_of_mean(case, effort)
