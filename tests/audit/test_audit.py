@@ -1,0 +1,48 @@
+"""A minute of the audit: half with a fixed seed, half with a fresh one; hypothesis shrinks."""
+
+import secrets
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from .cases import draw_case
+from .worker import Auditor
+
+# Processor time of either half in seconds; and cases, which are fewer.
+SECONDS, LONG, MOST_CASES = 30.0, 600.0, 100_000
+# Seconds after which nothing new is tried to make a case smaller.
+SECONDS_OF_SHRINKING = 60.0
+
+
+@pytest.mark.parametrize("which", ["fixed", "fresh"])
+def test_audit_finds_nothing(which, long):
+    number = 20_240 if which == "fixed" else secrets.randbelow(2**32)
+    budget = LONG if long else SECONDS
+    known = {}
+
+    @seed(number)
+    @settings(
+        max_examples=MOST_CASES if long else MOST_CASES // 100,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+    @given(st.randoms(use_true_random=False))
+    def finds_nothing(random):
+        case = draw_case(random, large=long)
+        failed = any(findings for findings in known.values())
+        spent = budget + SECONDS_OF_SHRINKING if failed else budget
+        if case not in known:
+            # What follows when the time is over is not audited.
+            over = auditor.processor_time > spent
+            known[case] = [] if over else auditor.audit(case).findings
+        findings = known[case]
+        assert not findings, f"seed {number}:\n" + "\n".join(map(str, findings))
+
+    with Auditor(patience=60.0) as auditor:
+        finds_nothing()
+        assert len(known) > 20

@@ -1,0 +1,161 @@
+"""The oracles of the audit against enumeration from the definitions."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
+
+from sklearn_rankinf import bedroc_score, precision_at_k_score, reciprocal_rank_score, rie_score
+
+from .cases import Case, GeometricWeights, Ranked, StepWeights
+from .oracles import (
+    THOROUGH,
+    Draws,
+    LatticeBounds,
+    TiltedDraws,
+    TwoHalves,
+    draw_sums,
+    exact_atoms,
+    few_apart,
+    oracle_of,
+    reciprocal_rank_atoms,
+    sum_of,
+)
+
+RANKINGS = [
+    Ranked(9, 4, None),
+    Ranked(9, 1, ((3, 1), (1, 6))),
+    Ranked(10, 9, ((1, 2), (4, 1), (1, 4))),
+    Ranked(10, 8, ((1, 2), (4, 1), (2, 2))),
+    Ranked(10, 2, ((2, 2), (1, 2), (4, 1))),
+    Ranked(9, 5, ((4, 1), (1, 3), (2, 1))),
+    Ranked(9, 6, ((5, 1), (4, 1))),
+]
+METRICS = [
+    ("average_precision", ()),
+    ("average_precision", (("k", 4),)),
+    ("average_precision", (("k", 6), ("normalize", "positives"))),
+    ("roc_auc", ()),
+    ("dcg", (("k", 5),)),
+    ("ndcg", (("normalize", True),)),
+    ("bedroc", (("alpha", 20.0),)),
+    ("bedroc", (("alpha", 2.0),)),
+    ("rie", (("alpha", 20.0),)),
+    ("precision_at_k", (("k", 5),)),
+    ("user", (("statistic", GeometricWeights(0.1, 0.9)),)),
+    ("user", (("statistic", StepWeights(2)),)),
+]
+
+
+def mean_over_orders(sizes, labels, value):
+    """Mean over all orders of the items of every block of a value of the labels in rank order."""
+    ends = np.cumsum(sizes)
+    blocks = [labels[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+    orders = [sorted(set(itertools.permutations(block))) for block in blocks]
+    values = [value(np.array(list(itertools.chain(*each)))) for each in itertools.product(*orders)]
+    return math.fsum(values) / len(values)
+
+
+def value_of(case, labels):
+    """The statistic of labels in rank order, by scikit-learn's functions or the definition."""
+    sizes = case.one.sizes()
+    n, m = case.one.n, case.one.m
+    score = -np.repeat(np.arange(sizes.size), sizes)
+    k = case.option("k")
+    if case.metric == "average_precision":
+        if k is None:
+            return average_precision_score(labels, score)
+        divisor = m if case.option("normalize") == "positives" else min(m, k)
+        ends = np.cumsum(sizes)
+        # Blocks that end by k are thresholds; the one that k cuts is put in random order.
+        whole = int(ends[ends <= k].max(initial=0))
+        n_whole = int(np.searchsorted(ends, whole, side="right")) if whole else 0
+        hits = [labels[end - size : end].sum() for end, size in zip(ends, sizes, strict=True)]
+        total = sum(hits[b] * sum(hits[: b + 1]) / ends[b] for b in range(n_whole))
+
+        def behind(ordered):
+            ranks = np.flatnonzero(ordered) + 1
+            inside = (ranks > whole) & (ranks <= k)
+            return float((np.arange(1, m + 1) / ranks)[inside].sum())
+
+        return (total + mean_over_orders(sizes, labels, behind)) / divisor
+    if case.metric == "roc_auc":
+        return roc_auc_score(labels, score)
+    if case.metric == "dcg":
+        discount = 1.0 / np.log2(np.arange(2.0, n + 2.0)) * (np.arange(n) < k)
+        return mean_over_orders(sizes, labels, lambda ordered: float(ordered @ discount))
+    if case.metric == "ndcg":
+        return ndcg_score([labels], [score])
+    if case.metric == "bedroc":
+        return bedroc_score(labels, score, alpha=case.option("alpha"))
+    if case.metric == "rie":
+        return rie_score(labels, score, alpha=case.option("alpha"))
+    if case.metric == "precision_at_k":
+        return precision_at_k_score(labels, score, k=k)
+    weights = case.option("statistic").weights(np.arange(1, n + 1), n, m)
+    return mean_over_orders(sizes, labels, lambda ordered: float(ordered @ weights))
+
+
+def enumerated(case):
+    """Sorted values of all placements."""
+    values = []
+    for ranks in itertools.combinations(range(case.one.n), case.one.m):
+        labels = np.zeros(case.one.n, dtype=int)
+        labels[list(ranks)] = 1
+        values.append(value_of(case, labels))
+    return np.sort(values)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+@pytest.mark.parametrize("ranking", RANKINGS, ids=str)
+def test_oracles_agree_with_enumeration(ranking, metric):
+    case = Case(*metric, (ranking,), "", 0)
+    values = enumerated(case)
+    total = sum_of(case, ranking)
+    drawn = draw_sums(total, np.random.default_rng(0), 3000)
+    lattice = LatticeBounds(total, float(drawn.max()) + 1e-9, 1e7)
+    assert lattice.is_affordable
+    tried = (TwoHalves(total, most) for most in (10, 30, 100, 300, 1000))
+    halves = next(half for half in tried if half.is_affordable)
+    tilted = TiltedDraws(total, float(drawn.std()) + 1e-9, np.random.default_rng(1), THOROUGH)
+    assert tilted.is_affordable
+    tilted.n_draws = 2000
+    tails = {
+        "exact": exact_atoms(total, 10**5),
+        "halves": halves,
+        "apart": few_apart(total, 10**5),
+        "lattice": lattice,
+        "draws": Draws(drawn),
+        "tilted": tilted,
+    }
+    assert (tails["apart"] is not None) == (min(total.n_counted, total.n - total.n_counted) <= 2)
+    x = np.unique(values)
+    for t in [*x.tolist(), *((x[1:] + x[:-1]) / 2).tolist()]:
+        above = np.mean(values >= t * (1 - 1e-12) - 1e-15)
+        below = np.mean(values <= t * (1 + 1e-12) + 1e-15)
+        truth = {"greater": above, "less": below, "two-sided": min(1, 2 * min(above, below))}
+        for name, law in tails.items():
+            if law is None:
+                continue
+            for alternative, p in truth.items():
+                lower, upper = oracle_of(name, total, law).pvalue(t, alternative)
+                assert lower - 1e-12 <= p <= upper + 1e-12
+                if name in ("exact", "halves", "apart") and t > 1e-9:
+                    assert upper - lower <= 1e-12
+
+
+@pytest.mark.parametrize("ranking", RANKINGS, ids=str)
+def test_reciprocal_ranks_agree_with_enumeration(ranking):
+    score = -np.repeat(np.arange(ranking.n_blocks), ranking.sizes())
+    values = []
+    for ranks in itertools.combinations(range(ranking.n), ranking.m):
+        labels = np.zeros(ranking.n, dtype=int)
+        labels[list(ranks)] = 1
+        values.append(reciprocal_rank_score(labels, score))
+    atoms = reciprocal_rank_atoms(ranking, 10**5)
+    assert math.isclose(atoms.probabilities.sum(), 1.0)
+    for t in np.unique(values).tolist():
+        p = np.mean(np.array(values) >= t * (1 - 1e-12))
+        assert atoms.at_least(t * (1 - 1e-12), t * (1 - 1e-12)) == pytest.approx((p, p))
