@@ -773,10 +773,16 @@ class ContourLaw:
         # Not in step with anything, and the same each time.
         golden = (np.arange(1, n_looks + 1) * _GOLDEN) % 1.0
         places = np.sort(first * spread**golden)
+        if self._span:
+            places[-1] = whole - 0.5
         z = np.asarray(nodes.theta + 1j * places * nodes.step, dtype=complex)
         logs = self._log_transform(*contour[:2], z, False).real - nodes.log_transform[0].real
-        # A node at a place stands for the terms of its share of the logarithms.
-        sizes = np.exp(np.minimum(logs, 0.0)) / np.abs(z) * places * (math.log(spread) / n_looks)
+        # A node at a place stands for the terms of its share of the logarithms, and that at the end
+        # of a period of the transform for as many terms as the first look has.
+        shares = places * (math.log(spread) / n_looks)
+        if self._span:
+            shares[-1] = first
+        sizes = np.exp(np.minimum(logs, 0.0)) / np.abs(z) * shares
         self._returns[key] = places, np.where(np.isfinite(logs), sizes, np.inf)
 
     def _looked_ahead(self, contour: _Key, first: int) -> tuple[Floats, Floats]:

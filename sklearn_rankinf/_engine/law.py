@@ -45,6 +45,7 @@ from sklearn_rankinf._engine.stratified import ACCEPTED, LOG_LEFT_OUT, Budget, S
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
 from sklearn_rankinf._engine.triples import Triples
+from sklearn_rankinf._engine.whole_numbers import counted_atoms
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
@@ -57,7 +58,8 @@ _MAX_BLOCKS_OF_HALVES = 5_000
 # Three hits in no longer lists than this are counted.
 _MOST_OF_TRIPLES = 4_000
 
-_BISECTIONS = 60
+# Quantiles are bisected until they are known to this part of their size and the deviation.
+_BISECTIONS, _SAME_QUANTILE = 60, 1e-13
 
 # Placements with the last hit this far behind that of a perfect ranking are not near it.
 _NEAR_THE_LAST = 1000
@@ -605,7 +607,7 @@ def bisected(law: Law, q: Floats, sign: int, mean: float, std: float) -> Floats:
             reach *= 1.4
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        if np.all((middle <= low) | (middle >= high)):
+        if np.all(high - low <= _SAME_QUANTILE * (np.abs(high) + std)):
             break
         above = is_reached(law, middle, q, sign)
         low, high = np.where(above, low, middle), np.where(above, middle, high)
@@ -701,4 +703,8 @@ def _law_of_sum(
         if listed is not None:
             best = statistic.best(n_samples, n_positives)
             return AtomicLaw(np.minimum(listed.values, best), listed.log_counts)
+    if statistic.log_mgf(np.ones(1, complex), *problem[1:]) is None:
+        counted = counted_atoms(increments, n_positives)
+        if counted is not None:
+            return AtomicLaw(counted.values, counted.log_counts)
     return ContinuedLaw(*problem, tolerance)

@@ -38,6 +38,8 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 # standard deviation that the others leave. The characteristic function of these others is below
 # exp(-(2 pi / _COARSE)**2 / 2) = 4e-9 of its size where that of the block returns first.
 _COARSE = 1.0
+# So is a single item that is worth more than this part of the range of all others.
+_SEPARATE = 0.7
 # A block whose number of positives hardly varies does not make a row of clusters.
 _LEAST_VARIANCE = 0.05
 # Blocks that are looked at, those with most influence on the statistic first.
@@ -63,18 +65,22 @@ _Tail = Callable[[Floats, int], tuple[Floats, Floats]]
 Inversion = Callable[[Increments, int], _Tail]
 
 
-def coarse_block(increments: Increments, n_positives: int, least_size: int = 2) -> int | None:
-    """The block that makes the distribution a row of clusters; None if it is smooth.
-
-    Blocks of fewer items than `least_size` are not looked at.
-    """
+def coarse_block(increments: Increments, n_positives: int) -> int | None:
+    """The block that makes the distribution a row of clusters; None if it is smooth."""
     n, m = increments.n_samples, n_positives
     if increments.sizes.size < 2 or not 0 < m < n:
         return None
     sizes = increments.sizes.astype(float)
     steps = np.abs(influences(increments, m))
     varies = sizes * (m / n) * (1.0 - m / n) * (1.0 - sizes / n)
-    weight = np.where((sizes >= least_size) & (varies > _LEAST_VARIANCE), varies * steps**2, 0.0)
+    if increments.is_linear:
+        # One item that is worth more than all others can make up for decides by itself.
+        block = int(np.argmax(steps))
+        if sizes[block] == 1.0:
+            low, high = _linear_support(increments.given(block, 0)[0], m - 1)
+            if steps[block] > _SEPARATE * (high - low):
+                return block
+    weight = np.where((sizes > 1.0) & (varies > _LEAST_VARIANCE), varies * steps**2, 0.0)
     order = np.argsort(-weight)[:_CANDIDATES]
     for block in order[weight[order] > 0.0].tolist():
         y = _most_likely(n, m, int(increments.sizes[block]))
