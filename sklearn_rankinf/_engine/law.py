@@ -67,6 +67,8 @@ _NEAR_THE_LAST = 1000
 # Misses are counted if the worst ranking has at least this part of what all hits would add.
 _LEAST_OF_ALL = 1e-3
 
+# Of tails with larger relative errors only an upper bound is given.
+UNKNOWN = 0.1
 # Tails with larger errors are worth conditioning on blocks, of which there are not more than that.
 _WORTH_STRATA, _MAX_BLOCKS_OF_STRATA = 1e-2, 5_000
 
@@ -218,7 +220,26 @@ class ContinuedLaw:
         rest = partial(self._far_tail, log_slight=_LOG_SLIGHT)
         log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean, rest)
         log_p = np.minimum(log_p, 0.0)
+        unknown = left & (error > UNKNOWN)
+        if unknown.any():
+            log_p[unknown], error[unknown] = self._log_upper_bound(t[unknown], sign), np.inf
         return np.exp(log_p), log_p, error
+
+    def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
+        """Log of a guaranteed upper bound of the tail: the smaller of Chernoff's and the lattice's."""
+        log_p = np.zeros(t.shape)
+        beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
+        if beyond.size:
+            counted, side = self._as_counted(t[beyond], sign)
+            log_p[beyond] = np.minimum(self._tails.log_bound(counted, side), 0.0)
+        upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
+        log_p = np.minimum(log_p, np.log(upper))
+        # No value that is reached is rarer than one placement.
+        return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
+
+    def _as_counted(self, t: Floats, sign: int) -> tuple[Floats, int]:
+        """The values of what is counted, and the side of the tail: misses are on the other one."""
+        return (self._all_hits - t, -sign) if self._by_misses else (t, sign)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1), bisected."""
@@ -291,9 +312,7 @@ class ContinuedLaw:
         inner = np.flatnonzero(below | (sign < 0))
         if inner.size:
             # What is far out for the hits is far out, on the other side, for the misses.
-            counted, side = (
-                (self._all_hits - t[inner], -sign) if self._by_misses else (t[inner], sign)
-            )
+            counted, side = self._as_counted(t[inner], sign)
             if self._is_coarse:
                 log_p[inner], error[inner] = self._stratified_tail(counted, side)
             else:
@@ -575,10 +594,12 @@ def about_the_mean(
     near = ~beyond
     if near.any():
         log_rest, rest_error = (rest or far_tail)(t[near], -sign)
-        log_p[near] = _log_complement(log_rest)
-        # A rest that is only bounded is uncertain by no more than itself.
-        rest_error = np.minimum(rest_error, 1.0)
-        error[near] = 1e-13 + rest_error * np.exp(np.minimum(log_rest - log_p[near], 50.0))
+        complement = _log_complement(log_rest)
+        # Where only an upper bound of the rest is known all of it may belong here.
+        bounded = rest_error >= 1.0
+        log_p[near] = np.where(bounded, 0.0, complement)
+        uncertain = np.minimum(rest_error, 1.0)
+        error[near] = 1e-13 + uncertain * np.exp(np.minimum(log_rest - complement, 50.0))
     return log_p, error
 
 
