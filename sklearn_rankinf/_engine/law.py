@@ -41,7 +41,7 @@ from sklearn_rankinf._engine.statistics import (
     log_binomial,
     merged_increments,
 )
-from sklearn_rankinf._engine.stratified import ACCEPTED, LOG_LEFT_OUT, Budget, Stratum, coarse_block
+from sklearn_rankinf._engine.stratified import ACCEPTED, LOG_LEFT_OUT, Budget, Stratum, bulk_block, coarse_block
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
 from sklearn_rankinf._engine.triples import Triples
@@ -353,8 +353,9 @@ class ContinuedLaw:
         counted, m = self._counted, self._n_counted
         if counted.is_linear and not adds_most_above(counted, m):
             return True
-        # Strata of other statistics are hardly ever decided by a bound.
-        return counted.is_linear and coarse_block(counted, m) is not None
+        # Strata of other statistics are hardly ever decided by a bound, but they may be listed.
+        of = coarse_block if counted.is_linear else bulk_block
+        return of(counted, m) is not None
 
     @property
     def _n_counted(self) -> int:

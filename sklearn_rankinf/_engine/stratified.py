@@ -40,6 +40,8 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 _COARSE = 1.0
 # So is a single item that is worth more than this part of the range of all others.
 _SEPARATE = 0.7
+# With so few positives expected outside a block, conditioning on it leaves few placements.
+_FEW_OUTSIDE = 4.0
 # A block whose number of positives hardly varies does not make a row of clusters.
 _LEAST_VARIANCE = 0.05
 # Blocks that are looked at, those with most influence on the statistic first.
@@ -65,11 +67,26 @@ _Tail = Callable[[Floats, int], tuple[Floats, Floats]]
 Inversion = Callable[[Increments, int], _Tail]
 
 
+def bulk_block(increments: Increments, n_positives: int) -> int | None:
+    """A block that leaves only few positives for all others; None if there is none.
+
+    Items that were given no score make one: outside it placements are so few that they are listed.
+    """
+    n, block = increments.n_samples, int(np.argmax(increments.sizes))
+    share = float(increments.sizes[block]) / n
+    outside = n_positives * (1.0 - share)
+    is_bulk = share > 0.5 and 0.0 < outside < _FEW_OUTSIDE and n_positives > 1
+    return block if is_bulk and increments.sizes.size > 2 else None
+
+
 def coarse_block(increments: Increments, n_positives: int) -> int | None:
     """The block that makes the distribution a row of clusters; None if it is smooth."""
     n, m = increments.n_samples, n_positives
     if increments.sizes.size < 2 or not 0 < m < n:
         return None
+    bulk = bulk_block(increments, m)
+    if bulk is not None:
+        return bulk
     sizes = increments.sizes.astype(float)
     steps = np.abs(influences(increments, m))
     varies = sizes * (m / n) * (1.0 - m / n) * (1.0 - sizes / n)
@@ -225,9 +242,13 @@ class Stratum:
 
     @cached_property
     def _next_block(self) -> int | None:
-        """The block with most influence, whatever its size."""
+        """The block with most influence, whatever its size, where it is worth dividing by it.
+
+        Of a statistic that is not linear hardly any stratum is decided by its support.
+        """
         sizes, m, n = self._increments.sizes, self._m, self._increments.n_samples
-        if sizes.size < 2 or not 0 < m < n:
+        divides = self._increments.is_linear or self._depth == 0
+        if sizes.size < 2 or not 0 < m < n or not divides:
             return None
         weight = sizes * (1.0 - sizes / n) * influences(self._increments, m) ** 2
         return int(np.argmax(weight))
