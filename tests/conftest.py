@@ -21,6 +21,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # Each worker has a processor of its own. It begins after this, and no NumPy is imported yet.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     config.addinivalue_line("markers", "long: runs only with --long")
 
 

@@ -37,6 +37,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._formatting import format_count, format_pvalue
+from sklearn_rankinf._plot import _law_shape
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")
 
@@ -84,6 +85,8 @@ def demo(tmp_path_factory) -> DemoRun:
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr(_demo, "assess", recording_assess)
+        # Far tails with many ties take a second for each bin.
+        patch.setattr(_law_shape, "_N_FAR_BINS", 2)
         run.code = main(["demo", "--plots", str(directory)])
     run.text = printed.getvalue()
     run.plots = sorted(directory.iterdir())

@@ -339,11 +339,12 @@ def test_outside_the_support(arguments):
 def test_pvalue_is_monotone_and_a_probability(arguments):
     law = ap_null_distribution(**arguments)
     x = np.linspace(0.0, 1.0, 101)
-    for values in (law.pvalue(x), law.sf(x), 1 - law.cdf(x)):
+    pvalue, sf, cdf = law.pvalue(x), law.sf(x), law.cdf(x)
+    for values in (pvalue, sf, 1 - cdf):
         assert np.all((values >= 0) & (values <= 1))
         assert np.all(np.diff(values) <= 1e-9 * values[:-1] + 1e-15)
-    assert np.all(law.pvalue(x) >= law.sf(x) * (1 - 2 * law.relative_error(x)))
-    assert_allclose(law.cdf(x) + law.sf(x), 1.0, rtol=1e-9)
+    assert np.all(pvalue >= sf * (1 - 2 * law.relative_error(x)))
+    assert_allclose(cdf + sf, 1.0, rtol=1e-9)
 
 
 def test_values_equal_up_to_rounding_count_as_ties():

@@ -292,12 +292,12 @@ def test_simulated_means_against_scikit_learn():
     rng = np.random.default_rng(2)
     sizes, ties = [(30, 4), (20, 1), (25, 10)], [None, None, (5,) * 5]
     law = map_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
-    draws = []
+    average_precision, draws = cache(oracles.sklearn_average_precision), []
     for _ in range(2000):
         values = []
         for (n, m), own in zip(sizes, ties, strict=True):
-            ranks = 1 + rng.choice(n, size=m, replace=False)
-            values.append(oracles.sklearn_average_precision(own or (1,) * n, ranks))
+            ranks = np.sort(1 + rng.choice(n, size=m, replace=False))
+            values.append(average_precision(own or (1,) * n, tuple(ranks.tolist())))
         draws.append(np.mean(values))
     assert isinstance(law._law, MeanLaw)
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3
@@ -330,7 +330,7 @@ def test_all_perfect(sizes):
 
 def test_far_tail_is_monotone():
     law = map_null_distribution([1000] * 50, [10] * 50)
-    x = np.linspace(0.005, 0.9, 80)
+    x = np.linspace(0.005, 0.9, 40)
     for alternative, step in (("greater", -1.0), ("less", 1.0)):
         log_p = law.log_pvalue(x, alternative)
         assert np.all(np.diff(log_p) * step >= 0.0)
@@ -347,7 +347,8 @@ def fine_bounds(problem, count, t):
     A sum of so many lacks less than `count` cells of what it is; nothing is tilted.
     """
     n, m, ties = problem
-    values, counts = np.unique(oracles.sklearn_values(n, m, ties), return_counts=True)
+    each = oracles.sklearn_values(n, m, ties) if ties else oracles.untied_values(n, m)
+    values, counts = np.unique(each, return_counts=True)
     n_cells = 1 << 22
     width = count * values[-1] / (n_cells - count - 2)
     cells = np.bincount((values / width).astype(int), counts / counts.sum(), minlength=n_cells)
