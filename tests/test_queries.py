@@ -218,7 +218,22 @@ def atoms_of(law, rng):
     return listed, np.unique(np.r_[values[chosen], drawn])
 
 
-@pytest.mark.parametrize("name", COARSE)
+# Of these there are others of the same kind.
+ONLY_LONG = (
+    "long, single positives",
+    "(2, 1) 60 times",
+    "(4, 2) 15 times",
+    "two sizes",
+    "mostly positives",
+    "two blocks",
+    "one long",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in COARSE],
+)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_continued_law_keeps_its_stated_error(name, sign):
     law = MeanLaw(AveragePrecision(), parts_of(COARSE[name]))
@@ -365,14 +380,14 @@ def fine_bounds(problem, count, t):
     [
         ((10, 5, None), 7),
         ((12, 4, None), 5),
-        ((14, 7, None), 5),
-        ((15, 2, None), 6),
+        pytest.param((14, 7, None), 5, marks=pytest.mark.long),
+        pytest.param((15, 2, None), 6, marks=pytest.mark.long),
         ((16, 3, None), 6),
         ((20, 3, None), 5),
-        ((20, 3, None), 9),
+        pytest.param((20, 3, None), 9, marks=pytest.mark.long),
         ((30, 2, None), 5),
         ((15, 4, (3,) * 5), 8),
-        ((18, 3, (2,) * 9), 8),
+        pytest.param((18, 3, (2,) * 9), 8, marks=pytest.mark.long),
         ((9, 3, None), 40),
     ],
 )
@@ -810,18 +825,27 @@ def shared_run(rng, n_samples, n_positives, n_queries, noise, decimals=None):
     return np.tile(y_true, n_queries), scores.ravel(), groups
 
 
-@pytest.mark.parametrize("decimals", [None, 0])
-@pytest.mark.parametrize("alternative", ALTERNATIVES)
-def test_shared_labels_equal_enumeration(decimals, alternative):
+@cache
+def enumerated_shared_runs(decimals):
+    """Three small runs, and scikit-learn's mean over the queries for every labelling."""
     rng = np.random.default_rng(12)
     n, m, n_queries = 9, 3, 3
+    runs = []
     for _ in range(3):
-        y_true, y_score, groups = shared_run(rng, n, m, n_queries, 0.7, decimals)
-        scores = y_score.reshape(n_queries, n)
+        run = shared_run(rng, n, m, n_queries, 0.7, decimals)
+        scores = run[1].reshape(n_queries, n)
         values = []
         for chosen in itertools.combinations(range(n), m):
             labels = np.isin(np.arange(n), chosen)
             values.append(np.mean([average_precision_score(labels, own) for own in scores]))
+        runs.append((*run, values))
+    return runs
+
+
+@pytest.mark.parametrize("decimals", [None, 0])
+@pytest.mark.parametrize("alternative", ALTERNATIVES)
+def test_shared_labels_equal_enumeration(decimals, alternative):
+    for y_true, y_score, groups, values in enumerated_shared_runs(decimals):
         result = mean_average_precision_test(
             y_true, y_score, groups=groups, dependence="shared", alternative=alternative
         )
