@@ -345,7 +345,7 @@ def test_outside_the_support(arguments):
 @pytest.mark.parametrize("arguments", LAWS[:4], ids=str)
 def test_pvalue_is_monotone_and_a_probability(arguments):
     law = ap_null_distribution(**arguments)
-    x = np.linspace(0.0, 1.0, 61)
+    x = np.linspace(0.0, 1.0, 41)
     pvalue, sf, cdf = law.pvalue(x), law.sf(x), law.cdf(x)
     for values in (pvalue, sf, 1 - cdf):
         assert np.all((values >= 0) & (values <= 1))
