@@ -628,7 +628,7 @@ class ContourLaw:
             # What is cut off is at least this part of a tail below its bound.
             scale = np.exp(np.minimum(nodes.log_scale(s[active]) - log_bound[active], 50.0))
             least = (rest + returning) * scale
-            # A longer contour is of no use where the transform returns beyond any that is affordable.
+            # No affordable contour is of use where the transform returns beyond its end.
             if returning > 0.0 and not is_last:
                 left = self._returning_beyond(nodes, most_nodes) * scale
                 is_last = bool(np.all(left > np.maximum(enough, 0.5 * least)))
@@ -810,7 +810,7 @@ class ContourLaw:
 
     def _deviation(self, side: int, index: float) -> float:
         """Standard deviation under a tilt, from the nearest three of the ladder."""
-        # Tilts smaller than those of the ladder change the deviation as little as the first of them.
+        # Tilts smaller than those of the ladder change the deviation no more than its first.
         at = max(round(index) - _LADDER.start, 1)
         thetas, log_mgfs = self._ladder(side, at + 2)
         around = slice(at - 1, at + 2)

@@ -41,7 +41,14 @@ from sklearn_rankinf._engine.statistics import (
     log_binomial,
     merged_increments,
 )
-from sklearn_rankinf._engine.stratified import ACCEPTED, LOG_LEFT_OUT, Budget, Stratum, bulk_block, coarse_block
+from sklearn_rankinf._engine.stratified import (
+    ACCEPTED,
+    LOG_LEFT_OUT,
+    Budget,
+    Stratum,
+    bulk_block,
+    coarse_block,
+)
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
 from sklearn_rankinf._engine.triples import Triples
@@ -226,7 +233,7 @@ class ContinuedLaw:
         return np.exp(log_p), log_p, error
 
     def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
-        """Log of a guaranteed upper bound of the tail: the smaller of Chernoff's and the lattice's."""
+        """Log of a guaranteed upper bound of the tail, Chernoff's or that of a lattice."""
         log_p = np.zeros(t.shape)
         beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
         if beyond.size:
@@ -317,8 +324,8 @@ class ContinuedLaw:
                 log_p[inner], error[inner] = self._stratified_tail(counted, side)
             else:
                 log_p[inner], error[inner] = self._tails.log_tail(counted, side, log_slight)
-                needed = max(_WORTH_STRATA, self._tolerance)
-                needed = np.maximum(needed, np.exp(np.minimum(log_slight - log_p[inner], 0.0)))
+                enough = max(_WORTH_STRATA, self._tolerance)
+                needed = np.maximum(enough, np.exp(np.minimum(log_slight - log_p[inner], 0.0)))
                 weak = np.flatnonzero(error[inner] > needed)
                 if weak.size and self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
                     found, its_error = self._stratified_tail(counted[weak], side)
@@ -714,7 +721,7 @@ def _law_of_sum(
     increments = increments_of(*problem)
     outcomes = n_outcomes(increments.sizes, n_positives)
     few_blocks = increments.sizes.size <= FEW_BLOCKS
-    if few_blocks or MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES:
+    if few_blocks or (MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES):
         split, length = best_split(increments.sizes, n_positives)
         most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:

@@ -50,8 +50,8 @@ _CANDIDATES = 3
 # of operations.
 _FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
 # Others are listed by halves up to this length of both, for no more blocks than that.
-_MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 500_000, 1_000
-# Strata that are solved by inversion for one call, and the depth up to which they are divided.
+_MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 300_000, 1_000
+# Strata that are listed or solved by inversion for one call, and how often they are divided.
 _MAX_SOLVED, _MAX_DEPTH = 200, 200
 # Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
 # A tail is 1 if the other one is below the second, and what is less than exp(_LOG_LOST) of what is
@@ -114,7 +114,7 @@ def _most_likely(n: int, m: int, size: int) -> int:
 
 
 class Budget:
-    """Number of strata that may still be solved by inversion."""
+    """Number of strata that may still be listed or solved by inversion."""
 
     def __init__(self, left: int = _MAX_SOLVED) -> None:
         self.left = left
@@ -161,7 +161,7 @@ class Stratum:
         open_ = np.flatnonzero((sign * t > sign * near) & (sign * t <= sign * far))
         if not open_.size:
             return log_p, error
-        if self._listed is not None:
+        if self._is_listed and (self._depth == 0 or budget.take()):
             log_p[open_] = self._listed.log_tail(t[open_], sign)
             return log_p, error
         beyond, short_of = self._log_bounds(t[open_], sign)
@@ -254,15 +254,30 @@ class Stratum:
         return int(np.argmax(weight))
 
     @cached_property
-    def _listed(self) -> _Listed | Halves | None:
-        """Every value, whole or by halves, where they are few."""
-        if n_outcomes(self._increments.sizes, self._m) <= _FEW_OUTCOMES:
-            listed = atoms(self._increments, self._m)
-            return None if listed is None else _Listed(listed)
+    def _split(self) -> int | None:
+        """Where to divide a list into halves; None if it is too long whole and by halves."""
         if self._increments.sizes.size > _MAX_BLOCKS_OF_HALVES:
             return None
         split, length = best_split(self._increments.sizes, self._m)
-        return Halves(self._increments, self._m, split) if length <= _MAX_HALVES else None
+        return split if length <= _MAX_HALVES else None
+
+    @cached_property
+    def _is_listed(self) -> bool:
+        return self._has_few_outcomes or self._split is not None
+
+    @cached_property
+    def _has_few_outcomes(self) -> bool:
+        return n_outcomes(self._increments.sizes, self._m) <= _FEW_OUTCOMES
+
+    @cached_property
+    def _listed(self) -> _Listed | Halves:
+        """Every value, whole or by halves."""
+        if self._has_few_outcomes:
+            listed = atoms(self._increments, self._m)
+            assert listed is not None
+            return _Listed(listed)
+        assert self._split is not None
+        return Halves(self._increments, self._m, self._split)
 
     def _log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of the logs of the tail, and of the tail on the other side.

@@ -101,7 +101,7 @@ class SumsOfAtoms:
 
 
 def _paired(rest: Floats, masses: Floats, ends: Floats, of_ends: Floats, sign: int) -> float:
-    """Probability that an end reaches, or does not exceed, what a sum over the first half leaves."""
+    """Probability that an end reaches, or does not exceed, what the first half leaves."""
     if sign > 0:
         tails = np.append(np.cumsum(of_ends[::-1])[::-1], 0.0)
         return float(masses @ tails[np.searchsorted(ends, rest, side="left")])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from sklearn_rankinf._engine.chain import Atoms, binomial_log_weights
-from sklearn_rankinf._engine.statistics import Floats, Increments, log_binomial
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
 
 # Additions and numbers in memory that are affordable.
 _MOST_WORK, _MOST_NUMBERS = 1e9, 1e7
@@ -40,7 +40,10 @@ def step_of(increments: Increments) -> float:
 
 
 def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
-    """Every value with the log of its number of placements; None where there is no step, or work is too much."""
+    """Every value with the log of its number of placements.
+
+    None where weights are no multiples of a step, or the work is too much.
+    """
     n = increments.n_samples
     if increments.sizes.size > _MOST_NUMBERS or log_binomial(n, n_positives) > _LARGEST_LOG_COUNT:
         return None
@@ -57,8 +60,8 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
         return None
     weights = _weights(increments.sizes, steps, few, n_values)
     counts = np.flatnonzero(weights)
-    log_weights = np.log(weights[counts]) + log_binomial(n, n_positives)
-    values = few * lowest + step * counts
+    log_weights = np.asarray(np.log(weights[counts]) + log_binomial(n, n_positives), dtype=float)
+    values = np.asarray(few * lowest + step * counts, dtype=float)
     if few < n_positives:
         # What the items that are not positive leave of the sum of all.
         everything = float(increments.sizes @ increments.linear)
@@ -66,13 +69,13 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
     return Atoms(values, log_weights)
 
 
-def _largest_sum(sizes: np.ndarray, steps: np.ndarray, n_hits: int) -> int:
+def _largest_sum(sizes: Integers, steps: Integers, n_hits: int) -> int:
     order = np.argsort(-steps, kind="stable")
     taken = np.diff(np.minimum(np.cumsum(sizes[order]), n_hits), prepend=0)
     return int(taken @ steps[order])
 
 
-def _weights(sizes: np.ndarray, steps: np.ndarray, n_hits: int, n_values: int) -> Floats:
+def _weights(sizes: Integers, steps: Integers, n_hits: int, n_values: int) -> Floats:
     """Probabilities of all values of the sum over `n_hits` items."""
     share = n_hits / float(sizes.sum())
     state = np.zeros((n_hits + 1, n_values))
