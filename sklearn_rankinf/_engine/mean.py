@@ -55,6 +55,8 @@ from sklearn_rankinf._engine.tilted import RankingTransform, has_large_blocks, o
 
 # Atoms of a ranking serve its transform up to this many, and its cells up to that many.
 _FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
+# All sums are listed if they are no more than this.
+_MOST_LISTED = 1e6
 # Atoms of all rankings are summed one by one up to this many each.
 _MOST_ATOMS_OF_SUMS = 20_000
 # Blocks are merged, up to a ratio, where there are more than this; and up to that for planning.
@@ -304,7 +306,7 @@ class MeanLaw:
         for part in self._parts:
             one = _AtomicTransform(self._increments(part), part.n_positives)
             for _ in range(part.count):
-                if values.size * one.values.size > MAX_ATOMS:
+                if values.size * one.values.size > _MOST_LISTED:
                     return None
                 sums = np.add.outer(values, one.values).ravel()
                 counts = np.add.outer(log_counts, one.log_counts).ravel()
