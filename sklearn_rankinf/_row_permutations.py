@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
-from sklearn_rankinf._engine.exchange import Exchange
+from sklearn_rankinf._engine.exchange import AnyExchange
 from sklearn_rankinf._engine.resampling import PermutedAveragePrecision, RankedCells
 from sklearn_rankinf._engine.statistics import AveragePrecision, Floats
 from sklearn_rankinf._null_distributions import (
     PermutationDistribution,
     check_permutation,
     frozen_ap_law,
-    permuted_law,
 )
 from sklearn_rankinf._ranking import LabelTable, rank_order
+from sklearn_rankinf._restricted import law_of_arrangements
 
 _AVERAGES = (None, "macro", "weighted", "micro")
 # A rank test of the weights against the labels this small says that one follows from the other.
@@ -53,7 +53,7 @@ def observe_rows(
     n_permutations: int,
     random_state: Any,
     n_jobs: int | None,
-    exchange: Exchange | None = None,
+    exchange: AnyExchange | None = None,
 ) -> tuple[float, PermutationDistribution]:
     """Return average precision of a table, and its law when its rows of labels are permuted.
 
@@ -75,7 +75,7 @@ def observe_rows(
         exchange,
     )
     is_binary = average is None
-    law = permuted_law(
+    law = law_of_arrangements(
         permuted,
         statistic,
         table.n_samples,

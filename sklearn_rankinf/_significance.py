@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.exchange import Exchange
+from sklearn_rankinf._engine.exchange import AnyExchange
 from sklearn_rankinf._engine.statistics import Floats
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import (
@@ -42,9 +42,9 @@ from sklearn_rankinf._ranking import (
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     RestrictedLabels,
+    Restrictions,
     check_has_rows,
     few_labellings_warning,
-    read_exchange,
     read_restricted_labels,
 )
 from sklearn_rankinf._row_permutations import (
@@ -58,6 +58,7 @@ from sklearn_rankinf._row_permutations import (
 R = TypeVar("R", bound="RankTestResult")
 
 _N_SHOWN = 5  # values of an array in a short description
+_UNRESTRICTED = Restrictions()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,8 +243,8 @@ class AveragePrecisionTestResult(RankTestResult):
     method : str
         The method that ran.
     n_resamples : int, ndarray of shape (n_classes,) or None
-        Number of random labellings that were drawn, 0 for a statistic with one value; None if
-        `method` is not ``"permutation"``.
+        Number of random labellings that were drawn, 0 for a statistic with one value and where all
+        labellings were counted; None if `method` is not ``"permutation"``.
     n_exceedances : int, ndarray of shape (n_classes,) or None
         Number of them at least as extreme as the observed labelling; two-sided, on the side where
         they are fewer.
@@ -279,6 +280,8 @@ def average_precision_test(
     weights_follow: str = "label",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -334,6 +337,15 @@ def average_precision_test(
         Cluster of each sample: anything hashable. Samples of a cluster must have the same label;
         the labels of whole clusters are permuted among clusters of the same size, and of the same
         stratum if there are `strata`. By permutation.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, numbers or datetimes, for a series whose labels and scores
+        are correlated in time. The sequence of the labels is shifted along the samples, what leaves
+        the end coming in at the beginning; each stratum is a series of its own if there are
+        `strata`. Only the order counts, not the length of the steps. If there are no more shifts
+        than `n_permutations`, all are counted and none is drawn. By permutation.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples as wholes instead of shifting.
+        What is left at the end of a series keeps its labels.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -353,13 +365,13 @@ def average_precision_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if weights, strata or clusters are given
-        with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if weights, strata, clusters or order are
+        given with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `y_score` lacks
         a column for a class, if weights are negative or all 0, if a cluster holds different labels
-        or lies in several strata, or if an option is not one of those above or has no meaning with
-        another.
+        or lies in several strata, if two samples of a series have the same time, or if an option is
+        not one of those above or has no meaning with another.
 
     Warns
     -----
@@ -368,7 +380,8 @@ def average_precision_test(
         p-value 1.0, and the z-score and adjusted statistic are nan. Or if a class has none.
     UserWarning
         If the weights depend on the labels and ``weights_follow="score"`` separates them, or if
-        strata and clusters leave fewer than 1000 different labellings.
+        strata, clusters or blocks leave fewer than 1000 different labellings, or shifts fewer than
+        100.
 
     See Also
     --------
@@ -447,8 +460,7 @@ def average_precision_test(
         average=average,
         sample_weight=sample_weight,
         weights_follow=weights_follow,
-        strata=strata,
-        clusters=clusters,
+        restrictions=Restrictions(strata, clusters, order, block_length),
         pos_label=pos_label,
         k=k,
         normalize=normalize,
@@ -624,8 +636,7 @@ def observe_any_average_precision(
     average: str | None = None,
     sample_weight: ArrayLike | None = None,
     weights_follow: str = "label",
-    strata: Iterable[Hashable] | None = None,
-    clusters: Iterable[Hashable] | None = None,
+    restrictions: Restrictions = _UNRESTRICTED,
     pos_label: PosLabel = 1,
     **options: Any,
 ) -> Observation | list[Observation]:
@@ -637,8 +648,8 @@ def observe_any_average_precision(
     check_average(average)
     check_weights_follow(weights_follow)
     several = has_classes(y_true, y_score)
-    of_samples = {"sample_weight": sample_weight, "strata": strata, "clusters": clusters}
-    given = [name for name, values in of_samples.items() if values is not None]
+    given = ["sample_weight"] if sample_weight is not None else []
+    given += restrictions.given
     if not given and not several:
         return _observe_ranking(as_ranking(y_true, y_score, pos_label), 0, options)
     if given:
@@ -655,7 +666,7 @@ def observe_any_average_precision(
         message = dependence_warning(table.labels, weights)
         if message is not None:
             warn_caller(message, UserWarning)
-    exchange = read_exchange(strata, clusters, table.labels)
+    exchange = restrictions.exchange(table.labels)
     rows = _Rows(table, weights, weights_follow, exchange)
     rows.warn_of_few_labellings(by_column=average is None)
     if average is not None:
@@ -673,7 +684,7 @@ class _Rows:
     table: LabelTable
     weights: Floats | None
     weights_follow: str
-    exchange: Exchange | None
+    exchange: AnyExchange | None
 
     def column(self, index: int) -> _Rows:
         """The same for one class."""
@@ -744,11 +755,10 @@ def restricted_labels(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None,
     pos_label: PosLabel,
-    strata: Iterable[Hashable] | None,
-    clusters: Iterable[Hashable] | None,
+    restrictions: Restrictions,
 ) -> RestrictedLabels | None:
-    """Read binary labels with strata or clusters, None without either; warn of few labellings."""
-    labels = read_restricted_labels(y_true, y_score, pos_label, strata, clusters)
+    """Read binary labels with what restricts them, None if nothing does; warn of few labellings."""
+    labels = read_restricted_labels(y_true, y_score, pos_label, restrictions)
     if labels is not None:
         message = few_labellings_warning(labels.exchange, labels.positive[:, None])
         if message is not None:

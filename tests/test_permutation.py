@@ -435,8 +435,8 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
             (
                 {"strata": [1, 1, 1, 1], "method": method},
                 ValueError,
-                f"method='{method}' is not available for permutation within strata or of whole "
-                "clusters, which has no law in closed form: use method='permutation'",
+                f"method='{method}' is not available for permutation within strata, of whole "
+                "clusters or along a series, which has no law in closed form: use method='perm",
             )
             for method in ("analytic", "normal", "pearson3")
         ),

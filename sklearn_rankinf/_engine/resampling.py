@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.exchange import Exchange
+from sklearn_rankinf._engine.exchange import AnyExchange, Shifts
 from sklearn_rankinf._engine.law import exact_mean_and_variance
 from sklearn_rankinf._engine.sampling import (
     NullSampler,
@@ -225,7 +225,7 @@ class PermutedAveragePrecision:
         Non-negative weights.
     weights_follow : {"label", "score"}
         Whether weights fall with the rows of labels or stay with the items.
-    exchange : Exchange, optional
+    exchange : Exchange or Shifts, optional
         Which rows change places; by default all of them.
     """
 
@@ -236,7 +236,7 @@ class PermutedAveragePrecision:
         statistic: AveragePrecision,
         weights: Floats | None,
         weights_follow: str,
-        exchange: Exchange | None = None,
+        exchange: AnyExchange | None = None,
     ) -> None:
         self._rankings = rankings
         self._average = average
@@ -258,6 +258,11 @@ class PermutedAveragePrecision:
     @property
     def _n_items(self) -> int:
         return len(self._rankings[0].labels)
+
+    @property
+    def n_listed(self) -> int | None:
+        """Number of arrangements, where they can be listed."""
+        return None if self._exchange is None else self._exchange.n_listed
 
     @property
     def tie_sizes(self) -> Integers | None:
@@ -301,6 +306,11 @@ class PermutedAveragePrecision:
             return self._values(self._exchange.draw_rows(n_draws, rng))
         in_order = np.broadcast_to(np.arange(self._n_items), (n_draws, self._n_items))
         return self._values(rng.permuted(in_order, axis=1))
+
+    def listed(self, first: int, last: int) -> Floats:
+        """Values of the arrangements with the numbers from `first` to before `last`."""
+        assert isinstance(self._exchange, Shifts)
+        return self._values(self._exchange.list_rows(first, last))
 
     @cached_property
     def _by_hits(self) -> _WeightsOfItems | _WeightsOfLabels | None:
