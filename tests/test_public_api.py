@@ -18,14 +18,16 @@ SCORE_OPTIONS = (
 TOP_K_OPTIONS = "k, tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
 TOP_K_TEST_OPTIONS = (
-    "k, pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, "
+    "k, pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, order=None, "
+    "block_length=None, "
     "n_permutations=9999, n_exceedances=None, random_state=0, n_jobs=None"
 )
 
 LAW_OPTIONS = "tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
 TEST_OPTIONS = (
-    "pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, "
+    "pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, order=None, "
+    "block_length=None, "
     "n_permutations=9999, n_exceedances=None, random_state=0, n_jobs=None"
 )
 
@@ -96,7 +98,8 @@ SIGNATURES = {
     "average_precision_test": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1, average=None, "
         "alternative='greater', method='auto', sample_weight=None, weights_follow='label', "
-        "strata=None, clusters=None, n_permutations=9999, n_exceedances=None, random_state=0, "
+        "strata=None, clusters=None, order=None, block_length=None, n_permutations=9999, "
+        "n_exceedances=None, random_state=0, "
         "n_jobs=None)"
     ),
     "best_candidate_test": (
