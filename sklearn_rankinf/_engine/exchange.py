@@ -99,6 +99,14 @@ class Exchange:
         """Number of units."""
         return sum(items.shape[0] * items.shape[1] for items in self.shapes)
 
+    def first_items(self) -> tuple[Integers, Integers]:
+        """The first item of each unit, and the number of the unit's class."""
+        firsts = [items[:, :, 0] for items in self.shapes]
+        sizes = np.concatenate([np.full(len(own), own.shape[1]) for own in firsts])
+        return np.concatenate([own.ravel() for own in firsts]), np.repeat(
+            np.arange(sizes.size), sizes
+        )
+
     def hit_items(self, is_hit: NDArray[np.bool_]) -> HitItems:
         """Draws of the items that the hits fall on."""
         of_units = (is_hit[items] for items in self.shapes)

@@ -43,8 +43,10 @@ def error(level, n_data_sets):
 def test_size(rho, block_length, long):
     n_data_sets = 10_000 if long else 400
     found = pvalues(rho, n_data_sets, seed=0, block_length=block_length)
-    # Neither way is exact for a series with two ends: what is measured, and not the level, is held.
-    for level, measured in ((0.05, 0.060), (0.01, 0.015)):
+    # Neither way is exact for a series with two ends. In 10,000 data sets shifts rejected at most
+    # .0522 and .0115, and these blocks .0621 and .0158.
+    limits = (0.053, 0.012) if block_length is None else (0.062, 0.016)
+    for level, measured in zip((0.05, 0.01), limits, strict=True):
         assert np.mean(found <= level) <= measured + 4.0 * error(measured, n_data_sets)
     assert np.mean(found <= 0.05) >= 0.045 - 4.0 * error(0.045, n_data_sets)
 
