@@ -748,7 +748,7 @@ def test_weights_of_strata_and_clusters():
     assert messages_of(y_true, y_score, strata=strata, **options)
     # Ten copies of a sample say as much as one.
     copies = np.repeat(np.arange(16), 10)
-    y_true, y_score, weights = copies < 3, copies * 1.0, 1.0 + copies % 5 + copies / 6
+    y_true, y_score, weights = copies < 3, copies * 1.0, 1.0 + copies % 5 + copies / 4
     options["sample_weight"] = weights
     assert "depends on the scores" in messages_of(y_true, y_score, **options)[0]
     found = messages_of(y_true, y_score, clusters=copies, **options)
