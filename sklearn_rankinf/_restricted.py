@@ -281,7 +281,7 @@ class Restrictions:
         clusters = np.arange(n_samples)
         if self.clusters is not None:
             clusters, names = numbered(self.clusters, "clusters", "cluster", n_samples)
-            _check_clusters(clusters, names, strata, labels)
+            check_clusters(clusters, names, strata, labels)
         return Exchange(strata, clusters)
 
     def _along_series(self, strata: Integers) -> AnyExchange:
@@ -305,7 +305,7 @@ class Restrictions:
         return Exchange(strata, blocks, positions, unit_name="blocks")
 
 
-def _check_clusters(
+def check_clusters(
     clusters: Integers, names: list[Any], strata: Integers, labels: NDArray[np.bool_]
 ) -> None:
     """Refuse clusters whose samples have different labels or strata."""
@@ -377,11 +377,14 @@ def _as_positions(order: Any, strata: Integers, has_strata: bool) -> Integers:
 
 
 def few_labellings_warning(
-    exchange: AnyExchange, labels: NDArray[np.bool_], weights: Floats | None = None
+    exchange: AnyExchange,
+    labels: NDArray[np.bool_],
+    weights: Floats | None = None,
+    what: str | None = None,
 ) -> str | None:
     """Text of a warning if few different labellings are left, else None.
 
-    Weights are given if they move with the labels.
+    Weights are given if they move with the labels; `what` says what leaves so few.
     """
     rows = labels if weights is None else np.column_stack([labels, weights])
     if rows.shape[1] == 1:
@@ -393,9 +396,10 @@ def few_labellings_warning(
         return None
     number, n_fixed = round(math.exp(log_number)), exchange.n_fixed(kinds)
     found = f"{number} different labellings" if number > 1 else "no labelling but the observed one"
-    text = (
-        f"{_restrictions(exchange)} leave {found}, so that no p-value can be below {1 / number:.2g}"
-    )
+    text = f"leave {found}, so that no p-value can be below {1 / number:.2g}"
+    if what is not None:
+        return f"{what} {text}."
+    text = f"{_restrictions(exchange)} {text}"
     if not n_fixed:
         return f"{text}."
     return (
