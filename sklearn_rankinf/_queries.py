@@ -46,6 +46,7 @@ from sklearn_rankinf._ranking import (
     check_option,
     numbered,
     rank_order,
+    warn_caller,
 )
 from sklearn_rankinf._restricted import (
     RESTRICTED,
@@ -58,7 +59,6 @@ from sklearn_rankinf._significance import (
     RankTestResult,
     as_log10,
     significance_fields,
-    warn_caller,
 )
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")

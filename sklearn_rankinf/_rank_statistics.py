@@ -41,7 +41,14 @@ from sklearn_rankinf._null_distributions import (
     check_tie_sizes,
     resolve_k,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, check_integer, check_option
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_ranking,
+    check_integer,
+    check_option,
+    warn_caller,
+)
 from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels, Restrictions
 from sklearn_rankinf._significance import (
     RankTestResult,
@@ -49,7 +56,6 @@ from sklearn_rankinf._significance import (
     no_positives,
     restricted_labels,
     significance_fields,
-    warn_caller,
 )
 from sklearn_rankinf._top_k import TopKTestResult, hits_test
 from sklearn_rankinf._top_k_distributions import TopKNullDistribution, frozen_top_k_law

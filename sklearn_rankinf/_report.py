@@ -20,7 +20,11 @@ from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._registry import METRICS, metric_named
-from sklearn_rankinf._significance import AveragePrecisionTestResult
+from sklearn_rankinf._significance import (
+    WORSE_THAN_CHANCE,
+    AveragePrecisionTestResult,
+    is_worse_than_chance,
+)
 from sklearn_rankinf._top_k import min_hits_at_k, recall_at_k_test
 
 LEVEL = 0.05
@@ -440,9 +444,16 @@ def format_report(reports: Sequence[RankerReport]) -> str:
     Returns
     -------
     str
-        A table of average precision, one of hits for each k, and one for each other metric.
+        A table of average precision, with a note on rankings that are worse than chance, one of
+        hits for each k, and one for each other metric.
     """
-    parts = [format_table(_HEADINGS, [_cells(report) for report in reports])]
+    lines = [format_table(_HEADINGS, [_cells(report) for report in reports])]
+    lines += [
+        f"* {report.name} is {WORSE_THAN_CHANCE}"
+        for report in reports
+        if is_worse_than_chance(report.pvalue, report.zscore)
+    ]
+    parts = ["\n".join(lines)]
     names = [report.name for report in reports]
     hits_by_k = zip(*(report.at_k for report in reports), strict=True)
     parts += [format_hits(names, hits) for hits in hits_by_k]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields, replace
-from inspect import currentframe
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,6 +37,7 @@ from sklearn_rankinf._ranking import (
     check_integer,
     has_classes,
 )
+from sklearn_rankinf._ranking import warn_caller as warn_caller
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     RestrictedLabels,
@@ -58,6 +57,9 @@ from sklearn_rankinf._row_permutations import (
 R = TypeVar("R", bound="RankTestResult")
 
 _N_SHOWN = 5  # values of an array in a short description
+WORSE_THAN_CHANCE = "worse than chance: is the direction of the score reversed?"
+# A p-value for better than chance as large as this says that a ranking is worse.
+_SURELY_WORSE = 0.999
 _UNRESTRICTED = Restrictions()
 
 
@@ -89,8 +91,15 @@ class RankTestResult:
         return (
             f"{type(self).__name__}(statistic={_shown(self.statistic, 4)}, {pvalue}, "
             f"n_samples={self.n_samples}, n_positives={_shown(self.n_positives, 12)}, "
-            f"alternative={self.alternative!r}, method={self.method!r})"
+            f"alternative={self.alternative!r}, method={self.method!r}){self._hint}"
         )
+
+    @property
+    def _hint(self) -> str:
+        """A line about a ranking that is significantly worse than chance."""
+        if self.alternative != "greater" or not is_worse_than_chance(self.pvalue, self.zscore):
+            return ""
+        return f"\n{WORSE_THAN_CHANCE}"
 
     @property
     def pvalue_standard_error(self) -> Any:
@@ -160,6 +169,12 @@ class RankTestResult:
         if not isinstance(laws, tuple):
             return laws._has_stopped
         return np.reshape([law._has_stopped for law in laws], np.shape(self.n_resamples))
+
+
+def is_worse_than_chance(pvalue: Any, zscore: Any) -> bool:
+    """Whether a p-value for better than chance, or one of several, says the opposite."""
+    worse = (np.asarray(pvalue) >= _SURELY_WORSE) & (np.asarray(zscore) < 0.0)
+    return bool(np.any(worse))
 
 
 def _shown(values: Any, n_digits: int) -> str:
@@ -771,15 +786,6 @@ def restricted_labels(
         if message is not None:
             warn_caller(message, UserWarning)
     return labels
-
-
-def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside this package that led here, however many calls ago."""
-    package = __name__.partition(".")[0]
-    frame, level = currentframe(), 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
 
 
 def log10_pvalue(law: NullDistribution, statistic: Any, alternative: str) -> Any:

@@ -26,7 +26,7 @@ from sklearn_rankinf._null_distributions import (
     check_no_closed_form,
     plain,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
+from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, warn_caller
 from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels, Restrictions
 from sklearn_rankinf._significance import (
     RankTestResult,
@@ -35,7 +35,6 @@ from sklearn_rankinf._significance import (
     restricted_labels,
     results_as_one,
     significance_fields,
-    warn_caller,
 )
 from sklearn_rankinf._top_k_distributions import (
     TopKNullDistribution,
@@ -127,7 +126,7 @@ class TopKTestResult(RankTestResult):
             f"{type(self).__name__}({np.size(self.k)} values of k from {np.min(self.k)} to "
             f"{np.max(self.k)}, smallest pvalue={np.min(self.pvalue):.4g}, "
             f"n_samples={self.n_samples}, n_positives={self.n_positives}, "
-            f"alternative={self.alternative!r}, method={self.method!r})"
+            f"alternative={self.alternative!r}, method={self.method!r}){self._hint}"
         )
 
 
