@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, ExchangedHits, Shifts
@@ -22,6 +23,7 @@ from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
     as_binary,
+    as_scores,
     check_integer,
     numbered,
     rank_order,
@@ -374,6 +376,68 @@ def _as_positions(order: Any, strata: Integers, has_strata: bool) -> Integers:
             f"both {distinct[positions[first]]!s}."
         )
     return np.asarray(positions, dtype=np.int64)
+
+
+def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
+    """Strata of samples that a score ranks next to each other.
+
+    Passed as ``strata=`` to the test of another score of the same samples, they ask whether that
+    one ranks the positives higher among samples that this one, the incumbent, takes for much the
+    same: whether it adds anything to it.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_samples,)
+        The incumbent's scores.
+    n_per_stratum : int, default=5
+        Number of samples in each stratum. Equal scores are in one stratum, which makes some of them
+        larger.
+
+    Returns
+    -------
+    strata : ndarray of int of shape (n_samples,)
+        Number of the stratum of each sample, 0 for the lowest scores.
+
+    Raises
+    ------
+    TypeError
+        If the scores are not numbers, or `n_per_stratum` is not an integer.
+    ValueError
+        If a score is missing, there are fewer than two samples for a stratum, or all samples.
+
+    See Also
+    --------
+    average_precision_test : A test that takes `strata`.
+
+    Notes
+    -----
+    Strata must be small. Within a wide one, such as a tenth of all samples, the incumbent still
+    ranks the positives, and so does whatever is related to it: a model that adds nothing to the
+    incumbent is found significant in most cases. The narrower the strata, the less of the
+    incumbent is left in them, and the fewer pairs of samples are compared.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import average_precision_test, score_strata
+    >>> rng = np.random.default_rng(0)
+    >>> incumbent, other = rng.normal(size=(2, 1000))
+    >>> y_true = incumbent + other + rng.normal(size=1000) > 2.5
+    >>> strata = score_strata(incumbent)
+    >>> for score in (incumbent + 0.3 * rng.normal(size=1000), incumbent + other):
+    ...     print(f"p = {average_precision_test(y_true, score, strata=strata).pvalue:.4f}")
+    p = 0.7897
+    p = 0.0001
+    """
+    scores = as_scores(y_score)
+    size = check_integer(n_per_stratum, "n_per_stratum", 2)
+    if scores.size < 2 * size:
+        raise ValueError(
+            f"n_per_stratum={size} leaves a single stratum of {scores.size} samples: it must be at "
+            "most half of their number."
+        )
+    first_of_equals = rankdata(scores, method="min").astype(np.int64) - 1
+    return np.asarray(first_of_equals * (scores.size // size) // scores.size)
 
 
 def few_labellings_warning(

@@ -120,9 +120,10 @@ SIGNATURES = {
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "mean_average_precision_test": (
         "(y_true, y_score=None, *, groups=None, dependence='independent', pos_label=1, "
-        "alternative='greater', method='auto', n_permutations=9999, random_state=0, n_jobs=None, "
-        "verbose=0)"
+        "alternative='greater', method='auto', strata=None, clusters=None, n_permutations=9999, "
+        "random_state=0, n_jobs=None, verbose=0)"
     ),
+    "score_strata": "(y_score, *, n_per_stratum=5)",
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', k=None, "
         "pos_label=1, average=None, n_permutations=999, random_state=0, "
@@ -278,7 +279,7 @@ def test_result_fields_over_queries():
     result = sklearn_rankinf.MeanAveragePrecisionTestResult
     columns = (
         "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_bh "
-        "pvalue_by"
+        "pvalue_by pvalue_holm pvalue_maxt"
     ).split()
     assert list(result.__dataclass_fields__) == [
         *RESULT_FIELDS,
