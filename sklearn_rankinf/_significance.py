@@ -404,6 +404,7 @@ def average_precision_test(
     --------
     ap_null_distribution : The null distribution by itself.
     average_precision_pvalue : Only the p-value, for use as a scorer.
+    score_strata : Strata of samples with similar scores.
     sklearn.metrics.average_precision_score : The statistic.
     sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
 
@@ -431,6 +432,16 @@ def average_precision_test(
     `clusters`, and 4 percent with them. Only clusters of the same size exchange their labels; else
     the number of positives would change, and 16 percent were rejected where larger clusters were
     more often positive.
+
+    Labels and scores that are each correlated in time meet by chance more often than separate
+    samples do: at an autocorrelation of .8, with 50 positives among 500, 13 percent of true null
+    hypotheses were rejected at 5 percent, and 5.0 percent with `order`. Shifts are an exact test of
+    labels that are stationary around a circle, and approximate for other stationary ones (5.2
+    percent at an autocorrelation of .95). The smallest p-value is 1 over the number of shifts.
+
+    Strata of the scores of another model, by :func:`score_strata`, ask whether this one adds
+    anything to it. To compare scores within strata only, average precision within strata has an
+    exact law: :func:`mean_average_precision_test` with the strata as queries.
 
     If drawing stops at the l-th labelling, the h-th that is as extreme, the p-value is
     :math:`h / l` [2]_; else, with b of B labellings as extreme, :math:`(b + 1) / (B + 1)`.
