@@ -1,5 +1,6 @@
 """Exact inference on rankings of rare targets, inside scikit-learn's tools."""
 
+from sklearn_rankinf import _interrupt  # noqa: F401
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._model_selection import (
     CrossValSignificanceResult,

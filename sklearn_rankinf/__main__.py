@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import os
 import sys
 from collections.abc import Sequence
 
 from sklearn_rankinf import __version__
+
+# The status of a command whose reader is gone, as shells give it: 128 and the signal SIGPIPE.
+CLOSED_PIPE = 128 + 13
 
 DESCRIPTION = (
     "Is this ranking of rare targets better than chance, by how much, and how sure are we? "
@@ -84,10 +90,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     -------
     int
         0 when the command succeeded, 2 when something given to it was wrong or an optional
-        dependency is missing, with one line on the standard error stream. Wrong arguments end in
+        dependency is missing, 1 when the output cannot be written, and 141 when its reader has
+        closed it; all but 0 with one line on the standard error stream. Wrong arguments end in
         ``SystemExit`` with code 2 and a message on the standard error stream, as argparse does.
     """
-    arguments = build_parser().parse_args(argv)
+    # A terminal may lack a character of a column's name, which is shown by its number then.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            return _run(build_parser().parse_args(argv))
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        return _give_up_output("the output was closed before its end", CLOSED_PIPE)
+    except OSError as error:
+        if error.filename is not None:  # of another file than the output
+            raise
+        return _give_up_output(f"cannot write the output: {error.strerror or error}", 1)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     # Imported late, so that --help and --version need no estimator.
     from sklearn_rankinf._report import ReportError
 
@@ -102,6 +126,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"rankinf {arguments.command}: error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _give_up_output(reason: str, status: int) -> int:
+    # What is left in the buffer would fail once more when the interpreter ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        print(f"rankinf: error: {reason}.", file=sys.stderr)
+    return status
 
 
 def _cut_off(text: str) -> int | float:

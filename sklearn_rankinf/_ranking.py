@@ -390,6 +390,7 @@ def as_binary(
     y_true: ArrayLike, y_score: ArrayLike, pos_label: PosLabel
 ) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Mark the positives of binary labels and read their scores."""
+    _refuse_list_of_tables(y_score)
     labels, scores = as_labels(y_true), as_scores(y_score)
     check_lengths(len(labels), len(scores))
     positive, _ = mark_positives(labels, pos_label)
@@ -412,6 +413,17 @@ def _counts_by_block(
     order, tie_sizes = rank_order(scores)
     starts = np.cumsum(tie_sizes) - tie_sizes
     return tie_sizes, np.add.reduceat(positive[order].astype(np.int64), starts)
+
+
+def _refuse_list_of_tables(y_score: Any) -> None:
+    """Refuse what predict_proba of several outputs returns, one table of probabilities each."""
+    if isinstance(y_score, list | tuple) and y_score and getattr(y_score[0], "ndim", 0) == 2:
+        raise ValueError(
+            f"y_score is a list of {len(y_score)} tables, one for each output, as predict_proba of "
+            "a multi-output classifier returns: test one output, with y_true[:, 0] and "
+            "y_score[0][:, 1], or all of them by a test that has average=, with "
+            "np.column_stack([table[:, 1] for table in y_score])."
+        )
 
 
 def has_classes(y_true: Any, y_score: Any) -> bool:

@@ -20,11 +20,7 @@ from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._registry import METRICS, metric_named
-from sklearn_rankinf._significance import (
-    WORSE_THAN_CHANCE,
-    AveragePrecisionTestResult,
-    is_worse_than_chance,
-)
+from sklearn_rankinf._significance import AveragePrecisionTestResult
 from sklearn_rankinf._top_k import min_hits_at_k, recall_at_k_test
 
 LEVEL = 0.05
@@ -125,6 +121,8 @@ class RankerReport:
         and 1 at 1, and its distance from chance in standard deviations.
     pvalue, log10_pvalue : float
         Exact p-value of average precision, and its logarithm to base 10.
+    pvalue_less : float
+        Exact p-value of the other side: the probability of so low an average precision.
     at_k : tuple of HitsReport
         Hits at each k.
     metrics : tuple of MetricReport
@@ -140,6 +138,7 @@ class RankerReport:
     zscore: float
     pvalue: float
     log10_pvalue: float
+    pvalue_less: float
     at_k: tuple[HitsReport, ...]
     metrics: tuple[MetricReport, ...] = ()
 
@@ -187,10 +186,11 @@ def read_table(
     except UnicodeDecodeError as error:
         raise ReportError(f"{path!r} is not text in UTF-8: save it in that encoding.") from error
     except ValueError as error:  # what pandas raises for what is no table, or no text
-        reason = str(error).splitlines()[0].rstrip(".")
         raise ReportError(
-            f"{path!r} is not a table of comma-separated values: {reason}."
+            f"{path!r} is not a table of comma-separated values: {_first_line(error)}."
         ) from error
+    except Exception as error:  # each kind of archive has errors of its own
+        raise ReportError(f"cannot unpack {path!r}: {_first_line(error)}.") from error
     columns = [str(column) for column in frame.columns]
     for name in (label, *score_columns):
         if name not in columns:
@@ -205,6 +205,11 @@ def read_table(
         _is_positive(frame[label], label, pos_label),
         {name: _as_scores(pd, frame[name], name) for name in score_columns},
     )
+
+
+def _first_line(error: Exception) -> str:
+    """What an error says, without its end."""
+    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".:")
 
 
 def _is_positive(column: Any, name: str, pos_label: str | None) -> NDArray[np.int64]:
@@ -316,6 +321,7 @@ def report_on_ranking(
         zscore=float(result.zscore),
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
+        pvalue_less=float(result.null_distribution.pvalue(result.statistic, "less")),
         at_k=tuple(report_on_hits(ranking, cut) for cut in k),
         metrics=report_on_metrics(ranking, metrics),
     )
@@ -444,22 +450,30 @@ def format_report(reports: Sequence[RankerReport]) -> str:
     Returns
     -------
     str
-        A table of average precision, with a note on rankings that are worse than chance, one of
-        hits for each k, and one for each other metric.
+        A table of average precision, one of hits for each k, and one for each other metric.
     """
-    lines = [format_table(_HEADINGS, [_cells(report) for report in reports])]
-    lines += [
-        f"* {report.name} is {WORSE_THAN_CHANCE}"
-        for report in reports
-        if is_worse_than_chance(report.pvalue, report.zscore)
-    ]
-    parts = ["\n".join(lines)]
+    table = format_table(_HEADINGS, [_cells(report) for report in reports])
+    parts = ["\n".join([table, *(_hint(report) for report in reports if _is_reversed(report))])]
     names = [report.name for report in reports]
     hits_by_k = zip(*(report.at_k for report in reports), strict=True)
     parts += [format_hits(names, hits) for hits in hits_by_k]
     by_metric = zip(*(report.metrics for report in reports), strict=True)
     parts += [format_metric(names, values) for values in by_metric]
     return "\n\n".join(parts)
+
+
+def _is_reversed(report: RankerReport) -> bool:
+    """Whether a ranking is worse than chance by more than luck explains."""
+    return report.pvalue_less <= LEVEL
+
+
+def _hint(report: RankerReport) -> str:
+    pvalue = format_pvalue(math.log10(report.pvalue_less)) if report.pvalue_less else "0"
+    return (
+        f"{report.name} is worse than chance (so low an AP has p = {pvalue}): its direction may be "
+        "reversed.\n  Larger scores must mean likelier targets; if smaller ones do, negate the "
+        "column."
+    )
 
 
 def format_hits(names: Sequence[str], hits: Sequence[HitsReport]) -> str:

@@ -39,7 +39,7 @@ def estimator_scores(
     TypeError
         If the estimator has none of the methods.
     ValueError
-        If `pos_label` is none of its classes, or if it has more than two classes.
+        If `pos_label` is none of its classes, or if it has several outputs.
     """
     names = [response_method] if isinstance(response_method, str) else list(response_method)
     name = next((name for name in names if hasattr(estimator, name)), None)
@@ -48,7 +48,13 @@ def estimator_scores(
             f"{type(estimator).__name__} has no {' or '.join(names)} to rank samples by: name a "
             "method that it has as response_method, or pass scores to from_predictions."
         )
-    response = np.asarray(getattr(estimator, name)(X), dtype=np.float64)
+    response = getattr(estimator, name)(X)
+    if isinstance(response, list):
+        raise ValueError(
+            f"{type(estimator).__name__} has {len(response)} outputs, with a ranking each: test "
+            f"the scores of one of them, for instance {name}(X)[0][:, 1]."
+        )
+    response = np.asarray(response, dtype=np.float64)
     if name == "predict" or not hasattr(estimator, "classes_"):
         return response
     classes = list(np.asarray(estimator.classes_).tolist())

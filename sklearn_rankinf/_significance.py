@@ -57,7 +57,6 @@ from sklearn_rankinf._row_permutations import (
 R = TypeVar("R", bound="RankTestResult")
 
 _N_SHOWN = 5  # values of an array in a short description
-WORSE_THAN_CHANCE = "worse than chance: is the direction of the score reversed?"
 # A p-value for better than chance as large as this says that a ranking is worse.
 _SURELY_WORSE = 0.999
 _UNRESTRICTED = Restrictions()
@@ -97,9 +96,10 @@ class RankTestResult:
     @property
     def _hint(self) -> str:
         """A line about a ranking that is significantly worse than chance."""
-        if self.alternative != "greater" or not is_worse_than_chance(self.pvalue, self.zscore):
+        is_worse = (np.asarray(self.pvalue) >= _SURELY_WORSE) & (np.asarray(self.zscore) < 0.0)
+        if self.alternative != "greater" or not np.any(is_worse):
             return ""
-        return f"\n{WORSE_THAN_CHANCE}"
+        return "\nworse than chance: is the direction of the score reversed?"
 
     @property
     def pvalue_standard_error(self) -> Any:
@@ -169,12 +169,6 @@ class RankTestResult:
         if not isinstance(laws, tuple):
             return laws._has_stopped
         return np.reshape([law._has_stopped for law in laws], np.shape(self.n_resamples))
-
-
-def is_worse_than_chance(pvalue: Any, zscore: Any) -> bool:
-    """Whether a p-value for better than chance, or one of several, says the opposite."""
-    worse = (np.asarray(pvalue) >= _SURELY_WORSE) & (np.asarray(zscore) < 0.0)
-    return bool(np.any(worse))
 
 
 def _shown(values: Any, n_digits: int) -> str:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import settings
 
 # A timing is never a reason to fail: shared runners stall.
-# Set HYPOTHESIS_PROFILE=thorough to search longer.
-settings.register_profile("default", deadline=None, max_examples=50, print_blob=True)
+# Set HYPOTHESIS_PROFILE=thorough to search longer, quick to see that all runs.
+settings.register_profile("quick", deadline=None, max_examples=10, print_blob=True)
+settings.register_profile("default", deadline=None, max_examples=30, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -21,6 +22,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # Each worker has a processor of its own. It begins after this, and no NumPy is imported yet.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     config.addinivalue_line("markers", "long: runs only with --long")
 
 

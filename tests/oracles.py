@@ -172,8 +172,14 @@ def sklearn_values(
 ) -> np.ndarray:
     """scikit-learn's average precision of every placement, sorted (one entry a placement)."""
     sizes = tie_sizes or (1,) * n_samples
-    sets = placements(n_samples, n_positives)
-    values = [sklearn_average_precision(sizes, ranks) for ranks in sets]
+    # Placements with equal hits in all blocks have the same labels but for the order of equals.
+    known: dict[tuple[int, ...], float] = {}
+    values = []
+    for ranks in placements(n_samples, n_positives):
+        hits = tuple(hits_per_block(sizes, ranks)) if tie_sizes else ranks
+        if hits not in known:
+            known[hits] = sklearn_average_precision(sizes, ranks)
+        values.append(known[hits])
     return np.sort(np.array(values))
 
 

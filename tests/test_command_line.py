@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
+import errno
+import gzip
 import io
 import json
+import lzma
+import os
 import re
+import signal
 import subprocess
 import sys
+import tarfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +37,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._formatting import format_count, format_pvalue
+from sklearn_rankinf._plot import _law_shape
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")
 
@@ -76,6 +85,8 @@ def demo(tmp_path_factory) -> DemoRun:
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr(_demo, "assess", recording_assess)
+        # Far tails with many ties take a second for each bin.
+        patch.setattr(_law_shape, "_N_FAR_BINS", 2)
         run.code = main(["demo", "--plots", str(directory)])
     run.text = printed.getvalue()
     run.plots = sorted(directory.iterdir())
@@ -116,9 +127,7 @@ def test_demo_average_precision_is_scikit_learns(demo):
 def test_demo_null_moments_are_those_of_permuted_labels(demo, name):
     y_true, y_score = demo.held_out[name]
     rng = np.random.default_rng(20261121)
-    null = np.array(
-        [average_precision_score(rng.permutation(y_true), y_score) for _ in range(1500)]
-    )
+    null = np.array([average_precision_score(rng.permutation(y_true), y_score) for _ in range(600)])
     observed, chance, adjusted, zscore = map(float, demo.table()[name][2:6])
     standard_error = null.std() / np.sqrt(len(null))
     assert chance == pytest.approx(null.mean(), abs=5 * standard_error + 5e-5)
@@ -131,7 +140,7 @@ def test_demo_exact_pvalue_agrees_with_scikit_learn_on_permuted_labels(demo):
     y_true, y_score = demo.held_out["amount of ink"]
     rng = np.random.default_rng(7)
     observed = average_precision_score(y_true, y_score)
-    n_resamples = 3000
+    n_resamples = 1500
     exceed = sum(
         average_precision_score(rng.permutation(y_true), y_score) >= observed * (1 - 1e-12)
         for _ in range(n_resamples)
@@ -340,6 +349,50 @@ def test_report_says_where_no_number_of_hits_is_enough(frame, csv, capsys):
     assert hits["s1"][2] == "none"
 
 
+def test_hits_needed_are_the_fewest_that_are_significant(frame, csv, capsys):
+    cuts = [1, 2, 3, 10, 40, 150, 199, 200]
+    options = [part for k in cuts for part in ("--k", str(k))]
+    for column, m in (("y", 15), ("truth", 15), ("y", 185)):
+        argv = ["report", csv, "--label", column, "--score", "s1", "--json", *options]
+        argv += ["--pos-label", "0"] if m == 185 else []
+        assert main(argv) == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        seen = set()
+        for k, at_k in zip(cuts, row["at_k"], strict=True):
+            pvalue = stats.hypergeom(200, m, k).sf(np.arange(min(m, k) + 1) - 1)
+            enough = np.flatnonzero(pvalue <= 0.05)
+            needed = int(enough[0]) if enough.size else None
+            assert at_k["hits_needed"] == needed
+            seen.add("none" if needed is None else "all" if needed == min(m, k) else "some")
+        assert seen == {"none", "some", "all"}
+
+
+def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
+    rng = np.random.default_rng(3)
+    y = np.repeat([1, 0], [12, 188])
+    noise = rng.normal(size=200)
+    noise -= (noise[:12].mean() - noise.mean()) * y  # neither better nor worse than chance
+    columns = {"good": y + noise, "reversed": -2.0 * y + noise, "noise": noise}
+    path = tmp_path / "directions.csv"
+    pd.DataFrame({"y": y, **columns}).to_csv(path, index=False)
+    scores = [part for name in columns for part in ("--score", name)]
+    argv = ["report", str(path), "--label", "y", *scores]
+    assert main(argv) == 0
+    text = capsys.readouterr().out
+    hints = re.findall(r"^(\w+) is worse than chance \(.* p = (\S+)\): its", text, re.MULTILINE)
+    assert main([*argv, "--json"]) == 0
+    rows = {row["name"]: row["pvalue_less"] for row in json.loads(capsys.readouterr().out)}
+    drawn = np.array([average_precision_score(rng.permutation(y), noise) for _ in range(1000)])
+    for name, score in columns.items():
+        observed = average_precision_score(y, score)
+        lower = np.mean(drawn <= observed * (1 + 1e-12))
+        error = np.sqrt(max(rows[name] * (1 - rows[name]), 2e-3) / 1000)
+        assert rows[name] == pytest.approx(lower, abs=4 * error)
+    assert rows["reversed"] < 0.05 < min(rows["noise"], rows["good"])
+    assert hints == [("reversed", format_pvalue(np.log10(rows["reversed"])))]
+    assert "may be reversed.\n  Larger scores must mean likelier targets" in text
+
+
 def test_report_prints_json(frame, csv, capsys, tmp_path):
     argv = ["report", csv, "--label", "name", "--pos-label", "active", "--score", "s1"]
     assert main([*argv, "--k", "20", "--json", "--plots", str(tmp_path)]) == 0
@@ -474,6 +527,139 @@ def test_wrong_files_end_in_one_line(tmp_path, capsys):
     assert "has one label only, 0: there is nothing to test." in error_for(path)
     path.write_text("y,s\n0,1\n1,2\n")
     assert "cannot write plots to" in error_for(path, "--plots", str(path))
+
+
+def broken_archives() -> dict[str, bytes]:
+    """Bytes by the name of a file whose ending promises an archive."""
+    text = "".join(f"{i % 2},{i * 37 % 101}\n" for i in range(3000)).encode()
+    zipped, tarred = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("table.csv", b"y,s\n" + text)
+    with tarfile.open(fileobj=tarred, mode="w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("table.csv"))
+    whole = {
+        "zip": zipped.getvalue(),
+        "gz": gzip.compress(b"y,s\n" + text),
+        "bz2": bz2.compress(b"y,s\n" + text),
+        "xz": lzma.compress(b"y,s\n" + text),
+        "tar.gz": tarred.getvalue(),
+    }
+    files = {f"junk.csv.{ending}": b"no archive, but plain text" for ending in whole}
+    files |= {f"cut.csv.{ending}": data[: len(data) // 2] for ending, data in whole.items()}
+    for ending in ("zip", "gz", "bz2", "xz"):
+        flipped = bytearray(whole[ending])
+        for place in range(len(flipped) // 2, len(flipped) // 2 + 8):
+            flipped[place] ^= 0xFF
+        files[f"flipped.csv.{ending}"] = bytes(flipped)
+    return files
+
+
+@pytest.mark.parametrize("name", broken_archives())
+def test_broken_archives_end_in_one_line(tmp_path, capsys, name):
+    path = tmp_path / name
+    path.write_bytes(broken_archives()[name])
+    assert main(["report", str(path), "--label", "y", "--score", "s"]) == 2
+    message = one_line_of_error(capsys)
+    assert re.search(rf"cannot (unpack|read) '{re.escape(str(path))}': \w", message)
+
+
+def test_an_archive_is_read(frame, tmp_path, capsys):
+    path = tmp_path / "table.csv.xz"
+    frame.to_csv(path, index=False)
+    assert main(["report", str(path), "--label", "y", "--score", "s1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["average_precision"] == pytest.approx(
+        average_precision_score(frame["y"], frame["s1"])
+    )
+
+
+# The process of the command, as a shell runs it
+
+COMMANDS = {
+    "module": [sys.executable, "-m", "sklearn_rankinf"],
+    "script": [
+        sys.executable,
+        "-c",
+        "import sys; sys.argv[0] = '/usr/bin/rankinf'; "
+        "from sklearn_rankinf.__main__ import main; sys.exit(main())",
+    ],
+}
+# Python's own buffer, whatever the environment of the tests.
+PLAIN = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+unix = pytest.mark.skipif(os.name != "posix", reason="pipes, signals and devices of Unix")
+
+
+def run(command, **options):
+    options = {"stdout": subprocess.PIPE, "env": PLAIN} | options
+    return subprocess.run(
+        command, stderr=subprocess.PIPE, text=True, encoding="utf-8", check=False, **options
+    )
+
+
+@unix
+def test_a_closed_pipe_ends_in_one_line(csv):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        argv = ["report", csv, "--label", "y", "--score", "s1"]
+        done = run([*COMMANDS["module"], *argv], stdout=writing)
+    finally:
+        os.close(writing)
+    assert done.returncode == 128 + signal.SIGPIPE
+    assert done.stderr == "rankinf: error: the output was closed before its end.\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device /dev/full")
+def test_a_full_disk_ends_in_one_line():
+    # argparse itself writes this, and ends the process.
+    with open("/dev/full", "w") as full:
+        done = run([*COMMANDS["module"], "--version"], stdout=full)
+    assert done.returncode == 1
+    reason = os.strerror(errno.ENOSPC)
+    assert done.stderr == f"rankinf: error: cannot write the output: {reason}.\n"
+
+
+def test_names_that_a_terminal_cannot_show_are_escaped(frame, tmp_path):
+    path = tmp_path / "names.csv"
+    frame.rename(columns={"s1": "活性"}).to_csv(path, index=False, encoding="utf-8")
+    argv = [*COMMANDS["module"], "report", str(path), "--label", "y", "--score"]
+    terminal = PLAIN | {"PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "1"}
+    done = run([*argv, "活性"], env=terminal)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^\\u6d3b\\u6027 +200  15 ", done.stdout, re.MULTILINE)
+
+
+@unix
+@pytest.mark.parametrize(
+    ("command", "when"),
+    [
+        ("module", "numpy"),
+        ("script", "numpy"),
+        ("module", "sklearn.metrics"),
+        ("script", "argparse"),
+        ("module", "pandas"),
+    ],
+)
+def test_an_interrupt_ends_in_one_line(csv, tmp_path, command, when):
+    # The process interrupts itself where it imports a module: early, in the middle, and late.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.abc, os, signal, sys\n"
+        "class Finder(importlib.abc.MetaPathFinder):\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name == {when!r} and 'sklearn_rankinf' in sys.modules:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+    )
+    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+    argv = [*COMMANDS[command], "report", csv, "--label", "y", "--score", "s1"]
+    done = run(argv, env=PLAIN | {"PYTHONPATH": os.pathsep.join(paths)})
+    assert done.returncode == -signal.SIGINT
+    assert (done.stdout, done.stderr) == ("", "rankinf: interrupted\n")
+
+
+def test_interrupts_of_other_programs_are_left_alone():
+    code = "import signal, sklearn_rankinf; print(signal.getsignal(signal.SIGINT).__name__)"
+    assert run([sys.executable, "-c", code]).stdout.strip() == "default_int_handler"
 
 
 def test_missing_pandas_names_the_extra(csv, capsys, monkeypatch):

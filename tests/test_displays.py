@@ -110,6 +110,38 @@ def test_area_of_the_tail_is_the_pvalue_of_a_continued_law():
     assert 0.9 < area(display.tail_) / display.result.pvalue <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("yscale", ["linear", "log"])
+def test_tails_that_cannot_be_seen_are_neither_drawn_nor_computed(yscale, monkeypatch):
+    # Two standard deviations below the mean the law has a probability of 1e-12.
+    y_true = np.repeat([1, 0], [40, 3960])
+    y_score = y_true + np.random.default_rng(0).normal(size=4000)
+    result = average_precision_test(y_true, y_score)
+    law = result.null_distribution
+    mean, deviation = law.mean(), law.std()
+    asked = []
+    for name in ("logcdf", "cdf"):
+        tail = getattr(type(law), name)
+
+        def record(self, x, tail=tail):
+            asked.append(np.min(x))
+            return tail(self, x)
+
+        monkeypatch.setattr(type(law), name, record)
+    display = NullDistributionDisplay(result).plot(yscale=yscale)
+    _, edges = heights_and_edges(display.line_)
+    rng = np.random.default_rng(1)
+    ranks = np.sort([rng.choice(4000, 40, replace=False) + 1 for _ in range(4000)], axis=1)
+    sample = np.mean(np.arange(1, 41) / ranks, axis=1)
+    assert np.mean(sample < edges[0]) <= 1e-3  # 1e-4, and four standard errors
+    assert np.mean(sample < edges[0] + 0.5 * deviation) > 1e-3
+    assert min(asked) == pytest.approx(edges[0], abs=1e-6 * deviation)
+    assert edges[0] > mean - 2.0 * deviation
+    assert edges[-1] > result.statistic if yscale == "log" else edges[-1] <= mean + 7.01 * deviation
+    if yscale == "log":
+        # The axis ends not far below the density at the observed value.
+        assert display.ax_.get_ylim()[0] > 1e-4 * result.pvalue / deviation
+
+
 @pytest.mark.parametrize(
     ("negated", "side"), [(False, "greater"), (True, "less")], ids=["good", "bad"]
 )
@@ -330,7 +362,7 @@ def test_state_of_matplotlib_is_left_alone(small):
 @pytest.mark.parametrize("pos_label", [0, 1])
 @pytest.mark.parametrize("model", ["decision", "probability"])
 def test_estimator_scores_the_positive_label(data, models, model, pos_label):
-    X, y = data
+    X, y = (part[:100] for part in data)
     estimator = models[model]
     display = NullDistributionDisplay.from_estimator(estimator, X, y, pos_label=pos_label)
     probability = estimator.predict_proba(X)[:, pos_label]
@@ -338,6 +370,17 @@ def test_estimator_scores_the_positive_label(data, models, model, pos_label):
         average_precision_score(y, probability, pos_label=pos_label)
     )
     assert legend_of(display)[0].startswith(f"{type(estimator).__name__}: AP = ")
+
+
+def test_estimator_with_several_outputs(data):
+    X, y = data
+    estimator = KNeighborsClassifier().fit(X, np.column_stack([y, 1 - y]))
+    message = r"KNeighborsClassifier has 2 outputs, .*for instance predict_proba\(X\)\[0\]\[:, 1\]"
+    with pytest.raises(ValueError, match=message):
+        NullDistributionDisplay.from_estimator(estimator, X, y)
+    y_score = estimator.predict_proba(X)[0][:, 1]  # what the message advises
+    display = NullDistributionDisplay.from_predictions(y, y_score)
+    assert position(display.observed_line_) == pytest.approx(average_precision_score(y, y_score))
 
 
 def test_estimator_with_string_labels(data):

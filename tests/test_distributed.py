@@ -579,7 +579,7 @@ def die_once(block, flag, block_id=None):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed")
-@pytest.mark.parametrize("counts", ["all", "positives"])
+@pytest.mark.parametrize("counts", ["all", pytest.param("positives", marks=pytest.mark.long)])
 def test_a_killed_worker_changes_nothing(client, counts, tmp_path):
     y_true, y_score = made_data(n=2000)
     labels, scores = cut(y_true, 100), cut(y_score, 100)

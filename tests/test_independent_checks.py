@@ -201,7 +201,10 @@ def compare_with_tilted_sampling(problem, n_draws, seed):
     assert precise >= 2
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name == "500, 50")) for name in SAMPLED],
+)
 def test_pvalues_agree_with_tilted_sampling(name, long):
     compare_with_tilted_sampling(SAMPLED[name], 20_000 if long else 1500, seed=len(name))
 

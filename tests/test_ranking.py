@@ -470,6 +470,13 @@ WRONG_SCORES = {
         ValueError,
         r"y_score must be one-dimensional; got shape \(2, 2\): .*predict_proba\(X\)\[:, 1\]",
     ),
+    "several outputs": (
+        [[0, 1], [1, 0]],
+        [np.full((2, 2), 0.5), np.full((2, 3), 0.3)],
+        ValueError,
+        r"y_score is a list of 2 tables, .* multi-output classifier returns: test one output, with "
+        r"y_true\[:, 0\] and y_score\[0\]\[:, 1\], or all of them .*np\.column_stack",
+    ),
     "three dimensions": (
         [0, 1],
         np.zeros((2, 1, 1)),

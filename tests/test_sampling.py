@@ -49,7 +49,9 @@ def test_the_smallest_pvalue_of_a_perfect_ranking():
 
 
 @pytest.mark.parametrize(
-    "random_state", [0, 12345, np.random.RandomState, np.random.default_rng], ids=str
+    "random_state",
+    [0, 12345, np.random.RandomState, np.random.default_rng],
+    ids=["zero", "integer", "RandomState", "Generator"],
 )
 def test_same_random_state_same_pvalue(random_state):
     x = np.linspace(0.05, 0.3, 40)

@@ -1,6 +1,7 @@
 """Recall, precision, R-precision and average precision at k as scores of labels and scores."""
 
 import itertools
+import math
 from fractions import Fraction
 from functools import partial
 
@@ -151,6 +152,26 @@ def test_only_positives():
     assert precision_at_k_score(y_true, np.arange(6), k=3) == 1.0
     assert average_precision_at_k_score(y_true, np.arange(6), k=3) == 1.0
     assert r_precision_score(y_true, np.arange(6)) == 1.0
+
+
+@pytest.mark.parametrize("n_samples", [10, 100, 700])
+def test_a_fraction_is_what_its_decimals_say(n_samples):
+    # 0.07 * 100 is above 7 in floating point.
+    y_true, y_score = np.ones(n_samples, int), np.arange(n_samples)
+    rounded_off = 0
+    for hundredths in range(1, 100):
+        k = math.ceil(Fraction(hundredths, 100) * n_samples)
+        rounded_off += math.ceil(hundredths / 100 * n_samples) != k
+        assert recall_at_k_score(y_true, y_score, k=hundredths / 100) == k / n_samples
+    assert rounded_off or n_samples == 10
+
+
+def test_the_smallest_fraction_is_one_sample():
+    for k in (1e-300, 1e-12, 1e-10):
+        assert recall_at_k_score(np.ones(8, int), np.arange(8), k=k) == 1 / 8
+        assert precision_at_k_score(Y_TRUE, Y_SCORE, k=k) == 1.0
+        assert average_precision_at_k_score(Y_TRUE, Y_SCORE, k=k) == 1.0
+        assert precision_at_k_test(Y_TRUE, Y_SCORE, k=k).pvalue == pytest.approx(4 / 9)
 
 
 @at_k

@@ -26,7 +26,6 @@ from sklearn_rankinf import (
     recall_at_k_test,
     roc_auc_test,
 )
-from sklearn_rankinf._report import format_report, report_on_ranking
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
@@ -466,21 +465,6 @@ def test_hint_at_a_reversed_score():
     # A p-value of 1 is no sign of a reversed score where there is nothing to rank.
     assert HINT not in repr(average_precision_test(y_true, np.zeros(300)))
     assert HINT not in repr(average_precision_test(y_true, rng.normal(size=300)))
-
-
-def test_hint_in_a_report():
-    rng = np.random.default_rng(1)
-    y_true = np.arange(300) < 30
-    y_score = rng.normal(size=300) + 1.5 * y_true
-    reports = [
-        report_on_ranking(
-            name, Ranking.from_scores(y_true, own), average_precision_test(y_true, own)
-        )
-        for name, own in (("good", y_score), ("bad", -y_score))
-    ]
-    text = format_report(reports)
-    assert "* bad is worse than chance: is the direction of the score reversed?" in text
-    assert "good is" not in text
 
 
 # Two-sided logarithms

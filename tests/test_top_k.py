@@ -5,6 +5,7 @@ import math
 import pickle
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -71,6 +72,7 @@ def mean_hits_over_orders(tie_sizes, hits, k):
     return Fraction(sum(counts), len(counts))
 
 
+@cache
 def enumerated(n, m, tie_sizes, k, metric):
     """Value of recall or precision at k -> number of placements that have it."""
     sizes = tie_sizes or (1,) * n

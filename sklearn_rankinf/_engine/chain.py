@@ -24,7 +24,6 @@ from sklearn_rankinf._engine.statistics import (
     log_binomial,
 )
 
-
 # Hits, value and log number of placements of every partial outcome.
 Listed = tuple[Integers, Floats, Floats]
 

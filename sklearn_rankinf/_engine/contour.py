@@ -628,7 +628,7 @@ class ContourLaw:
             # What is cut off is at least this part of a tail below its bound.
             scale = np.exp(np.minimum(nodes.log_scale(s[active]) - log_bound[active], 50.0))
             least = (rest + returning) * scale
-            # A longer contour is of no use where the transform returns beyond any that is affordable.
+            # No affordable contour is of use where the transform returns beyond its end.
             if returning > 0.0 and not is_last:
                 left = self._returning_beyond(nodes, most_nodes) * scale
                 is_last = bool(np.all(left > np.maximum(enough, 0.5 * least)))
@@ -773,10 +773,16 @@ class ContourLaw:
         # Not in step with anything, and the same each time.
         golden = (np.arange(1, n_looks + 1) * _GOLDEN) % 1.0
         places = np.sort(first * spread**golden)
+        if self._span:
+            places[-1] = whole - 0.5
         z = np.asarray(nodes.theta + 1j * places * nodes.step, dtype=complex)
         logs = self._log_transform(*contour[:2], z, False).real - nodes.log_transform[0].real
-        # A node at a place stands for the terms of its share of the logarithms.
-        sizes = np.exp(np.minimum(logs, 0.0)) / np.abs(z) * places * (math.log(spread) / n_looks)
+        # A node at a place stands for the terms of its share of the logarithms, and that at the end
+        # of a period of the transform for as many terms as the first look has.
+        shares = places * (math.log(spread) / n_looks)
+        if self._span:
+            shares[-1] = first
+        sizes = np.exp(np.minimum(logs, 0.0)) / np.abs(z) * shares
         self._returns[key] = places, np.where(np.isfinite(logs), sizes, np.inf)
 
     def _looked_ahead(self, contour: _Key, first: int) -> tuple[Floats, Floats]:
@@ -804,7 +810,7 @@ class ContourLaw:
 
     def _deviation(self, side: int, index: float) -> float:
         """Standard deviation under a tilt, from the nearest three of the ladder."""
-        # Tilts smaller than those of the ladder change the deviation as little as the first of them.
+        # Tilts smaller than those of the ladder change the deviation no more than its first.
         at = max(round(index) - _LADDER.start, 1)
         thetas, log_mgfs = self._ladder(side, at + 2)
         around = slice(at - 1, at + 2)

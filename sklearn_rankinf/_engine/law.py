@@ -41,10 +41,18 @@ from sklearn_rankinf._engine.statistics import (
     log_binomial,
     merged_increments,
 )
-from sklearn_rankinf._engine.stratified import ACCEPTED, LOG_LEFT_OUT, Budget, Stratum, coarse_block
+from sklearn_rankinf._engine.stratified import (
+    ACCEPTED,
+    LOG_LEFT_OUT,
+    Budget,
+    Stratum,
+    bulk_block,
+    coarse_block,
+)
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
 from sklearn_rankinf._engine.triples import Triples
+from sklearn_rankinf._engine.whole_numbers import counted_atoms
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
@@ -57,7 +65,8 @@ _MAX_BLOCKS_OF_HALVES = 5_000
 # Three hits in no longer lists than this are counted.
 _MOST_OF_TRIPLES = 4_000
 
-_BISECTIONS = 60
+# Quantiles are bisected until they are known to this part of their size and the deviation.
+_BISECTIONS, _SAME_QUANTILE = 60, 1e-13
 
 # Placements with the last hit this far behind that of a perfect ranking are not near it.
 _NEAR_THE_LAST = 1000
@@ -65,6 +74,8 @@ _NEAR_THE_LAST = 1000
 # Misses are counted if the worst ranking has at least this part of what all hits would add.
 _LEAST_OF_ALL = 1e-3
 
+# Of tails with larger relative errors only an upper bound is given.
+UNKNOWN = 0.1
 # Tails with larger errors are worth conditioning on blocks, of which there are not more than that.
 _WORTH_STRATA, _MAX_BLOCKS_OF_STRATA = 1e-2, 5_000
 
@@ -216,7 +227,26 @@ class ContinuedLaw:
         rest = partial(self._far_tail, log_slight=_LOG_SLIGHT)
         log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean, rest)
         log_p = np.minimum(log_p, 0.0)
+        unknown = left & (error > UNKNOWN)
+        if unknown.any():
+            log_p[unknown], error[unknown] = self._log_upper_bound(t[unknown], sign), np.inf
         return np.exp(log_p), log_p, error
+
+    def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
+        """Log of a guaranteed upper bound of the tail, Chernoff's or that of a lattice."""
+        log_p = np.zeros(t.shape)
+        beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
+        if beyond.size:
+            counted, side = self._as_counted(t[beyond], sign)
+            log_p[beyond] = np.minimum(self._tails.log_bound(counted, side), 0.0)
+        upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
+        log_p = np.minimum(log_p, np.log(upper))
+        # No value that is reached is rarer than one placement.
+        return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
+
+    def _as_counted(self, t: Floats, sign: int) -> tuple[Floats, int]:
+        """The values of what is counted, and the side of the tail: misses are on the other one."""
+        return (self._all_hits - t, -sign) if self._by_misses else (t, sign)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1), bisected."""
@@ -289,15 +319,13 @@ class ContinuedLaw:
         inner = np.flatnonzero(below | (sign < 0))
         if inner.size:
             # What is far out for the hits is far out, on the other side, for the misses.
-            counted, side = (
-                (self._all_hits - t[inner], -sign) if self._by_misses else (t[inner], sign)
-            )
+            counted, side = self._as_counted(t[inner], sign)
             if self._is_coarse:
                 log_p[inner], error[inner] = self._stratified_tail(counted, side)
             else:
                 log_p[inner], error[inner] = self._tails.log_tail(counted, side, log_slight)
-                needed = max(_WORTH_STRATA, self._tolerance)
-                needed = np.maximum(needed, np.exp(np.minimum(log_slight - log_p[inner], 0.0)))
+                enough = max(_WORTH_STRATA, self._tolerance)
+                needed = np.maximum(enough, np.exp(np.minimum(log_slight - log_p[inner], 0.0)))
                 weak = np.flatnonzero(error[inner] > needed)
                 if weak.size and self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
                     found, its_error = self._stratified_tail(counted[weak], side)
@@ -332,8 +360,9 @@ class ContinuedLaw:
         counted, m = self._counted, self._n_counted
         if counted.is_linear and not adds_most_above(counted, m):
             return True
-        # Strata of other statistics are hardly ever decided by a bound.
-        return counted.is_linear and coarse_block(counted, m) is not None
+        # Strata of other statistics are hardly ever decided by a bound, but they may be listed.
+        of = coarse_block if counted.is_linear else bulk_block
+        return of(counted, m) is not None
 
     @property
     def _n_counted(self) -> int:
@@ -573,10 +602,12 @@ def about_the_mean(
     near = ~beyond
     if near.any():
         log_rest, rest_error = (rest or far_tail)(t[near], -sign)
-        log_p[near] = _log_complement(log_rest)
-        # A rest that is only bounded is uncertain by no more than itself.
-        rest_error = np.minimum(rest_error, 1.0)
-        error[near] = 1e-13 + rest_error * np.exp(np.minimum(log_rest - log_p[near], 50.0))
+        complement = _log_complement(log_rest)
+        # Where only an upper bound of the rest is known all of it may belong here.
+        bounded = rest_error >= 1.0
+        log_p[near] = np.where(bounded, 0.0, complement)
+        uncertain = np.minimum(rest_error, 1.0)
+        error[near] = 1e-13 + uncertain * np.exp(np.minimum(log_rest - complement, 50.0))
     return log_p, error
 
 
@@ -605,7 +636,7 @@ def bisected(law: Law, q: Floats, sign: int, mean: float, std: float) -> Floats:
             reach *= 1.4
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        if np.all((middle <= low) | (middle >= high)):
+        if np.all(high - low <= _SAME_QUANTILE * (np.abs(high) + std)):
             break
         above = is_reached(law, middle, q, sign)
         low, high = np.where(above, low, middle), np.where(above, middle, high)
@@ -690,7 +721,7 @@ def _law_of_sum(
     increments = increments_of(*problem)
     outcomes = n_outcomes(increments.sizes, n_positives)
     few_blocks = increments.sizes.size <= FEW_BLOCKS
-    if few_blocks or MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES:
+    if few_blocks or (MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES):
         split, length = best_split(increments.sizes, n_positives)
         most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
@@ -701,4 +732,8 @@ def _law_of_sum(
         if listed is not None:
             best = statistic.best(n_samples, n_positives)
             return AtomicLaw(np.minimum(listed.values, best), listed.log_counts)
+    if statistic.log_mgf(np.ones(1, complex), *problem[1:]) is None:
+        counted = counted_atoms(increments, n_positives)
+        if counted is not None:
+            return AtomicLaw(counted.values, counted.log_counts)
     return ContinuedLaw(*problem, tolerance)

@@ -28,6 +28,7 @@ from sklearn_rankinf._engine.contour import ContourLaw, InvertedTails, Transform
 from sklearn_rankinf._engine.lattice import histograms
 from sklearn_rankinf._engine.law import (
     MAX_ATOMS,
+    UNKNOWN,
     AtomicLaw,
     Law,
     LinearLaw,
@@ -49,10 +50,13 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
     log_binomial,
 )
+from sklearn_rankinf._engine.sums import MOST_VARIABLES, SumsOfAtoms
 from sklearn_rankinf._engine.tilted import RankingTransform, has_large_blocks, of_the_luckiest_hit
 
 # Atoms of a ranking serve its transform up to this many, and its cells up to that many.
 _FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
+# Atoms of all rankings are summed one by one up to this many each.
+_MOST_ATOMS_OF_SUMS = 20_000
 # Blocks are merged, up to a ratio, where there are more than this; and up to that for planning.
 _MERGE_ABOVE, _MERGED, _COARSE = 5_000, 0.02, 0.05
 # Errors of contours above this are worth a lattice of so many cells; of fewer if it takes passes
@@ -263,7 +267,9 @@ class MeanLaw:
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        return np.zeros(t.shape), np.ones(t.shape)
+        if self._sums is None:
+            return np.zeros(t.shape), np.ones(t.shape)
+        return self._sums.bounds((t - self._constant) * self._n, sign)
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
@@ -326,10 +332,42 @@ class MeanLaw:
             other, other_error = self._on_a_lattice(t[weak], sign)
             better = other_error < error[weak]
             log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
-        unknown = np.isinf(error)
-        if unknown.any():
-            log_p[unknown] = self._log_bound(t[unknown], sign)
+        weak = np.flatnonzero(error > _WORTH_A_LATTICE)
+        if weak.size and self._sums is not None:
+            lower, upper = self._sums.bounds(t[weak] * self._n, sign)
+            known = lower > 0.0
+            middle = np.log(np.where(known, 0.5 * (lower + upper), 1.0))
+            half = np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+            better = half < error[weak]
+            log_p[weak[better]], error[weak[better]] = middle[better], half[better]
+        unknown = np.flatnonzero(error > UNKNOWN)
+        if unknown.size:
+            upper = self._upper_bound(t[unknown], sign)
+            log_p[unknown], error[unknown] = np.minimum(np.log(upper), 0.0), np.inf
         return log_p, error
+
+    def _upper_bound(self, t: Floats, sign: int) -> Floats:
+        """An upper bound of the tail on its side of the mean."""
+        bound = np.exp(self._log_bound(t, sign))
+        if self._sums is not None:
+            bound = np.minimum(bound, self._sums.bounds(t * self._n, sign)[1])
+        return np.maximum(bound, np.finfo(float).tiny)
+
+    @cached_property
+    def _sums(self) -> SumsOfAtoms | None:
+        """The atoms of the sum; None where rankings are many, or have many values."""
+        if sum(part.count for part in self._parts) > MOST_VARIABLES:
+            return None
+        if any(self._n_outcomes(part) > _MOST_ATOMS_OF_SUMS for part in self._parts):
+            return None
+        atoms = [_AtomicTransform(self._increments(part), part.n_positives) for part in self._parts]
+        counts = [part.count for part in self._parts]
+        return SumsOfAtoms(
+            [
+                (one.values, np.exp(one.log_weights), count)
+                for one, count in zip(atoms, counts, strict=True)
+            ]
+        )
 
     def _beyond_the_end(self, t: Floats, found: InvertedTails) -> Floats:
         """What terms beyond the end of a contour may add up to, relative to the tails.

@@ -38,6 +38,10 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 # standard deviation that the others leave. The characteristic function of these others is below
 # exp(-(2 pi / _COARSE)**2 / 2) = 4e-9 of its size where that of the block returns first.
 _COARSE = 1.0
+# So is a single item that is worth more than this part of the range of all others.
+_SEPARATE = 0.7
+# With so few positives expected outside a block, conditioning on it leaves few placements.
+_FEW_OUTSIDE = 4.0
 # A block whose number of positives hardly varies does not make a row of clusters.
 _LEAST_VARIANCE = 0.05
 # Blocks that are looked at, those with most influence on the statistic first.
@@ -46,8 +50,8 @@ _CANDIDATES = 3
 # of operations.
 _FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
 # Others are listed by halves up to this length of both, for no more blocks than that.
-_MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 500_000, 1_000
-# Strata that are solved by inversion for one call, and the depth up to which they are divided.
+_MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 300_000, 1_000
+# Strata that are listed or solved by inversion for one call, and how often they are divided.
 _MAX_SOLVED, _MAX_DEPTH = 200, 200
 # Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
 # A tail is 1 if the other one is below the second, and what is less than exp(_LOG_LOST) of what is
@@ -63,18 +67,37 @@ _Tail = Callable[[Floats, int], tuple[Floats, Floats]]
 Inversion = Callable[[Increments, int], _Tail]
 
 
-def coarse_block(increments: Increments, n_positives: int, least_size: int = 2) -> int | None:
-    """The block that makes the distribution a row of clusters; None if it is smooth.
+def bulk_block(increments: Increments, n_positives: int) -> int | None:
+    """A block that leaves only few positives for all others; None if there is none.
 
-    Blocks of fewer items than `least_size` are not looked at.
+    Items that were given no score make one: outside it placements are so few that they are listed.
     """
+    n, block = increments.n_samples, int(np.argmax(increments.sizes))
+    share = float(increments.sizes[block]) / n
+    outside = n_positives * (1.0 - share)
+    is_bulk = share > 0.5 and 0.0 < outside < _FEW_OUTSIDE and n_positives > 1
+    return block if is_bulk and increments.sizes.size > 2 else None
+
+
+def coarse_block(increments: Increments, n_positives: int) -> int | None:
+    """The block that makes the distribution a row of clusters; None if it is smooth."""
     n, m = increments.n_samples, n_positives
     if increments.sizes.size < 2 or not 0 < m < n:
         return None
+    bulk = bulk_block(increments, m)
+    if bulk is not None:
+        return bulk
     sizes = increments.sizes.astype(float)
     steps = np.abs(influences(increments, m))
     varies = sizes * (m / n) * (1.0 - m / n) * (1.0 - sizes / n)
-    weight = np.where((sizes >= least_size) & (varies > _LEAST_VARIANCE), varies * steps**2, 0.0)
+    if increments.is_linear:
+        # One item that is worth more than all others can make up for decides by itself.
+        block = int(np.argmax(steps))
+        if sizes[block] == 1.0:
+            low, high = _linear_support(increments.given(block, 0)[0], m - 1)
+            if steps[block] > _SEPARATE * (high - low):
+                return block
+    weight = np.where((sizes > 1.0) & (varies > _LEAST_VARIANCE), varies * steps**2, 0.0)
     order = np.argsort(-weight)[:_CANDIDATES]
     for block in order[weight[order] > 0.0].tolist():
         y = _most_likely(n, m, int(increments.sizes[block]))
@@ -91,7 +114,7 @@ def _most_likely(n: int, m: int, size: int) -> int:
 
 
 class Budget:
-    """Number of strata that may still be solved by inversion."""
+    """Number of strata that may still be listed or solved by inversion."""
 
     def __init__(self, left: int = _MAX_SOLVED) -> None:
         self.left = left
@@ -138,7 +161,7 @@ class Stratum:
         open_ = np.flatnonzero((sign * t > sign * near) & (sign * t <= sign * far))
         if not open_.size:
             return log_p, error
-        if self._listed is not None:
+        if self._is_listed and (self._depth == 0 or budget.take()):
             log_p[open_] = self._listed.log_tail(t[open_], sign)
             return log_p, error
         beyond, short_of = self._log_bounds(t[open_], sign)
@@ -219,23 +242,42 @@ class Stratum:
 
     @cached_property
     def _next_block(self) -> int | None:
-        """The block with most influence, whatever its size."""
+        """The block with most influence, whatever its size, where it is worth dividing by it.
+
+        Of a statistic that is not linear hardly any stratum is decided by its support.
+        """
         sizes, m, n = self._increments.sizes, self._m, self._increments.n_samples
-        if sizes.size < 2 or not 0 < m < n:
+        divides = self._increments.is_linear or self._depth == 0
+        if sizes.size < 2 or not 0 < m < n or not divides:
             return None
         weight = sizes * (1.0 - sizes / n) * influences(self._increments, m) ** 2
         return int(np.argmax(weight))
 
     @cached_property
-    def _listed(self) -> _Listed | Halves | None:
-        """Every value, whole or by halves, where they are few."""
-        if n_outcomes(self._increments.sizes, self._m) <= _FEW_OUTCOMES:
-            listed = atoms(self._increments, self._m)
-            return None if listed is None else _Listed(listed)
+    def _split(self) -> int | None:
+        """Where to divide a list into halves; None if it is too long whole and by halves."""
         if self._increments.sizes.size > _MAX_BLOCKS_OF_HALVES:
             return None
         split, length = best_split(self._increments.sizes, self._m)
-        return Halves(self._increments, self._m, split) if length <= _MAX_HALVES else None
+        return split if length <= _MAX_HALVES else None
+
+    @cached_property
+    def _is_listed(self) -> bool:
+        return self._has_few_outcomes or self._split is not None
+
+    @cached_property
+    def _has_few_outcomes(self) -> bool:
+        return n_outcomes(self._increments.sizes, self._m) <= _FEW_OUTCOMES
+
+    @cached_property
+    def _listed(self) -> _Listed | Halves:
+        """Every value, whole or by halves."""
+        if self._has_few_outcomes:
+            listed = atoms(self._increments, self._m)
+            assert listed is not None
+            return _Listed(listed)
+        assert self._split is not None
+        return Halves(self._increments, self._m, self._split)
 
     def _log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of the logs of the tail, and of the tail on the other side.

@@ -24,7 +24,7 @@ _WINDOW, _LOG_RANGE = 32, 300.0
 # they are not more than that.
 _ROWS_TOGETHER, _CACHED = 16, 32_000
 # Blocks of at least so many hits, and so many products of rows and hits, are convolved by Fourier
-# transforms if no factor exceeds exp(_LARGEST_EXPONENT_OF_FFT); numbers that are transformed at once.
+# transforms if no factor exceeds exp(_LARGEST_EXPONENT_OF_FFT); numbers transformed at once.
 _LEAST_HITS_OF_FFT, _LEAST_PRODUCTS_OF_FFT, _LARGEST_EXPONENT_OF_FFT = 48, 16_000, 5.0
 _FFT_AT_ONCE = 1 << 20
 

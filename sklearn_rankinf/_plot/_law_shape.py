@@ -14,10 +14,18 @@ from sklearn_rankinf._null_distributions import NullDistribution
 
 Floats = NDArray[np.float64]
 
-# The body of the law, in standard deviations from the mean.
-_BODY = (-4.0, 7.0)
+# The body of the law ends where less than this lies beyond, or that many standard deviations
+# below and above the mean.
+_BEYOND_BODY = 1e-4
+_BODY = (4.0, 7.0)
+# Steps, in standard deviations, in which that end is looked for from the mean on.
+_STEP = 0.25
 _N_BINS = 120
-_N_FAR_BINS = 120
+_N_FAR_BINS = 24
+# A tail that goes on to an observed value ends where less than this part of its p-value is left,
+# or that many standard deviations further on.
+_BEYOND_OBSERVED = 1e-2
+_MARGIN = 0.5
 # Counts of hits that are drawn as bars of their own; more of them are drawn in groups.
 _MAX_BARS = 80
 # Part of a bin that separates its edge from the observed value.
@@ -84,7 +92,8 @@ def law_shape(
     greater : bool
         Whether greater values than the observed one are more extreme; else smaller ones are.
     with_tail : bool
-        Whether the bins go on to the observed value if it is beyond the body.
+        Whether the bins go on to the observed value if it is beyond the body, on the side that is
+        more extreme.
 
     Returns
     -------
@@ -94,15 +103,38 @@ def law_shape(
     mean, deviation = law.mean(), law.std()
     if deviation == 0.0:
         return _single_value(mean)
-    low, high = law.support()
-    low = max(low, mean + _BODY[0] * deviation)
-    high = min(high, mean + _BODY[1] * deviation)
-    if with_tail:
-        low, high = min(low, observed - 0.5 * deviation), max(high, observed + 0.5 * deviation)
+    beyond = math.log(_BEYOND_BODY)
+    low = _end(law, mean, -1, beyond, _BODY[0] * deviation)
+    high = _end(law, mean, 1, beyond, _BODY[1] * deviation)
+    body = low, high
+    if with_tail and not low <= observed <= high:
+        side = 1 if greater else -1
+        log_pvalue = float(law.log_pvalue(observed, "greater" if greater else "less"))
+        beyond = log_pvalue + math.log(_BEYOND_OBSERVED)
+        end = _end(law, observed, side, beyond, _MARGIN * deviation)
+        low, high = (low, max(high, end)) if greater else (min(low, end), high)
     if isinstance(law.statistic, HitsAtK):
         return _shape_of_hits(law, law.statistic, low, high, observed, greater)
-    edges = _edges(law, low, high, observed, greater)
+    edges = _edges(law, body, low, high, observed, greater)
     return LawShape(edges, _bin_probabilities(law, edges))
+
+
+def _end(law: NullDistribution, start: float, side: int, log_beyond: float, most: float) -> float:
+    """First value from `start` on beyond which no more of the law lies than wanted.
+
+    It is looked for step by step: far tails, the lower one above all, are the dearest to compute,
+    and what is in them is not seen.
+    """
+    ends = law.support()
+    log_tail = law.logsf if side > 0 else law.logcdf
+    step = _STEP * law.std()
+    for distance in np.arange(step, most + 0.5 * step, step):
+        value = start + side * distance
+        if not ends[0] < value < ends[1]:
+            return ends[side > 0]
+        if log_tail(value) < log_beyond:
+            return float(value)
+    return start + side * most
 
 
 def _single_value(value: float) -> LawShape:
@@ -110,11 +142,15 @@ def _single_value(value: float) -> LawShape:
 
 
 def _edges(
-    law: NullDistribution, low: float, high: float, observed: float, greater: bool
+    law: NullDistribution,
+    inner: tuple[float, float],
+    low: float,
+    high: float,
+    observed: float,
+    greater: bool,
 ) -> Floats:
     """Edges that are close in the body and further apart beyond it."""
-    mean, deviation = law.mean(), law.std()
-    inner = max(low, mean + _BODY[0] * deviation), min(high, mean + _BODY[1] * deviation)
+    deviation = law.std()
     # Bins are open below: the smallest value must not fall out of the first.
     edges = [np.linspace(inner[0] - 1e-9 * deviation, inner[1], _n_bins(law) + 1)]
     if low < inner[0]:

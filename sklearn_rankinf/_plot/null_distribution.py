@@ -113,7 +113,10 @@ class NullDistributionDisplay:
     Notes
     -----
     The height of the law over a bin from a to b is ``(P(S > a) - P(S > b)) / (b - a)``, from the
-    exact tails, without any sampling.
+    exact tails, without any sampling. Bins end where less than 0.0001 of the law lies beyond, at
+    most 4 standard deviations below the mean and 7 above it; on a logarithmic scale they go on to
+    the observed value, until less than a hundredth of its p-value lies beyond or half a standard
+    deviation is passed.
 
     Examples
     --------

@@ -26,7 +26,13 @@ def run_benchmarks(selection: list[str]) -> dict[str, Any]:
     """What pytest-benchmark says of all benchmarks, by processor time."""
     with TemporaryDirectory() as directory:
         file = Path(directory) / "benchmarks.json"
-        options = ["--benchmark-only", "--benchmark-timer=time.process_time", "-q", *selection]
+        options = [
+            "-n0",
+            "--benchmark-only",
+            "--benchmark-timer=time.process_time",
+            "-q",
+            *selection,
+        ]
         if status := pytest.main([str(HERE), *options, f"--benchmark-json={file}"]):
             raise SystemExit(f"pytest ended with status {int(status)}: no table is written.")
         report: dict[str, Any] = json.loads(file.read_text())

@@ -7,7 +7,6 @@ Kolmogorov-Smirnov test at 1e-4 would raise one false alarm in ten thousand seed
 """
 
 import math
-from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -46,8 +45,10 @@ CASES = {
 }
 
 
-@lru_cache(maxsize=1)
-def simulated(name, n_data_sets):
+@pytest.fixture(scope="module", params=CASES)
+def simulated(request, n_data_sets):
+    """A law and values drawn from it, for all tests of one case after the other."""
+    name = request.param
     tie_sizes, n_positives, k = CASES[name]
     law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes, k=k)
     rng = np.random.default_rng(20121)
@@ -63,9 +64,8 @@ def n_data_sets(long):
     return 20_000 if long else 2000
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_pvalues_are_never_too_small(name, n_data_sets):
-    law, drawn = simulated(name, n_data_sets)
+def test_pvalues_are_never_too_small(simulated, n_data_sets):
+    law, drawn = simulated
     for alternative in ("greater", "less", "two-sided"):
         pvalues = law.pvalue(drawn, alternative)
         for level in LEVELS:
@@ -75,9 +75,8 @@ def test_pvalues_are_never_too_small(name, n_data_sets):
         assert stats.kstest(pvalues, "uniform", alternative="greater").pvalue > 1e-4, alternative
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_randomised_pvalues_are_uniform(name, n_data_sets):
-    law, drawn = simulated(name, n_data_sets)
+def test_randomised_pvalues_are_uniform(simulated):
+    law, drawn = simulated
     # A relative step of 1e-9 leaves out the observed value and nothing else that matters.
     for alternative, step in (("greater", 1e-9), ("less", -1e-9)):
         at_least = law.pvalue(drawn, alternative)
