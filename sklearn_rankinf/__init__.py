@@ -36,6 +36,7 @@ from sklearn_rankinf._rank_statistics import (
 )
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._registry import register_metric
+from sklearn_rankinf._restricted import score_strata
 from sklearn_rankinf._scorers import (
     average_precision_significance_scorer,
     make_significance_scorer,
@@ -121,6 +122,7 @@ __all__ = [
     "rie_test",
     "roc_auc_null_distribution",
     "roc_auc_test",
+    "score_strata",
     "search_permutation_test",
     "standardized_average_precision_score",
 ]

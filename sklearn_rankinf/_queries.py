@@ -15,10 +15,11 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rankinf._engine.exchange import Exchange
 from sklearn_rankinf._engine.law import AtomicLaw, Law, exact_mean_and_variance
 from sklearn_rankinf._engine.mean import MeanSampler, Part, mean_law
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
-from sklearn_rankinf._engine.resampling import PermutedAveragePrecision, RankedCells
+from sklearn_rankinf._engine.resampling import JointLists, ObservedLists
 from sklearn_rankinf._engine.sampling import Sampler
 from sklearn_rankinf._engine.statistics import AveragePrecision, Floats, Integers
 from sklearn_rankinf._formatting import as_frame
@@ -32,6 +33,7 @@ from sklearn_rankinf._null_distributions import (
     check_permutation,
     check_tie_sizes,
     frozen_ap_law,
+    monte_carlo_error,
     permuted_law,
     pvalue_log_and_error,
 )
@@ -44,12 +46,19 @@ from sklearn_rankinf._ranking import (
     check_option,
     numbered,
     rank_order,
+    warn_caller,
+)
+from sklearn_rankinf._restricted import (
+    RESTRICTED,
+    Restrictions,
+    check_clusters,
+    check_has_rows,
+    few_labellings_warning,
 )
 from sklearn_rankinf._significance import (
     RankTestResult,
     as_log10,
     significance_fields,
-    warn_caller,
 )
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
@@ -63,7 +72,13 @@ _COLUMNS = (
     "pvalue_relative_error",
     "pvalue_bh",
     "pvalue_by",
+    "pvalue_holm",
+    "pvalue_maxt",
 )
+# Values this close, relatively, are the same value.
+_SAME = 1e-12
+# Less is not stated as a relative error.
+_SMALLEST_ERROR = 1e-13
 
 
 class MeanNullDistribution(NullDistribution):
@@ -347,6 +362,11 @@ class MeanAveragePrecisionTestResult(RankTestResult):
     query_pvalue_bh, query_pvalue_by : ndarray of shape (n_queries,)
         P-values adjusted for the false discovery rate among the queries with positives, by
         Benjamini and Hochberg and by Benjamini and Yekutieli.
+    query_pvalue_holm : ndarray of shape (n_queries,)
+        P-values adjusted for the family-wise error rate among the queries with positives, by Holm.
+    query_pvalue_maxt : ndarray of shape (n_queries,) or None
+        The same by the step-down maxT of Westfall and Young, from the joint permutation; None
+        where labels are not permuted jointly.
 
     See Also
     --------
@@ -375,6 +395,8 @@ class MeanAveragePrecisionTestResult(RankTestResult):
     query_pvalue_relative_error: Floats
     query_pvalue_bh: Floats
     query_pvalue_by: Floats
+    query_pvalue_holm: Floats
+    query_pvalue_maxt: Floats | None
 
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"(n_queries={len(self.queries)}, ", 1)
@@ -386,11 +408,12 @@ class MeanAveragePrecisionTestResult(RankTestResult):
         -------
         dict of str to list or ndarray
             The columns ``query``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
-            ``log10_pvalue``, ``pvalue_relative_error``, ``pvalue_bh`` and ``pvalue_by``, with a row
-            for each query.
+            ``log10_pvalue``, ``pvalue_relative_error``, ``pvalue_bh``, ``pvalue_by``,
+            ``pvalue_holm`` and, if there is one, ``pvalue_maxt``, with a row for each query.
         """
         columns = {name: getattr(self, f"query_{name}") for name in _COLUMNS}
-        return {"query": list(self.queries), **columns}
+        present = {name: column for name, column in columns.items() if column is not None}
+        return {"query": list(self.queries), **present}
 
     def to_frame(self) -> Any:
         """Return the results of the queries as a table.
@@ -479,6 +502,8 @@ def mean_average_precision_test(
     pos_label: PosLabel = 1,
     alternative: str = "greater",
     method: str = "auto",
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     n_permutations: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -505,7 +530,15 @@ def mean_average_precision_test(
         Whether small p-values are for runs better than chance, worse than chance, or either.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How p-values are computed; see :func:`map_null_distribution`. The mean over queries with
-        shared labels has no law in closed form: ``"auto"`` takes permutation for it.
+        shared labels, strata or clusters has no law in closed form: ``"auto"`` takes permutation.
+    strata : iterable of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: in each query labels are permuted within strata
+        only. By permutation.
+    clusters : iterable of shape (n_samples,), optional
+        Cluster of each sample, anything hashable. Samples of a cluster must have the same label, in
+        all queries that have some of them; the labels of whole clusters are permuted, for all
+        queries together, among clusters that have as many samples in each query, and the same
+        stratum if there are `strata`. By permutation.
     n_permutations : int, default=9999
         Number of random labellings for permutation.
     random_state : int, RandomState, Generator or None, default=0
@@ -525,15 +558,19 @@ def mean_average_precision_test(
     Raises
     ------
     TypeError
-        If `y_score` or `groups` is missing, or given with rankings, or a query is not hashable.
+        If `y_score` or `groups` is missing, or given with rankings, if strata or clusters are given
+        with rankings, or a query is not hashable.
     ValueError
         If labels or scores cannot be ranked, lengths differ, a query is missing, an option is not
-        one of those above, or the labels are not shared where they are said to be.
+        one of those above, the labels, strata or clusters are not shared where the labels are said
+        to be, or a cluster holds different labels or lies in several strata.
 
     Warns
     -----
     UndefinedMetricWarning
         If a query has no positives: it counts with an average precision of 0 and a p-value of 1.
+    UserWarning
+        If strata and clusters leave fewer than 1000 different labellings of all queries.
 
     See Also
     --------
@@ -544,10 +581,20 @@ def mean_average_precision_test(
     Notes
     -----
     The p-value of a query is that of :func:`average_precision_test`. Queries without positives take
-    no part in the adjustment for many queries, Benjamini and Hochberg's [1]_, which is valid for
-    independent queries, and Benjamini and Yekutieli's [2]_, which is valid under any dependence.
+    no part in the adjustments for many queries. Benjamini and Hochberg's [1]_ bounds the expected
+    share of false ones among the queries with small p-values, and is valid for independent queries;
+    Benjamini and Yekutieli's [2]_ is valid under any dependence. Holm's [3]_ bounds the probability
+    that there is any false one among them, under any dependence.
+
     With shared labels the labels of the samples are permuted once for all queries, so that the
-    dependence between the queries is kept.
+    dependence between the queries is kept, and so are strata and clusters. The step-down maxT [4]_
+    takes the largest standardised average precision of a query and of those with smaller ones, over
+    all random labellings, (b + 1)/(B + 1): it bounds the same probability as Holm's, which it is
+    smaller than where queries are dependent. Average precision is standardised by its exact mean
+    and standard deviation, with strata and clusters by those of the random labellings.
+
+    For groups of samples ranked by one model, such as sites, this is a test of the average
+    precision within groups: with ``groups=site`` and independent labels its law is exact.
 
     References
     ----------
@@ -555,6 +602,9 @@ def mean_average_precision_test(
        the Royal Statistical Society B, 57(1), 289-300.
     .. [2] Benjamini, Y., & Yekutieli, D. (2001). The control of the false discovery rate in
        multiple testing under dependency. Annals of Statistics, 29(4), 1165-1188.
+    .. [3] Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian
+       Journal of Statistics, 6(2), 65-70.
+    .. [4] Westfall, P. H., & Young, S. S. (1993). Resampling-based multiple testing. Wiley.
 
     Examples
     --------
@@ -572,9 +622,12 @@ def mean_average_precision_test(
     if dependence not in _DEPENDENCES:
         raise ValueError(f"dependence must be 'independent' or 'shared'; got {dependence!r}.")
     check_option(method, "method", _METHODS, " for mean average precision")
-    shared = None
+    restrictions = Restrictions(strata, clusters)
+    joint = None
     if _are_rankings(y_true):
         rankings = _given_rankings(y_true, y_score, groups)
+        if not restrictions.are_none:
+            check_has_rows(next(iter(rankings.values())), None, restrictions.given[0])
         if dependence == "shared":
             raise TypeError(
                 "dependence='shared' needs y_true, y_score and groups, since a Ranking does not "
@@ -591,33 +644,89 @@ def mean_average_precision_test(
         rankings = rows.rankings()
         if dependence == "shared":
             check_permutation(method, "a mean over queries with shared labels")
-            shared = rows.shared_table()
+        elif not restrictions.are_none:
+            check_permutation(method, RESTRICTED)
+        if dependence == "shared" or not restrictions.are_none:
+            joint = _JointRows(rows, list(rankings.values()), dependence, restrictions)
     _warn_of_empty_queries(rankings)
     options = {"n_permutations": n_permutations, "random_state": random_state, "n_jobs": n_jobs}
-    if shared is None:
-        sizes = [_sizes(ranking) for ranking in rankings.values()]
-        law: NullDistribution = _frozen_map_law(sizes, method=method, **options)
-        totals = int(law.n_samples.sum()), int(law.n_positives.sum())  # type: ignore[attr-defined]
-    else:
-        labels = shared[0].labels
-        totals = len(labels), int(labels.sum())
-        permuted = PermutedAveragePrecision(shared, "macro", AveragePrecision(), None, "label")
-        law = permuted_law(permuted, AveragePrecision(), *totals, None, **options)
     statistics = np.array([_average_precision(ranking) for ranking in rankings.values()])
-    of_queries, computed = _query_results(
-        rankings,
-        statistics,
-        law,
-        alternative,
-        method,
-        n_permutations,
-        random_state,
-        n_jobs,
-        verbose,
-    )
+    law: NullDistribution
+    by_permutation = None
+    if joint is None:
+        sizes = [_sizes(ranking) for ranking in rankings.values()]
+        law = _frozen_map_law(sizes, method=method, **options)
+        totals = int(law.n_samples.sum()), int(law.n_positives.sum())
+    else:
+        totals = joint.totals
+        law, by_permutation = joint.permute(statistics, alternative, options)
+    if by_permutation is None or restrictions.are_none:
+        of_queries, computed = _query_results(
+            rankings,
+            statistics,
+            law,
+            alternative,
+            method,
+            n_permutations,
+            random_state,
+            n_jobs,
+            verbose,
+        )
+    else:
+        of_queries, computed = by_permutation.of_queries(alternative), None
+    adjusted = _adjusted(of_queries, rankings, by_permutation)
     fields = significance_fields(float(statistics.mean()), law, alternative, computed)
     fields["n_samples"], fields["n_positives"] = totals
-    return MeanAveragePrecisionTestResult(**fields, dependence=dependence, **of_queries)
+    return MeanAveragePrecisionTestResult(
+        **fields,
+        dependence=dependence,
+        query_statistic=statistics,
+        **of_queries,
+        **adjusted,
+    )
+
+
+def _adjusted(
+    of_queries: Mapping[str, Any],
+    rankings: Mapping[Any, Ranking],
+    by_permutation: _JointSignificance | None,
+) -> dict[str, Any]:
+    """Fields of the result that describe the queries, and p-values adjusted for their number."""
+    n_positives = np.array([ranking.n_positives for ranking in rankings.values()], dtype=np.int64)
+    tested, pvalue = n_positives > 0, of_queries["query_pvalue"]
+    adjusted = {}
+    for name, adjust in (("bh", _bh), ("by", _by), ("holm", holm)):
+        adjusted[f"query_pvalue_{name}"] = np.ones(pvalue.size)
+        if tested.any():
+            adjusted[f"query_pvalue_{name}"][tested] = adjust(pvalue[tested])
+    maxt = None
+    if by_permutation is not None:
+        maxt = np.maximum(by_permutation.maxt, pvalue)
+    return {
+        "queries": list(rankings),
+        "n_queries_without_positives": int((~tested).sum()),
+        "query_n_samples": np.array([r.n_samples for r in rankings.values()], dtype=np.int64),
+        "query_n_positives": n_positives,
+        **adjusted,
+        "query_pvalue_maxt": maxt,
+    }
+
+
+def _bh(pvalue: Floats) -> Floats:
+    return np.asarray(stats.false_discovery_control(pvalue, method="bh"))
+
+
+def _by(pvalue: Floats) -> Floats:
+    return np.asarray(stats.false_discovery_control(pvalue, method="by"))
+
+
+def holm(pvalue: Floats) -> Floats:
+    """Holm's adjusted p-values: the i-th smallest of n times n - i + 1, none below one before."""
+    order = np.argsort(pvalue, kind="stable")
+    stepped = pvalue[order] * np.arange(pvalue.size, 0, -1)
+    adjusted = np.empty(pvalue.size)
+    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
+    return adjusted
 
 
 def _query_results(
@@ -664,27 +773,15 @@ def _query_results(
     columns = np.empty((3, statistic.size))
     for queries, values in zip(members, found, strict=True):
         columns[:, queries] = values
-    pvalue, log_pvalue, error = columns
-    n_positives = np.array([m for _, m, _ in sizes], dtype=np.int64)
-    tested = n_positives > 0
-    adjusted = {}
-    for name in ("bh", "by"):
-        adjusted[name] = np.ones(statistic.size)
-        if tested.any():
-            adjusted[name][tested] = stats.false_discovery_control(pvalue[tested], method=name)
-    of_queries = {
-        "queries": list(rankings),
-        "n_queries_without_positives": int((~tested).sum()),
-        "query_n_samples": np.array([n for n, _, _ in sizes], dtype=np.int64),
-        "query_n_positives": n_positives,
-        "query_statistic": statistic,
+    return _fields_of_queries(*columns), computed
+
+
+def _fields_of_queries(pvalue: Floats, log_pvalue: Floats, error: Floats) -> dict[str, Any]:
+    return {
         "query_pvalue": pvalue,
         "query_log10_pvalue": as_log10(log_pvalue),
         "query_pvalue_relative_error": error,
-        "query_pvalue_bh": adjusted["bh"],
-        "query_pvalue_by": adjusted["by"],
     }
-    return of_queries, computed
 
 
 def _significance(law: NullDistribution, statistic: Floats, alternative: str) -> Floats:
@@ -746,24 +843,199 @@ class _Rows:
             rankings[query] = Ranking.from_scores(self.positive[rows], self.scores[rows])
         return rankings
 
-    def shared_table(self) -> list[RankedCells]:
-        """The lists of all queries over the same samples."""
+    def check_same(self, values: Integers, what: str) -> None:
+        """Refuse values that are not the same, row by row, in every query."""
         rows = self.of_each_query()
-        first = self.positive[rows[0]]
-        tables = []
+        first = values[rows[0]]
         for query, own in zip(self.queries, rows, strict=True):
-            if own.size != first.size or np.any(self.positive[own] != first):
+            if own.size != first.size or np.any(values[own] != first):
                 raise ValueError(
                     "dependence='shared' needs the same samples in the same order of rows in every "
-                    f"query, and so the same labels; those of query {query!r} differ from those of "
-                    f"query {self.queries[0]!r}."
+                    f"query, and so the same {what}; those of query {query!r} differ from those "
+                    f"of query {self.queries[0]!r}."
                 )
-            order, tie_sizes = rank_order(self.scores[own])
-            ranks = np.empty(order.size, dtype=np.int64)
-            ranks[order] = np.arange(order.size)
-            ties = None if tie_sizes.max() == 1 else tie_sizes
-            tables.append(RankedCells(first[:, None], ranks[:, None], ties))
-        return tables
+
+
+@dataclass(frozen=True, eq=False)
+class _JointSignificance:
+    """What the joint permutation says of the queries.
+
+    Attributes
+    ----------
+    above, below : ndarray of shape (n_queries,)
+        Number of random labellings at least and at most as high as the observed one.
+    n_permutations : int
+        Number of random labellings.
+    varying : ndarray of bool of shape (n_queries,)
+        Queries whose average precision can vary.
+    maxt : ndarray of shape (n_queries,)
+        P-values adjusted by the step-down maxT.
+    """
+
+    above: Integers
+    below: Integers
+    n_permutations: int
+    varying: NDArray[np.bool_]
+    maxt: Floats
+
+    def of_queries(self, alternative: str) -> dict[str, Any]:
+        """P-values of the queries, their logarithms and their Monte Carlo errors."""
+        n = self.n_permutations
+        greater, less = ((count + 1.0) / (n + 1.0) for count in (self.above, self.below))
+        one_sided = {"greater": greater, "less": less, "two-sided": np.minimum(greater, less)}
+        p = np.where(self.varying, one_sided[alternative], 1.0)
+        error = np.where(self.varying, monte_carlo_error(p, n), _SMALLEST_ERROR)
+        if alternative == "two-sided":
+            p = np.minimum(2.0 * p, 1.0)
+        return _fields_of_queries(p, np.log(p), np.maximum(error, _SMALLEST_ERROR))
+
+
+class _JointRows:
+    """Rows of all queries whose labels are permuted together.
+
+    Parameters
+    ----------
+    rows : _Rows
+        Labels, scores and queries.
+    rankings : list of Ranking
+        The ranking of each query.
+    dependence : {"independent", "shared"}
+        Whether the rows with the same number in their query are one sample.
+    restrictions : Restrictions
+        Strata and clusters of the rows.
+    """
+
+    def __init__(
+        self, rows: _Rows, rankings: list[Ranking], dependence: str, restrictions: Restrictions
+    ) -> None:
+        self._rows, self._rankings, self._restrictions = rows, rankings, restrictions
+        self._is_shared = dependence == "shared"
+        of_query = rows.of_each_query()
+        if self._is_shared:
+            rows.check_same(rows.positive.astype(np.int64), "labels")
+        self._places = np.empty(rows.codes.size, dtype=np.int64)
+        in_query = np.empty(rows.codes.size, dtype=np.int64)
+        for own in of_query:
+            order, tie_sizes = rank_order(rows.scores[own])
+            self._places[own[order]] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+            in_query[own] = np.arange(own.size)
+        self._exchange = self._as_exchange(in_query if self._is_shared else None)
+
+    @property
+    def totals(self) -> tuple[int, int]:
+        """Number of samples and of positives: shared ones count once."""
+        counted = self._rankings[:1] if self._is_shared else self._rankings
+        return sum(r.n_samples for r in counted), sum(r.n_positives for r in counted)
+
+    def _as_exchange(self, samples: Integers | None) -> Exchange:
+        """Units of rows, which change places with those that have as many rows in each query."""
+        rows, n_rows = self._rows, self._rows.codes.size
+        strata = np.zeros(n_rows, dtype=np.int64)
+        units = np.arange(n_rows) if samples is None else samples
+        if self._restrictions.strata is not None:
+            strata, _ = numbered(self._restrictions.strata, "strata", "stratum", n_rows)
+            if self._is_shared:
+                rows.check_same(strata, "strata")
+        if self._restrictions.clusters is not None:
+            units, names = numbered(self._restrictions.clusters, "clusters", "cluster", n_rows)
+            if self._is_shared:
+                rows.check_same(units, "clusters")
+            check_clusters(units, names, strata, rows.positive[:, None])
+        kinds = _numbers_of_pairs(strata, _queries_of_units(units, rows.codes)[units])
+        order = np.lexsort((np.arange(n_rows), rows.codes))
+        positions = np.empty(n_rows, dtype=np.int64)
+        positions[order] = np.arange(n_rows)
+        exchange = Exchange(kinds, units, positions)
+        if not self._restrictions.are_none:
+            what = " and ".join(self._restrictions.given)
+            message = few_labellings_warning(exchange, rows.positive[:, None], what=what)
+            if message is not None:
+                warn_caller(message, UserWarning)
+        return exchange
+
+    def permute(
+        self, observed: Floats, alternative: str, options: dict[str, Any]
+    ) -> tuple[NullDistribution, _JointSignificance]:
+        """Law of the mean over the queries, and what the same labellings say of each query."""
+        sizes = [(r.n_samples, r.n_positives, r.tie_sizes) for r in self._rankings]
+        free = self._restrictions.are_none
+        moments = _exact_moments(self._rankings) if free else None
+        lists = JointLists(
+            sizes,
+            self._rows.codes,
+            self._places,
+            self._rows.positive,
+            self._exchange,
+            None if moments is None else float(moments[0].mean()),
+        )
+        law = permuted_law(lists, AveragePrecision(), *self.totals, None, **options)
+        parallel, chunks = Parallel(n_jobs=options["n_jobs"]), law._chunks
+        n = sum(size for size, _ in chunks)
+        if moments is None:
+            # The observed labelling is one of them, at a distance of 0 from itself.
+            found = parallel(delayed(_moments)(lists, *chunk, observed) for chunk in chunks)
+            first, second = (np.sum(part, axis=0) / (n + 1) for part in zip(*found, strict=True))
+            moments = observed + first, np.sqrt(np.maximum(second - first**2, 0.0))
+        centers, deviations = moments
+        same = _SAME * np.abs(observed)
+        varying = deviations > _SAME * np.abs(centers)
+        scaled = ObservedLists(
+            observed,
+            same,
+            centers,
+            np.where(varying, deviations, 1.0),
+            alternative,
+            np.flatnonzero(varying),
+        )
+        found = parallel(delayed(_counts)(lists, *chunk, scaled) for chunk in chunks)
+        means, above, below, largest = zip(*found, strict=True)
+        maxt = np.ones(observed.size)
+        # The least extreme comes first: no p-value is smaller than that of a more extreme query.
+        stepped = (np.sum(largest, axis=0) + 1.0) / (n + 1.0)
+        maxt[scaled.ascending] = np.maximum.accumulate(stepped[::-1])[::-1]
+        counts = np.sum(above, axis=0), np.sum(below, axis=0)
+        of_means = law._of_resamples(np.concatenate(means), None)
+        return of_means, _JointSignificance(*counts, n, varying, maxt)
+
+
+def _moments(
+    lists: JointLists, size: int, seed: np.random.SeedSequence, origin: Floats
+) -> tuple[Floats, Floats]:
+    return lists.draw_moments(size, np.random.default_rng(seed), origin)
+
+
+def _counts(
+    lists: JointLists, size: int, seed: np.random.SeedSequence, observed: ObservedLists
+) -> tuple[Floats, Integers, Integers, Integers]:
+    return lists.draw_counts(size, np.random.default_rng(seed), observed)
+
+
+def _exact_moments(rankings: Sequence[Ranking]) -> tuple[Floats, Floats]:
+    """Exact means and standard deviations of average precision under random labelling."""
+    known: dict[tuple[Any, ...], tuple[float, float]] = {}
+    moments = []
+    for ranking in rankings:
+        sizes = _sizes(ranking)
+        key = _key(*sizes)
+        if key not in known:
+            known[key] = exact_mean_and_variance(AveragePrecision(), *sizes)
+        moments.append(known[key])
+    means, variances = np.transpose(moments)
+    return means, np.sqrt(variances)
+
+
+def _queries_of_units(units: Integers, codes: Integers) -> Integers:
+    """Numbers of units, the same for those that have as many rows in each query."""
+    order = np.lexsort((codes, units))
+    ends = np.cumsum(np.bincount(units))
+    known: dict[bytes, int] = {}
+    of_units = np.split(codes[order], ends[:-1])
+    return np.array([known.setdefault(own.tobytes(), len(known)) for own in of_units])
+
+
+def _numbers_of_pairs(first: Integers, second: Integers) -> Integers:
+    pairs = first * (int(second.max()) + 1) + second
+    return np.asarray(np.unique(pairs, return_inverse=True)[1])
 
 
 def _rankings_by_query(

@@ -41,15 +41,21 @@ from sklearn_rankinf._null_distributions import (
     check_tie_sizes,
     resolve_k,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, check_integer, check_option
-from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_ranking,
+    check_integer,
+    check_option,
+    warn_caller,
+)
+from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels, Restrictions
 from sklearn_rankinf._significance import (
     RankTestResult,
     check_stopping,
     no_positives,
     restricted_labels,
     significance_fields,
-    warn_caller,
 )
 from sklearn_rankinf._top_k import TopKTestResult, hits_test
 from sklearn_rankinf._top_k_distributions import TopKNullDistribution, frozen_top_k_law
@@ -98,8 +104,8 @@ class RankStatisticTestResult(RankTestResult):
     method : str
         The method that ran.
     n_resamples : int or None
-        Number of random labellings that were drawn, 0 for a statistic with one value; None if
-        `method` is not ``"permutation"``.
+        Number of random labellings that were drawn, 0 for a statistic with one value and where all
+        labellings were counted; None if `method` is not ``"permutation"``.
     n_exceedances : int or None
         Number of them at least as extreme as the observed labelling; two-sided, on the side where
         they are fewer.
@@ -402,6 +408,8 @@ def rank_statistic_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -435,6 +443,12 @@ def rank_statistic_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -454,8 +468,8 @@ def rank_statistic_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if a weight
         is negative, not finite or larger than that of a better rank, or if
@@ -467,7 +481,7 @@ def rank_statistic_test(
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -502,7 +516,9 @@ def rank_statistic_test(
         _name_of(statistic),
         alternative=alternative,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -843,6 +859,8 @@ def roc_auc_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -873,6 +891,12 @@ def roc_auc_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -892,8 +916,8 @@ def roc_auc_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), or if
         an option is not one of those above.
@@ -904,7 +928,7 @@ def roc_auc_test(
         If there are no positives, or no negatives: the statistic is then 0.0, the p-value 1.0,
         and the z-score and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -938,7 +962,9 @@ def roc_auc_test(
         "ROC AUC",
         alternative=alternative,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -1048,6 +1074,8 @@ def dcg_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -1083,6 +1111,12 @@ def dcg_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -1102,8 +1136,8 @@ def dcg_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `k` is out
         of its range, or if
@@ -1115,7 +1149,7 @@ def dcg_test(
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -1153,7 +1187,9 @@ def dcg_test(
         "Discounted cumulative gain",
         alternative=alternative,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -1260,6 +1296,8 @@ def bedroc_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -1293,6 +1331,12 @@ def bedroc_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -1312,8 +1356,8 @@ def bedroc_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `alpha` is out
         of its range, or if
@@ -1325,7 +1369,7 @@ def bedroc_test(
         If there are no positives, or no negatives: the statistic is then 0.0, the p-value 1.0,
         and the z-score and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -1364,7 +1408,9 @@ def bedroc_test(
         "BEDROC",
         alternative=alternative,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -1474,6 +1520,8 @@ def rie_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -1507,6 +1555,12 @@ def rie_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -1526,8 +1580,8 @@ def rie_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `alpha` is out
         of its range, or if
@@ -1539,7 +1593,7 @@ def rie_test(
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -1581,7 +1635,9 @@ def rie_test(
         "RIE",
         alternative=alternative,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -1685,6 +1741,8 @@ def reciprocal_rank_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -1715,6 +1773,12 @@ def reciprocal_rank_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -1734,8 +1798,8 @@ def reciprocal_rank_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if there are
         more than 20,000,000 samples, or if
@@ -1747,7 +1811,7 @@ def reciprocal_rank_test(
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -1785,7 +1849,9 @@ def reciprocal_rank_test(
         "Reciprocal rank",
         alternative=alternative,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -1885,6 +1951,8 @@ def enrichment_at_k_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -1918,6 +1986,12 @@ def enrichment_at_k_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -1927,21 +2001,21 @@ def enrichment_at_k_test(
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
-        Number of jobs for strata and clusters, whose result does not depend on it. Without them a
-        random labelling is a few random numbers, so that one job draws all.
+        Number of jobs for strata, clusters and order, whose result does not depend on it. Without
+        them a random labelling is a few random numbers, so that one job draws all.
 
     Returns
     -------
     result : TopKTestResult
         The statistic, its p-value, and the null distribution they were compared with; arrays of
-        the shape of `k` where that is an array. With strata, clusters or `n_exceedances` the null
-        distribution is then a tuple with one for each.
+        the shape of `k` where that is an array. With strata, clusters, order or `n_exceedances` the
+        null distribution is then a tuple with one for each.
 
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `k` is out
         of its range, or if
@@ -1953,7 +2027,7 @@ def enrichment_at_k_test(
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -1985,7 +2059,9 @@ def enrichment_at_k_test(
         alternative,
         k=k,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from functools import partial
+from inspect import currentframe
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -651,7 +653,29 @@ def mark_positives(
     if (labels.dtype.kind in "UO") != isinstance(pos_label, str):
         # One label, of another type: no positives.
         return np.zeros(len(labels), dtype=bool), distinct
+    _warn_of_the_smaller_label(distinct, pos_label)
     return np.asarray(labels == pos_label, dtype=bool), distinct
+
+
+def _warn_of_the_smaller_label(distinct: list[Any], pos_label: PosLabel) -> None:
+    """Warn of labels such as 1 and 2, of which the default makes 1 the positive class."""
+    if len(distinct) == 2 and distinct[0] == pos_label == 1:
+        other = distinct[1]
+        warn_caller(
+            f"y_true has the labels 1 and {other!r}, and pos_label=1 makes 1 the positive class: "
+            f"pass pos_label={other!r} if that is the class to be ranked high, or y_true == 1 if "
+            "it is 1.",
+            UserWarning,
+        )
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside this package that led here, however many calls ago."""
+    package = __name__.partition(".")[0]
+    frame, level = currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:

@@ -1,27 +1,37 @@
-"""Labels that are permuted within strata, or as the labels of whole clusters."""
+"""Labels that are permuted within strata, as the labels of whole clusters, or along a series."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.exchange import Exchange, ExchangedHits
-from sklearn_rankinf._engine.sampling import HitValues, NullSampler
+from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, ExchangedHits, Shifts
+from sklearn_rankinf._engine.sampling import HitValues, NullSampler, PermutationSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
 from sklearn_rankinf._null_distributions import (
     PermutationDistribution,
     permuted_law,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_binary, numbered, rank_order
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    as_binary,
+    as_scores,
+    check_integer,
+    numbered,
+    rank_order,
+)
 
-RESTRICTED = "permutation within strata or of whole clusters"
-# Fewer labellings than this are worth a warning.
-_FEW_LABELLINGS = 1000
+RESTRICTED = "permutation within strata, of whole clusters or along a series"
+# Fewer labellings than this are worth a warning; shifts are no more than the samples.
+_FEW_LABELLINGS, _FEW_SHIFTS = 1000, 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +46,18 @@ class RestrictedLabels:
         Block of equal scores of each sample, best first.
     tie_sizes : ndarray or None
         Sizes of the blocks; None where every sample is its own block.
-    exchange : Exchange
+    exchange : Exchange or Shifts
         Which labels change places.
     """
 
     positive: NDArray[np.bool_]
     places: Integers
     tie_sizes: Integers | None
-    exchange: Exchange
+    exchange: AnyExchange
 
     @classmethod
     def from_scores(
-        cls, positive: NDArray[np.bool_], scores: NDArray[Any], exchange: Exchange
+        cls, positive: NDArray[np.bool_], scores: NDArray[Any], exchange: AnyExchange
     ) -> RestrictedLabels:
         """Rank the samples."""
         order, tie_sizes = rank_order(scores)
@@ -86,7 +96,7 @@ class RestrictedLabels:
         rounding: float = 0.0,
     ) -> PermutationDistribution:
         """Law of such draws; values closer than `rounding` are equal."""
-        return permuted_law(
+        return law_of_arrangements(
             permuted,
             statistic,
             self.positive.size,
@@ -99,21 +109,112 @@ class RestrictedLabels:
         )
 
 
+class ArrangementSampler(PermutationSampler, Protocol):
+    """Draws of a statistic of rearranged labels, which may be few enough to be listed."""
+
+    @property
+    def n_listed(self) -> int | None:
+        """Number of arrangements, where they can be listed."""
+
+    def listed(self, first: int, last: int) -> Floats:
+        """Values of the arrangements with the numbers from `first` to before `last`."""
+
+
+class ListedPermutationDistribution(PermutationDistribution):
+    """A frozen law of all arrangements of the labels, each of which is equally likely.
+
+    It has the methods of every null distribution, all of them exact: no labelling is drawn.
+
+    See Also
+    --------
+    sklearn_rankinf.average_precision_test : Carries such a law with `order`.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import average_precision_test
+    >>> y_true, y_score = [1] * 20 + [0] * 180, range(200, 0, -1)
+    >>> result = average_precision_test(y_true, list(y_score), order=range(200))
+    >>> round(result.pvalue * 200, 9), round(result.null_distribution.support()[1], 9)
+    (1.0, 1.0)
+    """
+
+    _permuted: ArrangementSampler
+
+    def _permutation_sample(self) -> Floats:
+        sizes = self._permuted.chunks(self._n_permutations)
+        ends = np.cumsum(sizes).tolist()
+        values: list[Floats] = Parallel(n_jobs=self._n_jobs)(
+            delayed(_list_values)(self._permuted, end - size, end)
+            for size, end in zip(sizes, ends, strict=True)
+        )
+        return np.concatenate(values)
+
+    @property
+    def _counts_resamples(self) -> bool:
+        return False
+
+
+def _list_values(sampler: ArrangementSampler, first: int, last: int) -> Floats:
+    return sampler.listed(first, last)
+
+
+def law_of_arrangements(
+    permuted: ArrangementSampler,
+    statistic: Statistic,
+    n_samples: int,
+    n_positives: Any,
+    tie_sizes: Integers | None,
+    *,
+    n_permutations: int,
+    random_state: Any,
+    n_jobs: int | None,
+    rounding: float = 0.0,
+) -> PermutationDistribution:
+    """Law of all arrangements, if they can be listed and are no more than `n_permutations`.
+
+    Else that of as many random ones. Values closer than `rounding` are equal.
+    """
+    n_listed = permuted.n_listed
+    law = permuted_law(
+        permuted,
+        statistic,
+        n_samples,
+        n_positives,
+        tie_sizes,
+        n_permutations=n_permutations,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        rounding=rounding,
+    )
+    if n_listed is None or n_listed > n_permutations:
+        return law
+    return ListedPermutationDistribution(
+        permuted,
+        statistic,
+        n_samples,
+        n_positives,
+        tie_sizes,
+        n_listed,
+        law._seeds,
+        n_jobs,
+        rounding,
+    )
+
+
 def read_restricted_labels(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None,
     pos_label: PosLabel,
-    strata: Iterable[Hashable] | None,
-    clusters: Iterable[Hashable] | None,
+    restrictions: Restrictions,
 ) -> RestrictedLabels | None:
-    """Read binary labels with strata or clusters; None without either."""
-    if strata is None and clusters is None:
+    """Read binary labels with what restricts their permutation; None if nothing does."""
+    if restrictions.are_none:
         return None
-    check_has_rows(y_true, y_score, "clusters" if strata is None else "strata")
+    check_has_rows(y_true, y_score, restrictions.given[0])
     assert not isinstance(y_true, Ranking)
     assert y_score is not None
     positive, scores = as_binary(y_true, y_score, pos_label)
-    exchange = read_exchange(strata, clusters, positive[:, None])
+    exchange = restrictions.exchange(positive[:, None])
     assert exchange is not None
     return RestrictedLabels.from_scores(positive, scores, exchange)
 
@@ -128,34 +229,101 @@ def check_has_rows(y_true: Any, y_score: Any, name: str) -> None:
         )
 
 
-def read_exchange(
-    strata: Iterable[Hashable] | None,
-    clusters: Iterable[Hashable] | None,
-    labels: NDArray[np.bool_],
-) -> Exchange | None:
-    """Which labels, one row for each sample, change places; None if all of them do."""
-    if strata is None and clusters is None:
-        return None
-    n_samples = len(labels)
-    strata_codes, cluster_codes = np.zeros(n_samples, dtype=np.int64), np.arange(n_samples)
-    if strata is not None:
-        strata_codes, _ = numbered(strata, "strata", "stratum", n_samples)
-    if clusters is not None:
-        cluster_codes, names = numbered(clusters, "clusters", "cluster", n_samples)
-        differs = _differs_within(cluster_codes, labels)
-        if differs is not None:
+@dataclass(frozen=True, eq=False)
+class Restrictions:
+    """What restricts the permutation of labels, as it is passed to a test.
+
+    Attributes
+    ----------
+    strata, clusters, order : array-like of shape (n_samples,) or None
+        Stratum, cluster and time or position of each sample.
+    block_length : int or None
+        Number of samples that follow each other and are permuted as a whole; None for shifts.
+    """
+
+    strata: Iterable[Hashable] | None = None
+    clusters: Iterable[Hashable] | None = None
+    order: Iterable[Any] | None = None
+    block_length: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.block_length is not None:
+            check_integer(self.block_length, "block_length", 1)
+            if self.order is None:
+                raise ValueError(
+                    f"block_length={self.block_length} needs order, the time or position of each "
+                    "sample, which blocks of consecutive samples are made by."
+                )
+        if self.order is not None and self.clusters is not None:
             raise ValueError(
-                f"The labels in cluster {names[differs]!r} differ: labels of whole clusters are "
-                "permuted, which must be of one label each. If labels differ within clusters, pass "
-                "the clusters as strata, which permutes within them."
+                "order and clusters exclude each other: labels are moved along a series, or "
+                "exchanged between clusters. Leave out one of them; several series are strata."
             )
-        differs = _differs_within(cluster_codes, strata_codes[:, None])
-        if differs is not None:
+
+    @property
+    def given(self) -> list[str]:
+        """Names of what is given for each sample."""
+        return [name for name in ("strata", "clusters", "order") if getattr(self, name) is not None]
+
+    @property
+    def are_none(self) -> bool:
+        """Whether all labels may change places."""
+        return not self.given
+
+    def exchange(self, labels: NDArray[np.bool_]) -> AnyExchange | None:
+        """Which labels, one row for each sample, change places; None if all of them do."""
+        if self.are_none:
+            return None
+        n_samples = len(labels)
+        strata = np.zeros(n_samples, dtype=np.int64)
+        if self.strata is not None:
+            strata, _ = numbered(self.strata, "strata", "stratum", n_samples)
+        if self.order is not None:
+            return self._along_series(strata)
+        clusters = np.arange(n_samples)
+        if self.clusters is not None:
+            clusters, names = numbered(self.clusters, "clusters", "cluster", n_samples)
+            check_clusters(clusters, names, strata, labels)
+        return Exchange(strata, clusters)
+
+    def _along_series(self, strata: Integers) -> AnyExchange:
+        positions = _as_positions(self.order, strata, self.strata is not None)
+        if self.block_length is None:
+            return Shifts(strata, positions)
+        lengths = np.bincount(strata)
+        if 2 * self.block_length > lengths.max():
             raise ValueError(
-                f"Cluster {names[differs]!r} lies in several strata: a cluster must lie in one. "
-                "Leave out strata or clusters, or divide the cluster."
+                f"block_length={self.block_length} leaves no two blocks that could change places "
+                f"in series of at most {lengths.max()} samples: it must be at most "
+                f"{lengths.max() // 2}."
             )
-    return Exchange(strata_codes, cluster_codes)
+        starts = np.cumsum(lengths) - lengths
+        in_order = np.lexsort((positions, strata))
+        places = np.arange(strata.size) - starts[strata[in_order]]
+        first_block = np.cumsum(-(-lengths // self.block_length))
+        first_block = np.r_[0, first_block[:-1]]
+        blocks = np.empty_like(strata)
+        blocks[in_order] = first_block[strata[in_order]] + places // self.block_length
+        return Exchange(strata, blocks, positions, unit_name="blocks")
+
+
+def check_clusters(
+    clusters: Integers, names: list[Any], strata: Integers, labels: NDArray[np.bool_]
+) -> None:
+    """Refuse clusters whose samples have different labels or strata."""
+    differs = _differs_within(clusters, labels)
+    if differs is not None:
+        raise ValueError(
+            f"The labels in cluster {names[differs]!r} differ: labels of whole clusters are "
+            "permuted, which must be of one label each. If labels differ within clusters, pass "
+            "the clusters as strata, which permutes within them."
+        )
+    differs = _differs_within(clusters, strata[:, None])
+    if differs is not None:
+        raise ValueError(
+            f"Cluster {names[differs]!r} lies in several strata: a cluster must lie in one. "
+            "Leave out strata or clusters, or divide the cluster."
+        )
 
 
 def _differs_within(codes: Integers, rows: NDArray[Any]) -> int | None:
@@ -166,12 +334,124 @@ def _differs_within(codes: Integers, rows: NDArray[Any]) -> int | None:
     return int(codes[np.argmax(differs)]) if differs.any() else None
 
 
-def few_labellings_warning(
-    exchange: Exchange, labels: NDArray[np.bool_], weights: Floats | None = None
-) -> str | None:
-    """Text of a warning if strata and clusters leave few different labellings, else None.
+def _as_positions(order: Any, strata: Integers, has_strata: bool) -> Integers:
+    """Number the times or positions of samples in ascending order."""
+    if isinstance(order, str) or not isinstance(order, Iterable):
+        raise TypeError(
+            "order must hold the time or position of each sample; got "
+            f"{order!r} of type {type(order).__name__}."
+        )
+    times = np.asarray(order if hasattr(order, "__array__") else list(order))
+    if times.ndim == 2 and times.shape[1] == 1:
+        times = times[:, 0]
+    if times.shape != strata.shape:
+        raise ValueError(
+            f"order must hold the time or position of each of the {strata.size} samples; got an "
+            f"array of shape {times.shape}."
+        )
+    if times.dtype.kind not in "iufMmO":
+        raise TypeError(
+            f"order must hold numbers or times, which have an order; got values of type "
+            f"{times.dtype}, such as {times[:1].tolist()[0]!r}."
+        )
+    # What is missing is unlike itself, and None or pandas.NA cannot be compared.
+    try:
+        missing = np.asarray(times != times, dtype=bool)
+        distinct, positions = np.unique(times, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(
+            f"order must hold numbers or times, none of them missing: {error}."
+        ) from error
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"order is missing in row {row}: leave such samples out.")
+    in_order = np.lexsort((positions, strata))
+    same = (np.diff(positions[in_order]) == 0) & (np.diff(strata[in_order]) == 0)
+    if same.any():
+        at = int(np.argmax(same))
+        first, second = sorted(in_order[at : at + 2].tolist())
+        where = "within a stratum" if has_strata else "or strata given, one for each series"
+        raise ValueError(
+            f"order must be different for all samples {where}; rows {first} and {second} have "
+            f"both {distinct[positions[first]]!s}."
+        )
+    return np.asarray(positions, dtype=np.int64)
 
-    Weights are given if they move with the labels.
+
+def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
+    """Strata of samples that a score ranks next to each other.
+
+    Passed as ``strata=`` to the test of another score of the same samples, they ask whether that
+    one ranks the positives higher among samples that this one, the incumbent, takes for much the
+    same: whether it adds anything to it.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n_samples,)
+        The incumbent's scores.
+    n_per_stratum : int, default=5
+        Number of samples in each stratum. Equal scores are in one stratum, which makes some of them
+        larger.
+
+    Returns
+    -------
+    strata : ndarray of int of shape (n_samples,)
+        Number of the stratum of each sample, 0 for the lowest scores.
+
+    Raises
+    ------
+    TypeError
+        If the scores are not numbers, or `n_per_stratum` is not an integer.
+    ValueError
+        If a score is missing, there are fewer than two samples for a stratum, or all samples.
+
+    See Also
+    --------
+    average_precision_test : A test that takes `strata`.
+
+    Notes
+    -----
+    Strata must be small. Within a wide one, such as a tenth of all samples, the incumbent still
+    ranks the positives, and so does whatever is related to it. With 100 positives among 1000 and
+    log odds of 1.5 incumbent, the incumbent plus normal noise with a standard deviation of .3 was
+    significant at 5 percent in 94 percent of data sets with tenths, 8 with strata of ten and 5.5
+    with strata of five; with noise of .1 in 6.5 with strata of five and 5.2 with pairs. The
+    narrower the strata, the fewer pairs of samples are compared: a variable with log odds of .5 was
+    found in 99, 97 and 88 percent with strata of ten, five and two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import average_precision_test, score_strata
+    >>> rng = np.random.default_rng(0)
+    >>> incumbent, other = rng.normal(size=(2, 1000))
+    >>> y_true = incumbent + other + rng.normal(size=1000) > 2.5
+    >>> strata = score_strata(incumbent)
+    >>> for score in (incumbent + 0.3 * rng.normal(size=1000), incumbent + other):
+    ...     print(f"p = {average_precision_test(y_true, score, strata=strata).pvalue:.4f}")
+    p = 0.7897
+    p = 0.0001
+    """
+    scores = as_scores(y_score)
+    size = check_integer(n_per_stratum, "n_per_stratum", 2)
+    if scores.size < 2 * size:
+        raise ValueError(
+            f"n_per_stratum={size} leaves a single stratum of {scores.size} samples: it must be at "
+            "most half of their number."
+        )
+    first_of_equals = rankdata(scores, method="min").astype(np.int64) - 1
+    return np.asarray(first_of_equals * (scores.size // size) // scores.size)
+
+
+def few_labellings_warning(
+    exchange: AnyExchange,
+    labels: NDArray[np.bool_],
+    weights: Floats | None = None,
+    what: str | None = None,
+) -> str | None:
+    """Text of a warning if few different labellings are left, else None.
+
+    Weights are given if they move with the labels; `what` says what leaves so few.
     """
     rows = labels if weights is None else np.column_stack([labels, weights])
     if rows.shape[1] == 1:
@@ -179,13 +459,14 @@ def few_labellings_warning(
     else:
         kinds = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
     log_number = exchange.log_n_arrangements(kinds)
-    if log_number >= math.log(_FEW_LABELLINGS):
+    if log_number >= math.log(_FEW_SHIFTS if isinstance(exchange, Shifts) else _FEW_LABELLINGS):
         return None
     number, n_fixed = round(math.exp(log_number)), exchange.n_fixed(kinds)
     found = f"{number} different labellings" if number > 1 else "no labelling but the observed one"
-    text = (
-        f"{_restrictions(exchange)} leave {found}, so that no p-value can be below {1 / number:.2g}"
-    )
+    text = f"leave {found}, so that no p-value can be below {1 / number:.2g}"
+    if what is not None:
+        return f"{what} {text}."
+    text = f"{_restrictions(exchange)} {text}"
     if not n_fixed:
         return f"{text}."
     return (
@@ -194,15 +475,21 @@ def few_labellings_warning(
     )
 
 
-def _restrictions(exchange: Exchange) -> str:
+def _restrictions(exchange: AnyExchange) -> str:
     """What restricts the labellings."""
+    if isinstance(exchange, Shifts):
+        return "Circular shifts"
     names = ["strata"] if exchange.n_strata > 1 else []
-    names += ["clusters"] if exchange.n_units < exchange.n_items else []
+    names += [exchange.unit_name] if exchange.n_units < exchange.n_items else []
     return " and ".join(names) or "So few samples"
 
 
-def _companions(exchange: Exchange) -> str:
+def _companions(exchange: AnyExchange) -> str:
     """Where the samples are whose labels a sample can have."""
-    where = ["in clusters of the same size"] if exchange.n_units < exchange.n_items else []
+    if isinstance(exchange, Shifts):
+        return "in their series"
+    where = []
+    if exchange.n_units < exchange.n_items:
+        where.append(f"in {exchange.unit_name} of the same size")
     where += ["in their stratum"] if exchange.n_strata > 1 else []
     return " ".join(where)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import mannwhitneyu
+from scipy.stats import pearson3, rankdata
 
-from sklearn_rankinf._engine.exchange import Exchange
+from sklearn_rankinf._engine.exchange import AnyExchange, Exchange
 from sklearn_rankinf._engine.resampling import PermutedAveragePrecision, RankedCells
-from sklearn_rankinf._engine.statistics import AveragePrecision, Floats
+from sklearn_rankinf._engine.statistics import AveragePrecision, Floats, Integers
 from sklearn_rankinf._null_distributions import (
     PermutationDistribution,
     check_permutation,
     frozen_ap_law,
-    permuted_law,
 )
 from sklearn_rankinf._ranking import LabelTable, rank_order
+from sklearn_rankinf._restricted import law_of_arrangements
 
 _AVERAGES = (None, "macro", "weighted", "micro")
-# A rank test of the weights against the labels this small says that one follows from the other.
+# A p-value of a rank test this small says that weights are related to labels or scores.
 _DEPENDENT = 1e-3
+# So many samples that are ranked next to each other have much the same score.
+_RUN = 10
 
 
 def check_average(average: str | None) -> None:
@@ -53,7 +56,7 @@ def observe_rows(
     n_permutations: int,
     random_state: Any,
     n_jobs: int | None,
-    exchange: Exchange | None = None,
+    exchange: AnyExchange | None = None,
 ) -> tuple[float, PermutationDistribution]:
     """Return average precision of a table, and its law when its rows of labels are permuted.
 
@@ -75,7 +78,7 @@ def observe_rows(
         exchange,
     )
     is_binary = average is None
-    law = permuted_law(
+    law = law_of_arrangements(
         permuted,
         statistic,
         table.n_samples,
@@ -88,24 +91,50 @@ def observe_rows(
     return permuted.observed(), law
 
 
-def dependence_warning(labels: NDArray[np.bool_], weights: Floats) -> str | None:
-    """Text of a warning if weights that stay with the items follow from the labels, else None."""
-    found = _dependence(labels, weights)
+def weights_warning(
+    table: LabelTable, weights: Floats, weights_follow: str, exchange: AnyExchange | None
+) -> str | None:
+    """Text of a warning if weights are related to what they are permuted against, else None.
+
+    Weights that stay with the scores must not be related to the labels of samples that are ranked
+    next to each other, and weights that follow the labels not to the scores of samples with the
+    same label. Along a series rank tests would take autocorrelation for a relation.
+    """
+    if exchange is None:
+        rows, classes = np.arange(table.n_samples), np.zeros(table.n_samples, dtype=np.int64)
+    elif isinstance(exchange, Exchange) and exchange.unit_name == "clusters":
+        rows, classes = exchange.first_items()
+    else:
+        return None
+    labels, scores, weights = table.labels[rows], table.scores[rows], weights[rows]
+    if weights_follow == "score":
+        found = _relation_to_labels(labels, scores, weights, classes)
+        if found is None:
+            return None
+        return (
+            f"sample_weight depends on the labels ({found}): with weights_follow='score' the "
+            "weights stay where they are while the labels are permuted, so that the observed "
+            "weights fit the labels as no permuted ones do, and the p-value may be far too small. "
+            "If the weights were made from the labels, such as class weights, use "
+            "weights_follow='label', which permutes them together."
+        )
+    found = _relation_to_scores(labels, scores, weights, classes)
     if found is None:
         return None
     return (
-        f"sample_weight depends on the labels ({found}): with weights_follow='score' the weights "
-        "stay where they are while the labels are permuted, so that the observed weights fit the "
-        "labels as no permuted ones do, and the p-value may be far too small. If the weights were "
-        "made from the labels, such as class weights, use weights_follow='label', which permutes "
-        "them together."
+        f"sample_weight depends on the scores among samples with the same label ({found}): with "
+        "weights_follow='label' labels and weights are permuted together over the scores, so that "
+        "what the weights have in common with the scores counts against random labelling, and the "
+        "p-value may be too small. If the weights were made from the scores, or from what the "
+        "scores were made from, use weights_follow='score', which permutes the labels alone."
     )
 
 
-def _dependence(labels: NDArray[np.bool_], weights: Floats) -> str | None:
+def _relation_to_labels(
+    labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
+) -> str | None:
     """What shows that weights follow from labels: one weight a label, or a rank test."""
-    _, kind = np.unique(labels, axis=0, return_inverse=True)
-    kind = kind.ravel()
+    kind = _numbers_of_rows(labels)
     n_kinds = int(kind.max()) + 1
     if n_kinds > 1 and weights.size >= 2 * n_kinds:
         lowest, highest = np.full(n_kinds, np.inf), np.full(n_kinds, -np.inf)
@@ -113,12 +142,61 @@ def _dependence(labels: NDArray[np.bool_], weights: Floats) -> str | None:
         np.maximum.at(highest, kind, weights)
         if np.all(lowest == highest):
             return "samples with the same label have the same weight"
-    for column in labels.T:
-        if 0 < column.sum() < column.size:
-            test = mannwhitneyu(weights[column], weights[~column], method="asymptotic")
-            if test.pvalue < _DEPENDENT / labels.shape[1]:
-                return f"a rank test has p = {test.pvalue:.1g}"
+    for label, score in zip(labels.T, scores.T, strict=True):
+        # Runs of samples of similar scores, within classes.
+        runs = np.empty_like(classes)
+        order = np.lexsort((score, classes))
+        starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
+        place = np.arange(order.size) - np.repeat(starts, np.diff(starts, append=order.size))
+        runs[order] = np.cumsum(place % _RUN == 0) - 1
+        p = _rank_test(weights, label, runs)
+        if p < _DEPENDENT / labels.shape[1]:
+            return f"a rank test has p = {p:.1g}"
     return None
+
+
+def _relation_to_scores(
+    labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
+) -> str | None:
+    """A rank test that shows weights to be related to scores where labels are the same."""
+    alike = _numbers_of_rows(np.column_stack([labels, classes]))
+    for score in scores.T:
+        p = _rank_test(weights, score, alike)
+        if p < _DEPENDENT / scores.shape[1]:
+            return f"a rank test has p = {p:.1g}"
+    return None
+
+
+def _numbers_of_rows(rows: NDArray[Any]) -> Integers:
+    """Numbers from 0, the same for rows that are the same."""
+    if rows.shape[1] == 1:
+        return np.asarray(rows[:, 0].astype(np.int64))
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel())
+
+
+def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:
+    """Two-sided p-value of the rank correlation within strata.
+
+    By a Pearson type III law with the exact variance and skewness of the sum of products of ranks
+    under permutation within strata, since few unequal values on both sides make it very skewed.
+    """
+    n = np.maximum(np.bincount(strata), 3)
+    centred = []
+    for values in (a, b):
+        ranks = rankdata(values)
+        means = np.bincount(strata, ranks) / np.maximum(np.bincount(strata), 1)
+        centred.append(ranks - means[strata])
+    second, third = (
+        np.prod([np.bincount(strata, values**order) for values in centred], axis=0)
+        for order in (2, 3)
+    )
+    variance = float(np.sum(second / np.maximum(np.bincount(strata) - 1, 1)))
+    if variance == 0.0:
+        return 1.0
+    skewness = float(np.sum(third * n / ((n - 1) * (n - 2)))) / variance**1.5
+    z = float(centred[0] @ centred[1]) / math.sqrt(variance)
+    law = pearson3(skewness)
+    return min(1.0, 2.0 * float(min(law.sf(z), law.cdf(z))))
 
 
 def _check_k(k: float | None, weights: Floats | None, average: str | None) -> None:

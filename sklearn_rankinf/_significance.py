@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields, replace
-from inspect import currentframe
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.exchange import Exchange
+from sklearn_rankinf._engine.exchange import AnyExchange
 from sklearn_rankinf._engine.statistics import Floats
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import (
@@ -39,25 +37,29 @@ from sklearn_rankinf._ranking import (
     check_integer,
     has_classes,
 )
+from sklearn_rankinf._ranking import warn_caller as warn_caller
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     RestrictedLabels,
+    Restrictions,
     check_has_rows,
     few_labellings_warning,
-    read_exchange,
     read_restricted_labels,
 )
 from sklearn_rankinf._row_permutations import (
     average_precision,
     check_average,
     check_weights_follow,
-    dependence_warning,
     observe_rows,
+    weights_warning,
 )
 
 R = TypeVar("R", bound="RankTestResult")
 
 _N_SHOWN = 5  # values of an array in a short description
+# A p-value for better than chance as large as this says that a ranking is worse.
+_SURELY_WORSE = 0.999
+_UNRESTRICTED = Restrictions()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,8 +90,16 @@ class RankTestResult:
         return (
             f"{type(self).__name__}(statistic={_shown(self.statistic, 4)}, {pvalue}, "
             f"n_samples={self.n_samples}, n_positives={_shown(self.n_positives, 12)}, "
-            f"alternative={self.alternative!r}, method={self.method!r})"
+            f"alternative={self.alternative!r}, method={self.method!r}){self._hint}"
         )
+
+    @property
+    def _hint(self) -> str:
+        """A line about a ranking that is significantly worse than chance."""
+        is_worse = (np.asarray(self.pvalue) >= _SURELY_WORSE) & (np.asarray(self.zscore) < 0.0)
+        if self.alternative != "greater" or not np.any(is_worse):
+            return ""
+        return "\nworse than chance: is the direction of the score reversed?"
 
     @property
     def pvalue_standard_error(self) -> Any:
@@ -242,8 +252,8 @@ class AveragePrecisionTestResult(RankTestResult):
     method : str
         The method that ran.
     n_resamples : int, ndarray of shape (n_classes,) or None
-        Number of random labellings that were drawn, 0 for a statistic with one value; None if
-        `method` is not ``"permutation"``.
+        Number of random labellings that were drawn, 0 for a statistic with one value and where all
+        labellings were counted; None if `method` is not ``"permutation"``.
     n_exceedances : int, ndarray of shape (n_classes,) or None
         Number of them at least as extreme as the observed labelling; two-sided, on the side where
         they are fewer.
@@ -279,6 +289,8 @@ def average_precision_test(
     weights_follow: str = "label",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -322,10 +334,11 @@ def average_precision_test(
         Non-negative weights, for average precision as in scikit-learn, without `k`. Equal weights
         are the same as none.
     weights_follow : {"label", "score"}, default="label"
-        What the null hypothesis leaves a weight with: with ``"label"`` labels and weights are
-        permuted together over the scores, which is valid whatever the weights were made of; with
-        ``"score"`` the weights stay with the scores and the labels are permuted, for weights of
-        the samples that have nothing to do with their labels.
+        What the null hypothesis leaves a weight with. With ``"label"`` labels and weights are
+        permuted together over the scores: valid if the weights are related to the scores by nothing
+        but the labels, as class weights are. With ``"score"`` the weights stay with the scores and
+        the labels are permuted: valid if the weights are related to the labels by nothing but the
+        scores. A warning says where a rank test finds another relation.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample: anything hashable. Labels are permuted within strata only, which is
         the null hypothesis where the strata differ in their shares of positives for reasons that
@@ -334,6 +347,15 @@ def average_precision_test(
         Cluster of each sample: anything hashable. Samples of a cluster must have the same label;
         the labels of whole clusters are permuted among clusters of the same size, and of the same
         stratum if there are `strata`. By permutation.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, numbers or datetimes, for a series whose labels and scores
+        are correlated in time. The sequence of the labels is shifted along the samples, what leaves
+        the end coming in at the beginning; each stratum is a series of its own if there are
+        `strata`. Only the order counts, not the length of the steps. If there are no more shifts
+        than `n_permutations`, all are counted and none is drawn. By permutation.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples as wholes instead of shifting.
+        What is left at the end of a series keeps its labels.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -353,13 +375,13 @@ def average_precision_test(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if weights, strata or clusters are given
-        with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if weights, strata, clusters or order are
+        given with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `y_score` lacks
         a column for a class, if weights are negative or all 0, if a cluster holds different labels
-        or lies in several strata, or if an option is not one of those above or has no meaning with
-        another.
+        or lies in several strata, if two samples of a series have the same time, or if an option is
+        not one of those above or has no meaning with another.
 
     Warns
     -----
@@ -367,13 +389,16 @@ def average_precision_test(
         If there are no positives, or only ones without weight: the statistic is then 0.0, the
         p-value 1.0, and the z-score and adjusted statistic are nan. Or if a class has none.
     UserWarning
-        If the weights depend on the labels and ``weights_follow="score"`` separates them, or if
-        strata and clusters leave fewer than 1000 different labellings.
+        If weights that follow labels are related to the scores of samples with the same label, or
+        weights that follow scores to the labels of samples with similar scores, or if
+        strata, clusters or blocks leave fewer than 1000 different labellings, or shifts fewer than
+        100.
 
     See Also
     --------
     ap_null_distribution : The null distribution by itself.
     average_precision_pvalue : Only the p-value, for use as a scorer.
+    score_strata : Strata of samples with similar scores.
     sklearn.metrics.average_precision_score : The statistic.
     sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
 
@@ -388,7 +413,12 @@ def average_precision_test(
     With weights :math:`y_b`, :math:`H_b`, :math:`T_b` and :math:`m` are sums of weights. Averages
     over classes, and weights that follow labels, are tested by permuting whole rows of labels, so
     that the labels of a sample stay together. Weights made from the labels, such as class weights,
-    reject a true null hypothesis almost always if the labels leave them.
+    reject a true null hypothesis almost always if the labels leave them, and weights made from the
+    scores reject it too often if they follow the labels: 12 percent at the level of 5 for weights
+    exp(score), with 50 positives among 500. Related to both, neither choice is valid. A warning is
+    given if the rank correlation of weights and scores within labels, or that of weights and labels
+    within runs of ten samples of similar scores, has a p-value below .001; strata are respected,
+    clusters count as one sample, and nothing is checked along a series.
 
     Samples of one cluster, such as images of one patient, are no independent evidence. To ignore
     clusters is the commonest invalid use of tests like this one: with 100 clusters of 5, whose
@@ -396,6 +426,16 @@ def average_precision_test(
     `clusters`, and 4 percent with them. Only clusters of the same size exchange their labels; else
     the number of positives would change, and 16 percent were rejected where larger clusters were
     more often positive.
+
+    Labels and scores that are each correlated in time meet by chance more often than separate
+    samples do: at an autocorrelation of .8, with 50 positives among 500, 13 percent of true null
+    hypotheses were rejected at 5 percent, and 5.0 percent with `order`. Shifts are an exact test of
+    labels that are stationary around a circle, and approximate for other stationary ones (5.2
+    percent at an autocorrelation of .95). The smallest p-value is 1 over the number of shifts.
+
+    Strata of the scores of another model, by :func:`score_strata`, ask whether this one adds
+    anything to it. To compare scores within strata only, average precision within strata has an
+    exact law: :func:`mean_average_precision_test` with the strata as queries.
 
     If drawing stops at the l-th labelling, the h-th that is as extreme, the p-value is
     :math:`h / l` [2]_; else, with b of B labellings as extreme, :math:`(b + 1) / (B + 1)`.
@@ -447,8 +487,7 @@ def average_precision_test(
         average=average,
         sample_weight=sample_weight,
         weights_follow=weights_follow,
-        strata=strata,
-        clusters=clusters,
+        restrictions=Restrictions(strata, clusters, order, block_length),
         pos_label=pos_label,
         k=k,
         normalize=normalize,
@@ -624,8 +663,7 @@ def observe_any_average_precision(
     average: str | None = None,
     sample_weight: ArrayLike | None = None,
     weights_follow: str = "label",
-    strata: Iterable[Hashable] | None = None,
-    clusters: Iterable[Hashable] | None = None,
+    restrictions: Restrictions = _UNRESTRICTED,
     pos_label: PosLabel = 1,
     **options: Any,
 ) -> Observation | list[Observation]:
@@ -637,8 +675,8 @@ def observe_any_average_precision(
     check_average(average)
     check_weights_follow(weights_follow)
     several = has_classes(y_true, y_score)
-    of_samples = {"sample_weight": sample_weight, "strata": strata, "clusters": clusters}
-    given = [name for name, values in of_samples.items() if values is not None]
+    given = ["sample_weight"] if sample_weight is not None else []
+    given += restrictions.given
     if not given and not several:
         return _observe_ranking(as_ranking(y_true, y_score, pos_label), 0, options)
     if given:
@@ -651,11 +689,11 @@ def observe_any_average_precision(
         positive, scores = as_binary(y_true, y_score, pos_label)
         table, average = LabelTable(positive[:, None], scores[:, None]), None
     weights = None if sample_weight is None else as_weights(sample_weight, table.n_samples)
-    if weights is not None and weights_follow == "score":
-        message = dependence_warning(table.labels, weights)
+    exchange = restrictions.exchange(table.labels)
+    if weights is not None:
+        message = weights_warning(table, weights, weights_follow, exchange)
         if message is not None:
             warn_caller(message, UserWarning)
-    exchange = read_exchange(strata, clusters, table.labels)
     rows = _Rows(table, weights, weights_follow, exchange)
     rows.warn_of_few_labellings(by_column=average is None)
     if average is not None:
@@ -673,7 +711,7 @@ class _Rows:
     table: LabelTable
     weights: Floats | None
     weights_follow: str
-    exchange: Exchange | None
+    exchange: AnyExchange | None
 
     def column(self, index: int) -> _Rows:
         """The same for one class."""
@@ -744,25 +782,15 @@ def restricted_labels(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None,
     pos_label: PosLabel,
-    strata: Iterable[Hashable] | None,
-    clusters: Iterable[Hashable] | None,
+    restrictions: Restrictions,
 ) -> RestrictedLabels | None:
-    """Read binary labels with strata or clusters, None without either; warn of few labellings."""
-    labels = read_restricted_labels(y_true, y_score, pos_label, strata, clusters)
+    """Read binary labels with what restricts them, None if nothing does; warn of few labellings."""
+    labels = read_restricted_labels(y_true, y_score, pos_label, restrictions)
     if labels is not None:
         message = few_labellings_warning(labels.exchange, labels.positive[:, None])
         if message is not None:
             warn_caller(message, UserWarning)
     return labels
-
-
-def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside this package that led here, however many calls ago."""
-    package = __name__.partition(".")[0]
-    frame, level = currentframe(), 1
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
 
 
 def log10_pvalue(law: NullDistribution, statistic: Any, alternative: str) -> Any:

@@ -26,8 +26,8 @@ from sklearn_rankinf._null_distributions import (
     check_no_closed_form,
     plain,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
-from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels
+from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, warn_caller
+from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels, Restrictions
 from sklearn_rankinf._significance import (
     RankTestResult,
     check_stopping,
@@ -35,7 +35,6 @@ from sklearn_rankinf._significance import (
     restricted_labels,
     results_as_one,
     significance_fields,
-    warn_caller,
 )
 from sklearn_rankinf._top_k_distributions import (
     TopKNullDistribution,
@@ -89,8 +88,8 @@ class TopKTestResult(RankTestResult):
     method : str
         The method that ran.
     n_resamples : int, ndarray or None
-        Number of random labellings that were drawn, 0 for a statistic with one value; None if
-        `method` is not ``"permutation"``.
+        Number of random labellings that were drawn, 0 for a statistic with one value and where all
+        labellings were counted; None if `method` is not ``"permutation"``.
     n_exceedances : int, ndarray or None
         Number of them at least as extreme as the observed labelling; two-sided, on the side where
         they are fewer.
@@ -127,7 +126,7 @@ class TopKTestResult(RankTestResult):
             f"{type(self).__name__}({np.size(self.k)} values of k from {np.min(self.k)} to "
             f"{np.max(self.k)}, smallest pvalue={np.min(self.pvalue):.4g}, "
             f"n_samples={self.n_samples}, n_positives={self.n_positives}, "
-            f"alternative={self.alternative!r}, method={self.method!r})"
+            f"alternative={self.alternative!r}, method={self.method!r}){self._hint}"
         )
 
 
@@ -142,6 +141,8 @@ def recall_at_k_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -175,6 +176,12 @@ def recall_at_k_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -184,21 +191,21 @@ def recall_at_k_test(
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
-        Number of jobs for strata and clusters, whose result does not depend on it. Without them a
-        random labelling is a few random numbers, so that one job draws all.
+        Number of jobs for strata, clusters and order, whose result does not depend on it. Without
+        them a random labelling is a few random numbers, so that one job draws all.
 
     Returns
     -------
     result : TopKTestResult
         The statistic, its p-value, and the null distribution they were compared with; arrays of
-        the shape of `k` where that is an array. With strata, clusters or `n_exceedances` the null
-        distribution is then a tuple with one for each.
+        the shape of `k` where that is an array. With strata, clusters, order or `n_exceedances` the
+        null distribution is then a tuple with one for each.
 
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), or if `k` or an
         option is not one of those above.
@@ -209,7 +216,7 @@ def recall_at_k_test(
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -248,7 +255,9 @@ def recall_at_k_test(
         alternative,
         k=k,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,
@@ -267,6 +276,8 @@ def precision_at_k_test(
     method: str = "auto",
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     n_permutations: int = 9999,
     n_exceedances: int | None = None,
     random_state: Any = 0,
@@ -300,6 +311,12 @@ def precision_at_k_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable: labels of whole clusters are permuted, among
         those of the same size and stratum. By permutation; see :func:`average_precision_test`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample in a series whose labels and scores are correlated in time:
+        labels are shifted along it. By permutation; see :func:`average_precision_test`.
+    block_length : int, optional
+        With `order`, permute blocks of so many consecutive samples instead; see
+        :func:`average_precision_test`.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
@@ -309,21 +326,21 @@ def precision_at_k_test(
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
-        Number of jobs for strata and clusters, whose result does not depend on it. Without them a
-        random labelling is a few random numbers, so that one job draws all.
+        Number of jobs for strata, clusters and order, whose result does not depend on it. Without
+        them a random labelling is a few random numbers, so that one job draws all.
 
     Returns
     -------
     result : TopKTestResult
         The statistic, its p-value, and the null distribution they were compared with; arrays of
-        the shape of `k` where that is an array. With strata, clusters or `n_exceedances` the null
-        distribution is then a tuple with one for each.
+        the shape of `k` where that is an array. With strata, clusters, order or `n_exceedances` the
+        null distribution is then a tuple with one for each.
 
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if strata or clusters are given with a
-        ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if strata, clusters or order are given
+        with a ranking, or if an argument is of a wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), or if `k` or an
         option is not one of those above.
@@ -334,7 +351,7 @@ def precision_at_k_test(
         If there are no positives: the statistic is then 0.0, the p-value 1.0, and the z-score
         and adjusted statistic are nan.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If strata and clusters leave fewer than 1000 different labellings, or shifts fewer than 100.
 
     See Also
     --------
@@ -363,7 +380,9 @@ def precision_at_k_test(
         alternative,
         k=k,
         method=method,
-        restricted=restricted_labels(y_true, y_score, pos_label, strata, clusters),
+        restricted=restricted_labels(
+            y_true, y_score, pos_label, Restrictions(strata, clusters, order, block_length)
+        ),
         n_permutations=n_permutations,
         n_exceedances=n_exceedances,
         random_state=random_state,

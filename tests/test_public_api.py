@@ -18,14 +18,16 @@ SCORE_OPTIONS = (
 TOP_K_OPTIONS = "k, tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
 TOP_K_TEST_OPTIONS = (
-    "k, pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, "
+    "k, pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, order=None, "
+    "block_length=None, "
     "n_permutations=9999, n_exceedances=None, random_state=0, n_jobs=None"
 )
 
 LAW_OPTIONS = "tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
 TEST_OPTIONS = (
-    "pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, "
+    "pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, order=None, "
+    "block_length=None, "
     "n_permutations=9999, n_exceedances=None, random_state=0, n_jobs=None"
 )
 
@@ -96,7 +98,8 @@ SIGNATURES = {
     "average_precision_test": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1, average=None, "
         "alternative='greater', method='auto', sample_weight=None, weights_follow='label', "
-        "strata=None, clusters=None, n_permutations=9999, n_exceedances=None, random_state=0, "
+        "strata=None, clusters=None, order=None, block_length=None, n_permutations=9999, "
+        "n_exceedances=None, random_state=0, "
         "n_jobs=None)"
     ),
     "best_candidate_test": (
@@ -117,9 +120,10 @@ SIGNATURES = {
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "mean_average_precision_test": (
         "(y_true, y_score=None, *, groups=None, dependence='independent', pos_label=1, "
-        "alternative='greater', method='auto', n_permutations=9999, random_state=0, n_jobs=None, "
-        "verbose=0)"
+        "alternative='greater', method='auto', strata=None, clusters=None, n_permutations=9999, "
+        "random_state=0, n_jobs=None, verbose=0)"
     ),
+    "score_strata": "(y_score, *, n_per_stratum=5)",
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', k=None, "
         "pos_label=1, average=None, n_permutations=999, random_state=0, "
@@ -275,7 +279,7 @@ def test_result_fields_over_queries():
     result = sklearn_rankinf.MeanAveragePrecisionTestResult
     columns = (
         "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_bh "
-        "pvalue_by"
+        "pvalue_by pvalue_holm pvalue_maxt"
     ).split()
     assert list(result.__dataclass_fields__) == [
         *RESULT_FIELDS,

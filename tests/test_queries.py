@@ -31,7 +31,8 @@ from sklearn_rankinf._engine.statistics import AveragePrecision
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 COLUMNS = (
-    "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_bh pvalue_by"
+    "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_bh pvalue_by "
+    "pvalue_holm"
 ).split()
 
 # Number of positives and sizes of blocks of equal scores, of each query.

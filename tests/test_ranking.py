@@ -24,6 +24,7 @@ from sklearn_rankinf import (
     average_precision_at_k_score,
     average_precision_neg_log10_pvalue,
     average_precision_pvalue,
+    average_precision_test,
     bedroc_score,
     enrichment_at_k_score,
     mean_average_precision_test,
@@ -115,6 +116,7 @@ def assert_is_example(ranking):
     assert ranking.hits.tolist() == HITS
 
 
+@pytest.mark.filterwarnings("ignore:y_true has the labels 1 and 2")
 @pytest.mark.parametrize("y_true", LABEL_CONTAINERS.values(), ids=LABEL_CONTAINERS.keys())
 def test_label_containers(y_true):
     assert_is_example(Ranking.from_scores(y_true, SCORES))
@@ -153,6 +155,35 @@ def test_scores_may_be_boolean():
 )
 def test_pos_label(y_true, pos_label):
     assert_is_example(Ranking.from_scores(y_true, SCORES, pos_label=pos_label))
+
+
+@pytest.mark.parametrize("other", [2, 3.0])
+def test_one_as_the_smaller_of_two_labels_is_warned_of(other):
+    y_true = np.where(np.array(LABELS) == 1, 1, other)
+    message = (
+        rf"y_true has the labels 1 and {other}, and pos_label=1 makes 1 the positive class: pass "
+        rf"pos_label={other} if that is the class to be ranked high, or y_true == 1 if it is 1\."
+    )
+    with pytest.warns(UserWarning, match=message) as caught:
+        assert_is_example(Ranking.from_scores(y_true, SCORES))
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_is_example(Ranking.from_scores(y_true == 1, SCORES))
+        mirrored = np.where(np.array(LABELS) == 1, other, 1)
+        assert_is_example(Ranking.from_scores(mirrored, SCORES, pos_label=other))
+        for labels in ([0, 1], [-1, 1], [1, 1], [False, True]):
+            Ranking.from_scores(labels, [2, 1])
+
+
+def test_labels_one_and_two_in_tests_and_scores():
+    with pytest.warns(UserWarning, match="pos_label=1 makes 1 the positive class"):
+        result = average_precision_test([1, 2, 2, 2], [1, 2, 3, 4])
+    # What scikit-learn does with the same arguments, in silence.
+    assert result.statistic == average_precision_score([1, 2, 2, 2], [1, 2, 3, 4]) == 0.25
+    assert average_precision_test([1, 2, 2, 2], [1, 2, 3, 4], pos_label=2).statistic == 1.0
+    with pytest.warns(UserWarning, match="pos_label=1 makes 1 the positive class"):
+        recall_at_k_score([1, 2, 2, 2], [1, 2, 3, 4], k=1)
 
 
 @pytest.mark.parametrize(
@@ -688,6 +719,7 @@ def test_scikit_learn_refuses_the_same_labels(y_true):
         Ranking.from_scores(y_true, GOOD)
 
 
+@pytest.mark.filterwarnings("ignore:y_true has the labels 1 and 2")
 @pytest.mark.parametrize(
     ("y_true", "pos_label"),
     [

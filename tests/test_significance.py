@@ -21,6 +21,10 @@ from sklearn_rankinf import (
     Ranking,
     ap_null_distribution,
     average_precision_test,
+    mean_average_precision_test,
+    recall_at_k_null_distribution,
+    recall_at_k_test,
+    roc_auc_test,
 )
 
 ALTERNATIVES = ("greater", "less", "two-sided")
@@ -428,3 +432,89 @@ def test_wrong_data():
 def test_options_are_keyword_only():
     with pytest.raises(TypeError, match="positional"):
         average_precision_test(Y_TRUE, Y_SCORE, 2)
+
+
+# Rankings that are worse than chance
+
+HINT = "\nworse than chance: is the direction of the score reversed?"
+
+
+def test_hint_at_a_reversed_score():
+    rng = np.random.default_rng(0)
+    y_true = np.arange(300) < 30
+    y_score = rng.normal(size=300) - 1.5 * y_true
+    tests = {
+        "ap": lambda **options: average_precision_test(y_true, y_score, **options),
+        "auc": lambda **options: roc_auc_test(y_true, y_score, **options),
+        "recall": lambda **options: recall_at_k_test(y_true, y_score, k=100, **options),
+        "array": lambda **options: recall_at_k_test(y_true, y_score, k=[100, 150], **options),
+        "map": lambda **options: mean_average_precision_test(
+            y_true, y_score, groups=[0] * 300, **options
+        ),
+        "permutation": lambda **options: average_precision_test(
+            y_true, y_score, strata=[0] * 300, **options
+        ),
+    }
+    for test in tests.values():
+        result = test()
+        assert np.all(np.asarray(result.pvalue) >= 0.999)
+        assert repr(result).endswith(HINT)
+        for alternative in ("less", "two-sided"):
+            assert HINT not in repr(test(alternative=alternative))
+    assert HINT not in repr(average_precision_test(y_true, -y_score))
+    # A p-value of 1 is no sign of a reversed score where there is nothing to rank.
+    assert HINT not in repr(average_precision_test(y_true, np.zeros(300)))
+    assert HINT not in repr(average_precision_test(y_true, rng.normal(size=300)))
+
+
+# Two-sided logarithms
+
+
+@pytest.mark.parametrize("side", ["upper", "lower"])
+def test_two_sided_logarithms_in_far_tails(side):
+    # The number of hits at k has hypergeometric tails, which are ratios of integers. The smaller
+    # one-sided tail counts, and twice of it.
+    n, m, k = 4000, 400, 400
+    total = math.comb(n, k)
+    table = [math.comb(m, h) * math.comb(n - m, k - h) for h in range(k + 1)]
+    law = recall_at_k_null_distribution(n, m, k=k)
+    for hits in (150, 300, 400) if side == "upper" else (0, 1, 4):
+        tail = sum(table[hits:]) if side == "upper" else sum(table[: hits + 1])
+        exact = math.log(2 * tail) - math.log(total)
+        assert exact < -30.0
+        found = law.log_pvalue(hits / m, alternative="two-sided")
+        assert found == pytest.approx(exact, rel=1e-11)
+        one_sided = law.log_pvalue(hits / m, alternative="greater" if side == "upper" else "less")
+        assert found == pytest.approx(one_sided + math.log(2.0), rel=1e-11)
+
+
+def test_two_sided_logarithms_of_average_precision():
+    # A perfect ranking is one of all placements, and so is the worst.
+    n, m = 300, 150
+    law = ap_null_distribution(n, m)
+    exact = math.log(2) - math.log(math.comb(n, m))
+    assert law.log_pvalue(1.0, "two-sided") == pytest.approx(exact, rel=1e-9)
+    assert law.pvalue(1.0, "two-sided") == pytest.approx(2 / math.comb(n, m), rel=1e-6)
+    result = average_precision_test(np.arange(n) < m, -np.arange(float(n)), alternative="two-sided")
+    assert result.log10_pvalue == pytest.approx(exact / math.log(10.0), rel=1e-9)
+    small = ap_null_distribution(12, 5)
+    worst = math.fsum((i + 1) / (7 + i + 1) for i in range(5)) / 5
+    expected = math.log(2) - math.log(math.comb(12, 5))
+    assert small.log_pvalue(worst, "two-sided") == pytest.approx(expected, rel=1e-12)
+    assert small.log_pvalue(1.0, "two-sided") == pytest.approx(expected, rel=1e-12)
+
+
+def test_two_sided_logarithm_of_resamples():
+    rng = np.random.default_rng(2)
+    y_true = np.arange(100) < 10
+    for sign in (-1.0, 1.0):
+        y_score = rng.normal(size=100) + sign * 9.0 * y_true
+        result = roc_auc_test(
+            y_true, y_score, alternative="two-sided", strata=[0] * 100, n_permutations=999
+        )
+        # No random labelling is as extreme: (0 + 1) / (999 + 1), twice.
+        assert result.pvalue == pytest.approx(0.002, rel=1e-12)
+        assert result.log10_pvalue == pytest.approx(math.log10(0.002), rel=1e-12)
+        law = result.null_distribution
+        found = law.log_pvalue(result.statistic, alternative="two-sided")
+        assert found == pytest.approx(math.log(0.002), rel=1e-12)

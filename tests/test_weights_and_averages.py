@@ -11,12 +11,14 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 from scipy.sparse import csr_array
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score
 from sklearn.preprocessing import label_binarize
 
 from sklearn_rankinf import Ranking, average_precision_test
+from sklearn_rankinf._row_permutations import _rank_test
 
 AVERAGES = ("macro", "weighted", "micro")
 FOLLOW = ("label", "score")
@@ -691,6 +693,90 @@ def test_weights_that_depend_on_the_labels(weights, reason):
         average_precision_test(binary, y_score, **options)
         options["sample_weight"] = rng.random(60)
         average_precision_test(binary, y_score, weights_follow="score", **options)
+
+
+def messages_of(*args, **options):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        average_precision_test(*args, n_permutations=9, **options)
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize("follow", ["label", "score"])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_weights_that_depend_on_the_scores(follow, sign):
+    rng = np.random.default_rng(1)
+    y_true, y_score = np.arange(200) % 4 == 0, rng.normal(size=200)
+    weights = np.exp(sign * y_score + rng.normal(size=200))
+    found = messages_of(y_true, y_score, sample_weight=weights, weights_follow=follow)
+    classes = np.arange(200) % 3
+    scores = np.column_stack([rng.normal(size=(200, 2)), y_score])
+    found += messages_of(
+        classes, scores, average="macro", sample_weight=weights, weights_follow=follow
+    )
+    if follow == "score":
+        assert found == []
+        return
+    assert len(found) == 2
+    for message in found:
+        assert message.startswith("sample_weight depends on the scores among samples with the same")
+        assert "a rank test has p = " in message
+        assert "use weights_follow='score', which permutes the labels alone" in message
+
+
+def test_a_good_ranking_is_no_relation_of_the_weights():
+    # Scores and labels are related, and weights to one of them: the other relation follows.
+    rng = np.random.default_rng(2)
+    y_true = np.arange(400) % 8 == 0
+    y_score = rng.normal(size=400) + 2.0 * y_true
+    of_labels, of_scores = 1.0 + 7.0 * y_true, np.abs(y_score) + 0.1
+    assert not messages_of(y_true, y_score, sample_weight=of_labels, weights_follow="label")
+    assert not messages_of(y_true, y_score, sample_weight=of_scores, weights_follow="score")
+
+
+def test_weights_of_strata_and_clusters():
+    # Weights that differ between strata, as the scores do, are not related to them within strata.
+    rng = np.random.default_rng(3)
+    strata, y_true = np.arange(300) // 100, rng.permutation(np.arange(300) < 40)
+    y_score = rng.normal(size=300) + 2.0 * strata
+    weights = 1.0 + strata + 0.1 * rng.random(300)
+    options = {"sample_weight": weights, "weights_follow": "label"}
+    assert messages_of(y_true, y_score, **options)
+    assert not messages_of(y_true, y_score, strata=strata, **options)
+    weights = 1.0 + strata + np.exp(y_score - 2.0 * strata)
+    options["sample_weight"] = weights
+    assert messages_of(y_true, y_score, strata=strata, **options)
+    # Ten copies of a sample say as much as one.
+    copies = np.repeat(np.arange(16), 10)
+    y_true, y_score, weights = copies < 3, copies * 1.0, 1.0 + copies % 5 + copies / 4
+    options["sample_weight"] = weights
+    assert "depends on the scores" in messages_of(y_true, y_score, **options)[0]
+    found = messages_of(y_true, y_score, clusters=copies, **options)
+    assert not any("depends on the scores" in message for message in found)
+    # Autocorrelation is no relation.
+    found = messages_of(y_true, y_score, order=np.arange(160), **options)
+    assert not any("depends on the scores" in message for message in found)
+
+
+def test_rank_test_of_weights():
+    # Moments of all permutations within strata.
+    a = np.array([1.0, 5, 2, 2, 7, 3, 9])
+    b = np.array([3.0, 1, 1, 8, 2, 2, 5])
+    strata = np.array([0, 0, 0, 0, 1, 1, 1])
+    first, second = stats.rankdata(a), stats.rankdata(b)
+    sums = [
+        float(first @ second[[*within, *others]])
+        for within in itertools.permutations(range(4))
+        for others in itertools.permutations(range(4, 7))
+    ]
+    z = (first @ second - np.mean(sums)) / np.std(sums)
+    law = stats.pearson3(stats.skew(sums))
+    expected = 2.0 * min(law.sf(z), law.cdf(z))
+    assert _rank_test(a, b, strata) == pytest.approx(expected, rel=1e-9)
+    assert _rank_test(a, np.ones(7), strata) == 1.0
+    # Two of 30 on both sides: they are the same once in 435 times, and not once in a million.
+    rare = (np.arange(30) < 2).astype(float)
+    assert _rank_test(rare, rare, np.zeros(30, dtype=int)) > 1e-3
 
 
 # Wrong arguments

@@ -1,15 +1,19 @@
-"""Labels that change places only with some others: within strata, and by whole clusters.
+"""Labels that change places only with some others: within strata, by clusters, along a series.
 
-A *unit* is an item, or a cluster of items that share their label. The units of one stratum and one
-size are a *class*: under the null hypothesis every arrangement of a class's labels over its units
-is equally likely. Units of different sizes keep apart, since exchanging their labels would change
-the number of hits.
+A *unit* is an item, or a cluster of items that share their label, or a block of items that follow
+each other. The units of one stratum and one size are a *class*: under the null hypothesis every
+arrangement of a class's labels over its units is equally likely. Units of different sizes keep
+apart, since exchanging their labels would change the number of hits.
+
+The labels of a *series* are shifted along it, those that leave its end coming in at its beginning.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +28,29 @@ from sklearn_rankinf._engine.sampling import (
 from sklearn_rankinf._engine.statistics import Floats, Integers, mean_reciprocals_of_firsts
 
 
+class HitItems(Protocol):
+    """Draws the items that the hits fall on."""
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of random numbers for a draw."""
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
+        """Draw items, one row for each draw, in any order within a row."""
+
+
 class Exchange:
     """The classes of units whose labels may change places.
 
     Parameters
     ----------
-    strata, clusters : ndarray of int of shape (n_items,)
-        Numbers from 0 of the stratum and of the cluster of each item. A cluster lies in one
-        stratum.
+    strata, units : ndarray of int of shape (n_items,)
+        Numbers from 0 of the stratum and of the unit of each item. A unit lies in one stratum.
+    positions : ndarray of int of shape (n_items,), optional
+        Place of each item among those of its unit, by which they correspond to those of another
+        unit; by default their order here.
+    unit_name : str, default="clusters"
+        What units of several items are called.
 
     Attributes
     ----------
@@ -39,25 +58,38 @@ class Exchange:
         Items of the classes, those of the same shape together.
     n_items, n_strata : int
         Number of items and of strata.
+    unit_name : str
+        What units of several items are called.
     """
 
-    def __init__(self, strata: Integers, clusters: Integers) -> None:
-        self.n_items = clusters.size
+    # Arrangements are too many to be listed.
+    n_listed: int | None = None
+
+    def __init__(
+        self,
+        strata: Integers,
+        units: Integers,
+        positions: Integers | None = None,
+        unit_name: str = "clusters",
+    ) -> None:
+        self.unit_name = unit_name
+        self.n_items = units.size
         self.n_strata = int(strata.max()) + 1
-        sizes = np.bincount(clusters)
+        sizes = np.bincount(units)
         stratum = np.empty_like(sizes)
-        stratum[clusters] = strata
+        stratum[units] = strata
         _, class_of_unit = np.unique(stratum * (self.n_items + 1) + sizes, return_inverse=True)
-        order = np.lexsort((clusters, class_of_unit[clusters]))
+        inner = np.arange(self.n_items) if positions is None else positions
+        order = np.lexsort((inner, units, class_of_unit[units]))
         n_units = np.bincount(class_of_unit)
-        n_items = np.bincount(class_of_unit[clusters])
+        n_items = np.bincount(class_of_unit[units])
         starts = np.cumsum(n_items) - n_items
         _, shape = np.unique(n_units * (self.n_items + 1) + n_items, return_inverse=True)
         self.shapes = []
         for classes in _members(shape):
-            units, items = n_units[classes[0]], n_items[classes[0]]
+            n_own, items = n_units[classes[0]], n_items[classes[0]]
             of_class = order[starts[classes][:, None] + np.arange(items)]
-            self.shapes.append(of_class.reshape(classes.size, units, items // units))
+            self.shapes.append(of_class.reshape(classes.size, n_own, items // n_own))
 
     def __repr__(self) -> str:
         return f"n_units={self.n_units}, n_classes={sum(map(len, self.shapes))}"
@@ -67,13 +99,20 @@ class Exchange:
         """Number of units."""
         return sum(items.shape[0] * items.shape[1] for items in self.shapes)
 
-    def hits(self, is_hit: NDArray[np.bool_]) -> Iterator[tuple[Integers, int]]:
-        """Classes with as many hits among their units, and that number; those without none."""
-        for items in self.shapes:
-            n_hits = is_hit[items[:, :, 0]].sum(axis=1)
-            for classes in _members(n_hits):
-                if n_hits[classes[0]]:
-                    yield items[classes], int(n_hits[classes[0]])
+    def first_items(self) -> tuple[Integers, Integers]:
+        """The first item of each unit, and the number of the unit's class."""
+        firsts = [items[:, :, 0] for items in self.shapes]
+        sizes = np.concatenate([np.full(len(own), own.shape[1]) for own in firsts])
+        return np.concatenate([own.ravel() for own in firsts]), np.repeat(
+            np.arange(sizes.size), sizes
+        )
+
+    def hit_items(self, is_hit: NDArray[np.bool_]) -> HitItems:
+        """Draws of the items that the hits fall on."""
+        of_units = (is_hit[items] for items in self.shapes)
+        if all(np.all(hits == hits[:, :, :1]) for hits in of_units):
+            return _HitsOfWholeUnits(self.shapes, is_hit)
+        return _HitsInsideUnits(self.shapes, is_hit)
 
     def draw_rows(self, n_draws: int, rng: np.random.Generator) -> Integers:
         """For random arrangements, the item on which the labels of each item fall.
@@ -82,10 +121,8 @@ class Exchange:
         """
         where = np.empty((n_draws, self.n_items), dtype=np.int64)
         for items in self.shapes:
-            n_classes, n_units, _ = items.shape
-            in_order = np.broadcast_to(np.arange(n_units), (n_draws * n_classes, n_units))
-            order = rng.permuted(in_order, axis=1).reshape(n_draws, n_classes, n_units)
-            drawn = items[np.arange(n_classes)[:, None], order]
+            n_classes = items.shape[0]
+            drawn = items[np.arange(n_classes)[:, None], _orders(items, n_draws, rng)]
             where[:, items.ravel()] = drawn.reshape(n_draws, -1)
         return where
 
@@ -99,6 +136,184 @@ class Exchange:
         for items in self.shapes:
             n_fixed += int(np.sum(_log_arrangements(items, kinds) == 0.0)) * items[0].size
         return n_fixed
+
+
+class _HitsOfWholeUnits:
+    """Items of hits where all items of a unit are hits or none: random sets of units."""
+
+    def __init__(self, shapes: list[Integers], is_hit: NDArray[np.bool_]) -> None:
+        classes = list(_units_with_hits(shapes, is_hit))
+        self._drawn = [(items, n_hits) for items, n_hits in classes if n_hits < items.shape[1]]
+        fixed = [items.ravel() for items, n_hits in classes if n_hits == items.shape[1]]
+        self._fixed = np.concatenate([np.empty(0, dtype=np.int64), *fixed])
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of random numbers for a draw."""
+        return sum(len(items) * ranks_drawn(items.shape[1], hits) for items, hits in self._drawn)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
+        """Draw items, one row for each draw."""
+        found = [np.broadcast_to(self._fixed, (n_draws, self._fixed.size))]
+        for items, n_hits in self._drawn:
+            n_classes, n_units, _ = items.shape
+            units = uniform_hit_ranks(n_units, n_hits, n_draws * n_classes, rng)
+            units = units.reshape(n_draws, n_classes, n_hits)
+            found.append(items[np.arange(n_classes)[:, None], units].reshape(n_draws, -1))
+        return np.concatenate(found, axis=1)
+
+
+class _HitsInsideUnits:
+    """Items of hits where labels differ within units: random orders of the units."""
+
+    def __init__(self, shapes: list[Integers], is_hit: NDArray[np.bool_]) -> None:
+        self._items, self._hits = [], []
+        for items in shapes:
+            with_hits = items[is_hit[items].any(axis=(1, 2))]
+            if len(with_hits):
+                self._items.append(with_hits)
+                self._hits.append(np.nonzero(is_hit[with_hits]))
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of random numbers for a draw."""
+        return sum(items.shape[0] * items.shape[1] for items in self._items)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
+        """Draw items, one row for each draw."""
+        found = [np.empty((n_draws, 0), dtype=np.int64)]
+        for items, (classes, units, places) in zip(self._items, self._hits, strict=True):
+            order = _orders(items, n_draws, rng)
+            found.append(items[classes, order[:, classes, units], places])
+        return np.concatenate(found, axis=1)
+
+
+class Shifts:
+    """Series of items whose labels are shifted, each series by a number of its own.
+
+    Parameters
+    ----------
+    series : ndarray of int of shape (n_items,)
+        Number from 0 of the series of each item.
+    positions : ndarray of int of shape (n_items,)
+        What the items of a series are ordered by.
+
+    Attributes
+    ----------
+    n_items, n_strata : int
+        Number of items and of series.
+    n_listed : int
+        Number of ways to shift all series.
+    """
+
+    def __init__(self, series: Integers, positions: Integers) -> None:
+        self.n_items = series.size
+        self._series = series
+        self._lengths = np.bincount(series)
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self._in_order = np.lexsort((positions, series))
+        self._places = np.empty_like(self._in_order)
+        self._places[self._in_order] = np.arange(self.n_items)
+        self._places -= self._starts[series]
+        self.n_listed: int | None = math.prod(self._lengths.tolist())
+
+    def __repr__(self) -> str:
+        return f"n_series={self.n_strata}, n_shifts={self.n_listed}"
+
+    @property
+    def n_strata(self) -> int:
+        """Number of series."""
+        return self._lengths.size
+
+    def hit_items(self, is_hit: NDArray[np.bool_]) -> ShiftedHits:
+        """Draws of the items that the hits fall on."""
+        return ShiftedHits(self, np.flatnonzero(is_hit))
+
+    def draw_rows(self, n_draws: int, rng: np.random.Generator) -> Integers:
+        """For random shifts, the item on which the labels of each item fall."""
+        return self.shifted(np.arange(self.n_items), self.draw(n_draws, rng))
+
+    def list_rows(self, first: int, last: int) -> Integers:
+        """The same for the shifts with these numbers; the first is no shift."""
+        return self.shifted(np.arange(self.n_items), self.listed(first, last))
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
+        """Draw shifts of the series, one row for each draw."""
+        return rng.integers(self._lengths, size=(n_draws, self.n_strata))
+
+    def listed(self, first: int, last: int) -> Integers:
+        """Shifts of the series with the numbers from `first` to before `last`."""
+        numbers = np.arange(first, last)
+        return np.stack(np.unravel_index(numbers, self._lengths), axis=1)
+
+    def shifted(self, items: Integers, shifts: Integers) -> Integers:
+        """Items on which the labels of some items fall, one row for each row of shifts."""
+        series = self._series[items]
+        places = (self._places[items] + shifts[:, series]) % self._lengths[series]
+        return self._in_order[self._starts[series] + places]
+
+    def log_n_arrangements(self, kinds: Integers) -> float:
+        """Logarithm of the number of different arrangements; equal kinds are equal labels."""
+        return math.fsum(math.log(_period(own)) for own in self._kinds_of_series(kinds))
+
+    def n_fixed(self, kinds: Integers) -> int:
+        """Number of items whose label is the same in every arrangement."""
+        return sum(own.size for own in self._kinds_of_series(kinds) if np.all(own == own[0]))
+
+    def _kinds_of_series(self, kinds: Integers) -> list[Integers]:
+        return np.split(kinds[self._in_order], self._starts[1:])
+
+
+class ShiftedHits:
+    """Items of hits whose series are shifted."""
+
+    def __init__(self, shifts: Shifts, hits: Integers) -> None:
+        self._shifts, self._hits = shifts, hits
+
+    @property
+    def n_drawn(self) -> int:
+        """Number of numbers for a draw."""
+        return max(self._hits.size, self._shifts.n_strata)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
+        """Draw items, one row for each draw."""
+        return self._shifts.shifted(self._hits, self._shifts.draw(n_draws, rng))
+
+    def listed(self, first: int, last: int) -> Integers:
+        """Items for the shifts with the numbers from `first` to before `last`."""
+        return self._shifts.shifted(self._hits, self._shifts.listed(first, last))
+
+
+AnyExchange: TypeAlias = Exchange | Shifts
+"""What says which labels change places."""
+
+
+def _orders(items: Integers, n_draws: int, rng: np.random.Generator) -> Integers:
+    """Random orders of the units of each class, of shape (n_draws, n_classes, n_units)."""
+    n_classes, n_units, _ = items.shape
+    in_order = np.broadcast_to(np.arange(n_units), (n_draws * n_classes, n_units))
+    return rng.permuted(in_order, axis=1).reshape(n_draws, n_classes, n_units)
+
+
+def _units_with_hits(
+    shapes: list[Integers], is_hit: NDArray[np.bool_]
+) -> Iterator[tuple[Integers, int]]:
+    """Classes with as many hits among their units, and that number; those without none."""
+    for items in shapes:
+        n_hits = is_hit[items[:, :, 0]].sum(axis=1)
+        for classes in _members(n_hits):
+            if n_hits[classes[0]]:
+                yield items[classes], int(n_hits[classes[0]])
+
+
+def _period(kinds: Integers) -> int:
+    """Smallest shift of a series that changes nothing: as many of its shifts are different."""
+    n = kinds.size
+    small = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
+    for shift in sorted({*small, *(n // d for d in small)}):
+        if np.array_equal(kinds[shift:], kinds[: n - shift]):
+            return shift
+    return n
 
 
 def _members(numbers: Integers) -> list[Integers]:
@@ -125,7 +340,7 @@ def _log_arrangements(items: Integers, kinds: Integers) -> Floats:
 
 
 class ExchangedHits:
-    """Draws values of a statistic of the hits when their labels change places within classes.
+    """Draws values of a statistic of the hits when their labels change places.
 
     Parameters
     ----------
@@ -135,7 +350,7 @@ class ExchangedHits:
         Place of each item: its rank from 0, or its block of equal scores.
     is_hit : ndarray of bool of shape (n_items,)
         The hits.
-    exchange : Exchange
+    exchange : Exchange or Shifts
         Which labels may change places.
     best : float
         Value of a perfect ranking.
@@ -146,24 +361,23 @@ class ExchangedHits:
         values: HitValues,
         places: Integers,
         is_hit: NDArray[np.bool_],
-        exchange: Exchange,
+        exchange: AnyExchange,
         best: float,
     ) -> None:
         self._values = values
-        self._observed = np.sort(places[is_hit])
+        self._places = places
+        self._n_hits = int(is_hit.sum())
         self._exchange = exchange
         self._best = best
-        classes = [(places[items], n_hits) for items, n_hits in exchange.hits(is_hit)]
-        self._drawn = [(own, n_hits) for own, n_hits in classes if n_hits < own.shape[1]]
-        fixed = [own.ravel() for own, n_hits in classes if n_hits == own.shape[1]]
-        self._fixed = np.concatenate([np.empty(0, dtype=np.int64), *fixed])
+        self._hits = exchange.hit_items(is_hit)
 
     def __repr__(self) -> str:
         return repr(self._exchange)
 
-    def observed(self) -> float:
-        """Value for the labels as they are."""
-        return float(self._of_places(self._observed[None, :])[0])
+    @property
+    def n_listed(self) -> int | None:
+        """Number of arrangements, where they can be listed."""
+        return self._exchange.n_listed
 
     def best(self) -> float:
         """Value of a perfect ranking."""
@@ -175,20 +389,19 @@ class ExchangedHits:
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
-        drawn = sum(len(own) * ranks_drawn(own.shape[1], n_hits) for own, n_hits in self._drawn)
-        return chunk_sizes(n_resamples, max(drawn, self._observed.size))
+        return chunk_sizes(n_resamples, max(self._hits.n_drawn, self._n_hits))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw independent values."""
-        places = [np.broadcast_to(self._fixed, (n_draws, self._fixed.size))]
-        for own, n_hits in self._drawn:
-            n_classes, n_units, _ = own.shape
-            units = uniform_hit_ranks(n_units, n_hits, n_draws * n_classes, rng)
-            units = units.reshape(n_draws, n_classes, n_hits)
-            places.append(own[np.arange(n_classes)[:, None], units].reshape(n_draws, -1))
-        return self._of_places(np.sort(np.concatenate(places, axis=1), axis=1))
+        return self._of_items(self._hits.draw(n_draws, rng))
 
-    def _of_places(self, places: Integers) -> Floats:
+    def listed(self, first: int, last: int) -> Floats:
+        """Values of the arrangements with the numbers from `first` to before `last`."""
+        assert isinstance(self._hits, ShiftedHits)
+        return self._of_items(self._hits.listed(first, last))
+
+    def _of_items(self, items: Integers) -> Floats:
+        places = np.sort(self._places[items], axis=1)
         return self._values(places) if places.shape[1] else np.zeros(len(places))
 
 

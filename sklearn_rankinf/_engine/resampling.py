@@ -14,9 +14,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.exchange import Exchange
+from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._engine.law import exact_mean_and_variance
 from sklearn_rankinf._engine.sampling import (
+    HitValues,
     NullSampler,
     chunk_sizes,
     hits_around_blocks,
@@ -225,7 +226,7 @@ class PermutedAveragePrecision:
         Non-negative weights.
     weights_follow : {"label", "score"}
         Whether weights fall with the rows of labels or stay with the items.
-    exchange : Exchange, optional
+    exchange : Exchange or Shifts, optional
         Which rows change places; by default all of them.
     """
 
@@ -236,7 +237,7 @@ class PermutedAveragePrecision:
         statistic: AveragePrecision,
         weights: Floats | None,
         weights_follow: str,
-        exchange: Exchange | None = None,
+        exchange: AnyExchange | None = None,
     ) -> None:
         self._rankings = rankings
         self._average = average
@@ -258,6 +259,11 @@ class PermutedAveragePrecision:
     @property
     def _n_items(self) -> int:
         return len(self._rankings[0].labels)
+
+    @property
+    def n_listed(self) -> int | None:
+        """Number of arrangements, where they can be listed."""
+        return None if self._exchange is None else self._exchange.n_listed
 
     @property
     def tie_sizes(self) -> Integers | None:
@@ -302,6 +308,11 @@ class PermutedAveragePrecision:
         in_order = np.broadcast_to(np.arange(self._n_items), (n_draws, self._n_items))
         return self._values(rng.permuted(in_order, axis=1))
 
+    def listed(self, first: int, last: int) -> Floats:
+        """Values of the arrangements with the numbers from `first` to before `last`."""
+        assert isinstance(self._exchange, Shifts)
+        return self._values(self._exchange.list_rows(first, last))
+
     @cached_property
     def _by_hits(self) -> _WeightsOfItems | _WeightsOfLabels | None:
         """The only list, if it has one column and its hits alone need be drawn."""
@@ -331,3 +342,150 @@ class PermutedAveragePrecision:
     def _observed_masses(self) -> Floats:
         where = np.arange(self._n_items)[None, :]
         return np.array([float(part.values(where)[1][0]) for part in self._lists])
+
+
+class JointLists:
+    """Average precision of several lists whose labels change places together, and their mean.
+
+    Parameters
+    ----------
+    sizes : sequence of (n_items, n_hits, tie_sizes)
+        Size, number of hits and sizes of blocks of equal scores of each list.
+    lists, places : ndarray of int of shape (n_rows,)
+        List of each row, and the block of equal scores in which the list has it, from 0.
+    is_hit : ndarray of bool of shape (n_rows,)
+        The hits.
+    exchange : Exchange
+        Which rows change places; every arrangement leaves each list its number of hits.
+    mean : float, optional
+        Exact mean of the mean over the lists, where it is known.
+    """
+
+    n_listed = None
+
+    def __init__(
+        self,
+        sizes: Sequence[tuple[int, int, Integers]],
+        lists: Integers,
+        places: Integers,
+        is_hit: NDArray[np.bool_],
+        exchange: Exchange,
+        mean: float | None = None,
+    ) -> None:
+        statistic = AveragePrecision()
+        self._exchange, self._mean = exchange, mean
+        self._n_lists = len(sizes)
+        n_hits = np.array([hits for _, hits, _ in sizes])
+        self._best = float(np.mean(n_hits > 0))
+        first_place = np.cumsum([0, *(ties.size for _, _, ties in sizes[:-1])])
+        # Places that ascend over all lists keep the hits of a list together.
+        self._places = first_place[lists] + places
+        self._hits = exchange.hit_items(is_hit)
+        self._n_hits = int(n_hits.sum())
+        first_hit = np.cumsum(n_hits) - n_hits
+        same: dict[tuple[int, int, bytes], list[int]] = {}
+        for number, (n, m, ties) in enumerate(sizes):
+            if m:
+                same.setdefault((n, m, ties.tobytes()), []).append(number)
+        # For lists with the same law: their numbers, their columns of sorted hits, their values.
+        self._parts: list[tuple[Integers, Integers, Integers, HitValues]] = []
+        for (n, m, _), numbers in same.items():
+            own = np.array(numbers)
+            ties = sizes[numbers[0]][2]
+            values = NullSampler(statistic, n, m, None if ties.max() == 1 else ties).values
+            columns = first_hit[own][:, None] + np.arange(m)
+            self._parts.append((own, columns, first_place[own], values))
+
+    def __repr__(self) -> str:
+        return f"n_lists={self._n_lists}, {self._exchange}"
+
+    def best(self) -> float:
+        """Mean over the lists when each of them is ranked perfectly."""
+        return self._best
+
+    def exact_mean(self) -> float | None:
+        """Exact mean, where it is known."""
+        return self._mean
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+        per_draw = max(self._hits.n_drawn, self._n_hits, self._n_lists)
+        return chunk_sizes(n_resamples, per_draw)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent means over the lists."""
+        return np.asarray(self.draw_lists(n_draws, rng).mean(axis=1))
+
+    def draw_lists(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw the values of all lists, one row for each draw."""
+        places = np.sort(self._places[self._hits.draw(n_draws, rng)], axis=1)
+        drawn = np.zeros((n_draws, self._n_lists))
+        for own, columns, first_place, values in self._parts:
+            of_lists = places[:, columns] - first_place[:, None]
+            found = values(of_lists.reshape(-1, columns.shape[1]))
+            drawn[:, own] = found.reshape(n_draws, own.size)
+        return drawn
+
+    def draw_moments(
+        self, n_draws: int, rng: np.random.Generator, origin: Floats
+    ) -> tuple[Floats, Floats]:
+        """Sums of the distances of the values of each list from an origin, and of their squares."""
+        distances = self.draw_lists(n_draws, rng) - origin
+        return distances.sum(axis=0), (distances**2).sum(axis=0)
+
+    def draw_counts(
+        self, n_draws: int, rng: np.random.Generator, observed: ObservedLists
+    ) -> tuple[Floats, Integers, Integers, Integers]:
+        """Means over the lists, and how often lists and their successive maxima are as extreme.
+
+        The three counts are of values of each list at least and at most the observed one, and of
+        the largest of the scaled values of a list and of those that were observed to be smaller.
+        """
+        drawn = self.draw_lists(n_draws, rng)
+        above = np.sum(drawn >= observed.values - observed.same, axis=0)
+        below = np.sum(drawn <= observed.values + observed.same, axis=0)
+        scaled = observed.scaled(drawn)[:, observed.ascending]
+        np.maximum.accumulate(scaled, axis=1, out=scaled)
+        largest = np.sum(scaled >= observed.thresholds[observed.ascending], axis=0)
+        return drawn.mean(axis=1), above, below, largest
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedLists:
+    """Observed values of lists, with what makes them comparable.
+
+    Attributes
+    ----------
+    values, same : ndarray of shape (n_lists,)
+        Observed values, and the distance within which others are equal to them.
+    centers, scales : ndarray of shape (n_lists,)
+        What is taken off the values, and what the rest is divided by.
+    alternative : {"greater", "less", "two-sided"}
+        Whether large, small or both kinds of values are extreme.
+    varying : ndarray of int
+        Lists whose value can vary.
+    """
+
+    values: Floats
+    same: Floats
+    centers: Floats
+    scales: Floats
+    alternative: str
+    varying: Integers
+
+    def scaled(self, values: Floats) -> Floats:
+        """Standardised values, larger for more extreme ones."""
+        scaled = (values - self.centers) / self.scales
+        if self.alternative == "two-sided":
+            return np.asarray(np.abs(scaled))
+        return scaled if self.alternative == "greater" else -scaled
+
+    @cached_property
+    def thresholds(self) -> Floats:
+        """Scaled observed values, less the distance within which others are equal to them."""
+        return np.asarray(self.scaled(self.values) - self.same / self.scales)
+
+    @cached_property
+    def ascending(self) -> Integers:
+        """Lists that can vary, the least extreme first."""
+        return self.varying[np.argsort(self.thresholds[self.varying], kind="stable")]

@@ -1,9 +1,17 @@
 """Size and power of tests that permute labels within strata and by whole clusters."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from sklearn_rankinf import average_precision_test, roc_auc_test
+from sklearn_rankinf import (
+    average_precision_test,
+    map_null_distribution,
+    mean_average_precision_score,
+    roc_auc_test,
+    score_strata,
+)
 
 N_PERMUTATIONS = 99
 
@@ -46,7 +54,7 @@ def pvalues(design, n_data_sets, seed, signal=0.0, restricted=True, test=average
     rng = np.random.default_rng(seed)
     found = np.empty(n_data_sets)
     for i in range(n_data_sets):
-        y_true, y_score, restriction = design(rng, signal)
+        y_true, y_score, restriction = design(rng, signal=signal)
         options = restriction if restricted else {}
         result = test(
             y_true,
@@ -85,3 +93,61 @@ def test_ignoring_the_design_is_invalid(design):
 @pytest.mark.parametrize("design", DESIGNS)
 def test_power(design):
     assert np.mean(pvalues(design, 100, seed=2, signal=1.5) <= 0.05) > 0.8
+
+
+def beyond_incumbent(rng, noise, signal, n_per_stratum):
+    """Labels that an incumbent ranks well, and a score that is the incumbent and something else."""
+    incumbent, other = rng.normal(size=(2, 1000))
+    log_odds = 1.5 * incumbent + signal * other
+    y_true = np.zeros(1000, dtype=int)
+    y_true[np.argsort(-log_odds - rng.gumbel(size=1000))[:100]] = 1
+    strata = score_strata(incumbent, n_per_stratum=n_per_stratum)
+    return y_true, incumbent + noise * other, {"strata": strata}
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0])
+def test_size_beyond_an_incumbent(noise, long):
+    n_data_sets = 4000 if long else 300
+    found = pvalues(partial(beyond_incumbent, noise=noise, n_per_stratum=5), n_data_sets, seed=3)
+    # What little an incumbent still ranks within strata of five is seen by what is nearly itself.
+    for level, measured in ((0.05, 0.055), (0.01, 0.013)):
+        assert np.mean(found <= level) <= upper_limit(measured, n_data_sets)
+
+
+def test_wide_strata_of_an_incumbent_are_invalid():
+    found = pvalues(partial(beyond_incumbent, noise=0.3, n_per_stratum=100), 100, seed=4)
+    assert np.mean(found <= 0.05) > 0.5
+
+
+def test_power_beyond_an_incumbent():
+    design = partial(beyond_incumbent, noise=1.0, n_per_stratum=5)
+    assert np.mean(pvalues(design, 100, seed=5, signal=0.7) <= 0.05) > 0.8
+
+
+def sites(rng, signal):
+    """Ten sites with ten positives each, whose scores are on levels of their own."""
+    site = np.repeat(np.arange(10), 100)
+    y_true = np.tile(np.arange(100) < 10, 10).astype(int)
+    return y_true, rng.normal(size=1000) + 4 * rng.normal(size=10)[site] + signal * y_true, site
+
+
+def test_average_precision_within_strata(long):
+    n_data_sets = 4000 if long else 400
+    rng = np.random.default_rng(6)
+    law = map_null_distribution([100] * 10, [10] * 10)
+    observed = np.empty((2, n_data_sets))
+    pooled = np.ones((2, 150))
+    for i in range(n_data_sets):
+        for row, signal in enumerate((0.0, 0.4)):
+            y_true, y_score, site = sites(rng, signal)
+            observed[row, i] = mean_average_precision_score(y_true, y_score, groups=site)
+            if i < pooled.shape[1]:
+                pooled[row, i] = average_precision_test(
+                    y_true, y_score, strata=site, n_permutations=N_PERMUTATIONS, random_state=i
+                ).pvalue
+    within = law.pvalue(observed)
+    for level in (0.05, 0.01):
+        error = 4.0 * np.sqrt(level * (1.0 - level) / n_data_sets)
+        assert abs(np.mean(within[0] <= level) - level) <= error
+        assert np.mean(pooled[0] <= level) <= upper_limit(level, pooled.shape[1])
+    assert np.mean(within[1] <= 0.05) > np.mean(pooled[1] <= 0.05) + 0.1
