@@ -866,8 +866,7 @@ class SimplestWithinOneStandardError:
     r"""Rule for the `refit` of a search: the simplest candidate that may be as good as the best.
 
     The mean score over folds says which candidate is best only up to noise. This rule takes the
-    simplest candidate whose difference from the best is within one standard error of that
-    difference, the folds being paired.
+    simplest candidate whose mean is within one standard error of the best candidate's mean.
 
     Parameters
     ----------
@@ -888,7 +887,8 @@ class SimplestWithinOneStandardError:
         If `complexity` is none of those above, or cannot be ordered.
     ValueError
         If `alpha` is not between 0 and 1; and, when the rule is applied, if the search lacks the
-        score or a parameter, has fewer than two folds, or no candidate with a score in all of them.
+        score or a parameter, has fewer than two folds with scores, or no candidate with a score in
+        all of them.
 
     Warns
     -----
@@ -904,12 +904,20 @@ class SimplestWithinOneStandardError:
 
     Notes
     -----
-    With the difference :math:`d_k` of the best candidate from another one in fold :math:`k` of
-    :math:`K`, the other is as good if :math:`\bar d \le s / \sqrt K`, where :math:`s` is the
-    standard deviation of the differences, with divisor :math:`K - 1`. Folds that are hard for all
-    candidates do not count, unlike in the rule of [1]_, which takes the standard error of the
-    best's own scores. Among equally simple ones the better score decides. Candidates that lack a
-    score in any fold are left out.
+    With the scores :math:`s_1, \dots, s_K` of the best candidate in K folds, another one is as good
+    if its mean is at least
+
+    .. math:: \bar s - \frac{1}{\sqrt K} \Bigl( \frac{1}{K - 1} \sum_k (s_k - \bar s)^2 \Bigr)^{1/2} ,
+
+    the rule of [1]_. The error is that of the best candidate alone, so that a candidate that fails
+    in some fold does not excuse itself by scores that vary. Among equally simple ones the better
+    score decides.
+
+    Folds in which no candidate has a score say nothing and are left out. Candidates that lack a
+    score in any other fold are not chosen.
+
+    Halving searches, such as :class:`sklearn.model_selection.HalvingGridSearchCV`, take the best
+    candidate of their last iteration whatever `refit` is: no rule can be used there.
 
     The standard error takes the folds for independent, which they are not; it is a rule of
     thumb and no test.
@@ -964,6 +972,12 @@ class SimplestWithinOneStandardError:
             Index of the simplest candidate within one standard error of the best.
         """
         scores = _split_scores(cv_results, self._score_name(cv_results))
+        scores = scores[:, ~np.isnan(scores).all(axis=0)]
+        if scores.shape[1] < 2:
+            raise ValueError(
+                "A standard error over folds needs at least 2 of them with scores; the search has "
+                f"{scores.shape[1]}. Where fits or scores fail, error_score='raise' says why."
+            )
         means = scores.mean(axis=1)
         if np.isnan(means).all():
             raise ValueError(
@@ -972,9 +986,8 @@ class SimplestWithinOneStandardError:
             )
         self._warn_if_nothing_beats_chance(cv_results)
         best = int(np.nanargmax(means))
-        differences = scores[best] - scores
-        error = differences.std(axis=1, ddof=1) / math.sqrt(scores.shape[1])
-        near = differences.mean(axis=1) <= error + _SAME * abs(means[best])
+        error = scores[best].std(ddof=1) / math.sqrt(scores.shape[1])
+        near = means >= means[best] - error - _SAME * abs(means[best])
         ranked = [
             (self._complexity_of(cv_results["params"][index]), -means[index], index)
             for index in np.flatnonzero(near).tolist()
@@ -1056,8 +1069,4 @@ def _split_scores(cv_results: Mapping[str, Any], name: str) -> Floats:
     columns: list[Any] = []
     while f"split{len(columns)}_test_{name}" in cv_results:
         columns.append(cv_results[f"split{len(columns)}_test_{name}"])
-    if len(columns) < 2:
-        raise ValueError(
-            f"A standard error over folds needs at least 2 of them; the search has {len(columns)}."
-        )
-    return np.stack(columns, axis=1).astype(float)
+    return np.array(columns, dtype=float).reshape(len(columns), len(cv_results["params"])).T

@@ -4,6 +4,7 @@ import copy
 import itertools
 import math
 import pickle
+import statistics
 import warnings
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -794,18 +795,14 @@ def results_of(scores, name="score", **parameters):
 
 
 def rule_by_hand(scores, complexity):
-    """The rule, one candidate after the other, in plain Python."""
-    n_splits = len(scores[0])
+    """Breiman's rule, one candidate after the other, in plain Python."""
+    folds = [f for f in range(len(scores[0])) if not all(math.isnan(row[f]) for row in scores)]
+    scores = [[row[f] for f in folds] for row in scores]
     complete = [c for c, row in enumerate(scores) if not any(map(math.isnan, row))]
-    means = {c: sum(scores[c]) / n_splits for c in complete}
+    means = {c: statistics.fmean(scores[c]) for c in complete}
     best = max(complete, key=lambda c: means[c])
-    allowed = []
-    for c in complete:
-        paired = [a - b for a, b in zip(scores[best], scores[c], strict=True)]
-        mean = sum(paired) / n_splits
-        variance = sum((d - mean) ** 2 for d in paired) / (n_splits - 1)
-        if mean <= math.sqrt(variance / n_splits) + 1e-13:
-            allowed.append(c)
+    error = statistics.stdev(scores[best]) / math.sqrt(len(folds))
+    allowed = [c for c in complete if means[c] >= means[best] - error - 1e-13]
     simplest = min(complexity[c] for c in allowed)
     return max((c for c in allowed if complexity[c] == simplest), key=lambda c: means[c])
 
@@ -819,20 +816,40 @@ def test_rule_against_plain_python():
         scores += rng.normal(size=(n_candidates, 1)) * rng.choice([0.0, 0.1, 1.0])
         if n_candidates > 2:
             scores[0, 0] = math.nan
+        if n_splits > 4:
+            scores[:, 2] = math.nan
         depth = rng.integers(1, 4, size=n_candidates)
         rule = SimplestWithinOneStandardError("depth")
         expected = rule_by_hand(scores.tolist(), depth.tolist())
         assert rule(results_of(scores, depth=depth)) == expected
-        chosen_the_best += expected == np.nanargmax(scores.mean(axis=1))
+        complete = scores[:, ~np.isnan(scores).all(axis=0)]
+        chosen_the_best += expected == np.nanargmax(complete.mean(axis=1))
     assert 50 < chosen_the_best < 280
 
 
-def test_folds_are_paired():
-    # All folds agree that the second is better, however much they differ among each other.
-    scores = [[1.0, 5.0, 9.0], [1.1, 5.1, 9.1]]
+@pytest.mark.parametrize("n_splits", [2, 3, 5])
+def test_standard_error_is_that_of_the_best_with_one_degree_of_freedom_less(n_splits):
+    best = np.arange(n_splits, dtype=float)
+    # The variance of 0, ..., K - 1 with divisor K - 1 is K (K + 1) / 12: the error squared times K.
+    error = math.sqrt((n_splits + 1) / 12)
+    for distance, expected in ((0.999 * error, 0), (1.001 * error, 1)):
+        # The other candidate has the same score everywhere: an error of its own would be 0.
+        scores = [np.full(n_splits, best.mean() - distance), best]
+        assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == expected
+
+
+def test_a_candidate_that_fails_in_one_fold_does_not_excuse_itself():
+    # Its difference from the best is one standard error of that difference, however large it is.
+    scores = [[0.9, 0.9, 0.9, 0.9, 0.0], [0.9, 0.92, 0.88, 0.9, 0.9]]
     assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 1
-    # The same means, but the folds do not agree.
-    scores = [[1.5, 4.5, 9.0], [1.1, 5.1, 9.1]]
+    scores[0][4] = 0.89
+    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 0
+    scores[0][4] = math.nan
+    assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 1
+
+
+def test_folds_that_nobody_has_a_score_in_are_left_out():
+    scores = [[0.5, math.nan, 0.8, 0.6], [0.51, math.nan, 0.79, 0.63]]
     assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == 0
 
 
@@ -954,8 +971,12 @@ def test_results_that_the_rule_cannot_use():
     several = results_of(np.ones((2, 3)), "ap", depth=[1, 2])
     with pytest.raises(ValueError, match="has no score 'score': pass key as one of 'ap'"):
         SimplestWithinOneStandardError("depth")(several)
-    with pytest.raises(ValueError, match="needs at least 2 of them; the search has 1"):
-        SimplestWithinOneStandardError("depth")(results_of(np.ones((2, 1)), depth=[1, 2]))
+    message = "needs at least 2 of them with scores; the search has 1. .*error_score='raise' says"
+    for scores in (np.ones((2, 1)), np.array([[1.0, math.nan], [2.0, math.nan]])):
+        with pytest.raises(ValueError, match=message):
+            SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2]))
+    with pytest.raises(ValueError, match="the search has 0"):
+        SimplestWithinOneStandardError("depth")({"mean_test_score": [], "params": [{}]})
     with pytest.raises(ValueError, match="None of the 2 candidates has a score in every fold"):
         SimplestWithinOneStandardError("depth")(
             results_of([[math.nan, 1.0], [1.0, math.nan]], depth=[1, 2])
