@@ -25,13 +25,15 @@ from sklearn_rankinf._engine.exchange import Exchange
 from sklearn_rankinf._engine.statistics import Integers
 from sklearn_rankinf._ranking import numbered
 from sklearn_rankinf._response import Fold, rows
-from sklearn_rankinf._restricted import read_exchange
+from sklearn_rankinf._restricted import few_labellings_warning, read_exchange
 from sklearn_rankinf._significance import warn_caller
 
 # Random labellings that labels are compared with; if none has as few unlike neighbours, they are
 # too much alike to be permuted one by one.
 _N_DRAWS = 99
 _MANY_LABELLINGS = 1000
+# What the tests of single rankings say of few labellings, where one sentence is enough for all.
+FEW_LABELLINGS = ".* leave (no|[0-9]+ different) labelling"
 
 
 # Labels.
@@ -107,6 +109,14 @@ class LabelDesign:
             "labels changes nothing: the labels of a stratum are all the same, or clusters of "
             "one size have all the same label. Join strata, or take clusters of equal sizes."
         )
+
+    def warn_of_few_labellings(self) -> None:
+        """Warn if strata and clusters leave few different labellings of all samples."""
+        if self.exchange is not None:
+            labels: Any = self.kinds[:, None]
+            message = few_labellings_warning(self.exchange, labels)
+            if message is not None:
+                warn_caller(message, UserWarning)
 
     def check_groups(self, groups: Any) -> None:
         """Refuse labels that are those of whole groups; warn if they are alike within groups.

@@ -27,7 +27,13 @@ from sklearn_rankinf._engine.statistics import (
     ReciprocalRank,
     Statistic,
 )
-from sklearn_rankinf._folds import LabelDesign, check_makes_splits, splitter, with_groups
+from sklearn_rankinf._folds import (
+    FEW_LABELLINGS,
+    LabelDesign,
+    check_makes_splits,
+    splitter,
+    with_groups,
+)
 from sklearn_rankinf._formatting import as_frame, format_pvalue
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
@@ -368,6 +374,7 @@ def cross_val_significance(
         if refit_permutations is not None:
             check_makes_splits(cv, "Refits")
             design.check_permutations()
+            design.warn_of_few_labellings()
         if cv is None or isinstance(cv, Integral):
             groups = design.clusters if groups is None else groups
         cv = splitter(cv, y, groups, estimator)
@@ -551,7 +558,7 @@ def _test(
 def _test_fold(test: Callable[..., Any], sample: dict[str, Any], options: Mapping[str, Any]) -> Any:
     with warnings.catch_warnings():
         # One warning of few labellings was given for all folds.
-        warnings.filterwarnings("ignore", ".* leave (no|[0-9]+ different) labelling", UserWarning)
+        warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
         return test(**sample, **options)
 
 
@@ -893,6 +900,7 @@ def search_permutation_test(
     params = dict(params or {}) if groups is None else {**(params or {}), "groups": groups}
     if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
         search.set_params(n_jobs=1)
+    design.warn_of_few_labellings()
     best_score = partial(_best_score, search=search, X=X, params=params)
     return _among_permutations(
         best_score, design, n_permutations, random_state, n_jobs=n_jobs, verbose=verbose
