@@ -575,11 +575,12 @@ def _combine(
     statistic = float(statistics.mean())
     if law is None:
         log_pvalue = combined_log_pvalue(logs * math.log(10.0), combine)
+        pvalue = math.exp(log_pvalue)
     else:
-        log_pvalue = law.log_pvalue(statistic)
+        pvalue, log_pvalue = law.pvalue(statistic), law.log_pvalue(statistic)
     return CrossValSignificanceResult(
         statistic=statistic,
-        pvalue=math.exp(log_pvalue),
+        pvalue=pvalue,
         log10_pvalue=as_log10(log_pvalue),
         fold_statistics=statistics,
         fold_pvalues=pvalues,
