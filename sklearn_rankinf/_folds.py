@@ -149,11 +149,11 @@ class LabelDesign:
                 UserWarning,
             )
 
-    def check_folds(self, cv: Any, folds: Sequence[Fold], combine: str) -> None:
+    def check_folds(self, folds: Sequence[Fold], combine: str) -> None:
         """Refuse folds that have no valid p-values with these labels, or warn of them."""
         self._check_clusters_are_whole(folds, combine)
         self._check_labellings(folds)
-        self._warn_of_unshuffled_folds(cv, folds)
+        self._warn_of_unshuffled_folds(folds)
         self._warn_of_series(folds)
 
     def _check_clusters_are_whole(self, folds: Sequence[Fold], combine: str) -> None:
@@ -202,7 +202,7 @@ class LabelDesign:
                 UserWarning,
             )
 
-    def _warn_of_unshuffled_folds(self, cv: Any, folds: Sequence[Fold]) -> None:
+    def _warn_of_unshuffled_folds(self, folds: Sequence[Fold]) -> None:
         """Warn of folds that were made from the labels and the order of the rows."""
         number = np.full(self.kinds.size, -1)
         for index, fold in enumerate(folds):
@@ -211,9 +211,8 @@ class LabelDesign:
         # Stratified folds without shuffling take the rows of each class in their order.
         order = held_out[np.lexsort((held_out, self.kinds[held_out]))]
         is_next = np.diff(self.kinds[order]) == 0
-        in_order = bool(np.all(np.diff(number[order])[is_next] >= 0))
-        in_order = in_order and not _are_contiguous(folds)
-        if in_order or (isinstance(cv, StratifiedGroupKFold) and not cv.shuffle):
+        in_order = np.all(np.diff(number[order])[is_next] >= 0)
+        if in_order and not _are_contiguous(folds):
             warn_caller(
                 "The folds are stratified and not shuffled: they depend on the labels and the "
                 "order of the rows, and their p-values are far too small where scores have to do "

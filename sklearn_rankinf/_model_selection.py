@@ -382,7 +382,7 @@ def cross_val_significance(
         fitted = _fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
     _check_independence(folds, combine)
-    design.check_folds(cv, folds, combine)
+    design.check_folds(folds, combine)
     held_out = Parallel(n_jobs=n_jobs)(
         delayed(_rank)(fold.estimator, *fold.held_out(X, y), design.of_rows(fold.test), **response)
         for fold in folds
