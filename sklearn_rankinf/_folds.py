@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -21,17 +21,16 @@ from sklearn.model_selection import (
     check_cv,
 )
 
-from sklearn_rankinf._engine.exchange import Exchange
+from sklearn_rankinf._engine.exchange import AnyExchange, Exchange
 from sklearn_rankinf._engine.statistics import Integers
 from sklearn_rankinf._ranking import numbered
 from sklearn_rankinf._response import Fold, rows
-from sklearn_rankinf._restricted import few_labellings_warning, read_exchange
+from sklearn_rankinf._restricted import Restrictions, few_labellings_warning
 from sklearn_rankinf._significance import warn_caller
 
 # Random labellings that labels are compared with; if none has as few unlike neighbours, they are
 # too much alike to be permuted one by one.
 _N_DRAWS = 99
-_MANY_LABELLINGS = 1000
 # What the tests of single rankings say of few labellings, where one sentence is enough for all.
 FEW_LABELLINGS = ".* leave (no|[0-9]+ different) labelling"
 
@@ -49,42 +48,37 @@ class LabelDesign:
         The labels.
     kinds : ndarray of int of shape (n_samples,)
         Their numbers; equal labels have equal numbers.
-    strata, clusters : ndarray of int of shape (n_samples,) or None
-        Numbers of the stratum and of the cluster of each sample.
-    names : list
-        Names of the clusters by number.
-    exchange : Exchange or None
+    restrictions : Restrictions
+        Strata, clusters or order of the samples.
+    exchange : Exchange, Shifts or None
         Which labels change places; None if all of them do.
     """
 
     y: Any
     kinds: Integers
-    strata: Integers | None
-    clusters: Integers | None
-    names: list[Any]
-    exchange: Exchange | None
+    restrictions: Restrictions
+    exchange: AnyExchange | None
 
     @classmethod
-    def read(
-        cls, y: Any, strata: Iterable[Hashable] | None, clusters: Iterable[Hashable] | None
-    ) -> LabelDesign:
-        """Read labels with the strata and clusters of their samples."""
+    def read(cls, y: Any, restrictions: Restrictions) -> LabelDesign:
+        """Read labels with what restricts their permutation."""
         kinds: Any = _kinds(y)
-        of_strata = of_clusters = None
-        names: list[Any] = []
-        if strata is not None:
-            of_strata, stratum_names = numbered(strata, "strata", "stratum", kinds.size)
-            strata = [stratum_names[code] for code in of_strata]
-        if clusters is not None:
-            of_clusters, names = numbered(clusters, "clusters", "cluster", kinds.size)
-            clusters = [names[code] for code in of_clusters]
-        exchange = read_exchange(strata, clusters, kinds[:, None])
-        return cls(y, kinds, of_strata, of_clusters, names, exchange)
+        # What can be read once is read many times, fold by fold.
+        read: dict[str, Any] = {
+            name: list(values)
+            for name in restrictions.given
+            if isinstance(values := getattr(restrictions, name), Iterator)
+        }
+        restrictions = replace(restrictions, **read)
+        return cls(y, kinds, restrictions, restrictions.exchange(kinds[:, None]))
 
-    def of_rows(self, indices: Integers) -> dict[str, Integers]:
-        """Strata and clusters of some rows, those that there are."""
-        of_all = {"strata": self.strata, "clusters": self.clusters}
-        return {name: codes[indices] for name, codes in of_all.items() if codes is not None}
+    def of_rows(self, indices: Integers) -> dict[str, Any]:
+        """What restricts the permutation of the labels of some rows, as tests take it."""
+        given = self.restrictions.given
+        of_rows = {name: rows(getattr(self.restrictions, name), indices) for name in given}
+        if self.restrictions.block_length is not None:
+            of_rows["block_length"] = self.restrictions.block_length
+        return of_rows
 
     def permuted(self, seed: np.random.SeedSequence) -> Any:
         """The labels in a random order that the null hypothesis allows."""
@@ -94,34 +88,32 @@ class LabelDesign:
         return rows(self.y, self.exchange.draw_rows(1, rng)[0])
 
     @property
-    def restrictions(self) -> str:
+    def named(self) -> str:
         """What restricts the permutations, in words."""
-        return " and ".join(self.of_rows(np.arange(0)))
+        return " and ".join(self.restrictions.given)
 
     def check_permutations(self) -> None:
         """Refuse labels that no permutation changes."""
-        if self._log_n_labellings(np.arange(self.kinds.size)) > 0.0:
+        if self._log_n_labellings() > 0.0:
             return
         if self.exchange is None:
             raise ValueError("All labels are the same, so that permuting them changes nothing.")
         raise ValueError(
-            f"{self.restrictions} leave no labelling but the observed one, so that permuting "
-            "labels changes nothing: the labels of a stratum are all the same, or clusters of "
-            "one size have all the same label. Join strata, or take clusters of equal sizes."
+            f"{self.named} leave no labelling but the observed one, so that permuting labels "
+            "changes nothing: the labels of each stratum or series are all the same, or clusters "
+            "of one size have all the same label. Join strata, or take clusters of equal sizes."
         )
 
     def warn_of_few_labellings(self) -> None:
-        """Warn if strata and clusters leave few different labellings of all samples."""
-        if self.exchange is not None:
-            labels: Any = self.kinds[:, None]
-            message = few_labellings_warning(self.exchange, labels)
-            if message is not None:
-                warn_caller(message, UserWarning)
+        """Warn if few different labellings of all samples are left."""
+        message = self._few_labellings
+        if message is not None:
+            warn_caller(message, UserWarning)
 
     def check_groups(self, groups: Any) -> None:
         """Refuse labels that are those of whole groups; warn if they are alike within groups.
 
-        Nothing is asked if strata or clusters say how labels are permuted.
+        Nothing is asked if strata, clusters or order say how labels are permuted.
         """
         if groups is None or self.exchange is not None or np.ptp(self.kinds) == 0:
             return
@@ -152,30 +144,33 @@ class LabelDesign:
     def check_folds(self, folds: Sequence[Fold], combine: str) -> None:
         """Refuse folds that have no valid p-values with these labels, or warn of them."""
         self._check_clusters_are_whole(folds, combine)
+        self._check_series_are_whole(folds)
         self._check_labellings(folds)
         self._warn_of_unshuffled_folds(folds)
         self._warn_of_series(folds)
 
     def _check_clusters_are_whole(self, folds: Sequence[Fold], combine: str) -> None:
         """Refuse folds that divide clusters."""
-        if self.clusters is None:
+        if self.restrictions.clusters is None:
             return
+        n_samples = self.kinds.size
+        codes, names = numbered(self.restrictions.clusters, "clusters", "cluster", n_samples)
         remedy = "keep clusters together, as StratifiedGroupKFold does with groups=clusters"
         for number, fold in enumerate(folds):
             if isinstance(fold.estimator, FrozenEstimator):
                 continue
-            both = np.intersect1d(self.clusters[fold.train], self.clusters[fold.test])
+            both = np.intersect1d(codes[fold.train], codes[fold.test])
             if both.size:
                 raise ValueError(
-                    f"Cluster {self.names[both[0]]!r} is in the training set and in the held-out "
+                    f"Cluster {names[both[0]]!r} is in the training set and in the held-out "
                     f"samples of fold {number}, which tells the estimator its label: {remedy}."
                 )
-        held_out = np.concatenate([np.unique(self.clusters[fold.test]) for fold in folds])
+        held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
         several = np.bincount(held_out) > 1
         if combine == "fisher" and several.any():
             raise ValueError(
                 f"combine='fisher' needs independent folds, and cluster "
-                f"{self.names[int(np.argmax(several))]!r} is in several: {remedy}, or take "
+                f"{names[int(np.argmax(several))]!r} is in several: {remedy}, or take "
                 "combine='bonferroni', which is valid for all folds."
             )
 
@@ -183,22 +178,26 @@ class LabelDesign:
         """Refuse folds that nothing can be permuted in; warn if little can."""
         if self.exchange is None:
             return
-        logs = np.array([self._log_n_labellings(fold.test) for fold in folds])
-        several = np.array([np.ptp(self.kinds[fold.test]) > 0 for fold in folds])
+        parts = [self._part(fold.test) for fold in folds]
+        logs = np.array([part._log_n_labellings() for part in parts])
+        several = np.array([np.ptp(part.kinds) > 0 for part in parts])
         if several.any() and np.all(logs == 0.0):
             raise ValueError(
-                f"{self.restrictions} leave no labelling of any fold but the observed one, so "
-                "that permuting labels changes nothing: take fewer folds, or folds of clusters of "
-                "equal sizes."
+                f"{self.named} leave no labelling of any fold but the observed one, so that "
+                "permuting labels changes nothing: take fewer folds, or folds of clusters of equal "
+                "sizes."
             )
-        few = np.flatnonzero(several & (logs < math.log(_MANY_LABELLINGS)))
-        if few.size:
+        few = [
+            number
+            for number in np.flatnonzero(several)
+            if parts[number]._few_labellings is not None
+        ]
+        if few:
             least = round(math.exp(logs[few].min()))
             warn_caller(
-                f"{self.restrictions} leave fewer than {_MANY_LABELLINGS} different labellings in "
-                f"{few.size} of {len(folds)} folds ({', '.join(map(str, few))}), at the fewest "
-                f"{least}, and the p-value of a fold is at least 1 over their number: take fewer "
-                "folds.",
+                f"{self.named} leave few different labellings in {len(few)} of {len(folds)} folds "
+                f"({', '.join(map(str, few))}), at the fewest {least}, and the p-value of a fold "
+                "is at least 1 over their number: take fewer folds.",
                 UserWarning,
             )
 
@@ -237,17 +236,53 @@ class LabelDesign:
             warn_caller(
                 "The folds are of successive rows, and successive labels are more alike than "
                 "random labels are, as in a time series: p-values are too small where successive "
-                "scores are alike too. Pass strata=, such as days or blocks of rows, to permute "
-                "labels within them, or clusters=, to permute the labels of whole episodes.",
+                "scores are alike too. Pass order=, the time or position of each row, which moves "
+                "the labels along the series instead.",
                 UserWarning,
             )
 
-    def _log_n_labellings(self, indices: Integers) -> float:
-        """Logarithm of the number of different labellings of some rows."""
-        kinds: Any = self.kinds[indices]
-        restricted = {"strata": None, "clusters": None, **self.of_rows(indices)}
-        exchange = read_exchange(labels=kinds[:, None], **restricted)
-        return (exchange or _free(kinds.size)).log_n_arrangements(kinds)
+    def _check_series_are_whole(self, folds: Sequence[Fold]) -> None:
+        """Refuse folds that hold out what does not follow each other in a series."""
+        if self.restrictions.order is None:
+            return
+        position, series = self._places_in_series()
+        for number, fold in enumerate(folds):
+            inside = np.lexsort((position[fold.test], series[fold.test]))
+            steps = np.diff(position[fold.test][inside])
+            if np.any((steps != 1) & (np.diff(series[fold.test][inside]) == 0)):
+                raise ValueError(
+                    f"Fold {number} holds out samples that do not follow each other in order, and "
+                    "may train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
+                    "the rows in their order, or one that holds out whole series."
+                )
+
+    def _places_in_series(self) -> tuple[Integers, Integers]:
+        """Place of each sample in its series, and the number of the series."""
+        n_samples = self.kinds.size
+        series = np.zeros(n_samples, dtype=np.int64)
+        if self.restrictions.strata is not None:
+            series, _ = numbered(self.restrictions.strata, "strata", "stratum", n_samples)
+        _, times = np.unique(np.asarray(self.restrictions.order), return_inverse=True)
+        in_order = np.lexsort((times, series))
+        lengths = np.bincount(series)
+        place = np.empty(n_samples, dtype=np.int64)
+        place[in_order] = np.arange(n_samples) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return place, series
+
+    @property
+    def _few_labellings(self) -> str | None:
+        """Text of a warning if few different labellings are left, else None."""
+        labels: Any = self.kinds[:, None]
+        return None if self.exchange is None else few_labellings_warning(self.exchange, labels)
+
+    def _part(self, indices: Integers) -> LabelDesign:
+        """The same for some rows."""
+        return LabelDesign.read(self.kinds[indices], Restrictions(**self.of_rows(indices)))
+
+    def _log_n_labellings(self) -> float:
+        """Logarithm of the number of different labellings."""
+        exchange = self.exchange or _free(self.kinds.size)
+        return exchange.log_n_arrangements(self.kinds)
 
 
 def _kinds(y: Any) -> Integers:
@@ -278,10 +313,15 @@ def _are_contiguous(folds: Sequence[Fold]) -> bool:
 # Splitters.
 
 
+def is_default(cv: Any) -> bool:
+    """Whether a splitter is to be made of a number, or of nothing."""
+    return cv is None or isinstance(cv, Integral)
+
+
 def splitter(cv: Any, y: Any, groups: Any, estimator: Any) -> Any:
     """A splitter; made of a number, it shuffles with a fixed seed and keeps groups together."""
     made = check_cv(cv, y, classifier=is_classifier(estimator))
-    if cv is not None and not isinstance(cv, Integral):
+    if not is_default(cv):
         return made
     of_groups = {StratifiedKFold: StratifiedGroupKFold, KFold: GroupKFold}
     kind = type(made) if groups is None else of_groups[type(made)]
@@ -290,7 +330,7 @@ def splitter(cv: Any, y: Any, groups: Any, estimator: Any) -> Any:
 
 def check_makes_splits(cv: Any, what: str) -> None:
     """Refuse splits that are the same for all labels."""
-    if cv is None or isinstance(cv, Integral) or hasattr(cv, "split"):
+    if is_default(cv) or hasattr(cv, "split"):
         return
     raise ValueError(
         f"{what} are split anew for each permutation of the labels, and cv={type(cv).__name__} "

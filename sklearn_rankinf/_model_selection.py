@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from sklearn_rankinf._folds import (
     FEW_LABELLINGS,
     LabelDesign,
     check_makes_splits,
+    is_default,
     splitter,
     with_groups,
 )
@@ -46,7 +47,7 @@ from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
 from sklearn_rankinf._registry import metric_named
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
-from sklearn_rankinf._restricted import RESTRICTED
+from sklearn_rankinf._restricted import RESTRICTED, Restrictions
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import as_log10, permutation_interval, warn_caller
 
@@ -180,6 +181,8 @@ def cross_val_significance(
     groups: Any = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     cv: Any = None,
     metric: str | RankStatistic = "average_precision",
     method: str = "auto",
@@ -218,6 +221,13 @@ def cross_val_significance(
         Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
         the labels of whole clusters are permuted, among clusters of the same size, in the tests of
         the folds and for the refits. By permutation.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are correlated in time: the
+        labels are shifted along the held-out samples of a fold, and along all samples for the
+        refits, each stratum being a series of its own. By permutation, with folds of successive
+        samples, such as those of :class:`sklearn.model_selection.TimeSeriesSplit`.
+    block_length : int, optional
+        With `order`, permute blocks of so many successive samples instead of shifting.
     cv : int, splitter or iterable, optional
         How to split. A number, 5 by default, means shuffled folds with a fixed seed: stratified
         ones for classifiers, and folds that keep groups together if there are `groups` or
@@ -269,8 +279,9 @@ def cross_val_significance(
         estimators or the indices, or is given with what only fitting needs; if labels, scores or
         options are not those of the test of the metric; if the labels are constant within `groups`,
         and neither `clusters` nor `strata` are given; if labels differ within a cluster, or a
-        cluster is in the training set and the held-out samples of a fold; if there is nothing to
-        permute; or if `cv` is an iterable of splits and there are refits.
+        cluster is in the training set and the held-out samples of a fold; if with `order` a fold
+        holds out what does not follow each other; if there is nothing to permute; or if `cv` is an
+        iterable of splits and there are refits.
 
     Warns
     -----
@@ -278,8 +289,8 @@ def cross_val_significance(
         If folds hold one class only: their p-value is 1.
     UserWarning
         If folds are stratified and not shuffled, if labels are more alike within `groups`, or in
-        successive rows of folds of successive rows, than random labels are, and if strata and
-        clusters leave fewer than 1000 different labellings of a fold.
+        successive rows of folds of successive rows, than random labels are, and if few different
+        labellings of a fold are left: 1000 by strata, clusters or blocks, 100 by shifts.
 
     See Also
     --------
@@ -319,7 +330,8 @@ def cross_val_significance(
     mend it, `clusters` do. Their labels are then permuted as those of whole clusters, in each fold
     among the clusters that it holds out, which no fold may share with its training set. Where
     labels differ within groups, and some groups have more positives than others, `strata` permutes
-    within groups. And so do successive labels that are alike, as those of a time series.
+    within groups. And so do successive labels that are alike, as those of a time series, where
+    scores are: `order` moves the labels along the series.
 
     The refits ask another question, whether anything can be learned at all, and include the
     variation of fitting. They permute labels as the tests of the folds do, over all samples, and
@@ -362,7 +374,7 @@ def cross_val_significance(
     # It checks all that is asked for before anything is fitted.
     scorer = make_significance_scorer(metric, output="statistic", **tested, **response)
     X, y, groups = indexable(X, y, groups)
-    design = LabelDesign.read(y, strata, clusters)
+    design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
     _check_restrictions(design, combine, method)
     fitting = {"groups": groups, "cv": cv, "params": params}
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
@@ -375,8 +387,9 @@ def cross_val_significance(
             check_makes_splits(cv, "Refits")
             design.check_permutations()
             design.warn_of_few_labellings()
-        if cv is None or isinstance(cv, Integral):
-            groups = design.clusters if groups is None else groups
+        if is_default(cv):
+            _check_is_no_series(design, cv)
+            groups = design.restrictions.clusters if groups is None else groups
         cv = splitter(cv, y, groups, estimator)
         fitting = {"cv": cv, **with_groups(groups, params)}
         fitted = _fit_folds(estimator, X, y, **fitting, **running)
@@ -422,8 +435,16 @@ def _check_restrictions(design: LabelDesign, combine: str, method: str) -> None:
     check_no_closed_form(method, RESTRICTED)
     if combine == "convolution":
         raise ValueError(
-            f"combine='convolution' knows no law of the mean over folds with {design.restrictions}:"
+            f"combine='convolution' knows no law of the mean over folds with {design.named}:"
             " pass combine='fisher', which takes the folds of a FrozenEstimator."
+        )
+
+
+def _check_is_no_series(design: LabelDesign, cv: Any) -> None:
+    if design.restrictions.order is not None:
+        raise ValueError(
+            f"cv={cv!r} shuffles, and folds of a series must not: with order pass a splitter such "
+            "as TimeSeriesSplit, with the rows in their order, or one that holds out whole series."
         )
 
 
@@ -798,6 +819,8 @@ def search_permutation_test(
     groups: Any = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     params: Mapping[str, Any] | None = None,
     n_permutations: int = 99,
     random_state: Any = 0,
@@ -825,6 +848,11 @@ def search_permutation_test(
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
         the labels of whole clusters are permuted, among clusters of the same size.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are correlated in time: the
+        labels are shifted along the samples, each stratum being a series of its own.
+    block_length : int, optional
+        With `order`, permute blocks of so many successive samples instead of shifting.
     params : dict, optional
         Parameters for the search's `fit`: for fitting its candidates and for metadata routing.
     n_permutations : int, default=99
@@ -854,7 +882,8 @@ def search_permutation_test(
     Warns
     -----
     UserWarning
-        If labels are more alike within `groups` than random labels are.
+        If labels are more alike within `groups` than random labels are, and if few different
+        labellings are left.
 
     See Also
     --------
@@ -895,7 +924,7 @@ def search_permutation_test(
     check_integer(n_permutations, "n_permutations", 1)
     X, y, groups = indexable(X, y, groups)
     search = _prepared(search)
-    design = LabelDesign.read(y, strata, clusters)
+    design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
     design.check_groups(groups)
     design.check_permutations()
     params = dict(params or {}) if groups is None else {**(params or {}), "groups": groups}

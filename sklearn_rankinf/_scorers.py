@@ -20,7 +20,13 @@ from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._guard import scorer_factory
 from sklearn_rankinf._null_distributions import NullDistribution, tolerating
-from sklearn_rankinf._ranking import PosLabel, Ranking, check_option, check_pos_label
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    check_integer,
+    check_option,
+    check_pos_label,
+)
 from sklearn_rankinf._registry import Metric, metric_named
 from sklearn_rankinf._row_permutations import check_weights_follow
 from sklearn_rankinf._significance import adjusted, log10_pvalue, standardized
@@ -32,7 +38,7 @@ _AVERAGES = (None, "macro", "weighted", "micro")
 _TOLERANCE, _SHORT = 0.01, 64
 # Of the scorers in a dict one says what tests say of weights and of few labellings.
 _SAID_ONCE = (FEW_LABELLINGS, "sample_weight ")
-_OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters"})
+_OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters", "order"})
 _RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
 
 # Key of the dict -> (output, method); a method of None is the one that was asked for.
@@ -68,6 +74,7 @@ def make_significance_scorer(
     pos_label: PosLabel = 1,
     average: str | None = None,
     weights_follow: str = "label",
+    block_length: int | None = None,
     n_permutations: int = 999,
     random_state: Any = 0,
     response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
@@ -106,6 +113,9 @@ def make_significance_scorer(
         ignore it; their positive label is then the greater one, if `pos_label` is left at 1.
     weights_follow : {"label", "score"}, default="label"
         What weights stay with while labels are permuted, see :func:`average_precision_test`.
+    block_length : int, optional
+        Number of successive samples that are permuted as a block, where scorers are given the
+        `order` of the samples; by default labels are shifted.
     n_permutations : int, default=999
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_permutations + 1)``.
@@ -142,8 +152,8 @@ def make_significance_scorer(
     UndefinedMetricWarning
         When the scorer is given labels without positives.
     UserWarning
-        When a permutation p-value is at its floor, where candidates tie; when strata and clusters
-        leave fewer than 1000 different labellings of a fold; and what the test says of weights.
+        When a permutation p-value is at its floor, where candidates tie; when few different
+        labellings of a fold are left; and what the test says of weights.
 
     See Also
     --------
@@ -172,14 +182,15 @@ def make_significance_scorer(
     statistic is that of the test, p is 1 and everything else 0. A fold of multiclass labels in
     which a class is missing is an error, as it is in scikit-learn: use stratified folds.
 
-    Weights, strata and clusters of the samples reach scorers by metadata routing: enable it, call
-    ``set_score_request(sample_weight=True)``, ``set_score_request(clusters=True)`` or
-    ``set_score_request(strata=True)`` on the scorer, or on each scorer of a dict, and pass them as
+    Weights, strata, clusters and the order of the samples reach scorers by metadata routing: enable
+    it, call ``set_score_request(sample_weight=True)``, ``set_score_request(clusters=True)`` and so
+    on, with `strata` or `order`, on the scorer, or on each scorer of a dict, and pass them as
     scikit-learn's tools take metadata, in `params` or to `fit`. Each fold gets its own rows, and
-    permutes labels within strata or as those of whole clusters. Such statistics have no law in
-    closed form either. A fold in which nothing can be permuted holds no evidence. Metrics other
-    than average precision refuse weights. Clusters say nothing about the splits: samples that
-    belong together need a splitter that keeps groups together as well.
+    permutes labels within strata, as those of whole clusters, or along the series, as
+    :func:`average_precision_test` does. None of this has a law in closed form. A fold in which
+    nothing can be permuted holds no evidence. Metrics other than average precision refuse weights.
+    Clusters say nothing about the splits: samples that belong together need a splitter that keeps
+    groups together as well.
 
     Halving searches such as :class:`sklearn.model_selection.HalvingGridSearchCV` take a single
     scorer, and no dict: ``output="all"`` and ``method="both"`` are not for them.
@@ -235,7 +246,9 @@ def make_significance_scorer(
     check_weights_follow(weights_follow)
     if weights_follow != "label":
         _check_takes_weights(metric, f"weights_follow={weights_follow!r}")
-    options["weights_follow"] = weights_follow
+    if block_length is not None:
+        check_integer(block_length, "block_length", 1)
+    options |= {"weights_follow": weights_follow, "block_length": block_length}
     # A worker process knows the metrics of the package by name, and others by what is sent to it.
     metric = chosen.name if chosen.instance is None else chosen.instance
     _check_response_method(response_method)
@@ -276,9 +289,11 @@ def significance_score(
     random_state: Any = 0,
     in_dict: bool = False,
     weights_follow: str = "label",
+    block_length: int | None = None,
     sample_weight: ArrayLike | None = None,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
 ) -> float:
     """Score the labels and scores of one fold; see `make_significance_scorer`.
 
@@ -294,7 +309,8 @@ def significance_score(
     if sample_weight is not None:
         _check_takes_weights(metric, "sample_weight")
         of_samples = {"sample_weight": sample_weight, "weights_follow": weights_follow}
-    restrictions = {"strata": strata, "clusters": clusters}
+    restrictions: dict[str, Any] = {"strata": strata, "clusters": clusters, "order": order}
+    restrictions["block_length"] = block_length
     of_samples |= {name: values for name, values in restrictions.items() if values is not None}
     warns = _warns(output, in_dict)
     if np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1:

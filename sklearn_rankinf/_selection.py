@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.exchange import Exchange
+from sklearn_rankinf._engine.exchange import AnyExchange
 from sklearn_rankinf._engine.joint import JointSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
@@ -22,6 +22,7 @@ from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import NullDistribution, as_seed_sequence
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_binary, check_integer, rank_order
 from sklearn_rankinf._registry import Metric, metric_named
+from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._significance import permutation_interval, warn_caller
 
 # Values of the statistic this close, relatively, are the same value.
@@ -39,14 +40,14 @@ class BestCandidateTestResult:
         Value of the metric for each candidate.
     zscore : ndarray of shape (n_candidates,)
         (statistic - E) / sd, with the exact mean E and standard deviation sd of each candidate's
-        own law under random labelling; 0 for a candidate whose statistic cannot vary. With strata
-        or clusters E and sd are those of `n_permutations` random labellings.
+        own law under random labelling; 0 for a candidate whose statistic cannot vary. With
+        strata, clusters or an order E and sd are those of `n_permutations` random labellings.
     pvalue : ndarray of shape (n_candidates,)
         P-values adjusted for the choice among all candidates: that of the best one is the p-value
         of the winner.
     pvalue_unadjusted : ndarray of shape (n_candidates,)
         P-value of each candidate by itself, as if it were the only one: exact, or by permutation
-        with strata or clusters.
+        with strata, clusters or an order.
     best_index : int
         The candidate with the largest z-score, or the largest statistic if these were not
         standardised; the first of several.
@@ -155,6 +156,8 @@ def best_candidate_test(
     standardize: bool = True,
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     pos_label: PosLabel = 1,
     n_permutations: int = 9999,
     random_state: Any = 0,
@@ -194,6 +197,11 @@ def best_candidate_test(
         Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
         the labels of whole clusters are permuted, among clusters of the same size, and of the same
         stratum if there are `strata`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are correlated in time: the
+        labels are shifted along the samples, each stratum being a series of its own.
+    block_length : int, optional
+        With `order`, permute blocks of so many successive samples instead of shifting.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     n_permutations : int, default=9999
@@ -219,15 +227,15 @@ def best_candidate_test(
     ValueError
         If there is no candidate, names repeat, labels or scores cannot be ranked (see
         :meth:`Ranking.from_scores`), the metric is not known, `k` does not go with it, a cluster
-        holds different labels or lies in several strata, or strata and clusters leave no labelling
-        but the observed one.
+        holds different labels or lies in several strata, two samples of a series have the same
+        time, or no labelling but the observed one is left.
 
     Warns
     -----
     UndefinedMetricWarning
         If all labels are the same: no candidate can be better than chance, and all p-values are 1.
     UserWarning
-        If strata and clusters leave fewer than 1000 different labellings.
+        If few different labellings are left, see :func:`average_precision_test`.
 
     See Also
     --------
@@ -259,13 +267,14 @@ def best_candidate_test(
     other labels and is tested on untouched ones needs no correction at all: use
     :func:`average_precision_test`.
 
-    With `strata` or `clusters` the random labellings are those that they allow, for all candidates
-    together. There are no exact laws then: the p-value of each candidate by itself, and the mean
-    and standard deviation of its law, are those of `n_permutations` other random labellings, whose
-    independence keeps the test valid.
+    With `strata`, `clusters` or `order` the random labellings are those that they allow, for all
+    candidates together. There are no exact laws then: the p-value of each candidate by itself, and
+    the mean and standard deviation of its law, are those of `n_permutations` other random
+    labellings, whose independence keeps the test valid.
 
     Time is proportional to `n_permutations` times the number of positives times the number of
-    candidates, and memory does not grow with `n_permutations`.
+    candidates, and memory does not grow with `n_permutations`, but by a number for each where not
+    all labels are exchangeable.
 
     References
     ----------
@@ -294,7 +303,7 @@ def best_candidate_test(
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose)
     options: dict[str, Any] = {} if k is None else {"k": k}
     exchange = None
-    design = LabelDesign.read(positive, strata, clusters)
+    design = LabelDesign.read(positive, Restrictions(strata, clusters, order, block_length))
     if design.exchange is None or not 0 < positive.sum() < positive.size:
         observed = _observe(candidates, positive, chosen, options, parallel)
     else:
@@ -453,7 +462,7 @@ def _scaling(observed: _Observed, standardize: bool) -> tuple[Floats, Floats]:
 def _joint_sampler(
     candidates: list[_Candidate],
     positive: NDArray[np.bool_],
-    exchange: Exchange | None,
+    exchange: AnyExchange | None,
     observed: _Observed,
     standardize: bool,
 ) -> JointSampler:

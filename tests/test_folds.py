@@ -34,6 +34,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._folds import LabelDesign
 from sklearn_rankinf._response import Fold
+from sklearn_rankinf._restricted import Restrictions
 
 LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
 GRID = {"n_neighbors": [3, 9]}
@@ -227,8 +228,8 @@ def test_few_labellings_of_folds_are_said_once():
         )
     texts = [str(w.message) for w in caught if "labellings" in str(w.message)]
     assert texts == [
-        "clusters leave fewer than 1000 different labellings in 2 of 2 folds (0, 1), at the fewest "
-        "1, and the p-value of a fold is at least 1 over their number: take fewer folds."
+        "clusters leave few different labellings in 2 of 2 folds (0, 1), at the fewest 1, and the "
+        "p-value of a fold is at least 1 over their number: take fewer folds."
     ]
     assert result.fold_pvalues[1] == 1.0
     assert result.fold_pvalues[0] == pytest.approx(0.5, abs=0.15)
@@ -320,7 +321,7 @@ def test_share_of_false_alarms_about_groups():
     rng = np.random.default_rng(0)
     groups, n_alarms = np.repeat(np.arange(25), 4), 0
     for _ in range(400):
-        design = LabelDesign.read(rng.permutation(np.arange(100) < 20), None, None)
+        design = LabelDesign.read(rng.permutation(np.arange(100) < 20), Restrictions())
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             design.check_groups(groups)
@@ -420,7 +421,7 @@ def test_labels_of_a_series_are_warned_of(cv):
         warnings.simplefilter("always")
         for seed in range(100):
             shuffled = np.random.default_rng(seed).permutation(y)
-            design = LabelDesign.read(shuffled, None, None)
+            design = LabelDesign.read(shuffled, Restrictions())
             design._warn_of_series([Fold(None, *split) for split in cv.split(X)])
     # One in a hundred; more than 5 once in 2000 seeds.
     assert len(caught) <= 5
@@ -434,11 +435,11 @@ def test_permuted_labels(restriction):
     cluster = np.array([0, 0, 1, 1, 2, 2, 3, 4, 5, 6])
     stratum = np.array(list("aabbaaabab"))
     y = np.array([1, 1, 0, 0, 0, 0, 1, 0, 0, 1])
-    design = LabelDesign.read(
-        y,
+    restrictions = Restrictions(
         None if restriction == "clusters" else stratum,
         None if restriction == "strata" else cluster,
     )
+    design = LabelDesign.read(y, restrictions)
     seeds = np.random.SeedSequence(0).spawn(4000)
     found = [tuple(design.permuted(seed).tolist()) for seed in seeds]
 
@@ -481,7 +482,7 @@ def test_refits_with_clusters_against_a_plain_loop(patients):
         refit_permutations=40,
         random_state=7,
     )
-    design = LabelDesign.read(y, None, patient)
+    design = LabelDesign.read(y, Restrictions(clusters=patient))
     expected = []
     for seed in np.random.SeedSequence(7).spawn(40):
         labels = design.permuted(seed)
@@ -508,7 +509,7 @@ def test_searches_with_clusters_against_a_plain_loop(patients):
     result = search_permutation_test(
         search, X, y, groups=patient, clusters=patient, n_permutations=5, random_state=7
     )
-    design = LabelDesign.read(y, None, patient)
+    design = LabelDesign.read(y, Restrictions(clusters=patient))
     expected = [
         clone(search).fit(X, design.permuted(seed), groups=patient).best_score_
         for seed in np.random.SeedSequence(7).spawn(5)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.exchange import Exchange, ExchangedHits, reciprocal_ranks
+from sklearn_rankinf._engine.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
 from sklearn_rankinf._engine.sampling import (
     HitValues,
     NullSampler,
@@ -47,7 +47,7 @@ class JointSampler:
         For each ranking the sizes of its blocks, best first.
     centers, scales : ndarray of shape (n_rankings,)
         What is taken off the values of each ranking, and what the rest is divided by.
-    exchange : Exchange, optional
+    exchange : Exchange or Shifts, optional
         Which labels may change places; by default all of them.
     """
 
@@ -59,7 +59,7 @@ class JointSampler:
         tie_sizes: Sequence[Integers],
         centers: Floats,
         scales: Floats,
-        exchange: Exchange | None = None,
+        exchange: AnyExchange | None = None,
     ) -> None:
         n_samples, n_positives = is_hit.size, int(is_hit.sum())
         mirrored = statistic.mirrored() if isinstance(statistic, RankStatistic) else None
