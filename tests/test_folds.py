@@ -427,6 +427,124 @@ def test_labels_of_a_series_are_warned_of(cv):
     assert len(caught) <= 5
 
 
+# Series.
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Rows of a series, the labels of which come in episodes, with scores that drift."""
+    rng = np.random.default_rng(3)
+    y = np.repeat(rng.permutation(np.arange(60) < 18), 10).astype(int)
+    X = np.cumsum(rng.normal(size=(600, 2)), axis=0)
+    return X, y
+
+
+@pytest.mark.parametrize("options", [{}, {"block_length": 15}])
+def test_folds_of_a_series_are_tested_by_themselves(options, series):
+    X, y = series
+    cv = TimeSeriesSplit(3)
+    result = quietly(
+        cross_val_significance,
+        LOGISTIC,
+        X,
+        y,
+        cv=cv,
+        order=np.arange(600) / 7,
+        n_permutations=299,
+        combine="fisher",
+        **options,
+    )
+    for fold, (train, held_out) in zip(result.fold_tests, cv.split(X), strict=True):
+        scores = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[held_out])
+        own = average_precision_test(
+            y[held_out], scores, order=held_out, n_permutations=299, random_state=0, **options
+        )
+        assert fold.pvalue == own.pvalue
+        assert fold.pvalue != average_precision_test(y[held_out], scores).pvalue
+        if not options:
+            labels = [np.roll(y[held_out], shift) for shift in range(150)]
+            values = np.array([average_precision_score(own_y, scores) for own_y in labels])
+            assert fold.pvalue == pytest.approx(np.mean(values >= values[0] - 1e-12))
+
+
+def test_refits_shift_the_labels(series):
+    X, y = series
+    order = np.random.default_rng(0).permutation(600)
+    rank = np.argsort(order)
+    design = LabelDesign.read(y, Restrictions(order=iter(order)))
+    for seed in np.random.SeedSequence(0).spawn(20):
+        drawn = design.permuted(seed)[rank]
+        assert any(np.array_equal(drawn, np.roll(y[rank], shift)) for shift in range(600))
+    result = search_permutation_test(
+        GridSearchCV(NEIGHBOURS, GRID, cv=KFold(2)), X[:100], y[:100], order=np.arange(100)
+    )
+    assert result.pvalue >= 0.01
+
+
+@pytest.mark.parametrize("cv", [KFold(3, shuffle=True, random_state=0), StratifiedKFold(3)])
+def test_folds_that_break_a_series(cv, series):
+    X, y = series
+    message = (
+        r"Fold \d holds out samples that do not follow each other in order, and may train on their "
+        "neighbours: pass a splitter such as TimeSeriesSplit, with the rows in their order"
+    )
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=cv, order=np.arange(600))
+
+
+def test_rows_of_a_series_in_another_order(series):
+    X, y = series
+    with pytest.raises(ValueError, match="holds out samples that do not follow each other"):
+        cross_val_significance(
+            NEIGHBOURS, X, y, cv=KFold(3), order=np.random.default_rng(0).permutation(600)
+        )
+
+
+@pytest.mark.parametrize("cv", [None, 4])
+def test_the_default_splitter_is_not_for_series(cv, series):
+    X, y = series
+    message = f"cv={cv} shuffles, and folds of a series must not: with order pass a splitter such"
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=cv, order=np.arange(600))
+
+
+def test_folds_of_whole_series(series):
+    X, y = series
+    plant = np.arange(600) % 4
+    result = quietly(
+        cross_val_significance,
+        LOGISTIC,
+        X,
+        y,
+        groups=plant,
+        strata=plant,
+        order=np.arange(600),
+        cv=GroupKFold(2),
+        n_permutations=99,
+    )
+    for fold, (train, held_out) in zip(
+        result.fold_tests, GroupKFold(2).split(X, y, plant), strict=True
+    ):
+        scores = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[held_out])
+        own = average_precision_test(
+            y[held_out],
+            scores,
+            order=held_out,
+            strata=plant[held_out],
+            n_permutations=99,
+            random_state=0,
+        )
+        assert fold.pvalue == own.pvalue
+
+
+def test_order_and_clusters_exclude_each_other(series):
+    X, y = series
+    with pytest.raises(ValueError, match="order and clusters exclude each other"):
+        cross_val_significance(LOGISTIC, X, y, order=np.arange(600), clusters=np.arange(600))
+    with pytest.raises(ValueError, match="block_length=5 needs order"):
+        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, block_length=5)
+
+
 # Refits.
 
 
