@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from functools import partial
 from inspect import signature
 from numbers import Integral
 from types import MappingProxyType
@@ -19,7 +20,11 @@ from sklearn.metrics import make_scorer
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._guard import scorer_factory
-from sklearn_rankinf._null_distributions import NullDistribution, tolerating
+from sklearn_rankinf._null_distributions import (
+    NullDistribution,
+    pvalue_log_and_error,
+    tolerating,
+)
 from sklearn_rankinf._ranking import (
     PosLabel,
     Ranking,
@@ -29,13 +34,15 @@ from sklearn_rankinf._ranking import (
 )
 from sklearn_rankinf._registry import Metric, metric_named
 from sklearn_rankinf._row_permutations import check_weights_follow
-from sklearn_rankinf._significance import adjusted, log10_pvalue, standardized
+from sklearn_rankinf._significance import adjusted, as_log10, standardized
 
 _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
 _AVERAGES = (None, "macro", "weighted", "micro")
 # Relative error of exact p-values that does not matter to a search: 0.004 in -log10 p; and the
 # number of samples up to which all digits cost little.
 _TOLERANCE, _SHORT = 0.01, 64
+# Relative error from which on a p-value is not known.
+_UNKNOWN = 0.1
 # Of the scorers in a dict one says what tests say of weights and of few labellings.
 _SAID_ONCE = (FEW_LABELLINGS, "sample_weight ")
 _OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters", "order"})
@@ -152,8 +159,9 @@ def make_significance_scorer(
     UndefinedMetricWarning
         When the scorer is given labels without positives.
     UserWarning
-        When a permutation p-value is at its floor, where candidates tie; when few different
-        labellings of a fold are left; and what the test says of weights.
+        When a permutation p-value is at its floor, where candidates tie; when the exact p-value of
+        a fold is not known, and that of permutation is in its place; when few different labellings
+        of a fold are left; and what the test says of weights.
 
     See Also
     --------
@@ -177,6 +185,9 @@ def make_significance_scorer(
     So that a search costs little more than with average precision itself, an exact p-value that
     takes long may have a relative error of up to 1 percent, which is 0.004 of the default score;
     most have less than 0.01 percent. :func:`average_precision_test` takes the time for all digits.
+
+    Where no relative error of an exact p-value below 10 percent can be stated, and where its
+    computation fails, ``method="auto"`` takes the p-value of permutation.
 
     A fold that holds no evidence never spoils a search: with one class only, or one score only, the
     statistic is that of the test, p is 1 and everything else 0. A fold of multiclass labels in
@@ -348,29 +359,56 @@ def _score_binary(
     elif of_samples:
         options |= {"pos_label": pos_label, **of_samples}
         return _score_by_test(y_true, y_score, metric, output, options, _warns(output, in_dict))
-    law = metric_named(metric).null_distribution(
-        ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
+    size = ranking.n_samples, ranking.n_positives
+    null_distribution = partial(
+        metric_named(metric).null_distribution, *size, tie_sizes=ranking.tie_sizes
     )
+    law = null_distribution(**options)
     statistic = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
     if ranking.n_positives in (0, ranking.n_samples):
         statistic = law.mean()  # the one value that there is, whatever rounding made of it
     # The law of a short list without ties is the same for many folds, and kept.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
     law = tolerating(law, _TOLERANCE) if in_a_hurry else law
-    return _read(statistic, law, output), law.method
+    if "pvalue" not in output:
+        return _read_without_tail(statistic, law, output), law.method
+    if options["method"] == "auto" and law.method == "analytic":
+        tail, failure = _tail_or_failure(statistic, law)
+        if tail is not None:
+            return tail[output], law.method
+        law = null_distribution(**{**options, "method": "permutation"})
+        if _warns(output, in_dict):
+            _warn_of_permutation(failure)
+    return _tail(statistic, law)[output], law.method
 
 
-def _read(statistic: float, law: NullDistribution, output: str) -> float:
-    """Read one output off the null law, which computes nothing before it is asked."""
+def _read_without_tail(statistic: float, law: NullDistribution, output: str) -> float:
+    """Read an output off the null law, which computes nothing before it is asked."""
     if output == "statistic":
         return statistic
-    if output == "zscore":
-        return _or_nothing(float(standardized(statistic, law)))
-    if output == "adjusted":
-        return _or_nothing(float(adjusted(statistic, law)))
-    if output == "pvalue":
-        return float(law.pvalue(statistic))
-    return abs(float(log10_pvalue(law, statistic, "greater")))
+    scaled = standardized if output == "zscore" else adjusted
+    return _or_nothing(float(scaled(statistic, law)))
+
+
+def _tail(statistic: float, law: NullDistribution) -> dict[str, float]:
+    """The p-value, its logarithm and its relative error."""
+    pvalue, log_pvalue, error = pvalue_log_and_error(law, statistic, "greater")
+    evidence = abs(float(as_log10(log_pvalue)))
+    return {"pvalue": float(pvalue), "neg_log10_pvalue": evidence, "error": float(error)}
+
+
+def _tail_or_failure(
+    statistic: float, law: NullDistribution
+) -> tuple[dict[str, float] | None, str]:
+    """The tail of an exact law; or None, and why it is not to be had."""
+    try:
+        tail = _tail(statistic, law)
+    except (ArithmeticError, MemoryError, ValueError) as failed:
+        # All arguments were checked where the law was made: what fails here is the computation.
+        return None, str(failed) or type(failed).__name__
+    if tail["error"] <= _UNKNOWN:
+        return tail, ""
+    return None, f"its relative error may be {tail['error']:.2g}"
 
 
 def _score_by_test(
@@ -428,6 +466,16 @@ def _warn_of_no_positives() -> None:
         "There are no positives in y_true, so that this fold holds no evidence: the statistic is "
         "set to 0, its p-value to 1. Stratified folds spread the positives evenly.",
         UndefinedMetricWarning,
+        stacklevel=1,
+    )
+
+
+def _warn_of_permutation(failure: str) -> None:
+    warnings.warn(
+        f"The exact p-value of this fold is not known ({failure}), and that of permutation is in "
+        "its place: pass method='permutation' to make_significance_scorer for the same in all "
+        "folds.",
+        UserWarning,
         stacklevel=1,
     )
 

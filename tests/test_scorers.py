@@ -238,14 +238,70 @@ def test_nothing_is_computed_that_is_not_asked_for(monkeypatch, rankings):
     def refuse(*args, **kwargs):
         raise AssertionError("a tail was computed")
 
-    monkeypatch.setattr(NullDistribution, "pvalue", refuse)
-    monkeypatch.setattr(NullDistribution, "log_pvalue", refuse)
-    monkeypatch.setattr(NullDistribution, "relative_error", refuse)
+    monkeypatch.setattr(NullDistribution, "_significance", refuse)
     y_true, y_score = rankings[0]
     for output in ("statistic", "zscore", "adjusted"):
         assert score(make_significance_scorer(output=output), y_true, y_score) > 0.0
     with pytest.raises(AssertionError, match="tail"):
         score(make_significance_scorer(), y_true, y_score)
+
+
+def failing(failure):
+    """Significance by an exact law whose error is this, or that raises this."""
+    significance = NullDistribution._significance
+
+    def fail(law, t, alternative):
+        if law.method != "analytic":
+            return significance(law, t, alternative)
+        if isinstance(failure, Exception):
+            raise failure
+        pvalue, log_pvalue, error = significance(law, t, alternative)
+        return pvalue, log_pvalue, np.full_like(error, failure)
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        (math.inf, "its relative error may be inf"),
+        (0.11, "its relative error may be 0.11"),
+        (OverflowError("too large"), "too large"),
+        (ValueError("math domain error"), "math domain error"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+@pytest.mark.parametrize("output", ["neg_log10_pvalue", "pvalue"])
+@MAY_SATURATE
+def test_permutation_where_the_exact_pvalue_is_not_known(
+    output, failure, text, monkeypatch, rankings
+):
+    monkeypatch.setattr(NullDistribution, "_significance", failing(failure))
+    y_true, y_score = rankings[1]
+    permuted = average_precision_test(y_true, y_score, method="permutation", n_permutations=199)
+    expected = permuted.pvalue if output == "pvalue" else -permuted.log10_pvalue
+    options = {"output": output, "n_permutations": 199}
+    message = rf"exact p-value of this fold is not known \({text}\), and that of permutation is"
+    with pytest.warns(UserWarning, match=message):
+        found = score(make_significance_scorer(**options), y_true, y_score)
+    assert found == pytest.approx(expected, rel=1e-12)
+    # A dict says it once, and who names a method gets it.
+    with pytest.warns(UserWarning, match="is not known") as record:
+        _ = [score(s, y_true, y_score) for s in all_outputs(n_permutations=199).values()]
+    assert sum("is not known" in str(w.message) for w in record) == 1
+    analytic = make_significance_scorer(method="analytic", output="pvalue")
+    monkeypatch.undo()
+    exact = average_precision_test(y_true, y_score).pvalue
+    assert score(analytic, y_true, y_score) == pytest.approx(exact, rel=0.01)
+
+
+@pytest.mark.parametrize("failure", [0.1, 1e-9])
+def test_exact_pvalues_with_a_known_error_stay(failure, monkeypatch, rankings):
+    y_true, y_score = rankings[1]
+    expected = score(make_significance_scorer(), y_true, y_score)
+    monkeypatch.setattr(NullDistribution, "_significance", failing(failure))
+    found = score(make_significance_scorer(), y_true, y_score)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_ready_made_scorer(rankings):
