@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import check_cv, cross_validate, permutation_test_score
+from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -26,17 +27,27 @@ from sklearn_rankinf._engine.statistics import (
     ReciprocalRank,
     Statistic,
 )
+from sklearn_rankinf._folds import (
+    FEW_LABELLINGS,
+    LabelDesign,
+    check_makes_splits,
+    is_default,
+    splitter,
+    with_groups,
+)
 from sklearn_rankinf._formatting import as_frame, format_pvalue
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
     as_seed_sequence,
+    check_no_closed_form,
     monte_carlo_error,
     plain,
 )
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
 from sklearn_rankinf._registry import metric_named
-from sklearn_rankinf._response import Fold, estimator_scores, folds_of, rows
+from sklearn_rankinf._response import Fold, estimator_scores, folds_of
+from sklearn_rankinf._restricted import RESTRICTED, Restrictions
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import as_log10, permutation_interval, warn_caller
 
@@ -168,6 +179,10 @@ def cross_val_significance(
     y: Any,
     *,
     groups: Any = None,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     cv: Any = None,
     metric: str | RankStatistic = "average_precision",
     method: str = "auto",
@@ -198,9 +213,26 @@ def cross_val_significance(
     y : array-like of shape (n_samples,)
         Their binary labels.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, for the splitter; labels of refits are permuted within them.
+        Groups of the samples, for the splitter alone; by default the `clusters`.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only, in the
+        tests of the folds and for the refits. By permutation.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
+        the labels of whole clusters are permuted, among clusters of the same size, in the tests of
+        the folds and for the refits. By permutation.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are correlated in time: the
+        labels are shifted along the held-out samples of a fold, and along all samples for the
+        refits, each stratum being a series of its own. By permutation, with folds of successive
+        samples, such as those of :class:`sklearn.model_selection.TimeSeriesSplit`.
+    block_length : int, optional
+        With `order`, permute blocks of so many successive samples instead of shifting.
     cv : int, splitter or iterable, optional
-        How to split, as :func:`sklearn.model_selection.cross_validate` takes it.
+        How to split. A number, 5 by default, means shuffled folds with a fixed seed: stratified
+        ones for classifiers, and folds that keep groups together if there are `groups` or
+        `clusters`. Splitters and iterables of splits are taken as
+        :func:`sklearn.model_selection.cross_validate` takes them.
     metric : str or RankStatistic, default="average_precision"
         What is tested: one of the names that :func:`make_significance_scorer` takes, one given by
         :func:`register_metric`, or a statistic.
@@ -223,8 +255,7 @@ def cross_val_significance(
         Parameters for fitting and for metadata routing, as
         :func:`sklearn.model_selection.cross_validate` takes them.
     refit_permutations : int, optional
-        If given, the whole cross-validation is also run on so many permutations of the labels, by
-        :func:`sklearn.model_selection.permutation_test_score`.
+        If given, the whole cross-validation is also run on so many permutations of the labels.
     n_permutations : int, default=9999
         Number of random labellings of each fold for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -245,19 +276,27 @@ def cross_val_significance(
         If the estimator has none of the response methods, or an argument is of a wrong type.
     ValueError
         If `combine` is not one of those above, or its condition is not met; if a dict lacks the
-        estimators or the indices, or is given with what only fitting needs; or if labels, scores or
-        options are not those of the test of the metric.
+        estimators or the indices, or is given with what only fitting needs; if labels, scores or
+        options are not those of the test of the metric; if the labels are constant within `groups`,
+        and neither `clusters` nor `strata` are given; if labels differ within a cluster, or a
+        cluster is in the training set and the held-out samples of a fold; if with `order` a fold
+        holds out what does not follow each other; if there is nothing to permute; or if `cv` is an
+        iterable of splits and there are refits.
 
     Warns
     -----
     UndefinedMetricWarning
         If folds hold one class only: their p-value is 1.
+    UserWarning
+        If folds are stratified and not shuffled, if labels are more alike within `groups`, or in
+        successive rows of folds of successive rows, than random labels are, and if few different
+        labellings of a fold are left: 1000 by strata, clusters or blocks, 100 by shifts.
 
     See Also
     --------
     search_permutation_test : Test of a search, which chooses among many estimators.
     make_significance_scorer : The same tests as scores, for scikit-learn's tools.
-    sklearn.model_selection.permutation_test_score : What the refits run.
+    sklearn.model_selection.permutation_test_score : Refits without clusters.
 
     Notes
     -----
@@ -282,13 +321,23 @@ def cross_val_significance(
 
     P-values of folds that share training data depend on each other: Fisher's and Stouffer's
     combinations of them, and the law of the mean of independent folds, reject a true null
-    hypothesis too often. Each fold's p-value is valid if its labels are exchangeable given the
-    split. A split that looks at the labels spoils that where the order of the rows has to do with
-    the scores: shuffle stratified folds, unless the rows are in random order.
+    hypothesis too often.
+
+    Each fold's p-value is valid if its labels are exchangeable given the split. Three things spoil
+    that. A split that looks at the labels does where the order of the rows has to do with the
+    scores: shuffle stratified folds. Samples that belong together do, such as several of one
+    patient, where their labels and their scores are alike: folds that keep groups together do not
+    mend it, `clusters` do. Their labels are then permuted as those of whole clusters, in each fold
+    among the clusters that it holds out, which no fold may share with its training set. Where
+    labels differ within groups, and some groups have more positives than others, `strata` permutes
+    within groups. And so do successive labels that are alike, as those of a time series, where
+    scores are: `order` moves the labels along the series.
 
     The refits ask another question, whether anything can be learned at all, and include the
-    variation of fitting; they are valid for every estimator and every split, up to the number of
-    permutations: their p-value is at least :math:`1 / (B + 1)`.
+    variation of fitting. They permute labels as the tests of the folds do, over all samples, and
+    leave `groups`, parameters and weights where they are; each refit splits anew. They are valid
+    for every estimator and every splitter, up to the number of permutations: their p-value is at
+    least :math:`1 / (B + 1)`. Means that differ by rounding count as equal.
 
     References
     ----------
@@ -325,28 +374,44 @@ def cross_val_significance(
     # It checks all that is asked for before anything is fitted.
     scorer = make_significance_scorer(metric, output="statistic", **tested, **response)
     X, y, groups = indexable(X, y, groups)
+    design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
+    _check_restrictions(design, combine, method)
     fitting = {"groups": groups, "cv": cv, "params": params}
-    running = {"n_jobs": n_jobs, "verbose": verbose}
+    running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
         _check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
         fitted = estimator
     else:
-        # An iterable of splits can be read once; what it is made into here, again.
-        fitting["cv"] = check_cv(cv, y, classifier=is_classifier(estimator))
+        design.check_groups(groups)
+        if refit_permutations is not None:
+            check_makes_splits(cv, "Refits")
+            design.check_permutations()
+            design.warn_of_few_labellings()
+        if is_default(cv):
+            _check_is_no_series(design, cv)
+            groups = design.restrictions.clusters if groups is None else groups
+        cv = splitter(cv, y, groups, estimator)
+        fitting = {"cv": cv, **with_groups(groups, params)}
         fitted = _fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
     _check_independence(folds, combine)
-    rankings = Parallel(n_jobs=n_jobs)(
-        delayed(_rank)(fold.estimator, *fold.held_out(X, y), **response) for fold in folds
+    design.check_folds(folds, combine)
+    held_out = Parallel(n_jobs=n_jobs)(
+        delayed(_rank)(fold.estimator, *fold.held_out(X, y), design.of_rows(fold.test), **response)
+        for fold in folds
     )
-    tests = _test(rankings, metric_named(metric).test, tested, n_jobs)
+    tests = _test(held_out, metric_named(metric).test, tested, n_jobs)
     law = _law_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
     result = _combine(tests, combine, law)
     if refit_permutations is None:
         return result
-    chance = {"n_permutations": refit_permutations, "random_state": seed}
+    mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
+    found = _among_permutations(mean, design, refit_permutations, seed, **running)
     return replace(
-        result, **_refit(estimator, X, y, scoring=scorer, **chance, **fitting, **running)
+        result,
+        refit_statistic=found.statistic,
+        refit_pvalue=found.pvalue,
+        refit_statistics=found.permuted_statistics,
     )
 
 
@@ -361,6 +426,26 @@ def _check_options(combine: str, method: str, refit_permutations: Any) -> None:
         )
     if refit_permutations is not None:
         check_integer(refit_permutations, "refit_permutations", 1)
+
+
+def _check_restrictions(design: LabelDesign, combine: str, method: str) -> None:
+    """Refuse what only labels that are all exchangeable have."""
+    if design.exchange is None:
+        return
+    check_no_closed_form(method, RESTRICTED)
+    if combine == "convolution":
+        raise ValueError(
+            f"combine='convolution' knows no law of the mean over folds with {design.named}:"
+            " pass combine='fisher', which takes the folds of a FrozenEstimator."
+        )
+
+
+def _check_is_no_series(design: LabelDesign, cv: Any) -> None:
+    if design.restrictions.order is not None:
+        raise ValueError(
+            f"cv={cv!r} shuffles, and folds of a series must not: with order pass a splitter such "
+            "as TimeSeriesSplit, with the rows in their order, or one that holds out whole series."
+        )
 
 
 def _check_nothing_to_fit(given: Mapping[str, Any]) -> None:
@@ -398,13 +483,12 @@ def _fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, A
     return fitted
 
 
-def _refit(estimator: Any, X: Any, y: Any, **options: Any) -> dict[str, Any]:
-    statistic, statistics, pvalue = permutation_test_score(estimator, X, y, **options)
-    return {
-        "refit_statistic": float(statistic),
-        "refit_pvalue": float(pvalue),
-        "refit_statistics": statistics,
-    }
+def _mean_over_folds(y: Any, permuted: bool, *, estimator: Any, X: Any, **options: Any) -> float:
+    with warnings.catch_warnings():
+        # Folds of one class were told of where the folds are tested.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        scores = cross_val_score(estimator, X, y, error_score="raise", **options)
+    return float(scores.mean())
 
 
 def _check_independence(folds: Sequence[Fold], combine: str) -> None:
@@ -437,42 +521,66 @@ def _check_independence(folds: Sequence[Fold], combine: str) -> None:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class _HeldOut:
+    """The held-out samples of a fold: their ranking, and all that a test of them takes."""
+
+    ranking: Ranking
+    sample: dict[str, Any]
+
+    @property
+    def is_of_one_class(self) -> bool:
+        return self.ranking.n_positives in (0, self.ranking.n_samples)
+
+
 def _rank(
-    estimator: Any, X: Any, y: Any, pos_label: PosLabel, response_method: str | Sequence[str]
-) -> Ranking:
+    estimator: Any,
+    X: Any,
+    y: Any,
+    restrictions: dict[str, Integers],
+    pos_label: PosLabel,
+    response_method: str | Sequence[str],
+) -> _HeldOut:
     scores = estimator_scores(estimator, X, pos_label, response_method)
-    return Ranking.from_scores(y, scores, pos_label=pos_label)
+    ranking = Ranking.from_scores(y, scores, pos_label=pos_label)
+    if not restrictions:
+        return _HeldOut(ranking, {"y_true": ranking})
+    sample = {"y_true": y, "y_score": scores, "pos_label": pos_label, **restrictions}
+    return _HeldOut(ranking, sample)
 
 
 def _test(
-    rankings: Sequence[Ranking],
+    held_out: Sequence[_HeldOut],
     test: Callable[..., Any],
     options: Mapping[str, Any],
     n_jobs: int | None,
 ) -> list[Any]:
     """Test every fold; one warning for all folds that hold one class only."""
-    of_one_class = [
-        number
-        for number, ranking in enumerate(rankings)
-        if ranking.n_positives in (0, ranking.n_samples)
-    ]
+    of_one_class = [number for number, fold in enumerate(held_out) if fold.is_of_one_class]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        trivial = {number: test(rankings[number], **options) for number in of_one_class}
+        trivial = {number: test(held_out[number].ranking, **options) for number in of_one_class}
     if of_one_class:
         warn_caller(
-            f"There is one class only, and no evidence, in {len(of_one_class)} of {len(rankings)} "
+            f"There is one class only, and no evidence, in {len(of_one_class)} of {len(held_out)} "
             f"folds ({', '.join(map(str, of_one_class))}), whose p-value is set to 1. Stratified "
             "folds spread the positives evenly.",
             UndefinedMetricWarning,
         )
     others = Parallel(n_jobs=n_jobs)(
-        delayed(test)(ranking, **options)
-        for number, ranking in enumerate(rankings)
+        delayed(_test_fold)(test, fold.sample, options)
+        for number, fold in enumerate(held_out)
         if number not in trivial
     )
     found = iter(others)
-    return [trivial[n] if n in trivial else next(found) for n in range(len(rankings))]
+    return [trivial[n] if n in trivial else next(found) for n in range(len(held_out))]
+
+
+def _test_fold(test: Callable[..., Any], sample: dict[str, Any], options: Mapping[str, Any]) -> Any:
+    with warnings.catch_warnings():
+        # One warning of few labellings was given for all folds.
+        warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
+        return test(**sample, **options)
 
 
 # Combinations.
@@ -488,11 +596,12 @@ def _combine(
     statistic = float(statistics.mean())
     if law is None:
         log_pvalue = combined_log_pvalue(logs * math.log(10.0), combine)
+        pvalue = math.exp(log_pvalue)
     else:
-        log_pvalue = law.log_pvalue(statistic)
+        pvalue, log_pvalue = law.pvalue(statistic), law.log_pvalue(statistic)
     return CrossValSignificanceResult(
         statistic=statistic,
-        pvalue=math.exp(log_pvalue),
+        pvalue=pvalue,
         log10_pvalue=as_log10(log_pvalue),
         fold_statistics=statistics,
         fold_pvalues=pvalues,
@@ -708,6 +817,11 @@ def search_permutation_test(
     y: Any,
     *,
     groups: Any = None,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
+    params: Mapping[str, Any] | None = None,
     n_permutations: int = 99,
     random_state: Any = 0,
     n_jobs: int | None = None,
@@ -728,7 +842,19 @@ def search_permutation_test(
     y : array-like of shape (n_samples,)
         Their labels.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, for the splitter; labels are permuted within them.
+        Groups of the samples, for the splitter alone.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
+        the labels of whole clusters are permuted, among clusters of the same size.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are correlated in time: the
+        labels are shifted along the samples, each stratum being a series of its own.
+    block_length : int, optional
+        With `order`, permute blocks of so many successive samples instead of shifting.
+    params : dict, optional
+        Parameters for the search's `fit`: for fitting its candidates and for metadata routing.
     n_permutations : int, default=99
         Number of permutations. The p-value is never below ``1 / (n_permutations + 1)``.
     random_state : int, RandomState, Generator or None, default=0
@@ -749,7 +875,15 @@ def search_permutation_test(
     TypeError
         If `search` is not a search over candidates, or an argument is of a wrong type.
     ValueError
-        If the search has no single best score, or none that is a number.
+        If the search has no single best score, or none that is a number; if its `cv` is an iterable
+        of splits; if the labels are constant within `groups`, and neither `clusters` nor `strata`
+        are given; if labels differ within a cluster; or if there is nothing to permute.
+
+    Warns
+    -----
+    UserWarning
+        If labels are more alike within `groups` than random labels are, and if few different
+        labellings are left.
 
     See Also
     --------
@@ -759,11 +893,16 @@ def search_permutation_test(
     Notes
     -----
     The p-value is :math:`(b + 1) / (B + 1)` for :math:`b` of :math:`B` permutations with a best
-    score at least as large as the observed one. It is valid for every search, splitter and score
-    if the labels are exchangeable, within groups if there are any.
+    score at least as large as the observed one; scores that differ by rounding, relatively by
+    1e-12, count as equal. It is valid for every search, splitter and score if the labels are
+    exchangeable: all of them, or within strata, or those of whole clusters. To split clusters
+    between training sets and held-out samples does no harm to validity, but lets the search choose
+    what memorises them: pass them as `groups` too, with a splitter that keeps groups together.
 
     Splits that depend on the labels, as stratified ones do, are made anew for each permutation, as
-    the observed ones were. Nothing is fitted beyond what chooses the best candidate; only where
+    the observed ones were, shuffled or not. Splits that were made once cannot be, and are refused;
+    :class:`sklearn.model_selection.PredefinedSplit` is for those that have nothing to do with the
+    labels. Nothing is fitted beyond what chooses the best candidate; only where
     `refit` is a callable, or the name of one of several scores, does each search refit its winner.
 
     What is left to chance in the search itself, such as a splitter or candidates without a fixed
@@ -784,49 +923,40 @@ def search_permutation_test(
     """
     check_integer(n_permutations, "n_permutations", 1)
     X, y, groups = indexable(X, y, groups)
-    search = _prepared(search, y)
-    statistic = _best_score(search, X, y, groups)
+    search = _prepared(search)
+    design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
+    design.check_groups(groups)
+    design.check_permutations()
+    params = dict(params or {}) if groups is None else {**(params or {}), "groups": groups}
     if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
         search.set_params(n_jobs=1)
-    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_best_score)(search, X, y, groups, seed)
-        for seed in as_seed_sequence(random_state).spawn(n_permutations)
-    )
-    permuted = np.array(found)
-    n_reached = int(np.sum(permuted >= statistic - _SAME * abs(statistic)))
-    return SearchPermutationTestResult(
-        statistic=statistic,
-        pvalue=(n_reached + 1) / (n_permutations + 1),
-        permuted_statistics=permuted,
-        n_permutations=int(n_permutations),
+    design.warn_of_few_labellings()
+    best_score = partial(_best_score, search=search, X=X, params=params)
+    return _among_permutations(
+        best_score, design, n_permutations, random_state, n_jobs=n_jobs, verbose=verbose
     )
 
 
-def _prepared(search: Any, y: Any) -> Any:
-    """A copy of the search with splits that can be read again, and no refit that nobody needs."""
+def _prepared(search: Any) -> Any:
+    """A copy of the search, with no refit that nobody needs."""
     parameters = search.get_params(deep=False) if hasattr(search, "get_params") else {}
     if not {"estimator", "cv", "refit"} <= set(parameters):
         raise TypeError(
             "search must be an unfitted search over candidates, such as GridSearchCV; got "
             f"{type(search).__name__}."
         )
-    cv = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
-    prepared = clone(search).set_params(cv=cv)
+    check_makes_splits(search.cv, "Searches")
+    prepared = clone(search)
     return prepared.set_params(refit=False) if search.refit is True else prepared
 
 
-def _best_score(
-    search: Any, X: Any, y: Any, groups: Any, seed: np.random.SeedSequence | None = None
-) -> float:
-    """Best score of the search, under permuted labels if there is a seed."""
-    if seed is not None:
-        y = rows(y, _permutation(groups, X, np.random.default_rng(seed)))
-    options = {} if groups is None else {"groups": groups}
-    score = _score_of_winner(clone(search).fit(X, y, **options))
+def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str, Any]) -> float:
+    """Best score of the search."""
+    score = _score_of_winner(clone(search).fit(X, y, **params))
     if math.isnan(score):
         raise ValueError(
-            f"The best score of the search{' under permuted labels' if seed else ''} is nan: pass "
-            "error_score='raise' to the search to see why fits or scores fail."
+            f"The best score of the search{' under permuted labels' if permuted else ''} is nan: "
+            "pass error_score='raise' to the search to see why fits or scores fail."
         )
     return score
 
@@ -845,17 +975,34 @@ def _score_of_winner(search: Any) -> float:
     return float(search.cv_results_[f"mean_test_{name}"][search.best_index_])
 
 
-def _permutation(groups: Any, X: Any, rng: np.random.Generator) -> Integers:
-    """Order of the labels: any at all, or any within groups."""
-    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    order = np.arange(n_samples)
-    if groups is None:
-        return rng.permutation(order)
-    _, codes = np.unique(np.asarray(groups), return_inverse=True)
-    for code in range(codes.max() + 1):
-        members = np.flatnonzero(codes == code)
-        order[members] = rng.permutation(members)
-    return order
+def _among_permutations(
+    statistic: Callable[[Any, bool], float],
+    design: LabelDesign,
+    n_permutations: int,
+    random_state: Any,
+    n_jobs: int | None,
+    verbose: int,
+) -> SearchPermutationTestResult:
+    """Compare a statistic of the labels with those of permuted labels."""
+    observed = statistic(design.y, False)
+    found = Parallel(n_jobs=n_jobs, verbose=verbose)(
+        delayed(_of_permuted)(statistic, design, seed)
+        for seed in as_seed_sequence(random_state).spawn(n_permutations)
+    )
+    permuted = np.array(found)
+    n_reached = int(np.sum(permuted >= observed - _SAME * abs(observed)))
+    return SearchPermutationTestResult(
+        statistic=observed,
+        pvalue=(n_reached + 1) / (n_permutations + 1),
+        permuted_statistics=permuted,
+        n_permutations=int(n_permutations),
+    )
+
+
+def _of_permuted(
+    statistic: Callable[[Any, bool], float], design: LabelDesign, seed: np.random.SeedSequence
+) -> float:
+    return statistic(design.permuted(seed), True)
 
 
 # The choice among candidates.
@@ -866,8 +1013,7 @@ class SimplestWithinOneStandardError:
     r"""Rule for the `refit` of a search: the simplest candidate that may be as good as the best.
 
     The mean score over folds says which candidate is best only up to noise. This rule takes the
-    simplest candidate whose difference from the best is within one standard error of that
-    difference, the folds being paired.
+    simplest candidate whose mean is within one standard error of the best candidate's mean.
 
     Parameters
     ----------
@@ -888,7 +1034,8 @@ class SimplestWithinOneStandardError:
         If `complexity` is none of those above, or cannot be ordered.
     ValueError
         If `alpha` is not between 0 and 1; and, when the rule is applied, if the search lacks the
-        score or a parameter, has fewer than two folds, or no candidate with a score in all of them.
+        score or a parameter, has fewer than two folds with scores, or no candidate with a score in
+        all of them.
 
     Warns
     -----
@@ -904,12 +1051,20 @@ class SimplestWithinOneStandardError:
 
     Notes
     -----
-    With the difference :math:`d_k` of the best candidate from another one in fold :math:`k` of
-    :math:`K`, the other is as good if :math:`\bar d \le s / \sqrt K`, where :math:`s` is the
-    standard deviation of the differences, with divisor :math:`K - 1`. Folds that are hard for all
-    candidates do not count, unlike in the rule of [1]_, which takes the standard error of the
-    best's own scores. Among equally simple ones the better score decides. Candidates that lack a
-    score in any fold are left out.
+    With the scores :math:`s_1, \dots, s_K` of the best candidate in K folds, another one is as good
+    if its mean is at least
+
+    .. math:: \bar s - \sqrt{\frac{1}{K (K - 1)} \sum_k (s_k - \bar s)^2} ,
+
+    the rule of [1]_. The error is that of the best candidate alone, so that a candidate that fails
+    in some fold does not excuse itself by scores that vary. Among equally simple ones the better
+    score decides.
+
+    Folds in which no candidate has a score say nothing and are left out. Candidates that lack a
+    score in any other fold are not chosen.
+
+    Halving searches, such as :class:`sklearn.model_selection.HalvingGridSearchCV`, take the best
+    candidate of their last iteration whatever `refit` is: no rule can be used there.
 
     The standard error takes the folds for independent, which they are not; it is a rule of
     thumb and no test.
@@ -964,6 +1119,12 @@ class SimplestWithinOneStandardError:
             Index of the simplest candidate within one standard error of the best.
         """
         scores = _split_scores(cv_results, self._score_name(cv_results))
+        scores = scores[:, ~np.isnan(scores).all(axis=0)]
+        if scores.shape[1] < 2:
+            raise ValueError(
+                "A standard error over folds needs at least 2 of them with scores; the search has "
+                f"{scores.shape[1]}. Where fits or scores fail, error_score='raise' says why."
+            )
         means = scores.mean(axis=1)
         if np.isnan(means).all():
             raise ValueError(
@@ -972,9 +1133,8 @@ class SimplestWithinOneStandardError:
             )
         self._warn_if_nothing_beats_chance(cv_results)
         best = int(np.nanargmax(means))
-        differences = scores[best] - scores
-        error = differences.std(axis=1, ddof=1) / math.sqrt(scores.shape[1])
-        near = differences.mean(axis=1) <= error + _SAME * abs(means[best])
+        error = scores[best].std(ddof=1) / math.sqrt(scores.shape[1])
+        near = means >= means[best] - error - _SAME * abs(means[best])
         ranked = [
             (self._complexity_of(cv_results["params"][index]), -means[index], index)
             for index in np.flatnonzero(near).tolist()
@@ -1056,8 +1216,4 @@ def _split_scores(cv_results: Mapping[str, Any], name: str) -> Floats:
     columns: list[Any] = []
     while f"split{len(columns)}_test_{name}" in cv_results:
         columns.append(cv_results[f"split{len(columns)}_test_{name}"])
-    if len(columns) < 2:
-        raise ValueError(
-            f"A standard error over folds needs at least 2 of them; the search has {len(columns)}."
-        )
-    return np.stack(columns, axis=1).astype(float)
+    return np.array(columns, dtype=float).reshape(len(columns), len(cv_results["params"])).T

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
 from inspect import signature
 from numbers import Integral
 from types import MappingProxyType
@@ -16,17 +18,34 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._engine.statistics import RankStatistic
+from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._guard import scorer_factory
-from sklearn_rankinf._null_distributions import NullDistribution, tolerating
-from sklearn_rankinf._ranking import PosLabel, Ranking, check_option, check_pos_label
+from sklearn_rankinf._null_distributions import (
+    NullDistribution,
+    pvalue_log_and_error,
+    tolerating,
+)
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    Ranking,
+    check_integer,
+    check_option,
+    check_pos_label,
+)
 from sklearn_rankinf._registry import Metric, metric_named
-from sklearn_rankinf._significance import adjusted, log10_pvalue, standardized
+from sklearn_rankinf._row_permutations import check_weights_follow
+from sklearn_rankinf._significance import adjusted, as_log10, standardized
 
 _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
 _AVERAGES = (None, "macro", "weighted", "micro")
 # Relative error of exact p-values that does not matter to a search: 0.004 in -log10 p; and the
 # number of samples up to which all digits cost little.
 _TOLERANCE, _SHORT = 0.01, 64
+# Relative error from which on a p-value is not known.
+_UNKNOWN = 0.1
+# Of the scorers in a dict one says what tests say of weights and of few labellings.
+_SAID_ONCE = (FEW_LABELLINGS, "sample_weight ")
+_OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters", "order"})
 _RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
 
 # Key of the dict -> (output, method); a method of None is the one that was asked for.
@@ -61,6 +80,8 @@ def make_significance_scorer(
     k: float | None = None,
     pos_label: PosLabel = 1,
     average: str | None = None,
+    weights_follow: str = "label",
+    block_length: int | None = None,
     n_permutations: int = 999,
     random_state: Any = 0,
     response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
@@ -97,6 +118,11 @@ def make_significance_scorer(
         Such averages have no law in closed form: ``method="auto"`` takes permutation, and with
         ``method="both"`` the analytic scorers of the dict fail, alone. Binary labels
         ignore it; their positive label is then the greater one, if `pos_label` is left at 1.
+    weights_follow : {"label", "score"}, default="label"
+        What weights stay with while labels are permuted, see :func:`average_precision_test`.
+    block_length : int, optional
+        Number of successive samples that are permuted as a block, where scorers are given the
+        `order` of the samples; by default labels are shifted.
     n_permutations : int, default=999
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_permutations + 1)``.
@@ -133,7 +159,9 @@ def make_significance_scorer(
     UndefinedMetricWarning
         When the scorer is given labels without positives.
     UserWarning
-        When a permutation p-value is at its floor, where candidates tie.
+        When a permutation p-value is at its floor, where candidates tie; when the exact p-value of
+        a fold is not known, and that of permutation is in its place; when few different labellings
+        of a fold are left; and what the test says of weights.
 
     See Also
     --------
@@ -158,13 +186,25 @@ def make_significance_scorer(
     takes long may have a relative error of up to 1 percent, which is 0.004 of the default score;
     most have less than 0.01 percent. :func:`average_precision_test` takes the time for all digits.
 
+    Where no relative error of an exact p-value below 10 percent can be stated, and where its
+    computation fails, ``method="auto"`` takes the p-value of permutation.
+
     A fold that holds no evidence never spoils a search: with one class only, or one score only, the
     statistic is that of the test, p is 1 and everything else 0. A fold of multiclass labels in
     which a class is missing is an error, as it is in scikit-learn: use stratified folds.
 
-    Weights reach average precision by metadata routing: enable it, and call
-    ``set_score_request(sample_weight=True)`` on the scorer, or on each scorer of a dict. Weighted
-    statistics have no law in closed form either. Other metrics refuse weights.
+    Weights, strata, clusters and the order of the samples reach scorers by metadata routing: enable
+    it, call ``set_score_request(sample_weight=True)``, ``set_score_request(clusters=True)`` and so
+    on, with `strata` or `order`, on the scorer, or on each scorer of a dict, and pass them as
+    scikit-learn's tools take metadata, in `params` or to `fit`. Each fold gets its own rows, and
+    permutes labels within strata, as those of whole clusters, or along the series, as
+    :func:`average_precision_test` does. None of this has a law in closed form. A fold in which
+    nothing can be permuted holds no evidence. Metrics other than average precision refuse weights.
+    Clusters say nothing about the splits: samples that belong together need a splitter that keeps
+    groups together as well.
+
+    Halving searches such as :class:`sklearn.model_selection.HalvingGridSearchCV` take a single
+    scorer, and no dict: ``output="all"`` and ``method="both"`` are not for them.
 
     :class:`sklearn.model_selection.TunedThresholdClassifierCV` has no use for these scorers: it
     varies the threshold of hard labels, while a ranking is the same for every threshold.
@@ -187,12 +227,39 @@ def make_significance_scorer(
     ... )
     >>> bool((search.fit(X, y).cv_results_["mean_test_pvalue"] < 0.05).all())
     True
+
+    Clusters by metadata routing, with folds that keep them together:
+
+    >>> import numpy as np
+    >>> import sklearn
+    >>> from sklearn.model_selection import StratifiedGroupKFold
+    >>> patient = np.repeat(np.arange(60), 5)
+    >>> y = (patient < 12).astype(int)
+    >>> cv = StratifiedGroupKFold(2, shuffle=True, random_state=0)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     scorer = make_significance_scorer().set_score_request(clusters=True)
+    ...     scores = cross_val_score(
+    ...         LogisticRegression(),
+    ...         X,
+    ...         y,
+    ...         cv=cv,
+    ...         scoring=scorer,
+    ...         params={"groups": patient, "clusters": patient},
+    ...     )
+    >>> scores.shape
+    (2,)
     """
     keys = _keys_of(method, output)
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
     options |= {"k": k, "average": average}
     options |= {"n_permutations": n_permutations, "random_state": random_state}
     chosen = _checked_metric(metric, **options)
+    check_weights_follow(weights_follow)
+    if weights_follow != "label":
+        _check_takes_weights(metric, f"weights_follow={weights_follow!r}")
+    if block_length is not None:
+        check_integer(block_length, "block_length", 1)
+    options |= {"weights_follow": weights_follow, "block_length": block_length}
     # A worker process knows the metrics of the package by name, and others by what is sent to it.
     metric = chosen.name if chosen.instance is None else chosen.instance
     _check_response_method(response_method)
@@ -232,7 +299,12 @@ def significance_score(
     n_permutations: int = 999,
     random_state: Any = 0,
     in_dict: bool = False,
+    weights_follow: str = "label",
+    block_length: int | None = None,
     sample_weight: ArrayLike | None = None,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
 ) -> float:
     """Score the labels and scores of one fold; see `make_significance_scorer`.
 
@@ -244,17 +316,21 @@ def significance_score(
     if k is not None:
         _check_fold_holds(k, np.shape(y_score)[0])
         options["k"] = k
+    of_samples: dict[str, Any] = {}
     if sample_weight is not None:
-        _check_takes_weights(metric)
-        options["sample_weight"] = sample_weight
+        _check_takes_weights(metric, "sample_weight")
+        of_samples = {"sample_weight": sample_weight, "weights_follow": weights_follow}
+    restrictions: dict[str, Any] = {"strata": strata, "clusters": clusters, "order": order}
+    restrictions["block_length"] = block_length
+    of_samples |= {name: values for name, values in restrictions.items() if values is not None}
+    warns = _warns(output, in_dict)
     if np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1:
         _check_average_is_given(average, np.shape(y_score)[1])
-        options["average"] = average
-        score, ran = _score_by_test(y_true, y_score, metric, output, options)
+        options |= {"average": average, **of_samples}
+        score, ran = _score_by_test(y_true, y_score, metric, output, options, warns)
     else:
         options["pos_label"] = _greater_label(y_true) if pos_label is None else pos_label
-        score, ran = _score_binary(y_true, y_score, metric, output, options, in_dict)
-    warns = output == "neg_log10_pvalue" or (output == "pvalue" and not in_dict)
+        score, ran = _score_binary(y_true, y_score, metric, output, options, of_samples, in_dict)
     if warns and ran == "permutation" and _is_at_floor(score, output, n_permutations):
         _warn_of_the_floor(n_permutations)
     return score
@@ -271,41 +347,68 @@ def _score_binary(
     metric: str | RankStatistic,
     output: str,
     options: dict[str, Any],
+    of_samples: dict[str, Any],
     in_dict: bool,
 ) -> tuple[float, str]:
     """Return one output for a binary ranking, and the method that ran."""
-    ranking = Ranking.from_scores(y_true, y_score, pos_label=options["pos_label"])
+    pos_label = options.pop("pos_label")
+    ranking = Ranking.from_scores(y_true, y_score, pos_label=pos_label)
     if ranking.n_positives == 0:
         if not in_dict or output == "statistic":
             _warn_of_no_positives()
-    elif "sample_weight" in options:
-        return _score_by_test(y_true, y_score, metric, output, options)
-    law = metric_named(metric).null_distribution(
-        ranking.n_samples,
-        ranking.n_positives,
-        tie_sizes=ranking.tie_sizes,
-        **{name: options[name] for name in options if name not in ("pos_label", "sample_weight")},
+    elif of_samples:
+        options |= {"pos_label": pos_label, **of_samples}
+        return _score_by_test(y_true, y_score, metric, output, options, _warns(output, in_dict))
+    size = ranking.n_samples, ranking.n_positives
+    null_distribution = partial(
+        metric_named(metric).null_distribution, *size, tie_sizes=ranking.tie_sizes
     )
+    law = null_distribution(**options)
     statistic = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
     if ranking.n_positives in (0, ranking.n_samples):
         statistic = law.mean()  # the one value that there is, whatever rounding made of it
     # The law of a short list without ties is the same for many folds, and kept.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
     law = tolerating(law, _TOLERANCE) if in_a_hurry else law
-    return _read(statistic, law, output), law.method
+    if "pvalue" not in output:
+        return _read_without_tail(statistic, law, output), law.method
+    if options["method"] == "auto" and law.method == "analytic":
+        tail, failure = _tail_or_failure(statistic, law)
+        if tail is not None:
+            return tail[output], law.method
+        law = null_distribution(**{**options, "method": "permutation"})
+        if _warns(output, in_dict):
+            _warn_of_permutation(failure)
+    return _tail(statistic, law)[output], law.method
 
 
-def _read(statistic: float, law: NullDistribution, output: str) -> float:
-    """Read one output off the null law, which computes nothing before it is asked."""
+def _read_without_tail(statistic: float, law: NullDistribution, output: str) -> float:
+    """Read an output off the null law, which computes nothing before it is asked."""
     if output == "statistic":
         return statistic
-    if output == "zscore":
-        return _or_nothing(float(standardized(statistic, law)))
-    if output == "adjusted":
-        return _or_nothing(float(adjusted(statistic, law)))
-    if output == "pvalue":
-        return float(law.pvalue(statistic))
-    return abs(float(log10_pvalue(law, statistic, "greater")))
+    scaled = standardized if output == "zscore" else adjusted
+    return _or_nothing(float(scaled(statistic, law)))
+
+
+def _tail(statistic: float, law: NullDistribution) -> dict[str, float]:
+    """The p-value, its logarithm and its relative error."""
+    pvalue, log_pvalue, error = pvalue_log_and_error(law, statistic, "greater")
+    evidence = abs(float(as_log10(log_pvalue)))
+    return {"pvalue": float(pvalue), "neg_log10_pvalue": evidence, "error": float(error)}
+
+
+def _tail_or_failure(
+    statistic: float, law: NullDistribution
+) -> tuple[dict[str, float] | None, str]:
+    """The tail of an exact law; or None, and why it is not to be had."""
+    try:
+        tail = _tail(statistic, law)
+    except (ArithmeticError, MemoryError, ValueError) as failed:
+        # All arguments were checked where the law was made: what fails here is the computation.
+        return None, str(failed) or type(failed).__name__
+    if tail["error"] <= _UNKNOWN:
+        return tail, ""
+    return None, f"its relative error may be {tail['error']:.2g}"
 
 
 def _score_by_test(
@@ -314,15 +417,25 @@ def _score_by_test(
     metric: str | RankStatistic,
     output: str,
     options: dict[str, Any],
+    warns: bool,
 ) -> tuple[float, str]:
     """Read one output off the complete test: weights and averages have no law of a ranking."""
     if output == "statistic":
         options = {**options, "n_permutations": 1}  # the statistic does not depend on them
-    result = metric_named(metric).test(y_true, y_score, **options)
+    silent = not warns and not _OF_SAMPLES.isdisjoint(options)
+    with warnings.catch_warnings() if silent else nullcontext():
+        for said_once in _SAID_ONCE if silent else ():
+            warnings.filterwarnings("ignore", said_once, UserWarning)
+        result = metric_named(metric).test(y_true, y_score, **options)
     if output == "neg_log10_pvalue":
         return abs(float(result.log10_pvalue)), result.method
     field = "adjusted_statistic" if output == "adjusted" else output
     return _or_nothing(float(getattr(result, field))), result.method
+
+
+def _warns(output: str, in_dict: bool) -> bool:
+    """Whether this scorer warns for all those of a dict."""
+    return output == "neg_log10_pvalue" or (output == "pvalue" and not in_dict)
 
 
 def _or_nothing(score: float) -> float:
@@ -353,6 +466,16 @@ def _warn_of_no_positives() -> None:
         "There are no positives in y_true, so that this fold holds no evidence: the statistic is "
         "set to 0, its p-value to 1. Stratified folds spread the positives evenly.",
         UndefinedMetricWarning,
+        stacklevel=1,
+    )
+
+
+def _warn_of_permutation(failure: str) -> None:
+    warnings.warn(
+        f"The exact p-value of this fold is not known ({failure}), and that of permutation is in "
+        "its place: pass method='permutation' to make_significance_scorer for the same in all "
+        "folds.",
+        UserWarning,
         stacklevel=1,
     )
 
@@ -442,11 +565,10 @@ def _check_fold_holds(k: float, n_samples: int) -> None:
         )
 
 
-def _check_takes_weights(metric: str | RankStatistic) -> None:
+def _check_takes_weights(metric: str | RankStatistic, what: str) -> None:
     if "sample_weight" not in signature(metric_named(metric).test).parameters:
         raise ValueError(
-            f"metric={metric!r} takes no sample_weight: leave the weights out, or take "
-            "metric='average_precision'."
+            f"metric={metric!r} takes no {what}: leave it out, or take metric='average_precision'."
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rankinf._engine.exchange import AnyExchange
 from sklearn_rankinf._engine.joint import JointSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
+from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import NullDistribution, as_seed_sequence
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_binary, check_integer, rank_order
 from sklearn_rankinf._registry import Metric, metric_named
+from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._significance import permutation_interval, warn_caller
 
 # Values of the statistic this close, relatively, are the same value.
@@ -36,12 +40,14 @@ class BestCandidateTestResult:
         Value of the metric for each candidate.
     zscore : ndarray of shape (n_candidates,)
         (statistic - E) / sd, with the exact mean E and standard deviation sd of each candidate's
-        own law under random labelling; 0 for a candidate whose statistic cannot vary.
+        own law under random labelling; 0 for a candidate whose statistic cannot vary. With
+        strata, clusters or an order E and sd are those of `n_permutations` random labellings.
     pvalue : ndarray of shape (n_candidates,)
         P-values adjusted for the choice among all candidates: that of the best one is the p-value
         of the winner.
     pvalue_unadjusted : ndarray of shape (n_candidates,)
-        Exact p-value of each candidate by itself, as if it were the only one.
+        P-value of each candidate by itself, as if it were the only one: exact, or by permutation
+        with strata, clusters or an order.
     best_index : int
         The candidate with the largest z-score, or the largest statistic if these were not
         standardised; the first of several.
@@ -148,6 +154,10 @@ def best_candidate_test(
     metric: str | RankStatistic = "average_precision",
     k: float | None = None,
     standardize: bool = True,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    order: Iterable[Any] | None = None,
+    block_length: int | None = None,
     pos_label: PosLabel = 1,
     n_permutations: int = 9999,
     random_state: Any = 0,
@@ -177,9 +187,21 @@ def best_candidate_test(
         Cut-off for metrics that take one: an int of at least 1 counts samples, a float between 0
         and 1 is a fraction of `n_samples`, rounded up.
     standardize : bool, default=True
-        Whether the maximum is taken over statistics standardised by the exact mean and standard
+        Whether the maximum is taken over statistics standardised by the mean and standard
         deviation of each candidate's own law, given its ties, or over the statistics as they are.
-        Without equal scores all candidates have the same law, and the two are the same.
+        Without equal scores, strata and clusters all candidates have the same law, and the two are
+        the same.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, anything hashable: labels are permuted within strata only.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
+        the labels of whole clusters are permuted, among clusters of the same size, and of the same
+        stratum if there are `strata`.
+    order : array-like of shape (n_samples,), optional
+        Time or position of each sample, for a series whose labels are correlated in time: the
+        labels are shifted along the samples, each stratum being a series of its own.
+    block_length : int, optional
+        With `order`, permute blocks of so many successive samples instead of shifting.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     n_permutations : int, default=9999
@@ -204,12 +226,16 @@ def best_candidate_test(
         If `y_true` is a ranking, or an argument is of a wrong type.
     ValueError
         If there is no candidate, names repeat, labels or scores cannot be ranked (see
-        :meth:`Ranking.from_scores`), the metric is not known, or `k` does not go with it.
+        :meth:`Ranking.from_scores`), the metric is not known, `k` does not go with it, a cluster
+        holds different labels or lies in several strata, two samples of a series have the same
+        time, or no labelling but the observed one is left.
 
     Warns
     -----
     UndefinedMetricWarning
         If all labels are the same: no candidate can be better than chance, and all p-values are 1.
+    UserWarning
+        If few different labellings are left, see :func:`average_precision_test`.
 
     See Also
     --------
@@ -241,8 +267,14 @@ def best_candidate_test(
     other labels and is tested on untouched ones needs no correction at all: use
     :func:`average_precision_test`.
 
+    With `strata`, `clusters` or `order` the random labellings are those that they allow, for all
+    candidates together. There are no exact laws then: the p-value of each candidate by itself, and
+    the mean and standard deviation of its law, are those of `n_permutations` other random
+    labellings, whose independence keeps the test valid.
+
     Time is proportional to `n_permutations` times the number of positives times the number of
-    candidates, and memory does not grow with `n_permutations`.
+    candidates, and memory does not grow with `n_permutations`, but by a number for each where not
+    all labels are exchangeable.
 
     References
     ----------
@@ -269,7 +301,23 @@ def best_candidate_test(
     seeds = as_seed_sequence(random_state)
     names, positive, candidates = _read_candidates(y_true, y_scores, pos_label)
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose)
-    observed = _observe(candidates, positive, chosen, {} if k is None else {"k": k}, parallel)
+    options: dict[str, Any] = {} if k is None else {"k": k}
+    exchange = None
+    design = LabelDesign.read(positive, Restrictions(strata, clusters, order, block_length))
+    if design.exchange is None or not 0 < positive.sum() < positive.size:
+        observed = _observe(candidates, positive, chosen, options, parallel)
+    else:
+        exchange = design.exchange
+        design.check_permutations()
+        design.warn_of_few_labellings()
+        own, seeds = seeds.spawn(2)
+        options |= design.of_rows(np.arange(positive.size))
+        options |= {
+            "method": "permutation",
+            "n_permutations": n_permutations,
+            "random_state": int(own.generate_state(1)[0]),
+        }
+        observed = _observe_by_permutation(candidates, positive, chosen.test, options, parallel)
     ranked_by = observed.zscore if standardize else observed.statistic
     n_positives = int(positive.sum())
     if n_positives in (0, positive.size):
@@ -280,9 +328,9 @@ def best_candidate_test(
         )
         counts = np.full(len(names), n_permutations)
     else:
-        counts = _exceedances(
-            candidates, n_positives, observed, standardize, n_permutations, seeds, parallel
-        )
+        sampler = _joint_sampler(candidates, positive, exchange, observed, standardize)
+        thresholds = _thresholds(candidates, n_positives, observed, standardize)
+        counts = _exceedances(sampler, thresholds, n_permutations, seeds, parallel)
     pvalue = (counts + 1.0) / (n_permutations + 1.0)
     return BestCandidateTestResult(
         statistic=observed.statistic,
@@ -311,9 +359,9 @@ class _Candidate:
 
 @dataclass(frozen=True, eq=False)
 class _Observed:
-    """What is known of each candidate by itself, with an entry for each."""
+    """What is known of each candidate by itself, with an entry for each; what all are values of."""
 
-    law: list[NullDistribution]
+    metric: Any
     statistic: Floats
     mean: Floats
     std: Floats
@@ -361,7 +409,37 @@ def _observe(
     )
     for indices, values in zip(members.values(), found, strict=True):
         pvalue[indices] = values
-    return _Observed(law, statistic, mean, std, zscore, pvalue)
+    return _Observed(law[0].statistic, statistic, mean, std, zscore, pvalue)
+
+
+def _observe_by_permutation(
+    candidates: list[_Candidate],
+    positive: NDArray[np.bool_],
+    test: Callable[..., Any],
+    options: dict[str, Any],
+    parallel: Any,
+) -> _Observed:
+    """Statistics with moments and p-values of permutation, by the same labellings for each."""
+    metrics, *numbers = zip(
+        *parallel(delayed(_test_alone)(test, own, positive, options) for own in candidates),
+        strict=True,
+    )
+    statistic, mean, std, zscore, pvalue = map(np.array, numbers)
+    return _Observed(metrics[0], statistic, mean, std, np.nan_to_num(zscore), pvalue)
+
+
+def _test_alone(
+    test: Callable[..., Any],
+    candidate: _Candidate,
+    positive: NDArray[np.bool_],
+    options: dict[str, Any],
+) -> tuple[Any, float, float, float, float, float]:
+    with warnings.catch_warnings():
+        # One warning of few labellings was given for all candidates.
+        warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
+        result = test(positive, -candidate.places, **options)
+    law = result.null_distribution
+    return (law.statistic, result.statistic, law.mean(), law.std(), result.zscore, result.pvalue)
 
 
 def _value(statistic: Any, candidate: _Candidate, positive: NDArray[np.bool_]) -> float:
@@ -373,35 +451,47 @@ def _pvalues(law: NullDistribution, statistic: Floats) -> Floats:
     return np.asarray(law.pvalue(statistic))
 
 
-def _exceedances(
+def _scaling(observed: _Observed, standardize: bool) -> tuple[Floats, Floats]:
+    """What is taken off the statistics, and what the rest is divided by."""
+    if not standardize:
+        return np.zeros(observed.statistic.size), np.ones(observed.statistic.size)
+    # Divided by infinity, what cannot vary is 0.
+    return observed.mean, np.where(observed.std > 0.0, observed.std, np.inf)
+
+
+def _joint_sampler(
     candidates: list[_Candidate],
-    n_positives: int,
+    positive: NDArray[np.bool_],
+    exchange: AnyExchange | None,
     observed: _Observed,
     standardize: bool,
+) -> JointSampler:
+    places = np.stack([candidate.places for candidate in candidates])
+    tie_sizes = [candidate.tie_sizes for candidate in candidates]
+    scaling = _scaling(observed, standardize)
+    return JointSampler(observed.metric, positive, places, tie_sizes, *scaling, exchange)
+
+
+def _thresholds(
+    candidates: list[_Candidate], n_positives: int, observed: _Observed, standardize: bool
+) -> Floats:
+    """Values from which on maxima count as reaching those of the candidates."""
+    own = observed.zscore if standardize else observed.statistic
+    centers, scales = _scaling(observed, standardize)
+    # Rounding is relative to the terms that values are differences of.
+    offset = abs(observed.metric.offset(candidates[0].places.size, n_positives))
+    terms = np.abs(own) + np.max((np.abs(centers) + offset) / scales)
+    return np.asarray(own - _SAME * terms - np.finfo(float).tiny)
+
+
+def _exceedances(
+    sampler: JointSampler,
+    thresholds: Floats,
     n_permutations: int,
     seeds: np.random.SeedSequence,
     parallel: Any,
 ) -> Integers:
     """For each candidate the random labellings whose largest value is at least its own."""
-    n_candidates = len(candidates)
-    centers, scales = np.zeros(n_candidates), np.ones(n_candidates)
-    if standardize:
-        # Divided by infinity, what cannot vary is 0.
-        centers, scales = observed.mean, np.where(observed.std > 0.0, observed.std, np.inf)
-    statistic = observed.law[0].statistic
-    sampler = JointSampler(
-        statistic,
-        n_positives,
-        np.stack([candidate.places for candidate in candidates]),
-        [candidate.tie_sizes for candidate in candidates],
-        centers,
-        scales,
-    )
-    own = observed.zscore if standardize else observed.statistic
-    # Rounding is relative to the terms that values are differences of.
-    offset = abs(statistic.offset(candidates[0].places.size, n_positives))
-    terms = np.abs(own) + np.max((np.abs(centers) + offset) / scales)
-    thresholds = own - _SAME * terms - np.finfo(float).tiny
     sizes = sampler.chunks(n_permutations)
     counts = parallel(
         delayed(_count_chunk)(sampler, thresholds, size, seed)

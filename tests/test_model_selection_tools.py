@@ -26,6 +26,7 @@ from sklearn.model_selection import (
     KFold,
     PredefinedSplit,
     RandomizedSearchCV,
+    StratifiedGroupKFold,
     StratifiedKFold,
     cross_val_score,
     cross_validate,
@@ -40,6 +41,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_rankinf import (
+    SimplestWithinOneStandardError,
     average_precision_significance_scorer,
     average_precision_test,
     make_significance_scorer,
@@ -266,6 +268,46 @@ def test_halving_search(data):
     assert search.n_iterations_ > 1
     assert np.all(np.isfinite(search.cv_results_["mean_test_score"]))
     assert search.best_score_ > 0.0
+
+
+@pytest.mark.parametrize("options", [{"output": "all"}, {"method": "both"}])
+def test_halving_searches_take_no_dict(options, data):
+    X, y = data
+    search = HalvingGridSearchCV(
+        LogisticRegression(), GRID, scoring=make_significance_scorer(**options), refit="zscore"
+    )
+    with pytest.raises(ValueError, match="The 'scoring' parameter of HalvingGridSearchCV must be"):
+        search.fit(X, y)
+
+
+@pytest.mark.parametrize("output", ["neg_log10_pvalue", "zscore", "adjusted", "statistic"])
+def test_halving_searches_take_each_output(output, data):
+    X, y = data
+    scoring = make_significance_scorer(output=output)
+    options = {"cv": CV, "min_resources": 90, "factor": 2, "random_state": 0}
+    search = HalvingGridSearchCV(LogisticRegression(), GRID, scoring=scoring, **options).fit(X, y)
+    assert search.n_iterations_ == 2
+    last = np.flatnonzero(search.cv_results_["iter"] == 1)
+    scores = search.cv_results_["mean_test_score"][last]
+    assert search.best_score_ == scores.max()
+
+
+def test_halving_searches_ignore_rules_of_refit(data):
+    X, y = data
+    grid = {"C": [1e-4, 1e-2, 1.0]}
+    options = {"cv": CV, "min_resources": 90, "factor": 2, "random_state": 0}
+    scoring = make_significance_scorer()
+    found = [
+        HalvingGridSearchCV(LogisticRegression(), grid, scoring=scoring, refit=refit, **options)
+        .fit(X, y)
+        .best_params_
+        for refit in (
+            True,
+            SimplestWithinOneStandardError("C"),
+            SimplestWithinOneStandardError("-C"),
+        )
+    ]
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.parametrize("options", [{}, {"output": "all"}])
@@ -504,6 +546,168 @@ def test_weights_that_were_not_asked_for(data, weights):
             scoring=make_significance_scorer(),
             params={"sample_weight": weights},
         )
+
+
+# Strata, clusters and series by metadata routing.
+
+
+@pytest.fixture(scope="module")
+def patients():
+    """Forty patients of four rows each, twelve of them ill."""
+    rng = np.random.default_rng(1)
+    patient = np.repeat(np.arange(40), 4)
+    y = (rng.permutation(40) < 12)[patient].astype(int)
+    X = rng.normal(size=(40, 3))[patient] + 0.3 * rng.normal(size=(160, 3))
+    X[:, 0] += 0.7 * y
+    return X, y, patient
+
+
+def restrictions_of(patient):
+    return {
+        "clusters": {"clusters": [f"patient {p}" for p in patient]},
+        "strata": {"strata": patient % 2},
+        "both": {"clusters": patient, "strata": patient % 2},
+        "order": {"order": np.arange(160)},
+    }
+
+
+def restricted_by_hand(X, y, patient, cv, restriction, **options):
+    results = []
+    for train, held_out in cv.split(X, y, patient):
+        scores = LogisticRegression().fit(X[train], y[train]).decision_function(X[held_out])
+        own = {name: np.asarray(values)[held_out] for name, values in restriction.items()}
+        results.append(
+            average_precision_test(y[held_out], scores, n_permutations=199, **own, **options)
+        )
+    return results
+
+
+MAY_BE_FEW = pytest.mark.filterwarnings("ignore:.* leave [0-9]+ different labellings")
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("restriction", ["clusters", "strata", "both", "order"])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@MAY_SATURATE
+@MAY_BE_FEW
+def test_restrictions_are_routed_in_cross_validate(restriction, n_jobs, patients):
+    X, y, patient = patients
+    given = restrictions_of(patient)[restriction]
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    scoring = make_significance_scorer(output="all", n_permutations=199)
+    requests = dict.fromkeys(given, True)
+    scoring = {name: s.set_score_request(**requests) for name, s in scoring.items()}
+    scores = cross_validate(
+        LogisticRegression(),
+        X,
+        y,
+        cv=cv,
+        scoring=scoring,
+        params={"groups": patient, **given},
+        n_jobs=n_jobs,
+    )
+    results = restricted_by_hand(X, y, patient, cv, given)
+    assert {result.method for result in results} == {"permutation"}
+    for name in ("statistic", "pvalue", "zscore"):
+        expected = [getattr(result, name) for result in results]
+        assert scores[f"test_{name}"] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.usefixtures("routing")
+@MAY_SATURATE
+@MAY_BE_FEW
+def test_clusters_are_routed_in_searches(patients):
+    X, y, patient = patients
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    scoring = make_significance_scorer(output="zscore", n_permutations=199)
+    scoring.set_score_request(clusters=True)
+    results = restricted_by_hand(X, y, patient, cv, {"clusters": patient})
+    expected = np.mean([result.zscore for result in results])
+    options = {"scoring": scoring, "cv": cv}
+    search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, **options)
+    search.fit(X, y, groups=patient, clusters=patient)
+    assert search.best_score_ == pytest.approx(expected, rel=1e-9)
+    # Halving takes the rows in another order, and with it another sample of labellings.
+    search = HalvingGridSearchCV(LogisticRegression(), {"C": [1.0]}, **options)
+    search.set_params(min_resources=160, random_state=0).fit(X, y, groups=patient, clusters=patient)
+    assert search.best_score_ == pytest.approx(expected, abs=0.3)
+    without = restricted_by_hand(X, y, patient, cv, {"strata": np.zeros(160)})
+    assert abs(np.mean([result.zscore for result in without]) - expected) > 0.3
+
+
+@pytest.mark.usefixtures("routing")
+@MAY_SATURATE
+@MAY_BE_FEW
+def test_clusters_under_another_name(patients):
+    X, y, patient = patients
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    scoring = make_significance_scorer(output="pvalue", n_permutations=199)
+    scoring.set_score_request(clusters="groups")  # the groups of the splitter
+    scores = cross_val_score(
+        LogisticRegression(), X, y, cv=cv, scoring=scoring, params={"groups": patient}
+    )
+    results = restricted_by_hand(X, y, patient, cv, {"clusters": patient})
+    assert scores == pytest.approx([result.pvalue for result in results], rel=1e-12)
+
+
+@pytest.mark.usefixtures("routing")
+def test_clusters_that_were_not_asked_for(patients):
+    X, y, patient = patients
+    with pytest.raises((TypeError, UnsetMetadataPassedError), match="clusters"):
+        cross_validate(
+            LogisticRegression(),
+            X,
+            y,
+            cv=KFold(2),
+            scoring=make_significance_scorer(),
+            params={"clusters": patient},
+        )
+
+
+def test_clusters_without_routing(patients):
+    X, y, patient = patients
+    scorer = make_significance_scorer()
+    with pytest.raises((RuntimeError, ValueError), match="enable_metadata_routing"):
+        scorer.set_score_request(clusters=True)
+    model = LogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match="enable_metadata_routing"):
+        scorer(model, X, y, clusters=patient)
+    # Parameters are for fitting then, and the scorer does not see them.
+    with pytest.raises(TypeError, match="clusters"):
+        cross_validate(
+            LogisticRegression(),
+            X,
+            y,
+            scoring=scorer,
+            params={"clusters": patient},
+            error_score="raise",
+        )
+
+
+@pytest.mark.usefixtures("routing")
+def test_clusters_whose_labels_differ_fail_the_scorer_alone(patients):
+    X, y, _ = patients
+    scorer = make_significance_scorer().set_score_request(clusters=True)
+    scoring = {"auc": "roc_auc", "evidence": scorer}
+    with pytest.warns(UserWarning, match=r"(?s)Scoring failed.*The labels in cluster .* differ"):
+        scores = cross_validate(
+            LogisticRegression(), X, y, cv=KFold(2), scoring=scoring, params={"clusters": y % 1}
+        )
+    assert np.isnan(scores["test_evidence"]).all()
+    assert np.isfinite(scores["test_auc"]).all()
+
+
+@pytest.mark.usefixtures("routing")
+@MAY_SATURATE
+def test_what_routed_weights_follow(data, weights):
+    X, y = data
+    scoring = make_significance_scorer(
+        output="pvalue", n_permutations=199, weights_follow="score"
+    ).set_score_request(sample_weight=True)
+    model = LogisticRegression().set_fit_request(sample_weight=False)
+    scores = cross_val_score(model, X, y, cv=CV, scoring=scoring, params={"sample_weight": weights})
+    results = weighted_by_hand(LogisticRegression(), X, y, weights, weights_follow="score")
+    assert scores == pytest.approx([r.pvalue for r in results], rel=1e-12)
 
 
 # Folds that fail and folds without evidence.

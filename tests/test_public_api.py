@@ -103,18 +103,21 @@ SIGNATURES = {
         "n_jobs=None)"
     ),
     "best_candidate_test": (
-        "(y_true, y_scores, *, metric='average_precision', k=None, standardize=True, pos_label=1, "
-        "n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+        "(y_true, y_scores, *, metric='average_precision', k=None, standardize=True, strata=None, "
+        "clusters=None, order=None, block_length=None, pos_label=1, n_permutations=9999, "
+        "random_state=0, n_jobs=None, verbose=0)"
     ),
     "SimplestWithinOneStandardError": "(complexity, *, key=None, alpha=0.05)",
     "cross_val_significance": (
-        "(estimator, X, y, *, groups=None, cv=None, metric='average_precision', method='auto', "
+        "(estimator, X, y, *, groups=None, strata=None, clusters=None, order=None, "
+        "block_length=None, cv=None, metric='average_precision', method='auto', "
         "combine='bonferroni', k=None, pos_label=1, "
         "response_method=('decision_function', 'predict_proba'), params=None, "
         "refit_permutations=None, n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
     ),
     "search_permutation_test": (
-        "(search, X, y, *, groups=None, n_permutations=99, random_state=0, n_jobs=None, verbose=0)"
+        "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "
+        "block_length=None, params=None, n_permutations=99, random_state=0, n_jobs=None, verbose=0)"
     ),
     "map_null_distribution": f"(n_samples, n_positives, *, {LAW_OPTIONS})",
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
@@ -126,7 +129,8 @@ SIGNATURES = {
     "score_strata": "(y_score, *, n_per_stratum=5)",
     "make_significance_scorer": (
         "(metric='average_precision', *, method='auto', output='neg_log10_pvalue', k=None, "
-        "pos_label=1, average=None, n_permutations=999, random_state=0, "
+        "pos_label=1, average=None, weights_follow='label', block_length=None, "
+        "n_permutations=999, random_state=0, "
         "response_method=('decision_function', 'predict_proba'))"
     ),
     "standardized_average_precision_score": (

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.special import expit
 from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
@@ -86,7 +87,9 @@ class GivenProbabilities(ClassifierMixin, BaseEstimator):
 
 def score(scorer, y_true, y_score, **options):
     """Call a scorer on labels and scores through an estimator."""
-    return scorer(GivenScores().fit(None, None), np.c_[y_score], y_true, **options)
+    routes = not {"sample_weight"}.issuperset(options)
+    with sklearn.config_context(enable_metadata_routing=routes):
+        return scorer(GivenScores().fit(None, None), np.c_[y_score], y_true, **options)
 
 
 @pytest.fixture(scope="module")
@@ -235,14 +238,70 @@ def test_nothing_is_computed_that_is_not_asked_for(monkeypatch, rankings):
     def refuse(*args, **kwargs):
         raise AssertionError("a tail was computed")
 
-    monkeypatch.setattr(NullDistribution, "pvalue", refuse)
-    monkeypatch.setattr(NullDistribution, "log_pvalue", refuse)
-    monkeypatch.setattr(NullDistribution, "relative_error", refuse)
+    monkeypatch.setattr(NullDistribution, "_significance", refuse)
     y_true, y_score = rankings[0]
     for output in ("statistic", "zscore", "adjusted"):
         assert score(make_significance_scorer(output=output), y_true, y_score) > 0.0
     with pytest.raises(AssertionError, match="tail"):
         score(make_significance_scorer(), y_true, y_score)
+
+
+def failing(failure):
+    """Significance by an exact law whose error is this, or that raises this."""
+    significance = NullDistribution._significance
+
+    def fail(law, t, alternative):
+        if law.method != "analytic":
+            return significance(law, t, alternative)
+        if isinstance(failure, Exception):
+            raise failure
+        pvalue, log_pvalue, error = significance(law, t, alternative)
+        return pvalue, log_pvalue, np.full_like(error, failure)
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        (math.inf, "its relative error may be inf"),
+        (0.11, "its relative error may be 0.11"),
+        (OverflowError("too large"), "too large"),
+        (ValueError("math domain error"), "math domain error"),
+        (MemoryError(), "MemoryError"),
+    ],
+)
+@pytest.mark.parametrize("output", ["neg_log10_pvalue", "pvalue"])
+@MAY_SATURATE
+def test_permutation_where_the_exact_pvalue_is_not_known(
+    output, failure, text, monkeypatch, rankings
+):
+    monkeypatch.setattr(NullDistribution, "_significance", failing(failure))
+    y_true, y_score = rankings[1]
+    permuted = average_precision_test(y_true, y_score, method="permutation", n_permutations=199)
+    expected = permuted.pvalue if output == "pvalue" else -permuted.log10_pvalue
+    options = {"output": output, "n_permutations": 199}
+    message = rf"exact p-value of this fold is not known \({text}\), and that of permutation is"
+    with pytest.warns(UserWarning, match=message):
+        found = score(make_significance_scorer(**options), y_true, y_score)
+    assert found == pytest.approx(expected, rel=1e-12)
+    # A dict says it once, and who names a method gets it.
+    with pytest.warns(UserWarning, match="is not known") as record:
+        _ = [score(s, y_true, y_score) for s in all_outputs(n_permutations=199).values()]
+    assert sum("is not known" in str(w.message) for w in record) == 1
+    analytic = make_significance_scorer(method="analytic", output="pvalue")
+    monkeypatch.undo()
+    exact = average_precision_test(y_true, y_score).pvalue
+    assert score(analytic, y_true, y_score) == pytest.approx(exact, rel=0.01)
+
+
+@pytest.mark.parametrize("failure", [0.1, 1e-9])
+def test_exact_pvalues_with_a_known_error_stay(failure, monkeypatch, rankings):
+    y_true, y_score = rankings[1]
+    expected = score(make_significance_scorer(), y_true, y_score)
+    monkeypatch.setattr(NullDistribution, "_significance", failing(failure))
+    found = score(make_significance_scorer(), y_true, y_score)
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_ready_made_scorer(rankings):
@@ -439,6 +498,150 @@ def test_other_metrics_refuse_weights(metric):
         score(scorer, [0, 1, 0], [0.1, 0.2, 0.3], sample_weight=[1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("weights_follow", ["label", "score"])
+@MAY_SATURATE
+def test_what_weights_follow(weights_follow, rankings):
+    y_true, y_score = rankings[2]
+    weights = np.random.default_rng(2).random(len(y_true)) ** 4 + 0.1
+    scorer = make_significance_scorer(
+        weights_follow=weights_follow, output="pvalue", n_permutations=99
+    )
+    expected = average_precision_test(
+        y_true, y_score, sample_weight=weights, weights_follow=weights_follow, n_permutations=99
+    )
+    assert score(scorer, y_true, y_score, sample_weight=weights) == expected.pvalue
+    both = make_significance_scorer(weights_follow=weights_follow, output="all", n_permutations=99)
+    assert score(both["pvalue"], y_true, y_score, sample_weight=weights) == expected.pvalue
+    # Without weights there is nothing that follows.
+    exact = average_precision_test(y_true, y_score).pvalue
+    assert score(scorer, y_true, y_score) == pytest.approx(exact, rel=0.01)
+
+
+@MAY_SATURATE
+def test_weights_that_depend_on_labels_are_said_once_in_a_dict(rankings):
+    y_true, y_score = rankings[2]
+    scorers = all_outputs(weights_follow="score", n_permutations=9)
+    with pytest.warns(UserWarning, match="sample_weight depends on the labels") as record:
+        _ = [score(s, y_true, y_score, sample_weight=1.0 + y_true) for s in scorers.values()]
+    texts = [str(w.message) for w in record if "sample_weight" in str(w.message)]
+    assert len(texts) == 1
+
+
+# Strata, clusters and series.
+
+
+def rows_of(restriction):
+    """Labels and scores of rows, and what restricts the permutation of the labels."""
+    rng = np.random.default_rng(4)
+    cluster = np.repeat(np.arange(30), 3)
+    y_true = (np.arange(30) < 8)[cluster].astype(int)
+    y_score = np.round(rng.normal(size=30)[cluster] + 0.4 * y_true, 1)
+    return {
+        "clusters": (y_true, y_score, {"clusters": cluster}),
+        "strata": (y_true, y_score, {"strata": np.arange(90) % 4}),
+        "order": (y_true, y_score, {"order": rng.permutation(90)}),
+    }[restriction]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("restriction", ["clusters", "strata", "order"])
+@pytest.mark.filterwarnings("ignore:Circular shifts leave 90 different labellings")
+@MAY_SATURATE
+def test_outputs_with_restricted_labels_are_the_fields_of_the_test(restriction, metric):
+    y_true, y_score, restricted = rows_of(restriction)
+    options = {"n_permutations": 199, **k_of(metric, 0.2)}
+    scorers = all_outputs(metric=metric, **options)
+    result = METRICS[metric].test(y_true, y_score, **restricted, **options)
+    assert result.method == "permutation"
+    expected = {
+        "statistic": result.statistic,
+        "neg_log10_pvalue": -result.log10_pvalue,
+        "pvalue": result.pvalue,
+        "zscore": result.zscore,
+        "adjusted": result.adjusted_statistic,
+    }
+    for name, scorer in scorers.items():
+        found = score(scorer, y_true, y_score, **restricted)
+        assert found == pytest.approx(expected[name], rel=1e-12, abs=1e-13), name
+
+
+@MAY_SATURATE
+def test_blocks_of_a_series():
+    y_true, y_score, restricted = rows_of("order")
+    scorer = make_significance_scorer("roc_auc", block_length=5, output="pvalue")
+    test = METRICS["roc_auc"].test
+    expected = test(y_true, y_score, block_length=5, n_permutations=999, **restricted)
+    assert score(scorer, y_true, y_score, **restricted) == expected.pvalue
+    with pytest.raises(ValueError, match="block_length=5 needs order"):
+        score(scorer, y_true, y_score)
+
+
+@MAY_SATURATE
+def test_weights_and_clusters_together():
+    y_true, y_score, restricted = rows_of("clusters")
+    weights = np.repeat(np.random.default_rng(0).random(30) + 0.1, 3)
+    options = {"n_permutations": 99}
+    scorer = make_significance_scorer(output="pvalue", **options)
+    expected = average_precision_test(
+        y_true, y_score, sample_weight=weights, **restricted, **options
+    )
+    found = score(scorer, y_true, y_score, sample_weight=weights, **restricted)
+    assert found == expected.pvalue
+
+
+@MAY_SATURATE
+def test_averages_over_classes_with_clusters():
+    cluster = np.repeat(np.arange(30), 3)
+    y_true = np.random.default_rng(0).integers(3, size=30)[cluster]
+    y_score = np.random.default_rng(1).dirichlet(np.ones(3), size=90)
+    fitted = GivenProbabilities(classes=(0, 1, 2)).fit(None, None)
+    options = {"average": "macro", "n_permutations": 99}
+    expected = average_precision_test(y_true, y_score, clusters=cluster, **options)
+    for name, scorer in all_outputs(**options).items():
+        with sklearn.config_context(enable_metadata_routing=True):
+            found = scorer(fitted, y_score, y_true, clusters=cluster)
+        if name in ("statistic", "pvalue"):
+            assert found == pytest.approx(getattr(expected, name), rel=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"output": "pvalue"}, {"output": "all"}])
+def test_few_labellings_are_said_once(options):
+    scorers = make_significance_scorer(n_permutations=99, **options)
+    scorers = scorers if isinstance(scorers, dict) else {"score": scorers}
+    y_true, clusters = [1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 2, 2]
+    with pytest.warns(UserWarning, match="clusters leave 3 different labellings") as record:
+        _ = [score(s, y_true, np.arange(6.0), clusters=clusters) for s in scorers.values()]
+    assert len(record) == 1
+
+
+@pytest.mark.filterwarnings("ignore:strata leave no labelling but the observed one")
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_fold_in_which_nothing_can_be_permuted(metric, output):
+    scorer = make_significance_scorer(metric, output=output, **k_of(metric, 2))
+    y_true, y_score = [1, 1, 0, 0, 0], [5.0, 3.0, 4.0, 2.0, 1.0]
+    found = score(scorer, y_true, y_score, strata=y_true)
+    plain = score(
+        make_significance_scorer(metric, output="statistic", **k_of(metric, 2)), y_true, y_score
+    )
+    assert found == pytest.approx(NO_EVIDENCE.get(output, plain), rel=1e-12)
+
+
+@pytest.mark.parametrize("restriction", ["clusters", "strata", "order"])
+def test_restricted_labels_have_no_analytic_law(restriction):
+    y_true, y_score, restricted = rows_of(restriction)
+    scorer = make_significance_scorer(method="analytic")
+    with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
+        score(scorer, y_true, y_score, **restricted)
+
+
+def test_fold_without_positives_in_clusters():
+    scorer = make_significance_scorer()
+    with pytest.warns(UndefinedMetricWarning, match="no positives") as record:
+        assert score(scorer, [0, 0, 0], [0.1, 0.2, 0.3], clusters=[1, 1, 2]) == 0.0
+    assert len(record) == 1
+
+
 # Folds without evidence.
 
 
@@ -578,6 +781,13 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
         ({"n_permutations": 9.5}, TypeError, "n_permutations must be an integer; got 9.5"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
+        ({"weights_follow": "rank"}, ValueError, "weights_follow must be 'label' or 'score'"),
+        (
+            {"metric": "roc_auc", "weights_follow": "score"},
+            ValueError,
+            "metric='roc_auc' takes no weights_follow='score': leave it out",
+        ),
+        ({"block_length": 0}, ValueError, "block_length must be at least 1; got 0"),
         ({"random_state": "x"}, ValueError, "'x' cannot be used to seed"),
         ({"response_method": "transform"}, ValueError, "response_method must be one of"),
         ({"response_method": ()}, ValueError, "response_method must be one of"),

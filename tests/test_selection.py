@@ -31,6 +31,7 @@ from sklearn_rankinf import (
     best_candidate_test,
     register_metric,
 )
+from sklearn_rankinf._engine.statistics import Bedroc
 from sklearn_rankinf._registry import METRICS
 
 
@@ -78,6 +79,26 @@ def sum_of_reciprocals(ranks):
     return sum((Fraction(1, rank) for rank in ranks), start=Fraction(0))
 
 
+def decay_of(alpha, n_samples, ranks):
+    return sum(math.exp(-alpha * rank / n_samples) for rank in ranks)
+
+
+def rie_of(alpha, n_samples, ranks):
+    """Robust initial enhancement of Sheridan and others, from its definition."""
+    mean = decay_of(alpha, n_samples, range(1, n_samples + 1)) / n_samples
+    return decay_of(alpha, n_samples, ranks) / (len(ranks) * mean)
+
+
+def bedroc_of(alpha, n_samples, ranks):
+    """BEDROC of Truchon and Bayly: RIE between those of the worst and of the best ranking."""
+    n_positives = len(ranks)
+    worst, best = (
+        rie_of(alpha, n_samples, range(start, start + n_positives))
+        for start in (n_samples - n_positives + 1, 1)
+    )
+    return (rie_of(alpha, n_samples, ranks) - worst) / (best - worst)
+
+
 def slow_metric(name, n_samples, n_positives):
     """The metric from scikit-learn or from its definition."""
     of_ranks = {
@@ -86,6 +107,8 @@ def slow_metric(name, n_samples, n_positives):
         "enrichment_at_k": partial(hits_at, 3, Fraction(3 * n_positives, n_samples)),
         "reciprocal_rank": first_reciprocal,
         "zipf": sum_of_reciprocals,
+        "rie": partial(rie_of, 20.0, n_samples),
+        "bedroc": partial(bedroc_of, 20.0, n_samples),
     }
     if name in of_ranks:
         return partial(mean_over_ties, of_ranks[name])
@@ -152,6 +175,7 @@ LABELS = {
     7: [1, 1, 1, 0, 1, 0, 1, 1, 0, 1],
 }
 SLOW = ("average_precision", "roc_auc", "dcg", "ndcg", "recall_at_k", "reciprocal_rank", "zipf")
+SLOW += ("rie", "bedroc")
 
 
 def table_of(family):
@@ -237,6 +261,184 @@ def test_metric_with_a_name_of_its_own():
         assert_array_equal(named.pvalue, best_candidate_test(y_true, scores, metric=Zipf()).pvalue)
     finally:
         del _registry._metrics["zipf of these tests"]
+
+
+# Equal values
+
+
+@pytest.mark.filterwarnings("ignore:strata leave 2 different labellings")
+@pytest.mark.parametrize("metric", ["bedroc", "roc_auc", Bedroc(3.0)])
+@pytest.mark.parametrize("n_samples", [50, 60, 200, 1000, 1500])
+def test_values_that_differ_by_rounding_of_their_offset_are_equal(metric, n_samples):
+    # All positives are at the end, but for one that is a place better in half of the labellings:
+    # the statistic, then almost 0, is the difference of a sum and an offset that are much larger.
+    for n_positives in (
+        n_samples // 3,
+        2 * n_samples // 5,
+        7 * n_samples // 15,
+        n_samples * 2 // 3,
+    ):
+        y_true = np.arange(n_samples) < n_positives
+        y_true[[n_positives - 1, n_positives]] = [False, True]
+        strata = np.arange(n_samples)
+        strata[n_positives] = n_positives - 1
+        result = best_candidate_test(
+            y_true,
+            np.arange(float(n_samples))[:, None],
+            metric=metric,
+            strata=strata,
+            standardize=False,
+            n_permutations=199,
+        )
+        assert result.pvalue[0] == pytest.approx(0.5, abs=4.5 * 0.5 / math.sqrt(199))
+
+
+@pytest.mark.parametrize("metric", ["bedroc", "roc_auc"])
+def test_equal_values_of_many_positives_are_equal(metric):
+    rng = np.random.default_rng(1)
+    scores = np.arange(9.0)
+    for n_positives in (3, 5, 7):
+        of_labels = slow_metric(metric, 9, n_positives)
+        values = np.array([of_labels(labels, scores) for labels in all_labellings(9, n_positives)])
+        for _ in range(6):
+            y_true = rng.permutation(9) < n_positives
+            expected = np.mean(values >= of_labels(y_true.astype(int), scores) - 1e-9)
+            for standardize in (True, False):
+                result = best_candidate_test(
+                    y_true, scores[:, None], metric=metric, standardize=standardize
+                )
+                assert_close_to(result.pvalue, np.array([expected]), 9_999)
+
+
+# Strata, clusters, series
+
+
+def restricted_labellings(y_true, strata=None, clusters=None, order=None):
+    """All labellings that are equally likely, a row each, by looking at every one there is."""
+    y_true = np.asarray(y_true)
+    if order is not None:
+        series, n = np.argsort(order), len(y_true)
+        return np.array([y_true[series[(np.argsort(series) + s) % n]] for s in range(n)])
+    n = len(y_true)
+    strata = np.zeros(n, dtype=int) if strata is None else np.asarray(strata)
+    clusters = np.arange(n) if clusters is None else np.asarray(clusters)
+    sizes = np.array([np.sum(clusters == c) for c in clusters])
+    kept = []
+    for labels in all_labellings(n, int(y_true.sum())):
+        whole = all(np.ptp(labels[clusters == c]) == 0 for c in np.unique(clusters))
+        same = all(
+            labels[own].sum() == y_true[own].sum()
+            for stratum in np.unique(strata)
+            for size in np.unique(sizes)
+            if (own := (strata == stratum) & (sizes == size)).any()
+        )
+        if whole and same:
+            kept.append(labels)
+    return np.array(kept)
+
+
+DESIGNS = {
+    "clusters": ([1, 1, 0, 0, 0, 0, 1, 0, 0, 0], {"clusters": list("aabbccdefg")}),
+    "strata": ([1, 0, 1, 0, 0, 0, 1, 0, 0, 0], {"strata": [0, 0, 0, 0, 1, 1, 1, 1, 1, 1]}),
+    "both": (
+        [1, 1, 0, 0, 0, 0, 1, 0, 0, 0],
+        {"clusters": [0, 0, 1, 1, 2, 2, 3, 4, 5, 6], "strata": [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]},
+    ),
+    "order": ([1, 1, 0, 0, 1, 0, 0, 0, 0, 0], {"order": [3, 4, 1, 9, 5, 6, 8, 7, 2, 0]}),
+    "many positives": ([1, 1, 1, 1, 0, 0, 1, 0, 1, 1], {"clusters": list("aabbccdefg")}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.* leave [0-9]+ different labellings")
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("name", ["average_precision", "roc_auc", "recall_at_k", "bedroc"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_restricted_pvalues_are_the_enumerated_ones(design, name, standardize):
+    y_true, restriction = DESIGNS[design]
+    family = ("untied", "pairs", "three", "constant")
+    metric = slow_metric(name, 10, sum(y_true))
+    values = np.array(
+        [
+            [metric(labels, np.array(SCORES[own])) for own in family]
+            for labels in restricted_labellings(y_true, **restriction)
+        ]
+    )
+    observed = np.array([metric(np.array(y_true), np.array(SCORES[own])) for own in family])
+    result = best_candidate_test(
+        y_true,
+        table_of(family),
+        standardize=standardize,
+        n_permutations=9_999,
+        **restriction,
+        **options_of(name),
+    )
+    assert_allclose(result.statistic, observed, rtol=1e-12)
+    unadjusted = (values >= observed - 1e-9).mean(axis=0)
+    assert_close_to(result.pvalue_unadjusted, unadjusted, 9_999)
+    own = observed
+    if standardize:
+        spread = np.where(np.ptp(values, axis=0) > 1e-9, values.std(axis=0), np.inf)
+        own, values = ((v - values.mean(axis=0)) / spread for v in (observed, values))
+        assert_allclose(result.zscore, own, atol=0.1)
+    # Moments of random labellings move each candidate by so little that only ties are torn apart.
+    maxima = values.max(axis=1)[:, None]
+    slack = 0.05 if standardize and design != "order" else 1e-9
+    least, most = (maxima >= own + slack).mean(axis=0), (maxima >= own - slack).mean(axis=0)
+    error = 4.5 * np.sqrt(most * (1 - least) / 9_999) + 1 / 9_999
+    assert np.all((least - error <= result.pvalue) & (result.pvalue <= most + error))
+
+
+def test_single_candidate_with_clusters_is_the_permutation_test():
+    rng = np.random.default_rng(2)
+    cluster = np.repeat(np.arange(40), 3)
+    y_true = (np.arange(40) < 8)[cluster]
+    scores = (rng.normal(size=40) + 0.5 * (np.arange(40) < 8))[cluster] + rng.normal(size=120)
+    result = best_candidate_test(y_true, scores[:, None], clusters=cluster)
+    single = average_precision_test(y_true, scores, clusters=cluster, random_state=9)
+    unrestricted = average_precision_test(y_true, scores)
+    assert 0.001 < single.pvalue < 0.5
+    for pvalue in (result.pvalue, result.pvalue_unadjusted):
+        error = math.sqrt(2 * single.pvalue / 9999)
+        assert pvalue[0] == pytest.approx(single.pvalue, abs=4.5 * error)
+        assert pvalue[0] > 2 * unrestricted.pvalue
+    assert result.zscore[0] == pytest.approx(single.zscore, abs=0.1)
+
+
+def test_order_copies_and_jobs_with_clusters():
+    rng = np.random.default_rng(2)
+    cluster = np.repeat(np.arange(40), 3)
+    y_true, scores = (np.arange(40) < 8)[cluster], rng.normal(size=(120, 3))
+    result = best_candidate_test(y_true, scores, clusters=cluster, n_permutations=999)
+    moved = best_candidate_test(
+        y_true, scores[:, [2, 0, 0, 1]], clusters=iter(cluster), n_permutations=999, n_jobs=2
+    )
+    for field in ("statistic", "zscore", "pvalue", "pvalue_unadjusted"):
+        assert_array_equal(getattr(moved, field), getattr(result, field)[[2, 0, 0, 1]])
+
+
+def test_few_labellings_are_said_once():
+    scores = np.random.default_rng(0).normal(size=(6, 5))
+    with pytest.warns(UserWarning, match="leave") as caught:
+        best_candidate_test(
+            [1, 1, 0, 0, 0, 0], scores, clusters=[0, 0, 1, 1, 2, 2], n_permutations=99
+        )
+    assert [str(w.message) for w in caught] == [
+        "clusters leave 3 different labellings, so that no p-value can be below 0.33."
+    ]
+
+
+def test_restrictions_that_cannot_be():
+    scores = np.random.default_rng(0).normal(size=(6, 2))
+    message = "^strata leave no labelling but the observed one, so that permuting labels changes"
+    with pytest.raises(ValueError, match=message):
+        best_candidate_test([1, 1, 0, 0, 0, 0], scores, strata=[1, 1, 0, 0, 0, 0])
+    with pytest.raises(ValueError, match="The labels in cluster 'a' differ"):
+        best_candidate_test([1, 0, 0, 0, 0, 0], scores, clusters=list("aabbcc"))
+    with pytest.raises(ValueError, match="block_length=2 needs order"):
+        best_candidate_test([1, 0, 0, 0, 0, 0], scores, block_length=2)
+    with pytest.warns(UndefinedMetricWarning, match="one class only"):
+        result = best_candidate_test([0] * 6, scores, clusters=list("aabbcc"))
+    assert_array_equal(result.pvalue, [1.0, 1.0])
 
 
 # Relations

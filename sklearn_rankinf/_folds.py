@@ -1,0 +1,347 @@
+"""How labels of cross-validated samples are permuted, and folds whose p-values would be wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn import get_config
+from sklearn.base import is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    check_cv,
+)
+
+from sklearn_rankinf._engine.exchange import AnyExchange, Exchange
+from sklearn_rankinf._engine.statistics import Integers
+from sklearn_rankinf._ranking import numbered
+from sklearn_rankinf._response import Fold, rows
+from sklearn_rankinf._restricted import Restrictions, few_labellings_warning
+from sklearn_rankinf._significance import warn_caller
+
+# Random labellings that labels are compared with; if none has as few unlike neighbours, they are
+# too much alike to be permuted one by one.
+_N_DRAWS = 99
+# What the tests of single rankings say of few labellings, where one sentence is enough for all.
+FEW_LABELLINGS = ".* leave (no|[0-9]+ different) labelling"
+
+
+# Labels.
+
+
+@dataclass(frozen=True, eq=False)
+class LabelDesign:
+    """Labels of samples, and which of them change places under the null hypothesis.
+
+    Attributes
+    ----------
+    y : array-like of shape (n_samples,)
+        The labels.
+    kinds : ndarray of int of shape (n_samples,)
+        Their numbers; equal labels have equal numbers.
+    restrictions : Restrictions
+        Strata, clusters or order of the samples.
+    exchange : Exchange, Shifts or None
+        Which labels change places; None if all of them do.
+    """
+
+    y: Any
+    kinds: Integers
+    restrictions: Restrictions
+    exchange: AnyExchange | None
+
+    @classmethod
+    def read(cls, y: Any, restrictions: Restrictions) -> LabelDesign:
+        """Read labels with what restricts their permutation."""
+        kinds: Any = _kinds(y)
+        # What can be read once is read many times, fold by fold.
+        read: dict[str, Any] = {
+            name: list(values)
+            for name in restrictions.given
+            if isinstance(values := getattr(restrictions, name), Iterator)
+        }
+        restrictions = replace(restrictions, **read)
+        return cls(y, kinds, restrictions, restrictions.exchange(kinds[:, None]))
+
+    def of_rows(self, indices: Integers) -> dict[str, Any]:
+        """What restricts the permutation of the labels of some rows, as tests take it."""
+        given = self.restrictions.given
+        of_rows = {name: rows(getattr(self.restrictions, name), indices) for name in given}
+        if self.restrictions.block_length is not None:
+            of_rows["block_length"] = self.restrictions.block_length
+        return of_rows
+
+    def permuted(self, seed: np.random.SeedSequence) -> Any:
+        """The labels in a random order that the null hypothesis allows."""
+        rng = np.random.default_rng(seed)
+        if self.exchange is None:
+            return rows(self.y, rng.permutation(self.kinds.size))
+        return rows(self.y, self.exchange.draw_rows(1, rng)[0])
+
+    @property
+    def named(self) -> str:
+        """What restricts the permutations, in words."""
+        return " and ".join(self.restrictions.given)
+
+    def check_permutations(self) -> None:
+        """Refuse labels that no permutation changes."""
+        if self._log_n_labellings() > 0.0:
+            return
+        if self.exchange is None:
+            raise ValueError("All labels are the same, so that permuting them changes nothing.")
+        raise ValueError(
+            f"{self.named} leave no labelling but the observed one, so that permuting labels "
+            "changes nothing: the labels of each stratum or series are all the same, or clusters "
+            "of one size have all the same label. Join strata, or take clusters of equal sizes."
+        )
+
+    def warn_of_few_labellings(self) -> None:
+        """Warn if few different labellings of all samples are left."""
+        message = self._few_labellings
+        if message is not None:
+            warn_caller(message, UserWarning)
+
+    def check_groups(self, groups: Any) -> None:
+        """Refuse labels that are those of whole groups; warn if they are alike within groups.
+
+        Nothing is asked if strata, clusters or order say how labels are permuted.
+        """
+        if groups is None or self.exchange is not None or np.ptp(self.kinds) == 0:
+            return
+        codes, names = numbered(groups, "groups", "group", self.kinds.size)
+        if len(names) == codes.size:
+            return
+
+        def n_unlike(kinds: Integers) -> int:
+            """Pairs of a group with different labels, twice, less a constant."""
+            _, counts = np.unique(codes * kinds.size + kinds, return_counts=True)
+            return -int(np.sum(counts**2))
+
+        if n_unlike(self.kinds) == -int(np.sum(np.bincount(codes) ** 2)):
+            raise ValueError(
+                "The labels are the same within each of the groups, and groups say only how to "
+                "split: to permute the labels of single samples would make p-values far too "
+                "small. Pass clusters=groups, which permutes the labels of whole groups."
+            )
+        if _is_rare(n_unlike, self.kinds, np.zeros_like(codes)):
+            warn_caller(
+                "The labels are more alike within groups than random labels are, and groups say "
+                "only how to split: permuting labels across groups makes p-values too small where "
+                "scores of a group are alike too. Pass strata=groups, which permutes labels within "
+                "groups only, or clusters, whose samples have the same label.",
+                UserWarning,
+            )
+
+    def check_folds(self, folds: Sequence[Fold], combine: str) -> None:
+        """Refuse folds that have no valid p-values with these labels, or warn of them."""
+        self._check_clusters_are_whole(folds, combine)
+        self._check_series_are_whole(folds)
+        self._check_labellings(folds)
+        self._warn_of_unshuffled_folds(folds)
+        self._warn_of_series(folds)
+
+    def _check_clusters_are_whole(self, folds: Sequence[Fold], combine: str) -> None:
+        """Refuse folds that divide clusters."""
+        if self.restrictions.clusters is None:
+            return
+        n_samples = self.kinds.size
+        codes, names = numbered(self.restrictions.clusters, "clusters", "cluster", n_samples)
+        remedy = "keep clusters together, as StratifiedGroupKFold does with groups=clusters"
+        for number, fold in enumerate(folds):
+            if isinstance(fold.estimator, FrozenEstimator):
+                continue
+            both = np.intersect1d(codes[fold.train], codes[fold.test])
+            if both.size:
+                raise ValueError(
+                    f"Cluster {names[both[0]]!r} is in the training set and in the held-out "
+                    f"samples of fold {number}, which tells the estimator its label: {remedy}."
+                )
+        held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
+        several = np.bincount(held_out) > 1
+        if combine == "fisher" and several.any():
+            raise ValueError(
+                f"combine='fisher' needs independent folds, and cluster "
+                f"{names[int(np.argmax(several))]!r} is in several: {remedy}, or take "
+                "combine='bonferroni', which is valid for all folds."
+            )
+
+    def _check_labellings(self, folds: Sequence[Fold]) -> None:
+        """Refuse folds that nothing can be permuted in; warn if little can."""
+        if self.exchange is None:
+            return
+        parts = [self._part(fold.test) for fold in folds]
+        logs = np.array([part._log_n_labellings() for part in parts])
+        several = np.array([np.ptp(part.kinds) > 0 for part in parts])
+        if several.any() and np.all(logs == 0.0):
+            raise ValueError(
+                f"{self.named} leave no labelling of any fold but the observed one, so that "
+                "permuting labels changes nothing: take fewer folds, or folds of clusters of equal "
+                "sizes."
+            )
+        few = [
+            number
+            for number in np.flatnonzero(several)
+            if parts[number]._few_labellings is not None
+        ]
+        if few:
+            least = round(math.exp(logs[few].min()))
+            warn_caller(
+                f"{self.named} leave few different labellings in {len(few)} of {len(folds)} folds "
+                f"({', '.join(map(str, few))}), at the fewest {least}, and the p-value of a fold "
+                "is at least 1 over their number: take fewer folds.",
+                UserWarning,
+            )
+
+    def _warn_of_unshuffled_folds(self, folds: Sequence[Fold]) -> None:
+        """Warn of folds that were made from the labels and the order of the rows."""
+        number = np.full(self.kinds.size, -1)
+        for index, fold in enumerate(folds):
+            number[fold.test] = index
+        held_out = np.flatnonzero(number >= 0)
+        # Stratified folds without shuffling take the rows of each class in their order.
+        order = held_out[np.lexsort((held_out, self.kinds[held_out]))]
+        is_next = np.diff(self.kinds[order]) == 0
+        in_order = np.all(np.diff(number[order])[is_next] >= 0)
+        if in_order and not _are_contiguous(folds):
+            warn_caller(
+                "The folds are stratified and not shuffled: they depend on the labels and the "
+                "order of the rows, and their p-values are far too small where scores have to do "
+                "with that order. Pass a splitter with shuffle=True. Only rows that are in random "
+                "order already do no harm.",
+                UserWarning,
+            )
+
+    def _warn_of_series(self, folds: Sequence[Fold]) -> None:
+        """Warn of folds of successive rows in which successive labels are alike."""
+        if self.exchange is not None or not _are_contiguous(folds):
+            return
+        held_out = np.concatenate([fold.test for fold in folds])
+        fold_of = np.repeat(np.arange(len(folds)), [fold.test.size for fold in folds])
+        in_one = fold_of[1:] == fold_of[:-1]
+
+        def n_unlike(kinds: Integers) -> int:
+            """Successive rows of a fold with different labels."""
+            return int(np.sum((kinds[1:] != kinds[:-1]) & in_one))
+
+        if _is_rare(n_unlike, self.kinds[held_out], fold_of):
+            warn_caller(
+                "The folds are of successive rows, and successive labels are more alike than "
+                "random labels are, as in a time series: p-values are too small where successive "
+                "scores are alike too. Pass order=, the time or position of each row, which moves "
+                "the labels along the series instead.",
+                UserWarning,
+            )
+
+    def _check_series_are_whole(self, folds: Sequence[Fold]) -> None:
+        """Refuse folds that hold out what does not follow each other in a series."""
+        if self.restrictions.order is None:
+            return
+        position, series = self._places_in_series()
+        for number, fold in enumerate(folds):
+            inside = np.lexsort((position[fold.test], series[fold.test]))
+            steps = np.diff(position[fold.test][inside])
+            if np.any((steps != 1) & (np.diff(series[fold.test][inside]) == 0)):
+                raise ValueError(
+                    f"Fold {number} holds out samples that do not follow each other in order, and "
+                    "may train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
+                    "the rows in their order, or one that holds out whole series."
+                )
+
+    def _places_in_series(self) -> tuple[Integers, Integers]:
+        """Place of each sample in its series, and the number of the series."""
+        n_samples = self.kinds.size
+        series = np.zeros(n_samples, dtype=np.int64)
+        if self.restrictions.strata is not None:
+            series, _ = numbered(self.restrictions.strata, "strata", "stratum", n_samples)
+        _, times = np.unique(np.asarray(self.restrictions.order), return_inverse=True)
+        in_order = np.lexsort((times, series))
+        lengths = np.bincount(series)
+        place = np.empty(n_samples, dtype=np.int64)
+        place[in_order] = np.arange(n_samples) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return place, series
+
+    @property
+    def _few_labellings(self) -> str | None:
+        """Text of a warning if few different labellings are left, else None."""
+        labels: Any = self.kinds[:, None]
+        return None if self.exchange is None else few_labellings_warning(self.exchange, labels)
+
+    def _part(self, indices: Integers) -> LabelDesign:
+        """The same for some rows."""
+        return LabelDesign.read(self.kinds[indices], Restrictions(**self.of_rows(indices)))
+
+    def _log_n_labellings(self) -> float:
+        """Logarithm of the number of different labellings."""
+        exchange = self.exchange or _free(self.kinds.size)
+        return exchange.log_n_arrangements(self.kinds)
+
+
+def _kinds(y: Any) -> Integers:
+    """Numbers of labels, or of rows of labels."""
+    labels = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    axis = 0 if labels.ndim > 1 else None
+    return np.asarray(np.unique(labels, axis=axis, return_inverse=True)[1]).ravel()
+
+
+def _free(n_samples: int) -> Exchange:
+    """All labels change places."""
+    return Exchange(np.zeros(n_samples, dtype=np.int64), np.arange(n_samples))
+
+
+def _is_rare(count: Callable[[Integers], int], kinds: Integers, strata: Integers) -> bool:
+    """Whether no random labelling within strata has a count as small."""
+    rng, observed = np.random.default_rng(0), count(kinds)
+    exchange = Exchange(strata, np.arange(kinds.size))
+    drawn = (kinds[exchange.draw_rows(1, rng)[0]] for _ in range(_N_DRAWS))
+    return all(count(labels) > observed for labels in drawn)
+
+
+def _are_contiguous(folds: Sequence[Fold]) -> bool:
+    """Whether each fold holds out successive rows."""
+    return all(fold.test.size > 1 and np.all(np.diff(fold.test) == 1) for fold in folds)
+
+
+# Splitters.
+
+
+def is_default(cv: Any) -> bool:
+    """Whether a splitter is to be made of a number, or of nothing."""
+    return cv is None or isinstance(cv, Integral)
+
+
+def splitter(cv: Any, y: Any, groups: Any, estimator: Any) -> Any:
+    """A splitter; made of a number, it shuffles with a fixed seed and keeps groups together."""
+    made = check_cv(cv, y, classifier=is_classifier(estimator))
+    if not is_default(cv):
+        return made
+    of_groups = {StratifiedKFold: StratifiedGroupKFold, KFold: GroupKFold}
+    kind = type(made) if groups is None else of_groups[type(made)]
+    return kind(made.get_n_splits(), shuffle=True, random_state=0)
+
+
+def check_makes_splits(cv: Any, what: str) -> None:
+    """Refuse splits that are the same for all labels."""
+    if is_default(cv) or hasattr(cv, "split"):
+        return
+    raise ValueError(
+        f"{what} are split anew for each permutation of the labels, and cv={type(cv).__name__} "
+        "holds splits that were made once, perhaps from the labels, which makes p-values too "
+        "small: pass a splitter, or PredefinedSplit if the splits have nothing to do with the "
+        "labels."
+    )
+
+
+def with_groups(groups: Any, params: Any) -> dict[str, Any]:
+    """Groups and parameters for scikit-learn's cross-validation, with and without routing."""
+    if groups is not None and get_config()["enable_metadata_routing"]:
+        return {"params": {**(params or {}), "groups": groups}}
+    return {"groups": groups, "params": params}

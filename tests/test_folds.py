@@ -1,0 +1,747 @@
+"""Strata, clusters, groups and splitters of cross-validation: what is permuted, refused, said."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    PredefinedSplit,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_validate,
+)
+from sklearn.neighbors import KNeighborsClassifier
+
+from sklearn_rankinf import (
+    average_precision_test,
+    cross_val_significance,
+    make_significance_scorer,
+    roc_auc_test,
+    search_permutation_test,
+)
+from sklearn_rankinf._folds import LabelDesign
+from sklearn_rankinf._response import Fold
+from sklearn_rankinf._restricted import Restrictions
+
+LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
+GRID = {"n_neighbors": [3, 9]}
+UNSHUFFLED = "The folds are stratified and not shuffled"
+SERIES = "The folds are of successive rows, and successive labels are more alike"
+ALIKE = "The labels are more alike within groups than random labels are"
+
+
+@pytest.fixture(scope="module")
+def patients():
+    """Eighty patients of three rows each, 24 of them ill, with features that know little."""
+    rng = np.random.default_rng(1)
+    patient = np.repeat(np.arange(80), 3)
+    y = (rng.permutation(80) < 24)[patient].astype(int)
+    X = rng.normal(size=(80, 3))[patient] + 0.3 * rng.normal(size=(240, 3))
+    X[:, 0] += 0.7 * y
+    return X, y, patient
+
+
+def quietly(function, *args, **options):
+    """Call a function that must not warn."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return function(*args, **options)
+
+
+# Tests of folds.
+
+
+@pytest.mark.parametrize(
+    ("metric", "test"), [("average_precision", average_precision_test), ("roc_auc", roc_auc_test)]
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_folds_with_clusters_are_tested_by_themselves(metric, test, named, patients):
+    X, y, patient = patients
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    names = np.array([f"patient {p}" for p in patient]) if named else patient
+    result = quietly(
+        cross_val_significance,
+        LOGISTIC,
+        X,
+        y,
+        groups=patient,
+        clusters=names.tolist(),
+        cv=cv,
+        metric=metric,
+        n_permutations=499,
+        random_state=3,
+    )
+    for fold, (train, held_out) in zip(result.fold_tests, cv.split(X, y, patient), strict=True):
+        scores = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[held_out])
+        own = test(
+            y[held_out],
+            scores,
+            clusters=patient[held_out],
+            n_permutations=499,
+            random_state=3,
+        )
+        assert fold.method == own.method == "permutation"
+        assert fold.pvalue == own.pvalue
+        assert fold.statistic == pytest.approx(own.statistic, rel=1e-12)
+        assert fold.pvalue != test(y[held_out], scores).pvalue
+    assert result.pvalue == pytest.approx(min(1.0, 3 * result.fold_pvalues.min()))
+
+
+def test_folds_with_strata(patients):
+    X, y, _ = patients
+    site = np.where(np.arange(240) % 4 == 0, "clinic", "rural")
+    cv = KFold(3, shuffle=True, random_state=0)
+    result = quietly(
+        cross_val_significance, NEIGHBOURS, X, y, strata=pd.Series(site), cv=cv, n_permutations=99
+    )
+    for fold, (train, held_out) in zip(result.fold_tests, cv.split(X), strict=True):
+        scores = clone(NEIGHBOURS).fit(X[train], y[train]).predict_proba(X[held_out])[:, 1]
+        own = average_precision_test(
+            y[held_out], scores, strata=site[held_out], n_permutations=99, random_state=0
+        )
+        assert fold.pvalue == own.pvalue
+
+
+def test_string_labels_and_jobs_with_clusters(patients):
+    X, y, patient = patients
+    options = {"clusters": patient, "n_permutations": 99, "refit_permutations": 2}
+    plain = cross_val_significance(LOGISTIC, X, y, **options)
+    named = cross_val_significance(
+        LOGISTIC, X, np.where(y == 1, "a", "b"), pos_label="a", n_jobs=2, **options
+    )
+    assert named.fold_pvalues.tolist() == plain.fold_pvalues.tolist()
+    assert named.refit_statistics == pytest.approx(plain.refit_statistics)
+
+
+def test_clusters_with_results_of_cross_validate(patients):
+    X, y, patient = patients
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    fitted = cross_validate(
+        LOGISTIC, X, y, groups=patient, cv=cv, return_estimator=True, return_indices=True
+    )
+    again = cross_val_significance(fitted, X, y, clusters=patient, n_permutations=99)
+    direct = cross_val_significance(
+        LOGISTIC, X, y, groups=patient, clusters=patient, cv=cv, n_permutations=99
+    )
+    assert again.fold_pvalues.tolist() == direct.fold_pvalues.tolist()
+
+
+def test_clusters_that_a_fold_divides(patients):
+    X, y, patient = patients
+    message = (
+        r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which tells "
+        "the estimator its label: keep clusters together, as StratifiedGroupKFold does with "
+        "groups=clusters"
+    )
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(
+            LOGISTIC, X, y, clusters=patient, cv=KFold(3, shuffle=True, random_state=0)
+        )
+    # What is not fitted here has seen no label.
+    frozen = FrozenEstimator(clone(LOGISTIC).fit(X, np.arange(240) % 2))
+    options = {"clusters": patient, "cv": KFold(3, shuffle=True, random_state=0)}
+    result = cross_val_significance(frozen, X, y, n_permutations=49, **options)
+    assert result.n_splits == 3
+    with pytest.raises(ValueError, match=r"combine='fisher' needs independent folds, and cluster"):
+        cross_val_significance(frozen, X, y, combine="fisher", **options)
+
+
+def test_fisher_with_whole_clusters_of_a_frozen_scorer(patients):
+    X, y, patient = patients
+    frozen = FrozenEstimator(clone(LOGISTIC).fit(X, np.arange(240) % 2))
+    result = cross_val_significance(
+        frozen, X, y, clusters=patient, cv=3, combine="fisher", n_permutations=199
+    )
+    log = np.log(result.fold_pvalues).sum()
+    # The tail of the chi-squared law with six degrees of freedom.
+    assert result.pvalue == pytest.approx(math.exp(log) * (1 - log + log**2 / 2))
+
+
+def test_restrictions_have_no_analytic_law(patients):
+    X, y, patient = patients
+    with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
+        cross_val_significance(None, X, y, clusters=patient, method="analytic")
+    frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))
+    message = "combine='convolution' knows no law of the mean over folds with strata and clusters"
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(
+            frozen, X, y, clusters=patient, strata=y, cv=3, combine="convolution"
+        )
+
+
+def test_names_of_clusters_in_messages(patients):
+    X, y, patient = patients
+    changed = y.copy()
+    changed[0] = 1 - y[0]
+    names = [f"patient {p}" for p in patient]
+    with pytest.raises(ValueError, match="The labels in cluster 'patient 0' differ"):
+        cross_val_significance(LOGISTIC, X, changed, clusters=names)
+    with pytest.raises(ValueError, match="The labels in cluster 'patient 0' differ"):
+        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, changed, clusters=names)
+    with pytest.raises(ValueError, match="clusters must name the cluster of each of the 240"):
+        cross_val_significance(LOGISTIC, X, y, clusters=names[1:])
+    with pytest.raises(ValueError, match="Cluster 'patient 0' lies in several strata"):
+        cross_val_significance(LOGISTIC, X, y, clusters=names, strata=np.arange(240))
+
+
+# Few labellings.
+
+
+def blocks(sizes, positive):
+    """A cluster of each size, and their labels."""
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    return cluster, np.asarray(positive)[cluster]
+
+
+def by_position(n_samples):
+    """A frozen scorer whose score is the only feature."""
+    fitted = LinearRegression(fit_intercept=False).fit([[1.0], [2.0]], [1.0, 2.0])
+    return FrozenEstimator(fitted), np.arange(float(n_samples), 0.0, -1.0)[:, None]
+
+
+def test_few_labellings_of_folds_are_said_once():
+    # In the first fold two clusters of two, in the second all have their own size.
+    cluster, y = blocks([2, 2, 1, 3, 1, 2, 3, 4], [1, 0, 0, 0, 1, 0, 0, 0])
+    scorer, X = by_position(y.size)
+    with pytest.warns(UserWarning, match="clusters leave") as caught:
+        result = cross_val_significance(
+            scorer,
+            X,
+            y,
+            clusters=cluster,
+            cv=PredefinedSplit(np.repeat([0, 1], [8, 10])),
+            response_method="predict",
+            n_permutations=199,
+        )
+    texts = [str(w.message) for w in caught if "labellings" in str(w.message)]
+    assert texts == [
+        "clusters leave few different labellings in 2 of 2 folds (0, 1), at the fewest 1, and the "
+        "p-value of a fold is at least 1 over their number: take fewer folds."
+    ]
+    assert result.fold_pvalues[1] == 1.0
+    assert result.fold_pvalues[0] == pytest.approx(0.5, abs=0.15)
+
+
+def test_folds_that_nothing_can_be_permuted_in():
+    cluster, y = blocks([2, 1, 3, 1, 2, 4], [1, 0, 0, 1, 0, 0])
+    scorer, X = by_position(y.size)
+    message = (
+        "clusters leave no labelling of any fold but the observed one, so that permuting labels "
+        "changes nothing: take fewer folds, or folds of clusters of equal sizes"
+    )
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(
+            scorer,
+            X,
+            y,
+            clusters=cluster,
+            cv=PredefinedSplit(np.repeat([0, 1], [6, 7])),
+            response_method="predict",
+        )
+
+
+@pytest.mark.parametrize("name", ["clusters", "strata"])
+def test_permutations_that_change_nothing(name, patients):
+    X, y, _ = patients
+    # Strata of one label each; all positives in one cluster, and the others in pairs.
+    codes = y if name == "strata" else np.where(y == 1, -1, np.cumsum(y == 0) // 2)
+    message = f"^{name} leave no labelling but the observed one, so that permuting labels"
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, refit_permutations=3, **{name: codes})
+    with pytest.raises(ValueError, match=message):
+        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, **{name: codes})
+
+
+def test_labels_of_one_kind_change_nothing(patients):
+    X, y, _ = patients
+    message = "All labels are the same, so that permuting them changes nothing"
+    with pytest.raises(ValueError, match=message):
+        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, np.zeros_like(y))
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(NEIGHBOURS, X, np.zeros_like(y), refit_permutations=3)
+
+
+# Groups.
+
+
+def test_labels_of_whole_groups_are_refused_without_clusters(patients):
+    X, y, patient = patients
+    message = (
+        "The labels are the same within each of the groups, and groups say only how to split: .*"
+        "Pass clusters=groups, which permutes the labels of whole groups"
+    )
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3))
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, groups=patient, cv=GroupKFold(3))
+    with pytest.raises(ValueError, match=message):
+        search_permutation_test(search, X, y, groups=patient)
+    answers = np.where(y == 1, "ill", "well")
+    with pytest.raises(ValueError, match=message):
+        search_permutation_test(search, X, answers, groups=patient.astype(str))
+    quietly(
+        search_permutation_test, search, X, y, groups=patient, clusters=patient, n_permutations=1
+    )
+
+
+def test_labels_that_are_alike_within_groups_are_warned_of(patients):
+    X, y, patient = patients
+    changed = np.where(np.arange(240) % 20 == 0, 1 - y, y)
+    options = {"groups": patient, "cv": GroupKFold(3)}
+    with pytest.warns(UserWarning, match=f"{ALIKE}.*Pass strata=groups"):
+        cross_val_significance(NEIGHBOURS, X, changed, **options)
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3))
+    with pytest.warns(UserWarning, match=ALIKE):
+        search_permutation_test(search, X, changed, groups=patient, n_permutations=1)
+    quietly(cross_val_significance, NEIGHBOURS, X, changed, strata=np.arange(240) % 2, **options)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_groups_without_a_say_in_the_labels(seed, patients):
+    X, _, patient = patients
+    y = np.random.default_rng(seed).permutation(np.arange(240) < 40).astype(int)
+    quietly(cross_val_significance, NEIGHBOURS, X, y, groups=patient, cv=GroupKFold(3))
+    # Groups of single samples are no groups.
+    quietly(cross_val_significance, NEIGHBOURS, X, y, groups=np.arange(240), cv=GroupKFold(3))
+
+
+def test_share_of_false_alarms_about_groups():
+    rng = np.random.default_rng(0)
+    groups, n_alarms = np.repeat(np.arange(25), 4), 0
+    for _ in range(400):
+        design = LabelDesign.read(rng.permutation(np.arange(100) < 20), Restrictions())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            design.check_groups(groups)
+        n_alarms += len(caught)
+    # One in a hundred; more than 12 of 400 once in 2000 seeds.
+    assert n_alarms <= 12
+
+
+# Splitters.
+
+
+def spread(result):
+    return [(test.n_samples, test.n_positives) for test in result.fold_tests]
+
+
+def test_default_splitter_shuffles_with_a_fixed_seed(patients):
+    X, y, _ = patients
+    expected = quietly(
+        cross_val_significance,
+        LOGISTIC,
+        X,
+        y,
+        cv=StratifiedKFold(5, shuffle=True, random_state=0),
+    )
+    for cv in (None, 5, np.int64(5)):
+        result = quietly(cross_val_significance, LOGISTIC, X, y, cv=cv)
+        assert result.fold_pvalues == pytest.approx(expected.fold_pvalues, rel=1e-12, abs=0.0)
+    regressor = LinearRegression()
+    plain, made = (
+        cross_val_significance(regressor, X, y, cv=cv, response_method="predict")
+        for cv in (4, KFold(4, shuffle=True, random_state=0))
+    )
+    assert plain.fold_statistics.tolist() == made.fold_statistics.tolist()
+
+
+@pytest.mark.parametrize("as_groups", [False, True])
+def test_default_splitter_keeps_clusters_together(as_groups, patients):
+    X, y, patient = patients
+    cv = StratifiedGroupKFold(4, shuffle=True, random_state=0)
+    options = {"clusters": patient, "n_permutations": 49}
+    expected = cross_val_significance(LOGISTIC, X, y, groups=patient, cv=cv, **options)
+    groups = {"groups": patient} if as_groups else {}
+    result = quietly(cross_val_significance, LOGISTIC, X, y, cv=4, **groups, **options)
+    assert spread(result) == spread(expected)
+    assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
+    regressor = LinearRegression()
+    options |= {"clusters": patient, "response_method": "predict"}
+    made = GroupKFold(4, shuffle=True, random_state=0)
+    plain = cross_val_significance(regressor, X, y, cv=4, **options)
+    expected = cross_val_significance(regressor, X, y, groups=patient, cv=made, **options)
+    assert plain.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
+
+
+@pytest.mark.parametrize("kind", ["splitter", "list", "dict"])
+def test_unshuffled_stratified_folds_are_warned_of(kind, patients):
+    X, y, _ = patients
+    cv = StratifiedKFold(4)
+    if kind == "list":
+        cv = list(cv.split(X, y))
+    estimator = LOGISTIC
+    options = {"cv": cv}
+    if kind == "dict":
+        estimator = cross_validate(LOGISTIC, X, y, cv=4, return_estimator=True, return_indices=True)
+        options = {}
+    with pytest.warns(UserWarning, match=f"{UNSHUFFLED}.*Pass a splitter with shuffle=True"):
+        cross_val_significance(estimator, X, y, **options)
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        KFold(4),
+        KFold(4, shuffle=True, random_state=1),
+        StratifiedKFold(4, shuffle=True, random_state=1),
+        StratifiedGroupKFold(4, shuffle=True, random_state=1),
+        StratifiedGroupKFold(4),
+        GroupKFold(4),
+        ShuffleSplit(3, random_state=0),
+        TimeSeriesSplit(3),
+    ],
+)
+def test_folds_that_do_not_look_at_labels_and_order(cv):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(120, 2)), rng.permutation(np.arange(120) < 30).astype(int)
+    groups = np.arange(120) % 30 if isinstance(cv, GroupKFold | StratifiedGroupKFold) else None
+    quietly(cross_val_significance, NEIGHBOURS, X, y, cv=cv, groups=groups)
+
+
+@pytest.mark.parametrize("cv", [TimeSeriesSplit(3), KFold(4)])
+def test_labels_of_a_series_are_warned_of(cv):
+    rng = np.random.default_rng(2)
+    y = (np.arange(160) // 8 % 3 == 0).astype(int)
+    X = rng.normal(size=(160, 2))
+    with pytest.warns(UserWarning, match=SERIES):
+        cross_val_significance(NEIGHBOURS, X, y, cv=cv)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for seed in range(100):
+            shuffled = np.random.default_rng(seed).permutation(y)
+            design = LabelDesign.read(shuffled, Restrictions())
+            design._warn_of_series([Fold(None, *split) for split in cv.split(X)])
+    # One in a hundred; more than 5 once in 2000 seeds.
+    assert len(caught) <= 5
+
+
+# Series.
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Rows of a series, the labels of which come in episodes, with scores that drift."""
+    rng = np.random.default_rng(3)
+    y = np.repeat(rng.permutation(np.arange(60) < 18), 10).astype(int)
+    X = np.cumsum(rng.normal(size=(600, 2)), axis=0)
+    return X, y
+
+
+@pytest.mark.parametrize("options", [{}, {"block_length": 15}])
+def test_folds_of_a_series_are_tested_by_themselves(options, series):
+    X, y = series
+    cv = TimeSeriesSplit(3)
+    result = quietly(
+        cross_val_significance,
+        LOGISTIC,
+        X,
+        y,
+        cv=cv,
+        order=np.arange(600) / 7,
+        n_permutations=299,
+        combine="fisher",
+        **options,
+    )
+    for fold, (train, held_out) in zip(result.fold_tests, cv.split(X), strict=True):
+        scores = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[held_out])
+        own = average_precision_test(
+            y[held_out], scores, order=held_out, n_permutations=299, random_state=0, **options
+        )
+        assert fold.pvalue == own.pvalue
+        assert fold.pvalue != average_precision_test(y[held_out], scores).pvalue
+        if not options:
+            labels = [np.roll(y[held_out], shift) for shift in range(150)]
+            values = np.array([average_precision_score(own_y, scores) for own_y in labels])
+            assert fold.pvalue == pytest.approx(np.mean(values >= values[0] - 1e-12))
+
+
+def test_refits_shift_the_labels(series):
+    X, y = series
+    order = np.random.default_rng(0).permutation(600)
+    rank = np.argsort(order)
+    design = LabelDesign.read(y, Restrictions(order=iter(order)))
+    for seed in np.random.SeedSequence(0).spawn(20):
+        drawn = design.permuted(seed)[rank]
+        assert any(np.array_equal(drawn, np.roll(y[rank], shift)) for shift in range(600))
+    result = search_permutation_test(
+        GridSearchCV(NEIGHBOURS, GRID, cv=KFold(2)), X[:100], y[:100], order=np.arange(100)
+    )
+    assert result.pvalue >= 0.01
+
+
+@pytest.mark.parametrize("cv", [KFold(3, shuffle=True, random_state=0), StratifiedKFold(3)])
+def test_folds_that_break_a_series(cv, series):
+    X, y = series
+    message = (
+        r"Fold \d holds out samples that do not follow each other in order, and may train on their "
+        "neighbours: pass a splitter such as TimeSeriesSplit, with the rows in their order"
+    )
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=cv, order=np.arange(600))
+
+
+def test_rows_of_a_series_in_another_order(series):
+    X, y = series
+    with pytest.raises(ValueError, match="holds out samples that do not follow each other"):
+        cross_val_significance(
+            NEIGHBOURS, X, y, cv=KFold(3), order=np.random.default_rng(0).permutation(600)
+        )
+
+
+@pytest.mark.parametrize("cv", [None, 4])
+def test_the_default_splitter_is_not_for_series(cv, series):
+    X, y = series
+    message = f"cv={cv} shuffles, and folds of a series must not: with order pass a splitter such"
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=cv, order=np.arange(600))
+
+
+def test_folds_of_whole_series(series):
+    X, y = series
+    plant = np.arange(600) % 4
+    result = quietly(
+        cross_val_significance,
+        LOGISTIC,
+        X,
+        y,
+        groups=plant,
+        strata=plant,
+        order=np.arange(600),
+        cv=GroupKFold(2),
+        n_permutations=99,
+    )
+    for fold, (train, held_out) in zip(
+        result.fold_tests, GroupKFold(2).split(X, y, plant), strict=True
+    ):
+        scores = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[held_out])
+        own = average_precision_test(
+            y[held_out],
+            scores,
+            order=held_out,
+            strata=plant[held_out],
+            n_permutations=99,
+            random_state=0,
+        )
+        assert fold.pvalue == own.pvalue
+
+
+def test_order_and_clusters_exclude_each_other(series):
+    X, y = series
+    with pytest.raises(ValueError, match="order and clusters exclude each other"):
+        cross_val_significance(LOGISTIC, X, y, order=np.arange(600), clusters=np.arange(600))
+    with pytest.raises(ValueError, match="block_length=5 needs order"):
+        search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, block_length=5)
+
+
+# Refits.
+
+
+@pytest.mark.parametrize("restriction", ["clusters", "strata", "both"])
+def test_permuted_labels(restriction):
+    cluster = np.array([0, 0, 1, 1, 2, 2, 3, 4, 5, 6])
+    stratum = np.array(list("aabbaaabab"))
+    y = np.array([1, 1, 0, 0, 0, 0, 1, 0, 0, 1])
+    restrictions = Restrictions(
+        None if restriction == "clusters" else stratum,
+        None if restriction == "strata" else cluster,
+    )
+    design = LabelDesign.read(y, restrictions)
+    seeds = np.random.SeedSequence(0).spawn(4000)
+    found = [tuple(design.permuted(seed).tolist()) for seed in seeds]
+
+    def is_allowed(labels):
+        labels = np.array(labels)
+        if labels.sum() != y.sum():
+            return False
+        if restriction != "strata":
+            if any(np.ptp(labels[cluster == c]) for c in range(7)):
+                return False
+            sizes = np.bincount(cluster)[cluster]
+            if labels[sizes == 2].sum() != y[sizes == 2].sum():
+                return False
+        if restriction == "clusters":
+            return True
+        within = [stratum == s for s in "ab"]
+        if restriction == "both":
+            within = [own & (np.bincount(cluster)[cluster] == k) for own in within for k in (1, 2)]
+        return all(labels[own].sum() == y[own].sum() for own in within)
+
+    allowed = [labels for labels in itertools.product([0, 1], repeat=10) if is_allowed(labels)]
+    assert set(found) == set(allowed)
+    expected = 4000 / len(allowed)
+    counts = np.array([found.count(labels) for labels in allowed])
+    assert np.all(np.abs(counts - expected) < 5 * math.sqrt(expected))
+
+
+def test_refits_with_clusters_against_a_plain_loop(patients):
+    X, y, patient = patients
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    result = quietly(
+        cross_val_significance,
+        NEIGHBOURS,
+        X,
+        y,
+        groups=patient,
+        clusters=patient,
+        cv=cv,
+        n_permutations=9,
+        refit_permutations=40,
+        random_state=7,
+    )
+    design = LabelDesign.read(y, Restrictions(clusters=patient))
+    expected = []
+    for seed in np.random.SeedSequence(7).spawn(40):
+        labels = design.permuted(seed)
+        folds = []
+        for train, held_out in cv.split(X, labels, patient):
+            fitted = clone(NEIGHBOURS).fit(X[train], labels[train])
+            response = fitted.predict_proba(X[held_out])[:, 1]
+            folds.append(average_precision_score(labels[held_out], response))
+        expected.append(np.mean(folds))
+    assert result.refit_statistics == pytest.approx(expected)
+    assert result.refit_statistic == pytest.approx(result.statistic)
+    reached = np.sum(np.array(expected) >= result.refit_statistic * (1 - 1e-12))
+    assert result.refit_pvalue == (1 + reached) / 41
+
+
+def test_searches_with_clusters_against_a_plain_loop(patients):
+    X, y, patient = patients
+    search = GridSearchCV(
+        NEIGHBOURS,
+        GRID,
+        cv=StratifiedGroupKFold(3, shuffle=True, random_state=0),
+        scoring="average_precision",
+    )
+    result = search_permutation_test(
+        search, X, y, groups=patient, clusters=patient, n_permutations=5, random_state=7
+    )
+    design = LabelDesign.read(y, Restrictions(clusters=patient))
+    expected = [
+        clone(search).fit(X, design.permuted(seed), groups=patient).best_score_
+        for seed in np.random.SeedSequence(7).spawn(5)
+    ]
+    assert result.permuted_statistics.tolist() == expected
+
+
+@pytest.mark.parametrize("make", [list, iter, tuple])
+def test_refits_refuse_splits_that_were_made_once(make, patients):
+    X, y, _ = patients
+    message = (
+        r"(Refits|Searches) are split anew for each permutation of the labels, and cv=\w+ holds "
+        "splits that were made once, .* pass a splitter, or PredefinedSplit if"
+    )
+    splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    with pytest.raises(ValueError, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=make(splits), refit_permutations=3)
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=make(splits))
+    with pytest.raises(ValueError, match=message):
+        search_permutation_test(search, X, y)
+    result = quietly(cross_val_significance, LOGISTIC, X, y, cv=make(splits))
+    assert result.n_splits == 3
+
+
+def test_refits_take_splits_that_are_said_to_be_fixed(patients):
+    X, y, _ = patients
+    cv = PredefinedSplit(np.arange(240) % 3)
+    result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, refit_permutations=2)
+    assert result.refit_statistic == pytest.approx(result.statistic)
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=cv)
+    assert search_permutation_test(search, X, y, n_permutations=2).n_permutations == 2
+
+
+class Scripted:
+    """A score for the labels as they are, and another one for any others."""
+
+    def __init__(self, y, observed, permuted):
+        self.first, self.observed, self.permuted = y[:60], observed, permuted
+
+    def __call__(self, estimator, X, y):
+        is_observed = X[0, 0] != 0.0 or np.array_equal(y, self.first)
+        return self.observed if is_observed else self.permuted
+
+
+@pytest.mark.parametrize(
+    ("observed", "permuted", "reached"),
+    [
+        (0.1 + 0.2, 0.3, True),  # one rounding apart
+        (-0.3, -0.1 - 0.2, True),
+        (3e8 * (1 + 4e-16), 3e8, True),  # 6e-8 apart, and equal
+        (0.3 * (1 + 1e-9), 0.3, False),
+        (1e-9, 0.9e-9, False),  # 1e-10 apart, and not equal
+    ],
+)
+def test_equality_of_searches_is_relative(observed, permuted, reached):
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(120) < 60).astype(int)
+    X = np.zeros((120, 1))
+    cv = PredefinedSplit(np.repeat([0, -1], 60))
+    scoring = Scripted(y, observed, permuted)
+    search = GridSearchCV(NEIGHBOURS, {"n_neighbors": [3]}, cv=cv, scoring=scoring)
+    result = search_permutation_test(search, X, y, n_permutations=4)
+    assert result.statistic == observed
+    assert result.permuted_statistics.tolist() == [permuted] * 4
+    assert result.pvalue == (1.0 if reached else 0.2)
+
+
+# Metadata routing.
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_groups_with_metadata_routing(routing, patients):
+    X, y, patient = patients
+    with sklearn.config_context(enable_metadata_routing=False):
+        expected = cross_val_significance(
+            LOGISTIC, X, y, clusters=patient, n_permutations=9, refit_permutations=2
+        )
+    result = cross_val_significance(
+        LOGISTIC, X, y, clusters=patient, n_permutations=9, refit_permutations=2
+    )
+    assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
+    assert result.refit_statistics.tolist() == expected.refit_statistics.tolist()
+
+
+def test_scorers_of_a_search_get_its_clusters(routing, patients):
+    X, y, patient = patients
+    scorer = make_significance_scorer(n_permutations=49, output="zscore")
+    scorer.set_score_request(clusters=True)
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=cv, scoring=scorer)
+    result = search_permutation_test(
+        search,
+        X,
+        y,
+        groups=patient,
+        clusters=patient,
+        params={"clusters": patient},
+        n_permutations=2,
+    )
+    expected = clone(search).fit(X, y, groups=patient, clusters=patient).best_score_
+    assert result.statistic == expected
+
+
+def test_parameters_of_a_search_reach_its_fits(patients):
+    X, y, _ = patients
+    weights = np.where(y == 1, 50.0, 1.0)
+    search = GridSearchCV(LOGISTIC, {"C": [0.1, 1.0]}, cv=3, scoring="neg_log_loss")
+    result = search_permutation_test(
+        search, X, y, params={"sample_weight": weights}, n_permutations=1
+    )
+    assert result.statistic == clone(search).fit(X, y, sample_weight=weights).best_score_
+    assert result.statistic != clone(search).fit(X, y).best_score_
