@@ -266,7 +266,9 @@ def _bedroc(sizes: np.ndarray, m: int, rate: float) -> Sum:
         least = math.exp(-rate * n_misses) / -math.expm1(-rate * n_misses)
         return linear_sum(sizes, weights, m, -least, scale, least)
     least = math.exp(-rate * m) / -math.expm1(-rate * m)
-    return linear_sum(sizes, weights, n_misses, 1.0 + least, -scale, least, 1e-16 * (4 + n_misses) * (1.0 + least))
+    total = 1.0 + least
+    error = 1e-16 * (4 + n_misses) * total
+    return linear_sum(sizes, weights, n_misses, total, -scale, total, error)
 
 
 def _means_of_powers(sizes: np.ndarray, rate: float) -> np.ndarray:
