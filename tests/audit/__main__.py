@@ -11,7 +11,7 @@ from random import Random
 from .cases import draw_case
 from .checks import Outcome
 from .oracles import QUICK, THOROUGH
-from .worker import Auditor, merge
+from .worker import PATIENCE, Auditor, merge
 
 
 def main() -> int:
@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument("--large", action="store_true", help="larger problems too, up to 1e8 items")
     parser.add_argument("--thorough", action="store_true", help="more work for the oracles")
     parser.add_argument("--case", type=int, help="audit this case of the seed alone")
-    parser.add_argument("--patience", type=float, default=90.0, help="seconds for a case (90)")
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds for a case")
     parser.add_argument("--show", type=int, default=3, help="findings shown of each kind (3)")
     parser.add_argument("--verbose", action="store_true", help="print every case and finding")
     args = parser.parse_args()
@@ -55,7 +55,8 @@ def _report(
     metrics: Counter[str],
     n_shown: int,
 ) -> None:
-    print(f"{n_cases} cases, {total.n_values} p-values, {total.n_unknown} of unknown error")
+    print(f"{n_cases} cases, {total.n_cut_short} of them cut short after some seconds")
+    print(f"{total.n_values} p-values, {total.n_unknown} of them upper bounds of unknown error")
     for title, counts in (
         ("compared", total.n_compared),
         ("structures", structures),

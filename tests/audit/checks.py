@@ -60,6 +60,7 @@ class Outcome:
     n_values: int = 0
     n_compared: Counter[str] = field(default_factory=Counter)
     n_unknown: int = 0
+    n_cut_short: int = 0
     largest_ratio: float = 0.0
     largest_at: str = ""
     slowest: tuple[float, str] = (0.0, "")
@@ -83,7 +84,7 @@ class Audit:
 
     def __init__(self, case: Case, effort: Effort = QUICK) -> None:
         self.case, self.effort = case, effort
-        self.outcome = Outcome()
+        self.outcome, self._seconds = Outcome(), 0.0
         self.call = case.call()
         self.law = case.law()
 
@@ -138,11 +139,14 @@ class Audit:
             self.find("warning", line, text)
         if seconds > MOST_SECONDS:
             self.find("time", line, f"{seconds:.1f} s of processor time")
-            raise StopError
         if memory > MOST_BYTES:
             self.find("memory", line, f"{memory / 2**30:.2f} GB")
         self.outcome.slowest = max(self.outcome.slowest, (seconds, line))
         self.outcome.largest_memory = max(self.outcome.largest_memory, (memory, line))
+        self._seconds += seconds
+        if self._seconds > self.effort.seconds:
+            self.outcome.n_cut_short = 1
+            raise StopError
         return answer
 
     def find(self, kind: str, line: str, detail: str) -> None:

@@ -46,15 +46,18 @@ class Effort:
         Random labellings times blocks.
     tilts : int
         Thresholds in far tails for which labellings are drawn under a tilt.
+    seconds : float
+        Processor time of the law after which nothing further is asked of it.
     """
 
     atoms: int = 100_000
     additions: float = 3e8
     draws: float = 1.5e7
     tilts: int = 6
+    seconds: float = 15.0
 
 
-QUICK, THOROUGH = Effort(), Effort(1_000_000, 4e9, 2e8, 60)
+QUICK, THOROUGH = Effort(), Effort(1_000_000, 4e9, 2e8, 60, 60.0)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -263,7 +266,9 @@ def _bedroc(sizes: np.ndarray, m: int, rate: float) -> Sum:
         least = math.exp(-rate * n_misses) / -math.expm1(-rate * n_misses)
         return linear_sum(sizes, weights, m, -least, scale, least)
     least = math.exp(-rate * m) / -math.expm1(-rate * m)
-    return linear_sum(sizes, weights, n_misses, 1.0 + least, -scale, least, 3e-14 * (1.0 + least))
+    total = 1.0 + least
+    error = 1e-16 * (4 + n_misses) * total
+    return linear_sum(sizes, weights, n_misses, total, -scale, total, error)
 
 
 def _means_of_powers(sizes: np.ndarray, rate: float) -> np.ndarray:
@@ -491,16 +496,16 @@ def few_apart(total: Sum, most: int) -> Atoms | None:
         possible = np.minimum(sizes, inside) == inside
         return np.where(possible, total.gain(blocks, h * 1.0, y * 1.0), np.nan)
 
-    up_to = [np.append(0.0, np.cumsum(gains(before, 0))) for before in range(few + 1)]
+    # Sums from the end on keep the digits of gains that fall off.
+    before = np.append(0.0, np.cumsum(gains(0, 0)))[:-1]
+    behind = [np.append(np.cumsum(gains(w, 0)[::-1])[::-1], 0.0) for w in range(few + 1)]
     if few == 1:
-        values = up_to[0][:-1] + gains(0, 1) + (up_to[1][-1] - up_to[1][1:])
-        return Atoms(values, sizes / n)
+        return Atoms(before + gains(0, 1) + behind[1][1:], sizes / n)
     pairs = n * (n - 1.0) / 2.0
-    first = up_to[0][:-1] + gains(0, 1) - up_to[1][1:]
-    second = up_to[1][:-1] + gains(1, 1) + (up_to[2][-1] - up_to[2][1:])
     i, j = np.triu_indices(sizes.size, 1)
-    same = up_to[0][:-1] + gains(0, 2) + (up_to[2][-1] - up_to[2][1:])
-    values = np.append(first[i] + second[j], same)
+    between = behind[1][i + 1] - behind[1][j]
+    apart = (before + gains(0, 1))[i] + between + (gains(1, 1) + behind[2][1:])[j]
+    values = np.append(apart, before + gains(0, 2) + behind[2][1:])
     shares = np.append(sizes[i] / pairs * sizes[j], sizes * (sizes - 1.0) / 2.0 / pairs)
     kept = shares > 0.0
     return Atoms(values[kept], shares[kept])

@@ -43,6 +43,6 @@ def test_audit_finds_nothing(which, long):
         findings = known[case]
         assert not findings, f"seed {number}:\n" + "\n".join(map(str, findings))
 
-    with Auditor(patience=60.0) as auditor:
+    with Auditor() as auditor:
         finds_nothing()
         assert len(known) > 20

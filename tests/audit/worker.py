@@ -19,7 +19,7 @@ from .checks import Audit, Finding, Outcome
 from .oracles import QUICK, Effort
 
 # Seconds after which a case is given up, and address space beyond what the process begins with.
-PATIENCE, ADDRESS_SPACE = 90.0, 3 * 2**30
+PATIENCE, ADDRESS_SPACE = 300.0, 3 * 2**30
 
 
 class Auditor:
@@ -123,6 +123,7 @@ def merge(into: Outcome, other: Any) -> None:
     into.n_values += other.n_values
     into.n_compared += other.n_compared
     into.n_unknown += other.n_unknown
+    into.n_cut_short += other.n_cut_short
     if other.largest_ratio > into.largest_ratio:
         into.largest_ratio, into.largest_at = other.largest_ratio, other.largest_at
     into.slowest = max(into.slowest, other.slowest)

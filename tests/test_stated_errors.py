@@ -1,0 +1,86 @@
+"""What stated errors and guarantees rest on, one by one, where it decides."""
+
+import itertools
+import math
+
+import numpy as np
+import oracles
+import pytest
+
+from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf._engine import bounds, contour, moments, tilted
+from sklearn_rankinf._engine.law import ContinuedLaw
+from sklearn_rankinf._engine.statistics import (
+    AveragePrecision,
+    Increments,
+    grouped_increments,
+    increments_of,
+)
+from sklearn_rankinf._engine.tails import Tails
+
+
+def contour_law(n_samples, n_positives):
+    problem = AveragePrecision(), n_samples, n_positives, None
+    fine, coarse = increments_of(*problem), grouped_increments(*problem, 0.05)
+    mean, variance = moments.mean_and_variance(fine, n_positives)
+    body = moments.deviation_of_the_body(coarse, n_positives)
+    transform = tilted.RankingTransform(fine, coarse, n_positives)
+    return contour.ContourLaw(transform, math.sqrt(variance), body), mean, math.sqrt(variance)
+
+
+@pytest.mark.parametrize(("length", "aliasing"), [(24.0, 2.0), (16.0, 0.0)])
+def test_errors_of_contours_cover_values_a_period_away(length, aliasing, monkeypatch):
+    n_samples, n_positives = 300, 20
+    law, mean, std = contour_law(n_samples, n_positives)
+    s = mean + std * np.linspace(0.5, 6.0, 12)
+    # By another program, on a grid that is fine and long enough.
+    tie_sizes = (1,) * n_samples
+    truth = oracles.inverted_tail(tie_sizes, n_positives, s, 1.5 / std, 0.1 / std, 1200)
+    finer = oracles.inverted_tail(tie_sizes, n_positives, s, 1.5 / std, 0.08 / std, 1500)
+    assert np.all(np.abs(truth - finer) < 1e-9)
+    # A period that is too short, and taken none the less.
+    monkeypatch.setattr(contour.ContourLaw, "_period", lambda self, index: length * std)
+    monkeypatch.setattr(contour, "_ALIASING", aliasing)
+    monkeypatch.setattr(contour, "_ALIASING_OF_DENSE", aliasing)
+    found = law.inverted(s, 1)
+    off = np.abs(np.expm1(found.log_p - truth))
+    assert np.isfinite(found.error).all()
+    assert np.all(off <= found.error)
+    assert off.max() > 1e-5
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(300, 30), (200, 190)])
+def test_no_tail_is_less_than_that_of_the_best_value(n_samples, n_positives, monkeypatch):
+    def too_low(self, t, *_, **__):
+        return np.full(t.shape, -1e4), np.full(t.shape, np.inf)
+
+    monkeypatch.setattr(Tails, "log_tail", too_low)
+    monkeypatch.setattr(ContinuedLaw, "_stratified_tail", too_low)
+    law = ap_null_distribution(n_samples, n_positives)
+    law._law = ContinuedLaw(law.statistic, n_samples, n_positives, None)
+    log_p = law.log_pvalue(np.array([0.96, 0.99, 1.0]))
+    assert np.all(log_p >= -oracles.log_comb(n_samples, n_positives) - 1e-9)
+
+
+@pytest.mark.parametrize("finer", [1, 3, 7, 10])
+@pytest.mark.parametrize("unit", [0.1, 0.7, 1 / 3, 1e-5])
+def test_bounds_hold_where_gains_are_multiples_of_the_width(unit, finer):
+    n_samples, n_hits = 12, 5
+    # Sums are at the edges of cells but for rounding, which decides about atoms of 1/792 or more.
+    steps = np.array([1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 29])
+    nothing = np.zeros(n_samples)
+    increments = Increments(np.ones(n_samples, dtype=np.int64), nothing, unit * steps, nothing)
+    placements = np.array(list(itertools.combinations(steps.tolist(), n_hits)))
+    sums = placements.sum(axis=1)
+    n_cells = finer * int(sums.max())
+    top = n_cells * unit / finer
+    close = bounds._usual_roundings(increments, n_hits) * top / (n_cells - 0.5)
+    law = bounds.enclosure(increments, n_hits, top, close, math.inf, -700.0)
+    assert math.isclose(law.width * finer, unit)
+    for values in (unit * np.unique(sums), np.unique((unit * placements).sum(axis=1))):
+        whole = np.rint(values / unit)[:, None]
+        for sign, inside in ((1, sums >= whole), (-1, sums <= whole)):
+            lower, upper = law.bounds(values, sign)
+            share = inside.mean(axis=1)
+            assert np.all(lower <= share)
+            assert np.all(share <= upper)
