@@ -42,6 +42,7 @@ from sklearn_rankinf._null_distributions import (
     check_no_closed_form,
     monte_carlo_error,
     plain,
+    with_known_error,
 )
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
@@ -598,7 +599,7 @@ def _combine(
         log_pvalue = combined_log_pvalue(logs * math.log(10.0), combine)
         pvalue = math.exp(log_pvalue)
     else:
-        pvalue, log_pvalue = law.pvalue(statistic), law.log_pvalue(statistic)
+        _, (pvalue, log_pvalue, _) = with_known_error(law, statistic, "greater")
     return CrossValSignificanceResult(
         statistic=statistic,
         pvalue=pvalue,

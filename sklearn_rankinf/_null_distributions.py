@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import (
+    UNKNOWN,
     AtomicLaw,
     BoundedLaw,
     Law,
@@ -33,7 +34,7 @@ from sklearn_rankinf._engine.statistics import (
     Integers,
     Statistic,
 )
-from sklearn_rankinf._ranking import as_counts, check_integer, check_option
+from sklearn_rankinf._ranking import as_counts, check_integer, check_option, warn_caller
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
 _ALTERNATIVES = ("greater", "less", "two-sided")
@@ -107,6 +108,7 @@ class NullDistribution:
         self.n_positives = n_positives
         self.tie_sizes = tie_sizes
         self.method = "analytic" if method == "auto" else method
+        self._is_auto = method == "auto"
         self.statistic = statistic
         self._n_permutations = n_permutations
         self._seeds = seeds
@@ -384,7 +386,7 @@ class NullDistribution:
         float or ndarray
             For the exact law the numerical error, estimated on the large side; half the distance of
             guaranteed bounds where the p-value is the middle between them; and infinite where no
-            more than a rough upper bound of the p-value is known. For permutation the Monte Carlo
+            error below 10 % can be stated: `pvalue` is then an upper bound. For permutation the Monte Carlo
             standard error divided by the p-value. For the approximations infinite: it is not known.
         """
         return self._over(
@@ -506,6 +508,14 @@ class NullDistribution:
             ends = np.cumsum([size for size, _ in chunks])
             chunks = chunks[: int(np.searchsorted(ends, self._stopped_after)) + 1]
         return np.concatenate(self._drawn(chunks))[: self._stopped_after]
+
+    def _by_permutation(self) -> NullDistribution:
+        """The same null distribution by random labellings."""
+        law = copy(self)
+        law.method = "permutation"
+        for name in ("_law", "_sampler"):
+            vars(law).pop(name, None)
+        return law
 
     @property
     def _chunks(self) -> list[tuple[int, np.random.SeedSequence]]:
@@ -832,6 +842,28 @@ def pvalue_log_and_error(law: NullDistribution, x: Any, alternative: str) -> tup
         return law._over(x, of)
 
     return part(0), part(1), plain(np.maximum(part(2), _SMALLEST_ERROR))
+
+
+def with_known_error(
+    law: NullDistribution, x: Any, alternative: str
+) -> tuple[NullDistribution, tuple[Any, Any, Any]]:
+    """The null distribution that a p-value comes from; its p-value, the log of it, and its error.
+
+    Where ``method="auto"`` was asked for and the exact p-value is known to no better than a tenth,
+    random labellings take the place of the exact distribution, with a warning.
+    """
+    computed = pvalue_log_and_error(law, x, alternative)
+    error = np.asarray(computed[2])
+    if not (law._is_auto and law.method == "analytic" and np.any(error > UNKNOWN)):
+        return law, computed
+    warn_caller(
+        f"The relative error of the exact p-value may be {np.max(error):.2g}, so that it comes from "
+        f"{law._n_permutations} random labellings instead: pass method='permutation' for the same "
+        "without this warning, or method='analytic' for an upper bound.",
+        UserWarning,
+    )
+    permuted = law._by_permutation()
+    return permuted, pvalue_log_and_error(permuted, x, alternative)
 
 
 def stopped_law(

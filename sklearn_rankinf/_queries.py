@@ -16,7 +16,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.exchange import Exchange
-from sklearn_rankinf._engine.law import AtomicLaw, Law, exact_mean_and_variance
+from sklearn_rankinf._engine.law import UNKNOWN, AtomicLaw, Law, exact_mean_and_variance
 from sklearn_rankinf._engine.mean import MeanSampler, Part, mean_law
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
 from sklearn_rankinf._engine.resampling import JointLists, ObservedLists
@@ -36,6 +36,7 @@ from sklearn_rankinf._null_distributions import (
     monte_carlo_error,
     permuted_law,
     pvalue_log_and_error,
+    with_known_error,
 )
 from sklearn_rankinf._ranking import (
     PosLabel,
@@ -769,7 +770,8 @@ def _query_results(
     computed = None
     if law_of_mean.method == "analytic":
         pvalue, log_pvalue, error = found.pop(0).ravel().tolist()
-        computed = pvalue, log_pvalue, error
+        # What is not known is looked for in another way.
+        computed = (pvalue, log_pvalue, error) if error <= UNKNOWN else None
     columns = np.empty((3, statistic.size))
     for queries, values in zip(members, found, strict=True):
         columns[:, queries] = values
@@ -786,7 +788,11 @@ def _fields_of_queries(pvalue: Floats, log_pvalue: Floats, error: Floats) -> dic
 
 def _significance(law: NullDistribution, statistic: Floats, alternative: str) -> Floats:
     """P-values, their logarithms and relative errors of queries that have the same law."""
-    return np.stack(pvalue_log_and_error(law, statistic, alternative))
+    columns = np.stack(pvalue_log_and_error(law, statistic, alternative))
+    unknown = np.flatnonzero(columns[2] > UNKNOWN)
+    if unknown.size:
+        columns[:, unknown] = with_known_error(law, statistic[unknown], alternative)[1]
+    return columns
 
 
 def _sizes(ranking: Ranking) -> tuple[int, int, Integers | None]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
+from sklearn_rankinf._engine.law import UNKNOWN
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._guard import scorer_factory
@@ -41,8 +42,6 @@ _AVERAGES = (None, "macro", "weighted", "micro")
 # Relative error of exact p-values that does not matter to a search: 0.004 in -log10 p; and the
 # number of samples up to which all digits cost little.
 _TOLERANCE, _SHORT = 0.01, 64
-# Relative error from which on a p-value is not known.
-_UNKNOWN = 0.1
 # Of the scorers in a dict one says what tests say of weights and of few labellings.
 _SAID_ONCE = (FEW_LABELLINGS, "sample_weight ")
 _OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters", "order"})
@@ -406,7 +405,7 @@ def _tail_or_failure(
     except (ArithmeticError, MemoryError, ValueError) as failed:
         # All arguments were checked where the law was made: what fails here is the computation.
         return None, str(failed) or type(failed).__name__
-    if tail["error"] <= _UNKNOWN:
+    if tail["error"] <= UNKNOWN:
         return tail, ""
     return None, f"its relative error may be {tail['error']:.2g}"
 

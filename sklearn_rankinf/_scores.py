@@ -16,12 +16,17 @@ from sklearn_rankinf._engine.statistics import (
     Rie,
 )
 from sklearn_rankinf._guard import metric_function
-from sklearn_rankinf._null_distributions import check_alternative, check_normalize, resolve_k
+from sklearn_rankinf._null_distributions import (
+    check_alternative,
+    check_normalize,
+    resolve_k,
+    with_known_error,
+)
 from sklearn_rankinf._rank_statistics import check_alpha, rank_statistic_score
 from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
 from sklearn_rankinf._significance import (
     adjusted,
-    log10_pvalue,
+    as_log10,
     no_positives,
     observe_average_precision,
     standardized,
@@ -118,7 +123,7 @@ def average_precision_pvalue(
     )
     if ranking.n_positives == 0:
         warn_caller(no_positives("The p-value", "1.0"), UndefinedMetricWarning)
-    return float(law.pvalue(statistic, alternative=alternative))
+    return float(with_known_error(law, statistic, alternative)[1][0])
 
 
 @metric_function
@@ -210,7 +215,7 @@ def average_precision_neg_log10_pvalue(
     if ranking.n_positives == 0:
         message = no_positives("-log10 of the p-value", "0.0")
         warn_caller(message, UndefinedMetricWarning)
-    return float(abs(log10_pvalue(law, statistic, alternative)))
+    return float(abs(as_log10(with_known_error(law, statistic, alternative)[1][1])))
 
 
 @metric_function

@@ -21,10 +21,10 @@ from sklearn_rankinf._null_distributions import (
     check_permutation,
     frozen_ap_law,
     plain,
-    pvalue_log_and_error,
     resamples_of,
     stopped_law,
     value_of_perfect_ranking,
+    with_known_error,
 )
 from sklearn_rankinf._ranking import (
     LabelTable,
@@ -532,7 +532,8 @@ def significance_fields(
     """
     if n_exceedances is not None:
         law, computed = _stopped(law, statistic, alternative, n_exceedances)
-    computed = computed or pvalue_log_and_error(law, statistic, alternative)
+    if computed is None:
+        law, computed = with_known_error(law, statistic, alternative)
     pvalue, log_pvalue, error = computed
     n_resamples, n_extreme = resamples_of(law, statistic, alternative)
     return {
@@ -791,11 +792,6 @@ def restricted_labels(
         if message is not None:
             warn_caller(message, UserWarning)
     return labels
-
-
-def log10_pvalue(law: NullDistribution, statistic: Any, alternative: str) -> Any:
-    """Base-10 logarithm of a p-value; never -0.0 and never above 0."""
-    return as_log10(law.log_pvalue(statistic, alternative=alternative))
 
 
 def as_log10(log_pvalue: Any) -> Any:
