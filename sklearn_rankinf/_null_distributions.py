@@ -386,8 +386,9 @@ class NullDistribution:
         float or ndarray
             For the exact law the numerical error, estimated on the large side; half the distance of
             guaranteed bounds where the p-value is the middle between them; and infinite where no
-            error below 10 % can be stated: `pvalue` is then an upper bound. For permutation the Monte Carlo
-            standard error divided by the p-value. For the approximations infinite: it is not known.
+            error below 10 % can be stated: `pvalue` is then an upper bound. For permutation the
+            Monte Carlo standard error divided by the p-value. For the approximations infinite: it
+            is not known.
         """
         return self._over(
             x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
@@ -857,9 +858,9 @@ def with_known_error(
     if not (law._is_auto and law.method == "analytic" and np.any(error > UNKNOWN)):
         return law, computed
     warn_caller(
-        f"The relative error of the exact p-value may be {np.max(error):.2g}, so that it comes from "
-        f"{law._n_permutations} random labellings instead: pass method='permutation' for the same "
-        "without this warning, or method='analytic' for an upper bound.",
+        f"The relative error of the exact p-value may be {np.max(error):.2g}, so that it comes "
+        f"from {law._n_permutations} random labellings instead: pass method='permutation' for the "
+        "same without this warning, or method='analytic' for an upper bound.",
         UserWarning,
     )
     permuted = law._by_permutation()
