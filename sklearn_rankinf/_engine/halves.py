@@ -7,6 +7,7 @@ tail is a sum over the first, so the work grows like the square root of the numb
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +18,8 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log
 
 # Sums of both halves that are held in memory together.
 _MOST_AT_ONCE = 1_000_000
+# More partial outcomes are not counted.
+_TOO_MANY = 1e15
 
 
 class Halves:
@@ -88,7 +91,9 @@ def _numbers_of_partial_outcomes(sizes: Integers, n_positives: int) -> Floats:
             ways[size + 1 :] -= ways[: n_positives - size].copy()
         ways[: max(0, n_positives - remaining)] = 0.0
         numbers.append(float(ways.sum()))
-    return np.asarray(numbers)
+        if numbers[-1] > _TOO_MANY:
+            break
+    return np.pad(numbers, (0, sizes.size + 1 - len(numbers)), constant_values=math.inf)
 
 
 def _by_hits(listed: Listed, n_positives: int) -> list[tuple[Floats, Floats]]:

@@ -46,8 +46,7 @@ from sklearn_rankinf._engine.stratified import (
     LOG_LEFT_OUT,
     Budget,
     Stratum,
-    bulk_block,
-    coarse_block,
+    block_to_condition_on,
 )
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
@@ -320,7 +319,7 @@ class ContinuedLaw:
         if inner.size:
             # What is far out for the hits is far out, on the other side, for the misses.
             counted, side = self._as_counted(t[inner], sign)
-            if self._is_coarse:
+            if self._is_stratified:
                 log_p[inner], error[inner] = self._stratified_tail(counted, side)
             else:
                 log_p[inner], error[inner] = self._tails.log_tail(counted, side, log_slight)
@@ -352,17 +351,15 @@ class ContinuedLaw:
         return self._grouped_misses(None, math.inf) if self._by_misses else self._grouped(None, 0.0)
 
     @cached_property
-    def _is_coarse(self) -> bool:
-        """Whether a large block makes the law a row of clusters, or a lucky miss stands out."""
+    def _is_stratified(self) -> bool:
+        """Whether tails are divided by a block first, or a lucky miss stands out."""
         span = self._statistic.span(self._n_samples, self._n_positives, self._tie_sizes)
         if self._n_blocks > _MAX_BLOCKS_OF_STRATA or span > 0.0:
             return False
         counted, m = self._counted, self._n_counted
         if counted.is_linear and not adds_most_above(counted, m):
             return True
-        # Strata of other statistics are hardly ever decided by a bound, but they may be listed.
-        of = coarse_block if counted.is_linear else bulk_block
-        return of(counted, m) is not None
+        return block_to_condition_on(counted, m) is not None
 
     @property
     def _n_counted(self) -> int:

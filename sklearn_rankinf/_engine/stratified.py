@@ -108,6 +108,16 @@ def coarse_block(increments: Increments, n_positives: int) -> int | None:
     return None
 
 
+def block_to_condition_on(increments: Increments, n_positives: int) -> int | None:
+    """A block by which tails are always divided; None if there is none.
+
+    Strata of a statistic that is not linear are hardly ever decided by a bound: they are worth
+    while where they are listed.
+    """
+    of = coarse_block if increments.is_linear else bulk_block
+    return of(increments, n_positives)
+
+
 def _most_likely(n: int, m: int, size: int) -> int:
     y = round(m * size / n)
     return min(max(y, m - (n - size), 0), size, m)
@@ -161,8 +171,10 @@ class Stratum:
         open_ = np.flatnonzero((sign * t > sign * near) & (sign * t <= sign * far))
         if not open_.size:
             return log_p, error
+        # Nothing is known of the others yet but that they are no more than 1.
+        error[open_] = np.inf
         if self._is_listed and (self._depth == 0 or budget.take()):
-            log_p[open_] = self._listed.log_tail(t[open_], sign)
+            log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
             return log_p, error
         beyond, short_of = self._log_bounds(t[open_], sign)
         log_p[open_] = np.where(beyond < log_slight[open_], -np.inf, 0.0)
@@ -173,15 +185,12 @@ class Stratum:
         if block is None:
             if budget.take():
                 log_p[open_], error[open_] = self._inverted(t[open_], sign)
-            else:
-                log_p[open_], error[open_] = 0.0, np.inf
             needed = np.maximum(ACCEPTED, np.exp(np.minimum(log_slight[open_] - log_p[open_], 0.0)))
             open_ = open_[error[open_] > needed]
             block = self._next_block
         if open_.size and block is not None and self._depth < _MAX_DEPTH and budget.left > 0:
             found, its_error = self._mixture(block, t[open_], sign, log_slight[open_], budget)
             better = its_error < error[open_]
-            better |= self._coarse_block is not None
             log_p[open_[better]], error[open_[better]] = found[better], its_error[better]
         return log_p, error
 
@@ -238,7 +247,7 @@ class Stratum:
 
     @cached_property
     def _coarse_block(self) -> int | None:
-        return coarse_block(self._increments, self._m)
+        return block_to_condition_on(self._increments, self._m)
 
     @cached_property
     def _next_block(self) -> int | None:
