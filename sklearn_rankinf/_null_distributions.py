@@ -599,7 +599,9 @@ class NullDistribution:
         log_p = self._law.tail(t, sign)[1]
         near = log_p > _NEAR_ZERO
         if near.any():
-            rest = self._law.tail(np.nextafter(t, -sign * np.inf), -sign)[0]
+            rest, _, error = self._law.tail(np.nextafter(t, -sign * np.inf), -sign)
+            # What is only bounded leaves a bound of 1.
+            rest = np.where(error > UNKNOWN, 0.0, rest)
             log_p = np.where(near, np.log1p(-np.where(near, rest, 0.0)), log_p)
         return log_p
 

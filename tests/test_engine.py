@@ -221,7 +221,7 @@ class _CountedTransform(tilted.RankingTransform):
 
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "most_tilts", "most_nodes"),
-    [(200, 40, 4, 1000), (500, 50, 1, 400), (1000, 100, 1, 200), (2000, 500, 2, 100)],
+    [(200, 40, 4, 3000), (500, 50, 1, 400), (1000, 100, 1, 200), (2000, 500, 2, 150)],
 )
 def test_values_of_a_dense_law_share_contours(n_samples, n_positives, most_tilts, most_nodes):
     statistic = AveragePrecision()

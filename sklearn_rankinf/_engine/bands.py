@@ -389,6 +389,8 @@ class _Step:
         self._most_logarithms = most_logarithms
         size = int(increments.sizes[block])
         self.y = y = np.arange(window.least[block], window.most[block] + 1)
+        if not y.size:
+            raise _OutOfRangeError
         p = n_positives / increments.n_samples if p is None else p
         weights = binomial_log_weights(size, min(size, n_positives), p)[y]
         self.first_reached = first + int(y[0])
@@ -430,7 +432,7 @@ class _Step:
 
 
 class _OutOfRangeError(Exception):
-    """Sums of products are too many to be taken in logarithms throughout."""
+    """No paths lead on, or sums of products are too many to be taken in logarithms throughout."""
 
 
 def _log_convolution(log_a: Floats, log_b: Floats, most_logarithms: int) -> Floats:

@@ -47,6 +47,7 @@ from sklearn_rankinf._engine.stratified import (
     Budget,
     Stratum,
     block_to_condition_on,
+    linear_support,
 )
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
@@ -64,6 +65,8 @@ _MAX_BLOCKS_OF_HALVES = 5_000
 # Three hits in no longer lists than this are counted.
 _MOST_OF_TRIPLES = 4_000
 
+# Operations that finding the support may take, and ranks of hits that are added up together.
+_WORK_OF_SUPPORT, _RANKS_TOGETHER = 1e9, 1 << 22
 # Quantiles are bisected until they are known to this part of their size and the deviation.
 _BISECTIONS, _SAME_QUANTILE = 60, 1e-13
 
@@ -77,6 +80,8 @@ _LEAST_OF_ALL = 1e-3
 UNKNOWN = 0.1
 # Tails with larger errors are worth conditioning on blocks, of which there are not more than that.
 _WORTH_STRATA, _MAX_BLOCKS_OF_STRATA = 1e-2, 5_000
+# Tails by strata with larger errors are worth an inversion of the whole.
+_WORTH_INVERSION = 1e-3
 
 # What is left of 1 does not matter if it is lost in rounding.
 _LOG_SLIGHT = math.log(0.25 * np.finfo(float).eps)
@@ -215,7 +220,7 @@ class ContinuedLaw:
         """
         low, high = self._attained
         if np.any((t <= low) | (t >= high)):
-            low, high = self.support()
+            low, high = self.support() if self._has_support else (0.0, self._best)
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
         error = np.full(t.shape, 1e-13)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
@@ -300,13 +305,34 @@ class ContinuedLaw:
             return self._attained
         m = self._n_positives
         increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        if increments.is_linear:
+            return linear_support(increments, m)
+        if not self._has_support:
+            raise ValueError(
+                f"The smallest and the largest value of {m} positives in "
+                f"{increments.sizes.size} blocks of equal scores take too long to be found: round "
+                "the scores less, so that blocks are smaller, or take the range of a sample of rvs."
+            )
         return smallest_value(increments, m), largest_value(increments, m)
+
+    @cached_property
+    def _has_support(self) -> bool:
+        """Whether the smallest and the largest value are found in some seconds."""
+        if self._tie_sizes is None:
+            return True
+        m = self._n_positives
+        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        n_ways = float(np.minimum(increments.sizes, m).sum())
+        return increments.is_linear or n_ways * m <= _WORK_OF_SUPPORT
 
     def _value_at(self, start: int) -> float:
         """Value of an untied ranking with all hits in a row, behind the first `start` ranks."""
-        hits_before = np.arange(self._n_positives)
-        ranks = self._statistic.tied(start + hits_before, 1, self._n_samples, self._n_positives)
-        return float(np.sum(ranks.cross * hits_before + ranks.linear + ranks.square))
+        problem, total = (self._n_samples, self._n_positives), 0.0
+        for first in range(0, self._n_positives, _RANKS_TOGETHER):
+            hits = np.arange(first, min(first + _RANKS_TOGETHER, self._n_positives))
+            ranks = self._statistic.tied(start + hits, 1, *problem)
+            total += float(np.sum(ranks.cross * hits + ranks.linear + ranks.square))
+        return total
 
     def _far_tail(
         self, t: Floats, sign: int, log_slight: float = -math.inf
@@ -318,22 +344,32 @@ class ContinuedLaw:
         inner = np.flatnonzero(below | (sign < 0))
         if inner.size:
             # What is far out for the hits is far out, on the other side, for the misses.
-            counted, side = self._as_counted(t[inner], sign)
-            if self._is_stratified:
-                log_p[inner], error[inner] = self._stratified_tail(counted, side)
-            else:
-                log_p[inner], error[inner] = self._tails.log_tail(counted, side, log_slight)
-                enough = max(_WORTH_STRATA, self._tolerance)
-                needed = np.maximum(enough, np.exp(np.minimum(log_slight - log_p[inner], 0.0)))
-                weak = np.flatnonzero(error[inner] > needed)
-                if weak.size and self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
-                    found, its_error = self._stratified_tail(counted[weak], side)
-                    better = its_error < error[inner[weak]]
-                    log_p[inner[weak[better]]] = found[better]
-                    error[inner[weak[better]]] = its_error[better]
+            log_p[inner], error[inner] = self._tail_of_counted(
+                *self._as_counted(t[inner], sign), log_slight
+            )
         if sign > 0:
             # A bound from merged blocks may be too low at the very end.
             log_p = np.fmax(log_p, log_best)
+        return log_p, error
+
+    def _tail_of_counted(self, t: Floats, sign: int, log_slight: float) -> tuple[Floats, Floats]:
+        """Tails of what is counted by inversion and by strata, the second where the first is weak.
+
+        Where a block is to be conditioned on strata come first.
+        """
+        inverted = partial(self._tails.log_tail, log_slight=log_slight)
+        first, second, enough = inverted, self._stratified_tail, _WORTH_STRATA
+        if self._is_stratified:
+            first, second, enough = self._stratified_tail, inverted, _WORTH_INVERSION
+        elif self._n_blocks > _MAX_BLOCKS_OF_STRATA:
+            return inverted(t, sign)
+        log_p, error = first(t, sign)
+        slight = np.exp(np.minimum(log_slight - np.where(np.isfinite(log_p), log_p, 0.0), 0.0))
+        weak = np.flatnonzero(error > np.maximum(max(enough, self._tolerance), slight))
+        if weak.size:
+            found, its_error = second(t[weak], sign)
+            better = its_error < error[weak]
+            log_p[weak[better]], error[weak[better]] = found[better], its_error[better]
         return log_p, error
 
     def _stratified_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
@@ -446,7 +482,7 @@ class ContinuedLaw:
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
         lower, upper = self._tail_bounds.bounds(t, sign)
-        near, far = self.support()[::sign]
+        near, far = (self.support() if self._has_support else (0.0, self._best))[::sign]
         certain, impossible = sign * t <= sign * near, sign * t > sign * far
         return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
 

@@ -298,15 +298,15 @@ class MeanLaw:
             for part in self._parts
         )
 
-    def listed(self) -> AtomicLaw | None:
+    def listed(self, most: float = MAX_ATOMS) -> AtomicLaw | None:
         """The law by its atoms; None where they are too many."""
-        if any(self._n_outcomes(part) > MAX_ATOMS for part in self._parts):
+        if any(self._n_outcomes(part) > most for part in self._parts):
             return None
         values, log_counts = np.zeros(1), np.zeros(1)
         for part in self._parts:
             one = _AtomicTransform(self._increments(part), part.n_positives)
             for _ in range(part.count):
-                if values.size * one.values.size > _MOST_LISTED:
+                if values.size * one.values.size > most:
                     return None
                 sums = np.add.outer(values, one.values).ravel()
                 counts = np.add.outer(log_counts, one.log_counts).ravel()
@@ -602,7 +602,7 @@ def _mean(values: Sequence[float], n: int) -> float:
 def mean_law(statistic: Statistic, parts: Sequence[Part]) -> Law:
     """The law of the mean: listed where its outcomes are few, continued else."""
     law = MeanLaw(statistic, parts)
-    return law.listed() or law.of_one() or law
+    return law.listed(_MOST_LISTED) or law.of_one() or law
 
 
 class MeanSampler:

@@ -35,9 +35,9 @@ from sklearn_rankinf._engine.moments import influences, mean_and_variance
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # A block is conditioned on if a positive in it moves the statistic by more than this part of the
-# standard deviation that the others leave. The characteristic function of these others is below
-# exp(-(2 pi / _COARSE)**2 / 2) = 4e-9 of its size where that of the block returns first.
-_COARSE = 1.0
+# standard deviation that the others leave: the characteristic function then returns to more than
+# exp(-(2 pi / _COARSE)**2 / 2) = .3 of its size. Contours are long enough for less.
+_COARSE = 4.0
 # So is a single item that is worth more than this part of the range of all others.
 _SEPARATE = 0.7
 # With so few positives expected outside a block, conditioning on it leaves few placements.
@@ -52,7 +52,9 @@ _FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
 # Others are listed by halves up to this length of both, for no more blocks than that.
 _MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 300_000, 1_000
 # Strata that are listed or solved by inversion for one call, and how often they are divided.
-_MAX_SOLVED, _MAX_DEPTH = 200, 200
+_MAX_SOLVED, _MAX_DEPTH = 100, 200
+# A list by halves costs as much as an inversion, and as another one for so many partial outcomes.
+_OUTCOMES_OF_AN_INVERSION = 10_000
 # Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
 # A tail is 1 if the other one is below the second, and what is less than exp(_LOG_LOST) of what is
 # known already need not be known.
@@ -94,7 +96,7 @@ def coarse_block(increments: Increments, n_positives: int) -> int | None:
         # One item that is worth more than all others can make up for decides by itself.
         block = int(np.argmax(steps))
         if sizes[block] == 1.0:
-            low, high = _linear_support(increments.given(block, 0)[0], m - 1)
+            low, high = linear_support(increments.given(block, 0)[0], m - 1)
             if steps[block] > _SEPARATE * (high - low):
                 return block
     weight = np.where((sizes > 1.0) & (varies > _LEAST_VARIANCE), varies * steps**2, 0.0)
@@ -126,12 +128,12 @@ def _most_likely(n: int, m: int, size: int) -> int:
 class Budget:
     """Number of strata that may still be listed or solved by inversion."""
 
-    def __init__(self, left: int = _MAX_SOLVED) -> None:
+    def __init__(self, left: float = _MAX_SOLVED) -> None:
         self.left = left
 
-    def take(self) -> bool:
-        """Take one, if there is one left."""
-        self.left -= 1
+    def take(self, cost: float = 1.0) -> bool:
+        """Take one, or as many as something costs, if there are so many left."""
+        self.left -= cost
         return self.left >= 0
 
 
@@ -173,7 +175,7 @@ class Stratum:
             return log_p, error
         # Nothing is known of the others yet but that they are no more than 1.
         error[open_] = np.inf
-        if self._is_listed and (self._depth == 0 or budget.take()):
+        if self._is_listed and budget.take(self._cost_of_list):
             log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
             return log_p, error
         beyond, short_of = self._log_bounds(t[open_], sign)
@@ -263,12 +265,20 @@ class Stratum:
         return int(np.argmax(weight))
 
     @cached_property
-    def _split(self) -> int | None:
-        """Where to divide a list into halves; None if it is too long whole and by halves."""
+    def _split(self) -> tuple[int, float] | None:
+        """Where to divide a list into halves, and their length; None if that is too long."""
         if self._increments.sizes.size > _MAX_BLOCKS_OF_HALVES:
             return None
         split, length = best_split(self._increments.sizes, self._m)
-        return split if length <= _MAX_HALVES else None
+        return (split, length) if length <= _MAX_HALVES else None
+
+    @cached_property
+    def _cost_of_list(self) -> float:
+        """What listing costs, as a number of inversions."""
+        if self._has_few_outcomes:
+            return 0.1
+        assert self._split is not None
+        return 1.0 + self._split[1] / _OUTCOMES_OF_AN_INVERSION
 
     @cached_property
     def _is_listed(self) -> bool:
@@ -286,7 +296,7 @@ class Stratum:
             assert listed is not None
             return _Listed(listed)
         assert self._split is not None
-        return Halves(self._increments, self._m, self._split)
+        return Halves(self._increments, self._m, self._split[0])
 
     def _log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of the logs of the tail, and of the tail on the other side.
@@ -315,7 +325,7 @@ class Stratum:
             value = float(c.total(c.sizes)) if m else 0.0
             return value, value
         if c.is_linear:
-            return _linear_support(c, m)
+            return linear_support(c, m)
         if float(np.minimum(c.sizes, m).sum()) * m <= _FEW_OPERATIONS:
             return smallest_value(c, m), largest_value(c, m)
         return -math.inf, math.inf
@@ -338,7 +348,7 @@ class _Listed:
         return np.asarray(self._below[np.searchsorted(self._values, t, side="right")])
 
 
-def _linear_support(c: Increments, m: int) -> tuple[float, float]:
+def linear_support(c: Increments, m: int) -> tuple[float, float]:
     """Smallest and largest value of a sum of weights of m items."""
     order = np.argsort(c.linear, kind="stable")
     sizes, weights = c.sizes[order], c.linear[order]

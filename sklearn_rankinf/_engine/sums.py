@@ -52,14 +52,13 @@ class _Intervals:
         """The heavier half as it is, and all others merged with what is near them."""
         if self.low.size <= most:
             return self
-        least = np.partition(self.mass, -(most // 2))[-(most // 2)]
-        light = np.flatnonzero(self.mass < least)
+        by_mass = np.argpartition(self.mass, -(most // 2))
+        heavy, light = np.sort(by_mass[-(most // 2) :]), np.sort(by_mass[: -(most // 2)])
         width = (self.low[light[-1]] - self.low[light[0]]) / (most // 2)
         if width <= 0.0:
             return self
         bins = ((self.low[light] - self.low[light[0]]) / width).astype(np.int64)
         first = np.flatnonzero(np.diff(bins, prepend=-1))
-        heavy = np.flatnonzero(self.mass >= least)
         low = np.concatenate([self.low[heavy], self.low[light][first]])
         high = np.concatenate([self.high[heavy], np.maximum.reduceat(self.high[light], first)])
         mass = np.concatenate([self.mass[heavy], np.add.reduceat(self.mass[light], first)])

@@ -162,7 +162,7 @@ class Tails:
         ]
         for algorithm, good_enough in tried:
             # Far out it is the logarithm that has to be right.
-            known = np.where(np.isfinite(error), log_p, 0.0)
+            known = np.where(np.isfinite(error) & np.isfinite(log_p), log_p, 0.0)
             enough = np.maximum(good_enough, -_GOOD * known)
             enough = np.maximum(enough, np.exp(np.minimum(log_slight - known, 0.0)))
             weak = np.flatnonzero(error > enough)
