@@ -601,7 +601,8 @@ class NullDistribution:
         if near.any():
             rest, _, error = self._law.tail(np.nextafter(t, -sign * np.inf), -sign)
             # What is only bounded leaves a bound of 1.
-            rest = np.where(error > UNKNOWN, 0.0, rest)
+            bounded = (error > UNKNOWN) & (self.method == "analytic")
+            rest = np.where(bounded, 0.0, rest)
             log_p = np.where(near, np.log1p(-np.where(near, rest, 0.0)), log_p)
         return log_p
 

@@ -776,7 +776,10 @@ class ContourLaw:
         if self._span:
             places[-1] = whole - 0.5
         z = np.asarray(nodes.theta + 1j * places * nodes.step, dtype=complex)
-        logs = self._log_transform(*contour[:2], z, False).real - nodes.log_transform[0].real
+        logs = self._log_transform(*contour[:2], z, False).real
+        # Where the first node is not known nothing is.
+        first_log = float(nodes.log_transform[0].real)
+        logs = logs - first_log if math.isfinite(first_log) else np.full(logs.shape, np.inf)
         # A node at a place stands for the terms of its share of the logarithms, and that at the end
         # of a period of the transform for as many terms as the first look has.
         shares = places * (math.log(spread) / n_looks)

@@ -357,10 +357,11 @@ class ContinuedLaw:
 
         Where a block is to be conditioned on strata come first.
         """
-        inverted = partial(self._tails.log_tail, log_slight=log_slight)
-        first, second, enough = inverted, self._stratified_tail, _WORTH_STRATA
+        inverted: _FarTail = partial(self._tails.log_tail, log_slight=log_slight)
+        stratified: _FarTail = self._stratified_tail
+        first, second, enough = inverted, stratified, _WORTH_STRATA
         if self._is_stratified:
-            first, second, enough = self._stratified_tail, inverted, _WORTH_INVERSION
+            first, second, enough = stratified, inverted, _WORTH_INVERSION
         elif self._n_blocks > _MAX_BLOCKS_OF_STRATA:
             return inverted(t, sign)
         log_p, error = first(t, sign)

@@ -55,12 +55,14 @@ _MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 300_000, 1_000
 _MAX_SOLVED, _MAX_DEPTH = 100, 200
 # A list by halves costs as much as an inversion, and as another one for so many partial outcomes.
 _OUTCOMES_OF_AN_INVERSION = 10_000
+# Looking at a stratum costs this part of an inversion.
+_COST_OF_A_STRATUM = 0.02
 # Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
 # A tail is 1 if the other one is below the second, and what is less than exp(_LOG_LOST) of what is
 # known already need not be known.
 LOG_LEFT_OUT, _LOG_CERTAIN, _LOG_LOST = -40.0, -40.0, -16.0
 # Answers of inversion with larger relative errors are not accepted while a stratum can be divided.
-ACCEPTED = 1e-4
+ACCEPTED = 5e-4
 _EXACT = 1e-12
 
 # Log tails of values on either side of the mean, and their relative errors.
@@ -133,8 +135,14 @@ class Budget:
 
     def take(self, cost: float = 1.0) -> bool:
         """Take one, or as many as something costs, if there are so many left."""
+        if cost > self.left:
+            return False
         self.left -= cost
-        return self.left >= 0
+        return True
+
+    def divide(self) -> None:
+        """Count a stratum that is looked at, whatever it costs to solve it."""
+        self.left -= _COST_OF_A_STRATUM
 
 
 class Stratum:
@@ -173,15 +181,15 @@ class Stratum:
         open_ = np.flatnonzero((sign * t > sign * near) & (sign * t <= sign * far))
         if not open_.size:
             return log_p, error
-        # Nothing is known of the others yet but that they are no more than 1.
-        error[open_] = np.inf
-        if self._is_listed and budget.take(self._cost_of_list):
-            log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
-            return log_p, error
         beyond, short_of = self._log_bounds(t[open_], sign)
         log_p[open_] = np.where(beyond < log_slight[open_], -np.inf, 0.0)
         open_ = open_[(beyond >= log_slight[open_]) & (short_of >= _LOG_CERTAIN)]
         if not open_.size:
+            return log_p, error
+        # Nothing is known of the others yet but that they are no more than 1.
+        error[open_] = np.inf
+        if self._has_few_outcomes:
+            log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
             return log_p, error
         block = self._coarse_block
         if block is None:
@@ -190,6 +198,9 @@ class Stratum:
             needed = np.maximum(ACCEPTED, np.exp(np.minimum(log_slight[open_] - log_p[open_], 0.0)))
             open_ = open_[error[open_] > needed]
             block = self._next_block
+        if open_.size and self._split is not None and budget.take(self._cost_of_halves):
+            log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
+            return log_p, error
         if open_.size and block is not None and self._depth < _MAX_DEPTH and budget.left > 0:
             found, its_error = self._mixture(block, t[open_], sign, log_slight[open_], budget)
             better = its_error < error[open_]
@@ -214,6 +225,7 @@ class Stratum:
             needed = np.flatnonzero(log_weight > least)
             if not needed.size:
                 break
+            budget.divide()
             constant, stratum = self._stratum(block, int(y[i]))
             log_term, error = np.full(t.shape, -np.inf), np.zeros(t.shape)
             log_term[needed], error[needed] = stratum.log_tail(
@@ -272,17 +284,11 @@ class Stratum:
         split, length = best_split(self._increments.sizes, self._m)
         return (split, length) if length <= _MAX_HALVES else None
 
-    @cached_property
-    def _cost_of_list(self) -> float:
-        """What listing costs, as a number of inversions."""
-        if self._has_few_outcomes:
-            return 0.1
+    @property
+    def _cost_of_halves(self) -> float:
+        """What listing by halves costs, as a number of inversions."""
         assert self._split is not None
         return 1.0 + self._split[1] / _OUTCOMES_OF_AN_INVERSION
-
-    @cached_property
-    def _is_listed(self) -> bool:
-        return self._has_few_outcomes or self._split is not None
 
     @cached_property
     def _has_few_outcomes(self) -> bool:

@@ -1,0 +1,267 @@
+"""Null distributions that look like rows of clusters, as ties of real rankers make them.
+
+Oracles: hypergeometric tails where one block decides, counts of lexicographic order where one rank
+outweighs all later ones, whole-number dynamic programming, double sums, random labellings.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import hypergeom
+
+import sklearn_rankinf as rankinf
+from sklearn_rankinf import _null_distributions
+from sklearn_rankinf._engine.chain import n_outcomes
+from sklearn_rankinf._engine.halves import best_split
+from sklearn_rankinf._engine.statistics import AveragePrecision, RocAuc, increments_of
+from sklearn_rankinf._engine.stratified import block_to_condition_on, bulk_block
+from sklearn_rankinf._engine.sums import SumsOfAtoms
+from sklearn_rankinf._engine.whole_numbers import step_of
+
+
+class Decaying(rankinf.RankStatistic):
+    """Weights .1, .09, .081, ..."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        return 0.1 * 0.9 ** (np.asarray(ranks, dtype=float) - 1.0)
+
+    def __eq__(self, other):
+        return isinstance(other, Decaying)
+
+    def __hash__(self):
+        return 0
+
+
+def test_one_block_decides():
+    # All positives outside the block together are worth less than one in it.
+    ranking = rankinf.Ranking.from_counts([300] + [1] * 700, [40] + [0] * 640 + [1] * 60)
+    result = rankinf.rie_test(ranking)
+    assert_allclose(result.pvalue, hypergeom.sf(39, 1000, 300, 100), rtol=1e-6)
+    assert result.pvalue_relative_error < 1e-5
+
+
+def lexicographic_pvalue(labels):
+    """Share of labellings that come no later in lexicographic order."""
+    n, m = len(labels), sum(labels)
+    count, left = 1, m
+    for rank, is_hit in enumerate(labels):
+        if not is_hit and left:
+            count += math.comb(n - rank - 1, left - 1)
+        left -= is_hit
+    return count / math.comb(n, m)
+
+
+@pytest.mark.parametrize(("n", "m", "alpha"), [(60, 42, 80.5), (60, 54, 160.9), (90, 12, 120.0)])
+def test_saturated_weights_order_labellings_lexicographically(n, m, alpha):
+    law = rankinf.bedroc_null_distribution(n, m, alpha=alpha)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        # Beyond these ranks weights are lost beside the tolerance for equal values.
+        labels = np.zeros(n, dtype=int)
+        labels[rng.permutation(12)[:6]] = 1
+        labels[12 : 12 + m - 6] = 1
+        x = rankinf.bedroc_score(labels, -np.arange(n), alpha=alpha)
+        expected = lexicographic_pvalue(labels.tolist())
+        # A few labellings differ from it by no more than the tolerance for equal values.
+        assert_allclose(law.pvalue(x), expected, rtol=1e-4)
+
+
+def whole_number_tail(sizes, m, x):
+    """P(AUC >= x) by counting labellings for each number of half pairs."""
+    n = sum(sizes)
+    # A positive of a block wins two half pairs against each item below, one against its own.
+    counts = {(0, 0): 1}
+    below = n
+    for size in sizes:
+        below -= size
+        after = {}
+        for (hits, total), ways in counts.items():
+            for y in range(min(size, m - hits) + 1):
+                key = hits + y, total + y * (2 * below + size)
+                after[key] = after.get(key, 0) + ways * math.comb(size, y)
+        counts = after
+    # Pairs of two positives are taken off: each counts two half pairs.
+    needed = 2.0 * x * m * (n - m) + m * m
+    reached = sum(ways for (h, t), ways in counts.items() if h == m and t >= needed - 1e-6)
+    return reached / math.comb(n, m)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "m"), [([1, 1, 3] + [1] * 24, 11), ([2] + [1] * 30, 9), ([1, 5, 2] + [1] * 20, 20)]
+)
+def test_roc_auc_with_a_few_ties(sizes, m):
+    law = rankinf.roc_auc_null_distribution(sum(sizes), m, tie_sizes=sizes)
+    x = law.rvs(12, random_state=0)
+    expected = [whole_number_tail(sizes, m, value) for value in x]
+    assert_allclose(law.pvalue(x), expected, rtol=1e-11)
+
+
+def test_roc_auc_with_a_few_ties_beyond_enumeration():
+    law = rankinf.roc_auc_null_distribution(200, 20, tie_sizes=[1] * 50 + [2] + [1] * 148)
+    draws = law.rvs(200_000, random_state=1)
+    x = np.quantile(draws, [0.3, 0.7, 0.95, 0.999])
+    shares = np.array([np.mean(draws >= value - 1e-12) for value in x])
+    assert np.all(np.abs(law.pvalue(x) - shares) < 5.0 * np.sqrt(shares / draws.size))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        rankinf.bedroc_null_distribution(366, 183, tie_sizes=[300] + [1] * 66),
+        rankinf.dcg_null_distribution(450, 45, k=377, tie_sizes=[300] + [1] * 150),
+        rankinf.rank_statistic_null_distribution(
+            180, 54, statistic=Decaying(), tie_sizes=[50, 50] + [1] * 80
+        ),
+        rankinf.ap_null_distribution(3400, 340, k=3257, tie_sizes=[1] * 10 + [3000] + [1] * 390),
+        rankinf.ap_null_distribution(2400, 24, tie_sizes=[1000, 1000] + [1] * 400),
+        rankinf.bedroc_null_distribution(1000, 50, tie_sizes=[500] + [1] * 500),
+        rankinf.ap_null_distribution(3400, 34, tie_sizes=[1] * 100 + [3300]),
+        rankinf.map_null_distribution([1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20),
+    ],
+    ids=["bedroc", "dcg", "decaying", "ap at k", "ap", "bedroc half", "bulk", "short lists"],
+)
+def test_against_random_labellings(law):
+    draws = np.sort(law.rvs(100_000, random_state=0))
+    x = np.quantile(draws, [0.05, 0.5, 0.9, 0.99], method="nearest")
+    shares = np.array([np.mean(draws >= value * (1.0 - 1e-12)) for value in x])
+    p, error = law.pvalue(x), law.relative_error(x)
+    assert np.all(error < 0.05)
+    spread = np.sqrt(shares * (1.0 - shares) / draws.size)
+    assert np.all(np.abs(p - shares) < 5.0 * spread + 1e-5 + error * p)
+
+
+def test_just_above_the_listing_limit():
+    law = rankinf.ap_null_distribution(52, 7)
+    x = 0.11107377902290003
+    assert_allclose(law.pvalue(x, "less"), 8553780 / 133784560, rtol=1e-10)
+
+
+def test_three_levels_of_many_positives():
+    sizes, m = np.array([10_000, 6_000, 4_000]), 2_000
+    law = rankinf.ap_null_distribution(20_000, m, tie_sizes=sizes)
+    first = np.arange(700, 1301)[:, None]
+    second = np.arange(300, 901)
+    weights = hypergeom.pmf(first, 20_000, m, 10_000) * hypergeom.pmf(
+        second, 10_000, m - first, 6_000
+    )
+    third = m - first - second
+    precision = first / 10_000, (first + second) / 16_000, m / 20_000
+    values = (first * precision[0] + second * precision[1] + third * precision[2]) / m
+    for z in (-1.0, 0.5, 3.0):
+        x = law.mean() + z * law.std()
+        assert_allclose(law.pvalue(x), weights[values >= x].sum(), rtol=1e-8)
+
+
+def test_levels_of_very_many_positives_are_affordable():
+    sizes = [18281, 15547, 30304, 21880, 13988]
+    law = rankinf.ap_null_distribution(100_000, 33_333, tie_sizes=sizes)
+    draws = law.rvs(50_000, random_state=0)
+    x = np.quantile(draws, [0.5, 0.95])
+    shares = np.array([np.mean(draws >= value) for value in x])
+    assert np.all(np.abs(law.pvalue(x) - shares) < 0.01 * law.pvalue(x) + 5.0 / math.sqrt(50_000))
+
+
+def test_short_lists_have_the_size_that_they_state():
+    law = rankinf.map_null_distribution([1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20)
+    p = law.pvalue(law.rvs(2000, random_state=1))
+    for level in (0.01, 0.05):
+        assert np.mean(p <= level) <= level + 4.0 * math.sqrt(level / p.size)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        rankinf.map_null_distribution([10_000] * 30, [5] * 30, tie_sizes=[[1] * 5 + [9995]] * 30),
+        rankinf.dcg_null_distribution(10**8, 10, k=5 * 10**7, tie_sizes=[1] * 100 + [10**8 - 100]),
+    ],
+)
+def test_a_large_atom_below_the_mean_leaves_a_probability(law):
+    lowest = law.support()[0]
+    assert law.pvalue(lowest) == 1.0
+    above = law.pvalue(law.mean())
+    # A hit in the short list is what it takes: the probability of none is the atom's.
+    assert 0.0 < above < 0.1
+    assert law.pvalue(lowest * (1.0 + 1e-9)) < 0.1
+
+
+def test_answers_do_not_depend_on_the_order_of_questions():
+    make = {"tie_sizes": [500] + [1] * 500}
+    x = np.linspace(0.1, 0.6, 7)
+    _null_distributions._LAWS.clear()
+    upwards = [rankinf.bedroc_null_distribution(1000, 50, **make).pvalue(value) for value in x]
+    _null_distributions._LAWS.clear()
+    law = rankinf.bedroc_null_distribution(1000, 50, **make)
+    downwards = [law.pvalue(value) for value in x[::-1]][::-1]
+    assert_allclose(upwards, downwards, rtol=1e-6)
+
+
+def test_a_pvalue_of_unknown_error_comes_from_random_labellings(monkeypatch):
+    rng = np.random.default_rng(0)
+    y_true = rng.permutation(np.arange(300) < 30)
+    y_score = rng.normal(size=300) + 0.5 * y_true
+    exact = rankinf.average_precision_test(y_true, y_score)
+    assert exact.method == "analytic"
+    monkeypatch.setattr(_null_distributions, "UNKNOWN", 1e-14)
+    with pytest.warns(UserWarning, match="comes from 9999 random labellings"):
+        result = rankinf.average_precision_test(y_true, y_score)
+    assert result.method == result.null_distribution.method == "permutation"
+    assert abs(result.pvalue - exact.pvalue) < 5.0 * math.sqrt(exact.pvalue / 9999) + 1e-4
+    with pytest.warns(UserWarning, match="may be"):
+        evidence = rankinf.average_precision_neg_log10_pvalue(y_true, y_score)
+    assert_allclose(evidence, -math.log10(result.pvalue))
+    assert rankinf.average_precision_test(y_true, y_score, method="analytic").method == "analytic"
+
+
+def test_what_does_not_fit_is_refused_in_a_sentence():
+    law = rankinf.dcg_null_distribution(10**9, 4, normalize=True)
+    with pytest.raises(ValueError, match="1000000000 ranks without ties"):
+        law.pvalue(0.9)
+    law = rankinf.ap_null_distribution(1_000_000, 98_979, tie_sizes=[500] * 2000)
+    with pytest.raises(ValueError, match="98979 positives in 2000 blocks"):
+        law.support()
+
+
+def test_given_a_block_the_statistic_is_of_the_same_kind():
+    increments = increments_of(AveragePrecision(), 12, 5, np.array([2, 4, 3, 3]))
+    hits = np.array([1, 2, 0, 2])
+    for block in range(4):
+        others, constant = increments.given(block, int(hits[block]))
+        assert_allclose(others.total(np.delete(hits, block)) + constant, increments.total(hits))
+
+
+def test_blocks_to_condition_on():
+    bulk = increments_of(AveragePrecision(), 3400, 34, np.array([1] * 100 + [3300]))
+    assert bulk_block(bulk, 34) == block_to_condition_on(bulk, 34) == 100
+    smooth = increments_of(AveragePrecision(), 300, 30, np.ones(300, dtype=int))
+    assert block_to_condition_on(smooth, 30) is None
+
+
+def test_steps_of_weights():
+    ties = increments_of(RocAuc(), 8, 3, np.array([1, 2, 1, 1, 3]))
+    assert_allclose(step_of(ties), 0.5 / 15)
+    assert step_of(increments_of(AveragePrecision(), 8, 3, np.ones(8, dtype=int))) == 0.0
+
+
+def test_sums_of_atoms_lie_between_their_bounds():
+    values, masses = np.array([0.0, 0.3, 1.0]), np.array([0.7, 0.2, 0.1])
+    sums = SumsOfAtoms([(values, masses, 6)])
+    grid = np.stack(np.meshgrid(*[np.arange(3)] * 6), axis=-1).reshape(-1, 6)
+    total, weight = values[grid].sum(axis=1), masses[grid].prod(axis=1)
+    for t in (0.0, 0.3, 1.2, 3.9):
+        exact = weight[total >= t - 1e-12].sum(), weight[total <= t + 1e-12].sum()
+        for sign, share in zip((1, -1), exact, strict=True):
+            lower, upper = sums.bounds(np.array([t - sign * 1e-12]), sign)
+            assert lower[0] <= share + 1e-12
+            assert share <= upper[0] + 1e-12
+            assert_allclose(upper, lower, atol=1e-12)
+
+
+def test_many_partial_outcomes_do_not_overflow():
+    split, length = best_split(np.ones(4000, dtype=np.int64), 2000)
+    assert math.isinf(length)
+    assert 0 <= split <= 4000
+    assert math.isinf(n_outcomes(np.ones(4000, dtype=np.int64), 2000))
