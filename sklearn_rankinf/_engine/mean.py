@@ -57,6 +57,8 @@ from sklearn_rankinf._engine.tilted import RankingTransform, has_large_blocks, o
 _FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
 # All sums are listed if they are no more than this.
 _MOST_LISTED = 1e6
+# Errors above this are worth the sums of all atoms, where these can be listed.
+_WORTH_SUMS = 1e-6
 # Atoms of all rankings are summed one by one up to this many each.
 _MOST_ATOMS_OF_SUMS = 20_000
 # Blocks are merged, up to a ratio, where there are more than this; and up to that for planning.
@@ -334,14 +336,18 @@ class MeanLaw:
             other, other_error = self._on_a_lattice(t[weak], sign)
             better = other_error < error[weak]
             log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
-        weak = np.flatnonzero(error > _WORTH_A_LATTICE)
+        weak = np.flatnonzero(error > _WORTH_SUMS)
         if weak.size and self._sums is not None:
             lower, upper = self._sums.bounds(t[weak] * self._n, sign)
             known = lower > 0.0
             middle = np.log(np.where(known, 0.5 * (lower + upper), 1.0))
             half = np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
             better = half < error[weak]
-            log_p[weak[better]], error[weak[better]] = middle[better], half[better]
+            # What is guaranteed holds for other answers too.
+            with np.errstate(divide="ignore"):
+                held = np.clip(log_p[weak], np.log(lower), np.log(upper))
+            log_p[weak] = np.where(better, middle, held)
+            error[weak[better]] = half[better]
         unknown = np.flatnonzero(error > UNKNOWN)
         if unknown.size:
             upper = self._upper_bound(t[unknown], sign)
