@@ -6,7 +6,7 @@ therefore the mixture
 
     P(S >= t) = sum_y P(y_b = y) P(S_y >= t - c_y),
 
-with hypergeometric weights (equation (33) of the theory page). Where one step of y moves the
+with hypergeometric weights (the section on strata of the theory page). Where one step of y moves the
 statistic farther than all other blocks together spread it, the distribution is a row of narrow
 clusters: its characteristic function dies away and returns, and no contour of a bearable length
 inverts it. Each stratum is smooth, or small enough to be listed, or decided because t lies outside
