@@ -547,7 +547,9 @@ def _inverted(increments: Increments, n_positives: int) -> _FarTail:
     within = 0.0 if only_adds else -math.inf, math.inf
     n_blocks = increments.sizes.size
     std = math.sqrt(variance)
-    tails = Tails(merged, n, n_blocks, m, m, std, within, nothing, tolerance=ACCEPTED)
+    tails = Tails(
+        merged, n, n_blocks, m, m, std, within, nothing, tolerance=ACCEPTED, insists=False
+    )
     return lambda t, sign: about_the_mean(tails.log_tail, t, sign, mean)
 
 

@@ -93,6 +93,8 @@ class Tails:
     at_the_top : callable, optional
         Returns the increments with all blocks as one that no placement with a given value, or more,
         has a hit in; None if these are few.
+    insists : bool, default=True
+        Whether contours that are far too long are followed where nothing else answers.
     """
 
     def __init__(
@@ -109,7 +111,9 @@ class Tails:
         span: float = 0.0,
         transform: Transform | None = None,
         at_the_top: Callable[[float], Increments | None] = lambda t: None,
+        insists: bool = True,
     ) -> None:
+        self._insists = insists
         self._span, self._transform = span, transform
         self._at_the_top = at_the_top
         self._increments = increments
@@ -269,7 +273,7 @@ class Tails:
         """Far out, a longer contour, of blocks that are not merged."""
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
         far = self._contour.log_bound(t, sign) < _FAR
-        far &= self._n_blocks <= _UNMERGED_UP_TO
+        far &= self._insists and self._n_blocks <= _UNMERGED_UP_TO
         if far.any():
             log_p[far], error[far] = self._contour_far_out.log_tail(t[far], sign, insist=True)
         return log_p, error + self._doubt
