@@ -6,8 +6,8 @@ therefore the mixture
 
     P(S >= t) = sum_y P(y_b = y) P(S_y >= t - c_y),
 
-with hypergeometric weights (the section on strata of the theory page). Where one step of y moves the
-statistic farther than all other blocks together spread it, the distribution is a row of narrow
+with hypergeometric weights (the theory page, "Strata"). Where one step of y moves the statistic
+farther than all other blocks together spread it, the distribution is a row of narrow
 clusters: its characteristic function dies away and returns, and no contour of a bearable length
 inverts it. Each stratum is smooth, or small enough to be listed, or decided because t lies outside
 its support; where it is again a row of clusters it is stratified further.
