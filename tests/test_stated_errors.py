@@ -84,3 +84,13 @@ def test_bounds_hold_where_gains_are_multiples_of_the_width(unit, finer):
             share = inside.mean(axis=1)
             assert np.all(lower <= share)
             assert np.all(share <= upper)
+
+
+@pytest.mark.parametrize("n_samples", [10_000, 100_000])
+def test_the_observed_rank_of_a_single_negative_is_counted(n_samples):
+    law = ap_null_distribution(n_samples, n_samples - 1)
+    for rank in (1, 2, n_samples // 2, 6 * n_samples // 7, n_samples - 1, n_samples):
+        behind = math.fsum((i - 1) / i for i in range(rank + 1, n_samples + 1))
+        value = (rank - 1 + behind) / (n_samples - 1)
+        expected = (n_samples - rank + 1) / n_samples
+        np.testing.assert_allclose(law.pvalue(value), expected, rtol=1e-13)

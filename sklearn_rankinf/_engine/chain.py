@@ -108,29 +108,32 @@ def atoms(
     ends = np.cumsum(increments.sizes)
     remaining = ends[-1] - ends
     all_hits = _sums_if_all_hits(increments, n_positives)
-    alive: dict[int, tuple[Floats, Floats]] = {0: (np.zeros(1), np.zeros(1))}
+    # Sums over 100,000 blocks round by more than the 1e-12 within which values are equal: what
+    # each addition loses is summed beside them.
+    alive: dict[int, tuple[Floats, ...]] = {0: (np.zeros(1), np.zeros(1), np.zeros(1))}
     done: list[tuple[Floats, Floats]] = []
     n_done = 0
     for block in range(increments.sizes.size):
-        grown: dict[int, list[tuple[Floats, Floats]]] = {}
+        grown: dict[int, list[tuple[Floats, ...]]] = {}
         n_grown = 0
-        for h, y, values, logs in _branches(
+        for h, y, values, lost, logs in _branches(
             increments, n_positives, block, alive, remaining[block]
         ):
             if best is not None and at_least is not None:
                 kept = values + best.of(block + 1, h + y) >= at_least
-                values, logs = values[kept], logs[kept]
+                values, lost, logs = values[kept], lost[kept], logs[kept]
             all_remaining = n_positives - h - y == remaining[block]
             if h + y == n_positives or all_remaining:
-                done.append((values + all_hits[block + 1] if all_remaining else values, logs))
+                rest = all_hits[block + 1] if all_remaining else 0.0
+                done.append((values + (lost + rest), logs))
                 n_done += values.size
             elif values.size:
-                grown.setdefault(h + y, []).append((values, logs))
+                grown.setdefault(h + y, []).append((values, lost, logs))
                 n_grown += values.size
             if n_done + n_grown > limit:
                 return None
         alive = {
-            h: (np.concatenate([v for v, _ in parts]), np.concatenate([w for _, w in parts]))
+            h: tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
             for h, parts in grown.items()
         }
         if not alive:
@@ -165,14 +168,21 @@ def _branches(
     increments: Increments,
     n_positives: int,
     block: int,
-    alive: dict[int, tuple[Floats, Floats]],
+    alive: dict[int, tuple[Floats, ...]],
     remaining: int,
-) -> Iterator[tuple[int, int, Floats, Floats]]:
+) -> Iterator[tuple[int, int, Floats, Floats, Floats]]:
     size = int(increments.sizes[block])
-    for h, (values, logs) in alive.items():
+    for h, (values, lost, logs) in alive.items():
         for y in range(max(0, n_positives - h - remaining), min(size, n_positives - h) + 1):
-            gain = increments.gain(block, h, y)
-            yield h, y, values + gain, logs + log_binomial(size, y)
+            total, loss = _two_sum(values, increments.gain(block, h, y))
+            yield h, y, total, lost + loss, logs + log_binomial(size, y)
+
+
+def _two_sum(a: Floats, b: Floats | float) -> tuple[Floats, Floats]:
+    """Sums and what their rounding lost, without error (Knuth's TwoSum)."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
 
 
 def _sums_if_all_hits(increments: Increments, n_positives: int) -> Floats:
@@ -180,7 +190,8 @@ def _sums_if_all_hits(increments: Increments, n_positives: int) -> Floats:
     g = increments.sizes
     h = n_positives - (increments.n_samples - increments.starts)
     gains = g * (increments.cross * h + increments.linear + increments.square * g)
-    return np.append(np.cumsum(gains[::-1])[::-1], 0.0)
+    sums = np.cumsum(gains[::-1], dtype=np.longdouble)[::-1]
+    return np.append(np.asarray(sums, dtype=float), 0.0)
 
 
 class _Completions:
