@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from sklearn_rankinf._engine.bounds import TailBounds
 from sklearn_rankinf._engine.chain import (
@@ -67,8 +68,11 @@ _MOST_OF_TRIPLES = 4_000
 
 # Operations that finding the support may take, and ranks of hits that are added up together.
 _WORK_OF_SUPPORT, _RANKS_TOGETHER = 1e9, 1 << 22
-# Quantiles are bisected until they are known to this part of their size and the deviation.
-_BISECTIONS, _SAME_QUANTILE = 60, 1e-13
+# Quantiles are searched until they are known to this part of their size and the deviation, or their
+# tails to this part of the stated error, in so many steps at most.
+_SAME_QUANTILE, _SAME_TAIL, _MOST_STEPS = 1e-13, 0.1, 64
+# The first step from a normal quantile, in standard deviations.
+_FIRST_STEP = 0.25
 
 # Placements with the last hit this far behind that of a perfect ranking are not near it.
 _NEAR_THE_LAST = 1000
@@ -253,8 +257,8 @@ class ContinuedLaw:
         return (self._all_hits - t, -sign) if self._by_misses else (t, sign)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
-        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1), bisected."""
-        found = bisected(self, q, sign, self._mean, self._std)
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        found = bracketed(self, q, sign, self._mean, self._std)
         if self._statistic.horizon is None:
             return found
         # The smallest value may be an atom: 0 where no hit is counted. Just beyond it, the tail is
@@ -649,33 +653,68 @@ def about_the_mean(
 
 def is_reached(law: Law, v: Floats, q: Floats, sign: int) -> NDArray[np.bool_]:
     """Whether ``P(S <= v) >= q`` (sign -1) or ``P(S >= v) <= q`` (sign 1)."""
-    log_p = law.tail(v, sign)[1]
-    return np.asarray(log_p <= np.log(q) if sign > 0 else log_p >= np.log(q))
+    return _excess(law, v, q, sign)[0] >= 0.0
 
 
-def bisected(law: Law, q: Floats, sign: int, mean: float, std: float) -> Floats:
-    """Quantiles of a law, bisected.
+def _excess(law: Law, v: Floats, q: Floats, sign: int) -> tuple[Floats, Floats]:
+    """``log P(S <= v) - log q`` (sign -1), ``log q - log P(S >= v)`` (sign 1), and its error."""
+    _, log_p, error = law.tail(v, sign)
+    with np.errstate(divide="ignore"):
+        # Where both are 0 the value is reached.
+        excess = np.where(log_p == np.log(q), 0.0, -sign * (log_p - np.log(q)))
+    return excess, error
 
-    From the body outwards, so that no more of the tails is computed than is needed.
+
+def bracketed(law: Law, q: Floats, sign: int, mean: float, std: float) -> Floats:
+    """Quantiles of a law by the ITP method, a safeguarded secant (Oliveira and Takahashi, 2021).
+
+    Bracketed from those of a normal distribution outwards, so that no more of the tails is computed
+    than is needed. A bracket is narrow enough where its ends, or the logs of their tails beside the
+    stated error, are alike.
     """
     lowest, highest = law.support()
     low, high = np.full(q.shape, lowest), np.full(q.shape, highest)
-    for direction in (-1.0, 1.0):
-        reach = 2.0 * std
-        while np.any(low == lowest if direction < 0.0 else high == highest):
-            end = mean + direction * reach
-            if not lowest < end < highest:
-                break
-            above = is_reached(law, np.full(q.shape, end), q, sign)
-            low = np.where(above, low, np.maximum(low, end))
-            high = np.where(above, np.minimum(high, end), high)
-            reach *= 1.4
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        if np.all(high - low <= _SAME_QUANTILE * (np.abs(high) + std)):
+    # By how much the tail at either end misses and exceeds the quantile; unknown at first.
+    misses, exceeds = np.full(q.shape, -np.inf), np.full(q.shape, np.inf)
+    error = np.zeros(q.shape)
+
+    def look(v: Floats, at: Integers) -> None:
+        excess, error[at] = _excess(law, v, q[at], sign)
+        reached = excess >= 0.0
+        above, below = at[reached], at[~reached]
+        high[above], exceeds[above] = v[reached], excess[reached]
+        low[below], misses[below] = v[~reached], excess[~reached]
+
+    guess = mean - sign * std * ndtri(q)
+    guess = np.where((lowest < guess) & (guess < highest), guess, mean)
+    look(guess, np.arange(q.size))
+    reach = _FIRST_STEP * std
+    while True:
+        v = np.where(np.isinf(misses), guess - reach, guess + reach)
+        lacking = (np.isinf(misses) | np.isinf(exceeds)) & (low < v) & (v < high)
+        if not lacking.any():
             break
-        above = is_reached(law, middle, q, sign)
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
+        look(v[lacking], np.flatnonzero(lacking))
+        reach *= 2.0
+    same = _SAME_QUANTILE * (np.maximum(np.abs(low), np.abs(high)) + std)
+    width = np.maximum(high - low, same)
+    n_halvings = np.log2(width / same)
+    for step in range(_MOST_STEPS):
+        alike = exceeds - misses <= _SAME_TAIL * np.minimum(error, 1.0)
+        open_ = np.flatnonzero((high - low > same) & ~alike)
+        if not open_.size:
+            break
+        a, b = low[open_], high[open_]
+        middle, half = 0.5 * (a + b), 0.5 * (b - a)
+        known = np.isfinite(misses[open_]) & np.isfinite(exceeds[open_])
+        rise = np.where(known, exceeds[open_] - misses[open_], 1.0)
+        secant = np.where(known, a - (b - a) * misses[open_] / rise, middle)
+        # Towards the middle, so that both ends move; never so far from it that more than one step
+        # is lost against bisection.
+        side = np.sign(middle - secant)
+        off = np.maximum(np.abs(middle - secant) - 0.2 * (b - a) ** 2 / std, 0.0)
+        allowed = 0.5 * same[open_] * np.exp2(n_halvings[open_] + 1.0 - step) - half
+        look(middle - side * np.minimum(off, np.maximum(allowed, 0.0)), open_)
     return high
 
 

@@ -33,7 +33,7 @@ from sklearn_rankinf._engine.law import (
     Law,
     LinearLaw,
     about_the_mean,
-    bisected,
+    bracketed,
     constant_value,
     exact_law,
     exact_mean_and_variance,
@@ -261,8 +261,8 @@ class MeanLaw:
         return np.exp(log_p), log_p, error
 
     def quantile(self, q: Floats, sign: int) -> Floats:
-        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1), bisected."""
-        return bisected(self, q, sign, self._mean + self._constant, self._std)
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        return bracketed(self, q, sign, self._mean + self._constant, self._std)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""

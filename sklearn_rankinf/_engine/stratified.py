@@ -20,6 +20,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from sklearn_rankinf._engine.chain import (
     Atoms,
@@ -63,6 +64,8 @@ _COST_OF_A_STRATUM = 0.02
 LOG_LEFT_OUT, _LOG_CERTAIN, _LOG_LOST = -40.0, -40.0, -16.0
 # Answers of inversion with larger relative errors are not accepted while a stratum can be divided.
 ACCEPTED = 5e-4
+# So are errors of a stratum below this part of what is known of the whole.
+_LOG_GOOD = math.log(ACCEPTED / 10.0)
 _EXACT = 1e-12
 
 # Log tails of values on either side of the mean, and their relative errors.
@@ -168,12 +171,19 @@ class Stratum:
         self._strata: dict[tuple[int, int], tuple[float, Stratum]] = {}
 
     def log_tail(
-        self, t: Floats, sign: int, log_slight: Floats, budget: Budget
+        self,
+        t: Floats,
+        sign: int,
+        log_slight: Floats,
+        budget: Budget,
+        log_good: Floats | None = None,
     ) -> tuple[Floats, Floats]:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and the relative error.
 
-        Probabilities below ``exp(log_slight)`` need not be known.
+        Probabilities below ``exp(log_slight)`` need not be known, and errors of a probability up to
+        ``exp(log_good)`` are good enough.
         """
+        log_good = log_slight if log_good is None else np.maximum(log_slight, log_good)
         log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, _EXACT)
         low, high = self._support
         near, far = (low, high) if sign > 0 else (high, low)
@@ -195,41 +205,58 @@ class Stratum:
         if block is None:
             if budget.take():
                 log_p[open_], error[open_] = self._inverted(t[open_], sign)
-            needed = np.maximum(ACCEPTED, np.exp(np.minimum(log_slight[open_] - log_p[open_], 0.0)))
-            open_ = open_[error[open_] > needed]
+            # Where the error is unknown an upper bound has been computed.
+            slight = np.isinf(error) & (log_p < log_slight)
+            log_p[slight], error[slight] = -np.inf, _EXACT
+            reference = np.where(np.isfinite(log_p), log_p, np.inf)[open_]
+            needed = np.exp(np.minimum(log_good[open_] - reference, 0.0))
+            open_ = open_[error[open_] > np.maximum(ACCEPTED, needed)]
             block = self._next_block
         if open_.size and self._split is not None and budget.take(self._cost_of_halves):
             log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
             return log_p, error
         if open_.size and block is not None and self._depth < _MAX_DEPTH and budget.left > 0:
-            found, its_error = self._mixture(block, t[open_], sign, log_slight[open_], budget)
+            found, its_error = self._mixture(
+                block, t[open_], sign, log_slight[open_], budget, log_good[open_]
+            )
             better = its_error < error[open_]
             log_p[open_[better]], error[open_[better]] = found[better], its_error[better]
         return log_p, error
 
     def _mixture(
-        self, block: int, t: Floats, sign: int, log_slight: Floats, budget: Budget
+        self,
+        block: int,
+        t: Floats,
+        sign: int,
+        log_slight: Floats,
+        budget: Budget,
+        log_good: Floats,
     ) -> tuple[Floats, Floats]:
-        """The tails from those of all strata, the likeliest first."""
+        """The tails from those of all strata, those that seem to add most first."""
         size, n, m = int(self._increments.sizes[block]), self._increments.n_samples, self._m
         y = np.arange(max(0, m - (n - size)), min(size, m) + 1)
         log_weights = np.asarray(log_pmf(y, n, m, size))
-        order = np.argsort(-log_weights, kind="stable")
+        order = self._order(block, y, log_weights, t, sign, log_slight)
         log_terms, errors = [], []
         total = np.full(t.shape, -np.inf)
         for i in order.tolist():
             log_weight = float(log_weights[i])
             # All that is left out adds up to less than the slight, or is lost beside what is known.
             log_slight = np.maximum(log_slight, total + _LOG_LOST)
+            log_good = np.maximum(log_good, total + _LOG_GOOD)
             least = log_slight - math.log(y.size)
             needed = np.flatnonzero(log_weight > least)
             if not needed.size:
-                break
+                continue
             budget.divide()
             constant, stratum = self._stratum(block, int(y[i]))
             log_term, error = np.full(t.shape, -np.inf), np.zeros(t.shape)
             log_term[needed], error[needed] = stratum.log_tail(
-                t[needed] - constant, sign, least[needed] - log_weight, budget
+                t[needed] - constant,
+                sign,
+                least[needed] - log_weight,
+                budget,
+                log_good[needed] - log_weight,
             )
             total = np.logaddexp(total, log_term + log_weight)
             log_terms.append(log_term + log_weight)
@@ -246,6 +273,25 @@ class Stratum:
         error += np.where(bounded < 1.0, bounded / np.maximum(1.0 - bounded, _EXACT), np.inf)
         error += np.exp(np.minimum(log_slight - reference, 50.0))
         return np.minimum(log_p, 0.0), error
+
+    def _order(
+        self,
+        block: int,
+        y: Integers,
+        log_weights: Floats,
+        t: Floats,
+        sign: int,
+        log_slight: Floats,
+    ) -> Integers:
+        """Strata in the order of what a normal distribution says that they add."""
+        likely = np.flatnonzero(log_weights > log_slight.min() - math.log(y.size))
+        log_terms = np.empty(likely.size)
+        for place, i in enumerate(likely.tolist()):
+            others, constant = self._increments.given(block, int(y[i]))
+            mean, variance = mean_and_variance(others, self._m - int(y[i]))
+            z = sign * (t - constant - mean) / math.sqrt(max(variance, np.finfo(float).tiny))
+            log_terms[place] = log_weights[i] + log_ndtr(-z).max()
+        return likely[np.argsort(-log_terms, kind="stable")]
 
     def _stratum(self, block: int, y: int) -> tuple[float, Stratum]:
         """What y positives in a block add by themselves, and the statistic of the others."""
