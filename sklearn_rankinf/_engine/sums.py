@@ -19,6 +19,8 @@ from sklearn_rankinf._engine.statistics import Floats
 
 # Atoms and intervals of one half, and sums that are formed at once.
 _MOST, _MOST_AT_ONCE, _LEAST_KEPT = 40_000, 2_000_000, 2_000
+# Atoms and intervals of one variable.
+_MOST_OF_A_VARIABLE = 4_000
 # More variables make a sum of which no atom is heavy.
 MOST_VARIABLES = 200
 # Values that differ by less than this part of the largest are the same.
@@ -35,17 +37,12 @@ class _Intervals:
     high: Floats
     mass: Floats
 
-    def plus(self, values: Floats, masses: Floats) -> _Intervals:
+    def plus(self, other: _Intervals) -> _Intervals:
         """The sum with an independent variable."""
-        most = max(_MOST_AT_ONCE // values.size, _LEAST_KEPT)
-        low, high, mass = (
-            combined(own, other).ravel()
-            for combined, own, other in (
-                (np.add.outer, self.low, values),
-                (np.add.outer, self.high, values),
-                (np.multiply.outer, self.mass, masses),
-            )
-        )
+        most = max(_MOST_AT_ONCE // other.low.size, _LEAST_KEPT)
+        low = np.add.outer(self.low, other.low).ravel()
+        high = np.add.outer(self.high, other.high).ravel()
+        mass = np.multiply.outer(self.mass, other.mass).ravel()
         return _Intervals(*_merged(low, high, mass)).reduced_to(min(_MOST, most))
 
     def reduced_to(self, most: int) -> _Intervals:
@@ -76,14 +73,13 @@ class SumsOfAtoms:
     """
 
     def __init__(self, parts: Sequence[tuple[Floats, Floats, int]]) -> None:
-        halves = []
-        for turn in (0, 1):
-            sums = _Intervals(np.zeros(1), np.zeros(1), np.ones(1))
-            for values, masses, count in parts:
-                for _ in range((count + turn) // 2 if count > 1 else int(turn == 0)):
-                    sums = sums.plus(values, masses)
-            halves.append(sums)
-        self._first, second = halves
+        nothing = _Intervals(np.zeros(1), np.zeros(1), np.ones(1))
+        self._first, second = nothing, nothing
+        for values, masses, count in parts:
+            variable = _Intervals(*_merged(values, values, masses)).reduced_to(_MOST_OF_A_VARIABLE)
+            for _ in range(count):
+                # In turn, so that each half is the sum of every other variable.
+                self._first, second = second.plus(variable), self._first
         by_high = np.argsort(second.high, kind="stable")
         self._lows = second.low, second.mass
         self._highs = second.high[by_high], second.mass[by_high]

@@ -341,14 +341,20 @@ def _exponentials(z: NDArray[Any], factors: Floats, more: Floats | None = None) 
 
     Each factor (row) has its own addend, or one for each node (columns).
     """
+    return np.ascontiguousarray(_exponentials_by_node(z, factors, more).T)
+
+
+def _exponentials_by_node(
+    z: NDArray[Any], factors: Floats, more: Floats | None = None
+) -> NDArray[Any]:
+    """The same with a row for each node."""
     more = np.zeros((factors.size, 1)) if more is None else more
     spaced = z.size >= 8 and np.all(np.abs(np.diff(z, 2)) <= 1e-12 * np.abs(z[-1] - z[0]))
     if more.shape[1] > 1 or not spaced:
-        return np.asarray(np.exp(np.outer(factors, z) + more))
-    rows = np.empty((factors.size, z.size), dtype=z.dtype)
+        return np.asarray(np.exp(np.outer(z, factors) + more.T))
+    rows = np.empty((z.size, factors.size), dtype=z.dtype)
     step = (z[-1] - z[0]) / (z.size - 1)
-    geometric_rows(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows.T)
-    return rows
+    return geometric_rows(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows)
 
 
 class _Weights:
@@ -426,11 +432,16 @@ def _convolved(
         some = slice(begin, begin + together)
         nodes = z[some]
         logs = log_weights[:, some] if log_weights.shape[1] > 1 else log_weights
-        logs = logs + np.multiply.outer(of_hits, nodes)
-        reference[some] = logs.real.max(axis=0)
-        heads = fft(np.exp(logs - reference[some]), length, axis=0)
-        rows = fft(before[:, some] * np.exp(np.multiply.outer(of_rows, nodes)), length, axis=0)
-        product = ifft(rows * heads, axis=0)[: both.size]
-        product = product * np.exp(np.multiply.outer(0.5 * cross * both**2, nodes))
-        sums[:, some] = product if np.iscomplexobj(before) else product.real
+        largest = (logs + np.multiply.outer(of_hits, nodes.real)).max(axis=0)
+        if np.iscomplexobj(z):
+            # Nodes of a contour have one real part, and the same largest term.
+            largest = largest.max(keepdims=True)
+        reference[some] = largest
+        heads = fft(_exponentials_by_node(nodes, of_hits, logs - largest), length)
+        product = before[:, some].T * _exponentials_by_node(nodes, of_rows)
+        product = fft(product, length, overwrite_x=True)
+        product *= heads
+        product = ifft(product, overwrite_x=True)[:, : both.size]
+        product *= _exponentials_by_node(nodes, 0.5 * cross * both**2)
+        sums[:, some] = (product if np.iscomplexobj(before) else product.real).T
     return sums, reference
