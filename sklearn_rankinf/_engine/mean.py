@@ -129,7 +129,8 @@ class _AtomicTransform:
 
     @property
     def has_large_blocks(self) -> bool:
-        return has_large_blocks(self._increments, self._n_positives)
+        sizes = self._increments.sizes
+        return has_large_blocks(int(sizes.max()), int(sizes.sum()), self._n_positives)
 
     @property
     def of_the_luckiest_hit(self) -> float:

@@ -401,7 +401,9 @@ class Tails:
         if transform is None:
             blocks, body = self._merged_blocks(ratio, coarse, around)
             more, _ = self._merged_blocks(coarse, coarse, around)
-            transform = RankingTransform(blocks, more, self._n_positives, ratio is not None)
+            merged = ratio is not None
+            largest = self._largest_block if merged else None
+            transform = RankingTransform(blocks, more, self._n_positives, merged, largest)
         return ContourLaw(
             transform,
             self._std,
@@ -410,6 +412,13 @@ class Tails:
             self._tolerance,
             self._span,
         )
+
+    @cached_property
+    def _largest_block(self) -> int:
+        """Size of the largest block of equal scores."""
+        if self._n_blocks == self._n_samples:
+            return 1
+        return int(self._increments(None, math.inf).sizes.max())
 
     def _nearly_best_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """`_listed_tail` where that takes no more than the first ranks."""

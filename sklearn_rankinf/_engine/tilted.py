@@ -39,12 +39,20 @@ class RankingTransform:
         Number of positives.
     merged : bool, default=False
         Whether blocks of `increments` are merged.
+    largest_block : int, default=None
+        Size of the largest block before merging; None for that of `increments`.
     """
 
     def __init__(
-        self, increments: Increments, coarse: Increments, n_positives: int, merged: bool = False
+        self,
+        increments: Increments,
+        coarse: Increments,
+        n_positives: int,
+        merged: bool = False,
+        largest_block: int | None = None,
     ) -> None:
         self.merged = merged
+        self._largest_block = largest_block or int(increments.sizes.max())
         self._increments, self._coarse = increments, coarse
         self._n_positives = n_positives
         self._has_positions = not merged and positions.apply_to(increments, n_positives)
@@ -65,7 +73,8 @@ class RankingTransform:
     @cached_property
     def has_large_blocks(self) -> bool:
         """Whether the number of hits in a single block varies by several."""
-        return has_large_blocks(self._increments, self._n_positives)
+        n_samples = self._increments.n_samples
+        return has_large_blocks(self._largest_block, n_samples, self._n_positives)
 
     @cached_property
     def of_the_luckiest_hit(self) -> float:
@@ -209,7 +218,7 @@ def of_the_luckiest_hit(increments: Increments) -> float:
     return float(np.abs(increments.of_one_hit).max())
 
 
-def has_large_blocks(increments: Increments, n_positives: int) -> bool:
-    """Whether the number of hits in a single block varies by several."""
-    share = n_positives / increments.n_samples
-    return bool(increments.sizes.max() * share * (1.0 - share) > _SEVERAL**2)
+def has_large_blocks(largest: int, n_samples: int, n_positives: int) -> bool:
+    """Whether the number of hits in the largest block varies by several."""
+    share = n_positives / n_samples
+    return largest * share * (1.0 - share) > _SEVERAL**2
