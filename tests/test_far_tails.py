@@ -235,7 +235,7 @@ def test_one_list_serves_many_values(monkeypatch):
         assert_allclose(part[[0, 17, 39]], expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize(("n_samples", "n_positives"), [(1000, 30), (1000, 250)])
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(2000, 40), (1000, 250)])
 def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
     monkeypatch, n_samples, n_positives
 ):

@@ -304,17 +304,17 @@ def test_large_law_against_simulation(name):
         assert np.all(np.abs(found - n_draws * p) < 1 + 5.0 * np.sqrt(n_draws * p * (1.0 - p)))
 
 
-def test_simulated_means_against_scikit_learn():
+def test_simulated_means():
     rng = np.random.default_rng(2)
-    sizes, ties = [(30, 4), (20, 1), (25, 10)], [None, None, (5,) * 5]
+    sizes, ties = [(30, 4), (20, 1), (25, 10)], [(1,) * 30, (1,) * 20, (5,) * 5]
     law = map_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
-    average_precision, draws = cache(oracles.sklearn_average_precision), []
-    for _ in range(2000):
-        values = []
-        for (n, m), own in zip(sizes, ties, strict=True):
-            ranks = np.sort(1 + rng.choice(n, size=m, replace=False))
-            values.append(average_precision(own or (1,) * n, tuple(ranks.tolist())))
-        draws.append(np.mean(values))
+    draws = np.mean(
+        [
+            oracles.simulate_average_precision(rng, own, m, 4000)
+            for (_, m), own in zip(sizes, ties, strict=True)
+        ],
+        axis=0,
+    )
     assert isinstance(law._law, MeanLaw)
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3
 
@@ -345,15 +345,15 @@ def test_all_perfect(sizes):
 
 
 def test_far_tail_is_monotone():
-    law = map_null_distribution([1000] * 50, [10] * 50)
-    x = np.linspace(0.005, 0.9, 40)
+    law = map_null_distribution([500] * 30, [8] * 30)
+    x = np.linspace(0.01, 0.9, 25)
     for alternative, step in (("greater", -1.0), ("less", 1.0)):
         log_p = law.log_pvalue(x, alternative)
         assert np.all(np.diff(log_p) * step >= 0.0)
         assert np.all(law.relative_error(x, alternative)[log_p > -300.0] < 1e-4)
     # P(mean >= x) is at least that of every query reaching x by itself.
-    one = ap_null_distribution(1000, 10).log_pvalue(x)
-    assert np.all(law.log_pvalue(x) >= 50 * one - 1e-9)
+    one = ap_null_distribution(500, 8).log_pvalue(x[::6])
+    assert np.all(law.log_pvalue(x[::6]) >= 30 * one - 1e-9)
     assert law.log_pvalue(0.9) < math.log(1e-300)
 
 
@@ -365,7 +365,7 @@ def fine_bounds(problem, count, t):
     n, m, ties = problem
     each = oracles.sklearn_values(n, m, ties) if ties else oracles.untied_values(n, m)
     values, counts = np.unique(each, return_counts=True)
-    n_cells = 1 << 22
+    n_cells = 1 << 20
     width = count * values[-1] / (n_cells - count - 2)
     cells = np.bincount((values / width).astype(int), counts / counts.sum(), minlength=n_cells)
     sums = np.fft.irfft(np.fft.rfft(cells) ** count, n_cells)
@@ -792,7 +792,7 @@ def test_score_refuses_an_estimator():
 
 def test_permutation_agrees_with_the_exact_test():
     y_true, y_score, groups = random_run(
-        np.random.default_rng(5), [(30, 4)] * 3 + [(12, 2)], 1, 0.5
+        np.random.default_rng(5), [(18, 3)] * 3 + [(12, 2)], 1, 0.5
     )
     exact = mean_average_precision_test(y_true, y_score, groups=groups)
     sampled = mean_average_precision_test(y_true, y_score, groups=groups, method="permutation")
