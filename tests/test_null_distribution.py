@@ -106,6 +106,7 @@ def test_fraction_k_is_rounded_up():
         assert_allclose(fraction.pvalue(0.5), whole.pvalue(0.5), rtol=1e-12)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("n_samples", "n_positives"),
     [
@@ -376,6 +377,7 @@ def test_attributes():
     assert ap_null_distribution(1000, 100).method == "analytic"
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("size", [(300, 5), (300, 60), (500, 50)])
 def test_rigorous_bounds_bracket_the_pvalue(size):
     law = ap_null_distribution(*size)
@@ -584,6 +586,7 @@ BRACKETED = [
 ]
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(("n_samples", "n_positives", "tie_sizes"), BRACKETED)
 def test_pvalues_lie_between_guaranteed_bounds(n_samples, n_positives, tie_sizes):
     law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
@@ -601,6 +604,7 @@ def test_pvalues_lie_between_guaranteed_bounds(n_samples, n_positives, tie_sizes
         assert (1 - high) * (1 - stated) - 1e-12 <= below <= (1 - low) * (1 + stated) + 1e-12, z
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("tie_sizes", "n_positives", "k"),
     [

@@ -188,6 +188,7 @@ def test_average_precision_at_k(rankings):
     assert score(scorer, y_true, y_score) == expected
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("n_levels", [8, 30, 101, 10**6])
 @pytest.mark.parametrize("separation", [0.0, 0.5, 1.5])
 def test_longer_lists_are_scored_to_one_percent(n_levels, separation):

@@ -145,6 +145,7 @@ def test_labels_and_scores_mean_the_same_as_their_ranking():
 # ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.numeric
 @each_metric
 @each_small
 def test_law_equals_enumeration(metric, n, m, tie_sizes):
@@ -171,6 +172,7 @@ def test_law_equals_enumeration(metric, n, m, tie_sizes):
         assert np.all((low <= above * (1 + 1e-15)) & (above <= high * (1 + 1e-15)))
 
 
+@pytest.mark.numeric
 @each_metric
 @each_small
 def test_quantiles_equal_enumeration(metric, n, m, tie_sizes):
