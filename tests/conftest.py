@@ -26,6 +26,9 @@ def pytest_configure(config):
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     config.addinivalue_line("markers", "long: runs only with --long")
+    config.addinivalue_line(
+        "markers", "numeric: digits or rates that do not depend on versions of dependencies"
+    )
 
 
 def pytest_collection_modifyitems(config, items):

@@ -106,10 +106,11 @@ def test_fraction_k_is_rounded_up():
         assert_allclose(fraction.pvalue(0.5), whole.pvalue(0.5), rtol=1e-12)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("n_samples", "n_positives"),
     [
-        (3000, 2),
+        (1500, 2),
         pytest.param(100, 4, marks=pytest.mark.long),
         (30, 7),
         (24, 11),
@@ -342,10 +343,13 @@ def test_outside_the_support(arguments):
         assert law.pvalue(x, "less") == 0.0
 
 
-@pytest.mark.parametrize("arguments", LAWS[:4], ids=str)
-def test_pvalue_is_monotone_and_a_probability(arguments):
-    law = ap_null_distribution(**arguments)
-    x = np.linspace(0.0, 1.0, 41)
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "tie_sizes"),
+    [(8, 3, None), (150, 8, None), (300, 90, None), (150, 15, [3] * 50)],
+)
+def test_pvalue_is_monotone_and_a_probability(n_samples, n_positives, tie_sizes):
+    law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
+    x = np.linspace(0.0, 1.0, 21)
     pvalue, sf, cdf = law.pvalue(x), law.sf(x), law.cdf(x)
     for values in (pvalue, sf, 1 - cdf):
         assert np.all((values >= 0) & (values <= 1))
@@ -373,7 +377,8 @@ def test_attributes():
     assert ap_null_distribution(1000, 100).method == "analytic"
 
 
-@pytest.mark.parametrize("size", [(300, 5), (300, 60), (1000, 100)])
+@pytest.mark.numeric
+@pytest.mark.parametrize("size", [(300, 5), (300, 60), (500, 50)])
 def test_rigorous_bounds_bracket_the_pvalue(size):
     law = ap_null_distribution(*size)
     for z in (1.0, 3.0):
@@ -581,10 +586,11 @@ BRACKETED = [
 ]
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(("n_samples", "n_positives", "tie_sizes"), BRACKETED)
 def test_pvalues_lie_between_guaranteed_bounds(n_samples, n_positives, tie_sizes):
     law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
-    for z in (-1.0, -0.7, 0.2, 2.0, 4.0):
+    for z in (-0.7, 0.2, 3.0):
         x = law.mean() + z * law.std()
         if not law.support()[0] < x < law.support()[1]:
             continue
@@ -598,6 +604,7 @@ def test_pvalues_lie_between_guaranteed_bounds(n_samples, n_positives, tie_sizes
         assert (1 - high) * (1 - stated) - 1e-12 <= below <= (1 - low) * (1 + stated) + 1e-12, z
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("tie_sizes", "n_positives", "k"),
     [
@@ -612,7 +619,7 @@ def test_pvalues_lie_between_guaranteed_bounds(n_samples, n_positives, tie_sizes
     ],
 )
 def test_ties_against_simulation(tie_sizes, n_positives, k):
-    n_draws = 40_000 if k is None else 2_000
+    n_draws = 20_000 if k is None else 2_000
     rng = np.random.default_rng(5)
     law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes, k=k)
     drawn = oracles.simulate_average_precision(rng, tie_sizes, n_positives, n_draws, k)

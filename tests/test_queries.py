@@ -231,27 +231,28 @@ ONLY_LONG = (
 )
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in COARSE],
 )
-@pytest.mark.parametrize("sign", [1, -1])
-def test_continued_law_keeps_its_stated_error(name, sign):
+def test_continued_law_keeps_its_stated_error(name):
     law = MeanLaw(AveragePrecision(), parts_of(COARSE[name]))
     listed, atoms = atoms_of(law, np.random.default_rng(0))
-    t = atoms * (1.0 - sign * 1e-12)
-    p, log_p, error = law.tail(t, sign)
-    expected = listed.tail(t, sign)[1]
-    assert p == pytest.approx(np.exp(log_p), rel=1e-12)
-    told = np.isfinite(error)
-    # Log tails of the listed law have rounding errors of their own.
-    off = np.abs(np.expm1(log_p - expected))
-    assert np.all(off[told] <= error[told] + 1e-11)
-    # Where no error is told there is a bound.
-    assert np.all(log_p[~told] >= expected[~told] - 1e-9)
-    # Of values that do occur most are told well.
-    usual = np.abs(expected) < 12.0
-    assert np.mean(error[usual] < 0.3) > 0.65
+    for sign in (1, -1):
+        t = atoms * (1.0 - sign * 1e-12)
+        p, log_p, error = law.tail(t, sign)
+        expected = listed.tail(t, sign)[1]
+        assert p == pytest.approx(np.exp(log_p), rel=1e-12)
+        told = np.isfinite(error)
+        # Log tails of the listed law have rounding errors of their own.
+        off = np.abs(np.expm1(log_p - expected))
+        assert np.all(off[told] <= error[told] + 1e-11), sign
+        # Where no error is told there is a bound.
+        assert np.all(log_p[~told] >= expected[~told] - 1e-9), sign
+        # Of values that do occur most are told well.
+        usual = np.abs(expected) < 12.0
+        assert np.mean(error[usual] < 0.3) > 0.65, sign
 
 
 @pytest.mark.parametrize("name", ["single positives", "two sizes", "few ties", "half"])
@@ -276,6 +277,7 @@ LARGE = {
 }
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", LARGE)
 def test_large_law_against_simulation(name):
     parts = parts_of(LARGE[name])
@@ -304,17 +306,18 @@ def test_large_law_against_simulation(name):
         assert np.all(np.abs(found - n_draws * p) < 1 + 5.0 * np.sqrt(n_draws * p * (1.0 - p)))
 
 
-def test_simulated_means_against_scikit_learn():
+@pytest.mark.numeric
+def test_simulated_means():
     rng = np.random.default_rng(2)
-    sizes, ties = [(30, 4), (20, 1), (25, 10)], [None, None, (5,) * 5]
+    sizes, ties = [(30, 4), (20, 1), (25, 10)], [(1,) * 30, (1,) * 20, (5,) * 5]
     law = map_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
-    average_precision, draws = cache(oracles.sklearn_average_precision), []
-    for _ in range(2000):
-        values = []
-        for (n, m), own in zip(sizes, ties, strict=True):
-            ranks = np.sort(1 + rng.choice(n, size=m, replace=False))
-            values.append(average_precision(own or (1,) * n, tuple(ranks.tolist())))
-        draws.append(np.mean(values))
+    draws = np.mean(
+        [
+            oracles.simulate_average_precision(rng, own, m, 4000)
+            for (_, m), own in zip(sizes, ties, strict=True)
+        ],
+        axis=0,
+    )
     assert isinstance(law._law, MeanLaw)
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3
 
@@ -344,16 +347,17 @@ def test_all_perfect(sizes):
         assert result.log10_pvalue == pytest.approx(expected / math.log(10.0), rel=1e-12)
 
 
+@pytest.mark.numeric
 def test_far_tail_is_monotone():
-    law = map_null_distribution([1000] * 50, [10] * 50)
-    x = np.linspace(0.005, 0.9, 40)
+    law = map_null_distribution([500] * 30, [8] * 30)
+    x = np.linspace(0.01, 0.9, 25)
     for alternative, step in (("greater", -1.0), ("less", 1.0)):
         log_p = law.log_pvalue(x, alternative)
         assert np.all(np.diff(log_p) * step >= 0.0)
         assert np.all(law.relative_error(x, alternative)[log_p > -300.0] < 1e-4)
     # P(mean >= x) is at least that of every query reaching x by itself.
-    one = ap_null_distribution(1000, 10).log_pvalue(x)
-    assert np.all(law.log_pvalue(x) >= 50 * one - 1e-9)
+    one = ap_null_distribution(500, 8).log_pvalue(x[::6])
+    assert np.all(law.log_pvalue(x[::6]) >= 30 * one - 1e-9)
     assert law.log_pvalue(0.9) < math.log(1e-300)
 
 
@@ -365,7 +369,7 @@ def fine_bounds(problem, count, t):
     n, m, ties = problem
     each = oracles.sklearn_values(n, m, ties) if ties else oracles.untied_values(n, m)
     values, counts = np.unique(each, return_counts=True)
-    n_cells = 1 << 22
+    n_cells = 1 << 20
     width = count * values[-1] / (n_cells - count - 2)
     cells = np.bincount((values / width).astype(int), counts / counts.sum(), minlength=n_cells)
     sums = np.fft.irfft(np.fft.rfft(cells) ** count, n_cells)
@@ -376,6 +380,7 @@ def fine_bounds(problem, count, t):
 
 
 # The transforms of means of short lists come back after they have decayed.
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("problem", "count"),
     [
@@ -407,6 +412,7 @@ def test_means_of_short_lists_between_bounds(problem, count):
     assert np.all(q * (1.0 - error) <= 1.0 - lower)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     "parts", [[(20, 3, None, 5)], [(60, 2, None, 4), (9, 3, (2, 1, 6), 3)], [(10, 5, None, 9)]]
 )
@@ -431,6 +437,7 @@ def values_of_three_hits():
     return np.sort((1.0 / first + 2.0 / second + 3.0 / third) / 3.0)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("sign", [1, -1])
 def test_mean_of_two_long_lists_of_few_hits(values_of_three_hits, sign):
     # Too many outcomes to be listed, and clusters of them that no contour resolves.
@@ -792,7 +799,7 @@ def test_score_refuses_an_estimator():
 
 def test_permutation_agrees_with_the_exact_test():
     y_true, y_score, groups = random_run(
-        np.random.default_rng(5), [(30, 4)] * 3 + [(12, 2)], 1, 0.5
+        np.random.default_rng(5), [(18, 3)] * 3 + [(12, 2)], 1, 0.5
     )
     exact = mean_average_precision_test(y_true, y_score, groups=groups)
     sampled = mean_average_precision_test(y_true, y_score, groups=groups, method="permutation")
@@ -986,6 +993,7 @@ def test_random_generator_as_the_source():
 # Size
 
 
+@pytest.mark.numeric
 def test_pvalues_of_random_runs_are_uniform():
     rng = np.random.default_rng(20)
     sizes = [(60, 3)] * 6 + [(25, 2)] * 5
@@ -1000,6 +1008,7 @@ def test_pvalues_of_random_runs_are_uniform():
     assert stats.kstest(law.pvalue(values, "less"), "uniform").pvalue > 1e-3
 
 
+@pytest.mark.numeric
 def test_pvalues_of_queries_of_random_runs():
     rng = np.random.default_rng(22)
     y_true, y_score, groups = random_run(rng, [(25, 3)] * 1500)
@@ -1012,9 +1021,9 @@ def test_pvalues_of_queries_of_random_runs():
     assert abs(result.zscore) < 5.0
 
 
+@pytest.mark.numeric
 def test_size_with_shared_labels():
     rng = np.random.default_rng(21)
-    law = map_null_distribution([40] * 10, [3] * 10)
     shared, values = [], []
     for _ in range(300):
         y_true, y_score, groups = shared_run(rng, 40, 3, 10, 0.5)
@@ -1024,5 +1033,5 @@ def test_size_with_shared_labels():
         values.append(result.statistic)
     assert stats.kstest(shared, "uniform").pvalue > 1e-3
     # As if they were independent, which they are not, many more than 5% are rejected.
-    independent = np.mean(law.pvalue(values) <= 0.05)
-    assert independent > 0.12
+    draws = map_null_distribution([40] * 10, [3] * 10).rvs(20_000, random_state=0)
+    assert np.mean(values >= np.quantile(draws, 0.95)) > 0.12

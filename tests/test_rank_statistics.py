@@ -385,7 +385,7 @@ def test_perfect_ranking(name, n_positives):
 
 
 def test_perfect_reciprocal_rank_is_likely():
-    for n, m in [(2000, 500), (10**7, 3), (10**6, 999_990)]:
+    for n, m in [(2000, 500), (10**6, 3), (10**6, 999_990)]:
         law = reciprocal_rank_null_distribution(n, m)
         assert law.pvalue(1.0) == pytest.approx(m / n, rel=1e-12)
 

@@ -571,7 +571,7 @@ def test_memory_does_not_grow_with_permutations_times_samples():
 
 def test_many_candidates():
     rng = np.random.default_rng(2)
-    y_true = np.arange(60) < 6
+    y_true = np.arange(60) < 3
     scores = rng.normal(size=(60, 2000))
     result = best_candidate_test(y_true, scores, n_permutations=199)
     assert result.pvalue_unadjusted.min() < 0.005

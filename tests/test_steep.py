@@ -51,7 +51,7 @@ def test_both_tails_against_a_long_contour(n_samples, n_positives):
     x = quantiles(n_samples, n_positives, [1e-3, 0.02, 0.3, 0.6, 0.9, 0.99])
     sizes = np.ones(n_samples, dtype=int)
     # A small tilt, a period that is longer than all values, and ten thousands of nodes.
-    log_below = inverted_tail(sizes, n_positives, x, -6.0, 2.0, 40_000)
+    log_below = inverted_tail(sizes, n_positives, x, -6.0, 2.0, 20_000)
     mean, _ = exact_mean_and_variance(AveragePrecision(), n_samples, n_positives, None)
     for sign, expected in ((-1, log_below), (1, np.log(-np.expm1(log_below)))):
         side = (x - mean) * sign > 0.0

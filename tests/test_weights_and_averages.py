@@ -559,6 +559,7 @@ def weights_of_samples(rng, y_true):
     return rng.gamma(2.0, size=len(y_true))
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("weights_of", "follow"),
     [(class_weights, "label"), (weights_of_samples, "label"), (weights_of_samples, "score")],

@@ -76,10 +76,10 @@ CASES = {
 }
 
 
-def noise(rng, n_samples=100, n_positives=25, signal=0.0):
+def noise(rng, n_samples=80, n_positives=20, signal=0.0):
     """Two features of random rows; the first one is shifted for positives."""
     y = np.zeros(n_samples, dtype=int)
-    while not y[:20].any():  # there is nothing to fit to the first rows of one class
+    while not y[:16].any():  # there is nothing to fit to the first rows of one class
         y = rng.permutation(np.repeat([1, 0], [n_positives, n_samples - n_positives]))
     X = rng.normal(size=(n_samples, 2))
     X[:, 0] += signal * y
@@ -161,7 +161,7 @@ def test_invalid_combinations_do_not(name, n_data_sets):
 
 def test_signals_are_found():
     for name in ("logistic regression", "logistic regression, past", "fitted elsewhere"):
-        pvalues = simulated(name, 20, signal=2.0)
+        pvalues = simulated(name, 20, signal=2.3)
         for combine in CASES[name].valid:
             assert np.mean(pvalues[combine] <= 0.05) >= 0.75, (name, combine)
 
