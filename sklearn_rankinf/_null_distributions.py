@@ -44,8 +44,8 @@ _SMALLEST_ERROR = 1e-13
 # Logarithms so near to 0 want digits that a probability has not.
 _NEAR_ZERO = -1e-9
 # Exact laws of few blocks are cheap, and hardly ever asked for again; of the others the last
-# ones are kept, by value.
-_LAWS = LawCache(max_laws=64, max_atoms=200_000)
+# ones are kept, by value, up to some 160 MB.
+_LAWS = LawCache(max_laws=64, max_numbers=2e7)
 
 
 class NullDistribution:

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from sklearn_rankinf import _null_distributions as nd
-from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
+from sklearn_rankinf import (
+    ap_null_distribution,
+    average_precision_pvalue,
+    dcg_null_distribution,
+)
+from sklearn_rankinf._engine import stratified
 from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import AtomicLaw
 
@@ -57,7 +62,7 @@ def test_laws_of_few_blocks_are_not_kept():
 
 
 def test_no_more_laws_are_kept_than_the_last_ones():
-    cache = LawCache(max_laws=3, max_atoms=10)
+    cache = LawCache(max_laws=3, max_numbers=50)
     made = []
 
     def make(name):
@@ -74,15 +79,24 @@ def test_no_more_laws_are_kept_than_the_last_ones():
     assert made == list("abcdeb")
 
 
-def test_long_lists_of_atoms_are_not_kept():
-    cache = LawCache(max_laws=3, max_atoms=10)
-    for n_atoms, kept in ((10, 1), (11, 1)):
+def test_long_lists_are_not_kept():
+    cache = LawCache(max_laws=3, max_numbers=50)
+    # Five numbers an atom: the third list pushes the first two out, the last is too long.
+    for n_atoms, kept in ((3, 1), (4, 2), (10, 1), (11, 0)):
         cache.find(n_atoms, lambda n=n_atoms: AtomicLaw(np.arange(float(n)), np.zeros(n)))
         assert len(cache) == kept
 
 
+def test_lists_that_are_made_later_count():
+    sizes = [59] + [1] * 44 + [382] + [1] * 8
+    law = dcg_null_distribution(493, 20, k=486, tie_sizes=sizes)
+    assert law._law.n_kept == 0
+    law.pvalue(law.mean() + law.std() * np.array([-1.0, 0.5, 2.0]))
+    assert 1e5 < law._law.n_kept <= stratified._MAX_KEPT
+
+
 def test_a_failure_is_not_kept():
-    cache = LawCache(max_laws=3, max_atoms=10)
+    cache = LawCache(max_laws=3, max_numbers=50)
     with pytest.raises(ZeroDivisionError):
         cache.find("a", lambda: 1 / 0)
     assert cache.find("a", lambda: 5) == 5

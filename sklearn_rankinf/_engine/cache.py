@@ -7,8 +7,6 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Any
 
-from sklearn_rankinf._engine.law import AtomicLaw
-
 
 class LawCache:
     """The laws used last, found by the value of their arguments; for all threads.
@@ -17,13 +15,14 @@ class LawCache:
     ----------
     max_laws : int
         Number of laws that are kept.
-    max_atoms : int
-        Longer lists of atoms are not kept, since they take more memory than time.
+    max_numbers : float
+        Numbers that all laws together keep: the attribute `n_kept` of those that have one. Laws
+        list values when they are asked for tails, so that it is looked at for every new law.
     """
 
-    def __init__(self, max_laws: int, max_atoms: int) -> None:
+    def __init__(self, max_laws: int, max_numbers: float) -> None:
         self._max_laws = max_laws
-        self._max_atoms = max_atoms
+        self._max_numbers = max_numbers
         self._laws: OrderedDict[Hashable, Any] = OrderedDict()
         self._lock = Lock()
 
@@ -35,13 +34,15 @@ class LawCache:
                 return self._laws[key]
         # Making one takes long; two threads may make the same.
         law = make()
-        if isinstance(law, AtomicLaw) and law.values.size > self._max_atoms:
-            return law
         with self._lock:
             self._laws[key] = law
-            while len(self._laws) > self._max_laws:
+            while len(self._laws) > self._max_laws or self._n_kept > self._max_numbers:
                 self._laws.popitem(last=False)
         return law
+
+    @property
+    def _n_kept(self) -> float:
+        return sum(getattr(law, "n_kept", 0) for law in self._laws.values())
 
     def __len__(self) -> int:
         return len(self._laws)

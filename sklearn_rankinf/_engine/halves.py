@@ -48,6 +48,11 @@ class Halves:
         ]
         self._tails: dict[int, list[Floats]] = {}
 
+    @property
+    def n_kept(self) -> int:
+        """Numbers that are kept."""
+        return sum(2 * first.size + 4 * second.size for first, _, second, _ in self._parts)
+
     def log_tail(self, t: Floats, sign: int) -> Floats:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
         n_first = sum(first.size for first, _, _, _ in self._parts)

@@ -167,6 +167,11 @@ class AtomicLaw:
         self._up_to = cumulative_shares(log_weights)
         self._from = tuple(sums[::-1] for sums in cumulative_shares(log_weights[::-1]))
 
+    @property
+    def n_kept(self) -> int:
+        """Numbers that are kept in lists."""
+        return 5 * self.values.size
+
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
         if sign > 0:
@@ -382,6 +387,11 @@ class ContinuedLaw:
         log_bound = self._tails.log_bound(t, sign)
         return self._strata.log_tail(t, sign, log_bound + LOG_LEFT_OUT, Budget())
 
+    @property
+    def n_kept(self) -> float:
+        """Numbers that are kept in lists."""
+        return self._strata.n_kept if "_strata" in vars(self) else 0.0
+
     @cached_property
     def _strata(self) -> Stratum:
         return Stratum(self._counted, self._n_counted, _inversion)
@@ -592,6 +602,12 @@ class HalvesLaw(ContinuedLaw):
             return super().quantile(q, sign)
         return self._whole.quantile(q, sign)
 
+    @property
+    def n_kept(self) -> float:
+        """Numbers that are kept in lists."""
+        lists = [vars(self)[name] for name in ("_whole", "_halves") if name in vars(self)]
+        return super().n_kept + float(sum(made.n_kept for made in lists))
+
     @cached_property
     def _whole(self) -> AtomicLaw:
         listed = atoms(self._blocks, self._n_positives)
@@ -734,6 +750,11 @@ class LinearLaw:
     def is_listed(self) -> bool:
         """Whether every atom is known."""
         return self._law.is_listed
+
+    @property
+    def n_kept(self) -> float:
+        """Numbers that are kept in lists."""
+        return float(getattr(self._law, "n_kept", 0.0))
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""

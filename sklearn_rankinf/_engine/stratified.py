@@ -54,6 +54,8 @@ _FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
 _MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 300_000, 1_000
 # Strata that are listed or solved by inversion for one call, and how often they are divided.
 _MAX_SOLVED, _MAX_DEPTH = 40, 200
+# Numbers of lists that a statistic and all its strata keep; others are listed again.
+_MAX_KEPT = 6e6
 # A list by halves costs as much as an inversion, and as another one for so many partial outcomes.
 _OUTCOMES_OF_AN_INVERSION = 10_000
 # Looking at a stratum costs this part of an inversion.
@@ -131,7 +133,7 @@ def _most_likely(n: int, m: int, size: int) -> int:
 
 
 class Budget:
-    """Number of strata that may still be listed or solved by inversion."""
+    """What is left of something: inversions that may be computed, numbers that may be kept."""
 
     def __init__(self, left: float = _MAX_SOLVED) -> None:
         self.left = left
@@ -161,13 +163,22 @@ class Stratum:
         Makes the tails of a smooth statistic.
     depth : int, default=0
         Number of blocks that have been conditioned on.
+    memory : Budget, default=None
+        Numbers that may still be kept, of all strata of a statistic; None for those of a new one.
     """
 
     def __init__(
-        self, increments: Increments, n_positives: int, inversion: Inversion, depth: int = 0
+        self,
+        increments: Increments,
+        n_positives: int,
+        inversion: Inversion,
+        depth: int = 0,
+        memory: Budget | None = None,
     ) -> None:
         self._increments, self._m = increments, n_positives
         self._inversion, self._depth = inversion, depth
+        self._memory = Budget(_MAX_KEPT) if memory is None else memory
+        self._kept: _Listed | Halves | None = None
         self._strata: dict[tuple[int, int], tuple[float, Stratum]] = {}
 
     def log_tail(
@@ -297,7 +308,7 @@ class Stratum:
         """What y positives in a block add by themselves, and the statistic of the others."""
         if (block, y) not in self._strata:
             others, constant = self._increments.given(block, y)
-            stratum = Stratum(others, self._m - y, self._inversion, self._depth + 1)
+            stratum = Stratum(others, self._m - y, self._inversion, self._depth + 1, self._memory)
             self._strata[block, y] = constant, stratum
         return self._strata[block, y]
 
@@ -340,15 +351,27 @@ class Stratum:
     def _has_few_outcomes(self) -> bool:
         return n_outcomes(self._increments.sizes, self._m) <= _FEW_OUTCOMES
 
-    @cached_property
+    @property
+    def n_kept(self) -> float:
+        """Numbers of lists that this statistic and its strata keep."""
+        return _MAX_KEPT - self._memory.left
+
+    @property
     def _listed(self) -> _Listed | Halves:
         """Every value, whole or by halves."""
+        if self._kept is not None:
+            return self._kept
+        made: _Listed | Halves
         if self._has_few_outcomes:
             listed = atoms(self._increments, self._m)
             assert listed is not None
-            return _Listed(listed)
-        assert self._split is not None
-        return Halves(self._increments, self._m, self._split[0])
+            made = _Listed(listed)
+        else:
+            assert self._split is not None
+            made = Halves(self._increments, self._m, self._split[0])
+        if self._memory.take(made.n_kept):
+            self._kept = made
+        return made
 
     def _log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of the logs of the tail, and of the tail on the other side.
@@ -388,6 +411,7 @@ class _Listed:
 
     def __init__(self, listed: Atoms) -> None:
         self._values = listed.values
+        self.n_kept = 3 * listed.values.size
         below = cumulative_shares(listed.log_counts)[1]
         above = cumulative_shares(listed.log_counts[::-1])[1][::-1]
         self._below = np.append(-np.inf, below)

@@ -19,7 +19,9 @@ from .checks import Audit, Finding, Outcome
 from .oracles import QUICK, Effort
 
 # Seconds after which a case is given up, and address space beyond what the process begins with.
-PATIENCE, ADDRESS_SPACE = 300.0, 3 * 2**30
+PATIENCE, ADDRESS_SPACE = 300.0, 4 * 2**30
+# A process that has grown to so many bytes is not given another case.
+MOST_RESIDENT = 2**30
 
 
 class Auditor:
@@ -48,8 +50,10 @@ class Auditor:
             answered = bool(selector.select(self.patience))
         try:
             if answered:
-                outcome, seconds = pickle.load(self._process.stdout)
+                outcome, seconds, resident = pickle.load(self._process.stdout)
                 self.processor_time += seconds
+                if resident > MOST_RESIDENT:
+                    self._stop()
                 return outcome
             text = f"no answer in {self.patience:.0f} s"
         except EOFError:
@@ -91,7 +95,7 @@ def main() -> None:
             return
         start = time.process_time()
         outcome = _audited(case, effort)
-        pickle.dump((outcome, time.process_time() - start), stdout)
+        pickle.dump((outcome, time.process_time() - start, _resident()), stdout)
         stdout.flush()
 
 
@@ -110,11 +114,24 @@ def _limit_memory() -> None:
     try:
         import resource
 
-        with open("/proc/self/statm") as file:
-            used = int(file.read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + ADDRESS_SPACE,) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (_pages(0) + ADDRESS_SPACE,) * 2)
     except (ImportError, OSError):
         pass
+
+
+def _resident() -> int:
+    """Bytes in memory; 0 where the system does not say it."""
+    try:
+        return _pages(1)
+    except (ImportError, OSError):
+        return 0
+
+
+def _pages(field: int) -> int:
+    import resource
+
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[field]) * resource.getpagesize()
 
 
 def merge(into: Outcome, other: Any) -> None:
