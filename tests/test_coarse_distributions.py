@@ -15,6 +15,7 @@ from scipy.stats import hypergeom
 
 import sklearn_rankinf as rankinf
 from sklearn_rankinf import _null_distributions
+from sklearn_rankinf._engine import whole_numbers
 from sklearn_rankinf._engine.chain import n_outcomes
 from sklearn_rankinf._engine.halves import best_split
 from sklearn_rankinf._engine.statistics import AveragePrecision, RocAuc, increments_of
@@ -271,3 +272,50 @@ def test_many_partial_outcomes_do_not_overflow():
     assert math.isinf(length)
     assert 0 <= split <= 4000
     assert math.isinf(n_outcomes(np.ones(4000, dtype=np.int64), 2000))
+
+
+class Threes(rankinf.RankStatistic):
+    """Multiples of three by rank, but for one item in the middle, which is worth one more."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        return 3.0 * (n_samples - ranks) + (ranks == n_samples // 2)
+
+
+class RankSum(rankinf.RankStatistic):
+    """The sum of the ranks, counted from the end."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        return n_samples + 1.0 - ranks
+
+
+@pytest.mark.parametrize(
+    ("statistic", "n_samples", "n_positives", "tie_sizes"),
+    [
+        (RankSum(), 120, 36, [2] + [1] * 100 + [18]),
+        (RankSum(), 150, 100, [1] * 70 + [2] + [1] * 78),
+        (RankSum(), 200, 20, [1] * 50 + [2, 4] + [1] * 144),
+        (Threes(), 130, 40, None),
+        (Threes(), 130, 40, [1] * 20 + [10] + [1] * 100),
+    ],
+)
+def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_sizes, monkeypatch):
+    def law():
+        return rankinf.rank_statistic_null_distribution(
+            n_samples, n_positives, statistic=statistic, tie_sizes=tie_sizes
+        )
+
+    counted = law()
+    # Values of the distribution, on which tails jump, and values between them.
+    values = np.unique(counted.isf([0.9999, 0.99, 0.9, 0.6, 0.5, 0.4, 0.1, 1e-2, 1e-4, 1e-9]))
+    values = np.concatenate([values, values + 0.2])
+    expected = [counted.pvalue(values, side) for side in ("greater", "less")]
+    assert counted._law.is_listed
+    monkeypatch.setattr(whole_numbers, "_MOST_WORK", 0.0)
+    _null_distributions._LAWS.clear()
+    inverted = law()
+    for side, p in zip(("greater", "less"), expected, strict=True):
+        error = inverted.relative_error(values, side)
+        assert not inverted._law.is_listed
+        assert error.max() < 1e-6
+        assert np.all(np.abs(inverted.pvalue(values, side) / p - 1.0) <= error + 1e-11)
+    _null_distributions._LAWS.clear()

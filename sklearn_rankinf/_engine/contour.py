@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -105,6 +105,8 @@ _HITS_OF_A_DENSITY, _CLUSTER = 4, 50.0
 # The transform is sampled for its return from the end of the first look up to so many times as far,
 # at so many nodes; at more where blocks of equal scores are large.
 _SPREAD, _GOLDEN, _LOOKS_FOR_RETURNS, _LOOKS_WITH_LARGE_BLOCKS = 1e4, 0.6180339887498949, 32, 256
+# Returns of smaller terms are not followed.
+_SILENT_RETURN = 1e-13
 # Nodes of one pass: a state of few rows takes more of them.
 _STATE, _CHUNK = 32768, 512
 # Answers with a smaller error are not improved by another contour; of dense laws with one up to
@@ -220,6 +222,9 @@ class ContourLaw:
         Relative error that is good enough.
     span : float, default=0.0
         Distance of which all values are multiples; 0 if there is none.
+    near_periods : ndarray, optional
+        Heights at which the transform of values on a lattice may return before the end of its
+        period.
     """
 
     def __init__(
@@ -230,8 +235,10 @@ class ContourLaw:
         bounds: tuple[float, float] = (-np.inf, np.inf),
         tolerance: float = 0.0,
         span: float = 0.0,
+        near_periods: Floats | None = None,
     ) -> None:
         self._span = span
+        self._near_periods = np.empty(0) if near_periods is None else near_periods
         self._transform = transform
         self._scale = scale
         self._body = body
@@ -251,6 +258,7 @@ class ContourLaw:
         self._contours: dict[tuple[_Key, bool], Nodes] = {}
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
         self._returns: dict[tuple[float, float], tuple[Floats, Floats]] = {}
+        self._farther: dict[tuple[float, float], list[Nodes]] = {}
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error."""
@@ -699,12 +707,14 @@ class ContourLaw:
         self, nodes: Nodes, s: Floats, sign: int, insist: bool, rough: bool
     ) -> tuple[Floats, Floats, Floats, Floats]:
         """Log tails, the unit of their terms, what is cut off, and that with what jumps hold."""
-        log_p, unit = nodes.tail(s, sign, self._tapers)
         if not self._tapers:
+            farther = [more.behind(nodes.z.size) for more in self._farther_nodes(nodes)]
+            log_p, unit = nodes.tail(s, sign, False, [more for more in farther if more.z.size])
             cut = (self._rest(nodes, insist, rough) + self._returning(nodes)) * unit
             # A sum over multiples of the span has no half of an atom.
             seen = (insist or rough or self._is_coarse) and not nodes.span
             return log_p, unit, cut, cut + (nodes.atom(s) * unit if seen else 0.0)
+        log_p, unit = nodes.tail(s, sign, True)
         shorter = nodes.up_to(2 * nodes.z.size // 3).tail(s, sign, True)[0]
         known = np.isfinite(log_p)
         difference = np.where(known, shorter, 0.0) - np.where(known, log_p, 0.0)
@@ -773,20 +783,64 @@ class ContourLaw:
         # Not in step with anything, and the same each time.
         golden = (np.arange(1, n_looks + 1) * _GOLDEN) % 1.0
         places = np.sort(first * spread**golden)
-        if self._span:
-            places[-1] = whole - 0.5
+        # A node at a place stands for the terms of its share of the logarithms.
+        shares = places * (math.log(spread) / n_looks)
+        # Where the transform may return a node stands for as many terms as the first look has, to
+        # both sides, and at the end of a period to one.
+        nearly = self._near_periods / nodes.step
+        nearly = nearly[(first < nearly) & (nearly < whole - first)]
+        ends = np.array([whole - 0.5] if self._span else [])
+        places = np.concatenate([places, nearly, ends])
+        shares = np.concatenate([shares, np.full(nearly.size, 2.0 * first), first + 0.0 * ends])
+        order = np.argsort(places, kind="stable")
+        places, shares = places[order], shares[order]
+        sizes = self._sizes_at(contour, nodes, places) * shares
+        if self._span and not self._merged:
+            returns = np.isin(places, np.concatenate([nearly, ends])) & (sizes > _SILENT_RETURN)
+            farther, left = self._nodes_about(contour, nodes, places[returns], first, whole)
+            self._farther[key], sizes[returns] = farther, left
+        self._returns[key] = places, sizes
+
+    def _sizes_at(self, contour: _Key, nodes: Nodes, places: Floats) -> Floats:
+        """Sizes of terms on the scale of `Nodes.heights`; infinite where they are not known."""
         z = np.asarray(nodes.theta + 1j * places * nodes.step, dtype=complex)
         logs = self._log_transform(*contour[:2], z, False).real
         # Where the first node is not known nothing is.
         first_log = float(nodes.log_transform[0].real)
         logs = logs - first_log if math.isfinite(first_log) else np.full(logs.shape, np.inf)
-        # A node at a place stands for the terms of its share of the logarithms, and that at the end
-        # of a period of the transform for as many terms as the first look has.
-        shares = places * (math.log(spread) / n_looks)
-        if self._span:
-            shares[-1] = first
-        sizes = np.exp(np.minimum(logs, 0.0)) / np.abs(z) * shares
-        self._returns[key] = places, np.where(np.isfinite(logs), sizes, np.inf)
+        return np.where(np.isfinite(logs), np.exp(np.minimum(logs, 0.0)) / np.abs(z), np.inf)
+
+    def _nodes_about(
+        self, contour: _Key, nodes: Nodes, places: Floats, reach: int, whole: int
+    ) -> tuple[list[Nodes], Floats]:
+        """Nodes about places where the transform returns, and what is left beside each."""
+        found: list[Nodes] = []
+        left = np.empty(places.size)
+        end = reach
+        for i, place in enumerate(places.tolist()):
+            begin, stop = max(end, int(place) - reach), min(whole, int(place) + reach + 1)
+            k = np.arange(begin, max(stop, begin))
+            end = max(end, stop)
+            if not k.size:
+                left[i] = 0.0
+                continue
+            z = np.asarray(nodes.theta + 1j * (k + 0.5) * nodes.step, dtype=complex)
+            logs = self._log_transform(*contour[:2], z, False)
+            about = replace(
+                nodes,
+                z=z,
+                log_transform=logs,
+                begin=begin,
+                scale=float(nodes.log_transform[0].real),
+            )
+            found.append(about)
+            edges = about.heights[0] + (about.heights[-1] if stop < whole else 0.0)
+            left[i] = edges * reach if np.isfinite(logs).all() else np.inf
+        return found, left
+
+    def _farther_nodes(self, nodes: Nodes) -> list[Nodes]:
+        """Nodes where the transform returns, far out on the same contour."""
+        return self._farther.get((nodes.theta, nodes.step), [])
 
     def _looked_ahead(self, contour: _Key, first: int) -> tuple[Floats, Floats]:
         """A few nodes from the shortest contour to the usual one, and the sizes of the terms there.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -43,7 +43,8 @@ _DOUBT_FAR_UP, _DOUBT_OF_TWO = 0.3, np.array([[0.2], [0.04]])
 class Nodes:
     """Transform along one contour, extended as far as it was needed.
 
-    A period away on the harmless side there is so much probability.
+    A period away on the harmless side there is so much probability. Nodes where the transform
+    returns, far out on the same contour, begin behind its first ones, and are on their scale.
     """
 
     theta: float
@@ -52,6 +53,8 @@ class Nodes:
     z: Complexes
     log_transform: Complexes
     log_harmless: float = 0.0
+    begin: int = 0
+    scale: float | None = None
 
     def up_to(self, n_nodes: int) -> Nodes:
         """The contour as it was when it had so many nodes."""
@@ -76,7 +79,8 @@ class Nodes:
         all of them from a multiple on.
         """
         divisor = -np.expm1(-self.z * self.span) / self.span if self.span else self.z
-        return np.asarray(np.exp(self.log_transform - self.log_transform[0].real) / divisor)
+        scale = self.log_transform[0].real if self.scale is None else self.scale
+        return np.asarray(np.exp(self.log_transform - scale) / divisor)
 
     @cached_property
     def heights(self) -> Floats:
@@ -87,16 +91,31 @@ class Nodes:
         """Log of what 1 on the scale of the terms is as a probability."""
         return np.asarray(self.log_transform[0].real - self.theta * s + np.log(self.step / np.pi))
 
-    def tail(self, s: Floats, sign: int, taper: bool) -> tuple[Floats, Floats]:
+    def behind(self, n_nodes: int) -> Nodes:
+        """Those that are not among the first ones of the contour."""
+        first = max(0, n_nodes - self.begin)
+        return replace(
+            self,
+            z=self.z[first:],
+            log_transform=self.log_transform[first:],
+            begin=self.begin + first,
+        )
+
+    def tail(
+        self, s: Floats, sign: int, taper: bool, farther: Sequence[Nodes] = ()
+    ) -> tuple[Floats, Floats]:
         """Log tails, and what 1 on the scale of the terms is relative to them.
 
         The tail of the other side is the complement of that of the contour's. A taper lets the
-        second half of the terms fade out, so that what is cut off rings only close to jumps.
+        second half of the terms fade out, so that what is cut off rings only close to jumps. What
+        nodes farther out tell is added.
         """
         log_scale = self.log_scale(s)
         total = self.side * self._sum(
             self._terms * _taper(self.z.size) if taper else self._terms, s
         )
+        for nodes in farther:
+            total = total + self.side * nodes._sum(nodes._terms, s)
         # What the harmless side adds: 1 / (exp(|theta| T) + 1) of its probability.
         inside = self.log_harmless - np.logaddexp(0.0, abs(self.theta) * 2.0 * np.pi / self.step)
         total = total + np.exp(np.minimum(inside - log_scale, 700.0))
@@ -156,7 +175,7 @@ class Nodes:
             np.exp(0.5 * turn), np.exp(turn), np.empty((width, s.size), complex)
         )
         outer = np.empty((rows.shape[0], s.size), complex)
-        geometric_rows(np.ones(s.size, complex), np.exp(width * turn), outer)
+        geometric_rows(np.exp(self.begin * turn), np.exp(width * turn), outer)
         return np.asarray((rows @ within * outer).sum(axis=0).real)
 
 

@@ -22,6 +22,7 @@ from sklearn_rankinf._engine.chain import (
     n_outcomes,
     smallest_value,
 )
+from sklearn_rankinf._engine.contour import is_steep
 from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.moments import (
     adds_most_above,
@@ -53,7 +54,7 @@ from sklearn_rankinf._engine.stratified import (
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
 from sklearn_rankinf._engine.triples import Triples
-from sklearn_rankinf._engine.whole_numbers import counted_atoms
+from sklearn_rankinf._engine.whole_numbers import counted_atoms, step_of
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
@@ -403,12 +404,12 @@ class ContinuedLaw:
 
     @cached_property
     def _is_stratified(self) -> bool:
-        """Whether tails are divided by a block first, or a lucky miss stands out."""
+        """Whether tails are divided by a block first, a lucky miss stands out, or weights step."""
         span = self._statistic.span(self._n_samples, self._n_positives, self._tie_sizes)
         if self._n_blocks > _MAX_BLOCKS_OF_STRATA or span > 0.0:
             return False
         counted, m = self._counted, self._n_counted
-        if counted.is_linear and not adds_most_above(counted, m):
+        if counted.is_linear and (not adds_most_above(counted, m) or step_of(counted)):
             return True
         return block_to_condition_on(counted, m) is not None
 
@@ -561,9 +562,9 @@ def _inverted(increments: Increments, n_positives: int) -> _FarTail:
     within = 0.0 if only_adds else -math.inf, math.inf
     n_blocks = increments.sizes.size
     std = math.sqrt(variance)
-    tails = Tails(
-        merged, n, n_blocks, m, m, std, within, nothing, tolerance=ACCEPTED, insists=False
-    )
+    # On a lattice lucky hits are not taken apart.
+    span = 0.0 if is_steep(increments, std) else step_of(increments)
+    tails = Tails(merged, n, n_blocks, m, m, std, within, nothing, ACCEPTED, span, insists=False)
     return lambda t, sign: about_the_mean(tails.log_tail, t, sign, mean)
 
 

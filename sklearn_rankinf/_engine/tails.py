@@ -32,6 +32,7 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform
+from sklearn_rankinf._engine.whole_numbers import near_periods, step_of
 
 # Up to this many placements are listed at the ends of both tails, and far up in steep laws, where
 # other ways take longer; rounding errors of their sum.
@@ -66,6 +67,8 @@ _MAX_COMPLETIONS, _OVERHEAD = 1e8, 2_000
 _HITS_OF_A_CONTOUR = 4
 # Laws of very few blocks are coarse far out, and their outcomes beyond a value few.
 _VERY_FEW_BLOCKS_DOUBT = 5e-3
+# Periods of the transform of values on a lattice that is not known to be one.
+_PERIODS = 3
 
 
 class Tails:
@@ -411,7 +414,25 @@ class Tails:
             self._support_within,
             self._tolerance,
             self._span,
+            self._near_periods,
         )
+
+    @cached_property
+    def _near_periods(self) -> Floats:
+        """Where the transform of values on a lattice may return before the end of its period.
+
+        Of values that are not known to be on one the first periods are among them.
+        """
+        if self._merged or self._transform is not None:
+            return np.empty(0)
+        increments = self._increments(None, math.inf)
+        step = step_of(increments)
+        if not step:
+            return np.empty(0)
+        heights = near_periods(increments, step)
+        if self._span:
+            return heights
+        return np.append(heights, 2.0 * np.pi / step * np.arange(1.0, _PERIODS + 1.0))
 
     @cached_property
     def _largest_block(self) -> int:

@@ -10,6 +10,8 @@ at every whole multiple of 2 pi / step.
 from __future__ import annotations
 
 import numpy as np
+from scipy.fft import next_fast_len, rfft
+from scipy.optimize import minimize_scalar
 
 from sklearn_rankinf._engine.chain import Atoms, binomial_log_weights
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
@@ -18,6 +20,8 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log
 _MOST_WORK, _MOST_NUMBERS = 1e9, 1e7
 # No more steps between weights are looked for; weights are multiples up to this part of a step.
 _MOST_STEPS, _ROUNDING = 1_000_000, 1e-6
+# Peaks of the transform of one item that are looked at, found to this part of their distance.
+_MOST_PEAKS, _ACCURACY_OF_PEAKS = 16, 1e-4
 # Beyond this logarithm of the number of placements some are lost below the range of floats.
 _LARGEST_LOG_COUNT = 600.0
 
@@ -36,7 +40,37 @@ def step_of(increments: Increments) -> float:
             return 0.0
         rest = np.abs(differences - step * np.rint(differences / step))
         rest = rest[rest > _ROUNDING * step]
-    return step
+    return largest / round(largest / step) if step else 0.0
+
+
+def near_periods(increments: Increments, step: float) -> Floats:
+    """Heights on the imaginary axis at which the transform of whole numbers of a step may return.
+
+    It has the period 2 pi / step. It nearly returns before that where nearly all weights are
+    multiples of something larger, or leave the same rest. The transform of the sum of many items is
+    large only where that of a single one is: its highest peaks are found by a Fourier transform.
+    """
+    lowest = float(increments.linear.min())
+    steps = np.rint((increments.linear - lowest) / step).astype(np.int64)
+    length = next_fast_len(2 * int(steps.max()) + 2, real=True)
+    if length > _MOST_NUMBERS:
+        return np.empty(0)
+    sizes = increments.sizes.astype(float)
+    size = np.abs(rfft(np.bincount(steps, sizes, length)))
+    # It is symmetric about half a period, where it may have a peak.
+    inner = np.flatnonzero((size[1:] >= size[:-1]) & (size[1:] > np.append(size[2:], -1.0))) + 1
+    apart = 2.0 * np.pi / length
+    heights = []
+    for peak in inner[np.argsort(-size[inner], kind="stable")[:_MOST_PEAKS]].tolist():
+        around = (peak - 1) * apart, (peak + 1) * apart
+        found = minimize_scalar(
+            lambda height: -abs(sizes @ np.exp(1j * height * steps)),
+            bounds=around,
+            method="bounded",
+            options={"xatol": _ACCURACY_OF_PEAKS * apart},
+        )
+        heights.append(found.x / step)
+    return np.sort(np.array(heights))
 
 
 def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
