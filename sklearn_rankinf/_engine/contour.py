@@ -795,7 +795,8 @@ class ContourLaw:
         order = np.argsort(places, kind="stable")
         places, shares = places[order], shares[order]
         sizes = self._sizes_at(contour, nodes, places) * shares
-        if self._span and not self._merged:
+        # Of few blocks it returns everywhere.
+        if self._span and not self._merged and not self._few_blocks:
             returns = np.isin(places, np.concatenate([nearly, ends])) & (sizes > _SILENT_RETURN)
             farther, left = self._nodes_about(contour, nodes, places[returns], first, whole)
             self._farther[key], sizes[returns] = farther, left
@@ -825,7 +826,10 @@ class ContourLaw:
                 left[i] = 0.0
                 continue
             z = np.asarray(nodes.theta + 1j * (k + 0.5) * nodes.step, dtype=complex)
-            logs = self._log_transform(*contour[:2], z, False)
+            chunks = np.array_split(z, -(-z.size // self._chunk(*contour[:2])))
+            logs = np.concatenate(
+                [self._log_transform(*contour[:2], chunk, False) for chunk in chunks]
+            )
             about = replace(
                 nodes,
                 z=z,

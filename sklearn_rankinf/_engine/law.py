@@ -75,6 +75,9 @@ _SAME_QUANTILE, _SAME_TAIL, _MOST_STEPS = 1e-13, 0.1, 64
 # The first step from a normal quantile, in standard deviations.
 _FIRST_STEP = 0.25
 
+# Values below this part of the standard deviation need tilts that leave the range of floats.
+_BOTTOM = 1e-9
+
 # Placements with the last hit this far behind that of a perfect ranking are not near it.
 _NEAR_THE_LAST = 1000
 
@@ -237,6 +240,10 @@ class ContinuedLaw:
         log_zero, next_value = self._atom_at_zero
         at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
         log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
+        if sign < 0:
+            bottom = np.flatnonzero(inside & ~at_zero & (t < _BOTTOM * self._std))
+            log_p[bottom], error[bottom] = self._bottom_tail(t[bottom])
+            inside[bottom] = False
         left = inside & ~at_zero
         rest = partial(self._far_tail, log_slight=_LOG_SLIGHT)
         log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean, rest)
@@ -245,6 +252,26 @@ class ContinuedLaw:
         if unknown.any():
             log_p[unknown], error[unknown] = self._log_upper_bound(t[unknown], sign), np.inf
         return np.exp(log_p), log_p, error
+
+    def _bottom_tail(self, t: Floats) -> tuple[Floats, Floats]:
+        """Lower tails of values that are next to nothing, between two hypergeometric ones.
+
+        No hit may add more than the value by itself, and it is not exceeded where no hit adds more
+        than its share.
+        """
+        n, m = self._n_samples, self._n_positives
+        blocks = increments_of(self._statistic, n, m, self._tie_sizes)
+        most = blocks.cross * (m - 1) + blocks.linear + blocks.square * m
+        log_p = np.empty((2, t.size))
+        for row, of_a_hit, share in ((0, blocks.of_one_hit, 1.0), (1, most, 1.0 / m)):
+            order = np.argsort(of_a_hit, kind="stable")
+            n_up_to = np.append(0, np.cumsum(blocks.sizes[order]))
+            n_low = n_up_to[np.searchsorted(of_a_hit[order], t * share, side="right")]
+            log_p[row] = [log_binomial(int(few), m) if few >= m else -np.inf for few in n_low]
+        log_p -= log_binomial(n, m)
+        # At least one placement has the lowest value.
+        upper, lower = np.maximum(log_p, -log_binomial(n, m))
+        return upper, np.expm1(np.minimum(upper - lower, 50.0)) + 1e-12
 
     def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Log of a guaranteed upper bound of the tail, Chernoff's or that of a lattice."""
@@ -409,7 +436,8 @@ class ContinuedLaw:
         if self._n_blocks > _MAX_BLOCKS_OF_STRATA or span > 0.0:
             return False
         counted, m = self._counted, self._n_counted
-        if counted.is_linear and (not adds_most_above(counted, m) or step_of(counted)):
+        has_step = self._n_blocks > FEW_BLOCKS and step_of(counted) > 0.0
+        if counted.is_linear and (not adds_most_above(counted, m) or has_step):
             return True
         return block_to_condition_on(counted, m) is not None
 
@@ -601,7 +629,8 @@ class HalvesLaw(ContinuedLaw):
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
         if math.isinf(self._n_values_worth_listing):
             return super().quantile(q, sign)
-        return self._whole.quantile(q, sign)
+        # Sums in another order differ by rounding.
+        return np.clip(self._whole.quantile(q, sign), *self.support())
 
     @property
     def n_kept(self) -> float:

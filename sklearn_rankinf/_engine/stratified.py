@@ -53,7 +53,7 @@ _FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
 # Others are listed by halves up to this length of both, for no more blocks than that.
 _MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 300_000, 1_000
 # Strata that are listed or solved by inversion for one call, and how often they are divided.
-_MAX_SOLVED, _MAX_DEPTH = 40, 200
+_MAX_SOLVED, _MAX_DEPTH = 25, 200
 # Numbers of lists that a statistic and all its strata keep; others are listed again.
 _MAX_KEPT = 6e6
 # A list by halves costs as much as an inversion, and as another one for so many partial outcomes.

@@ -20,7 +20,7 @@ from sklearn_rankinf._engine.statistics import Floats
 # Atoms and intervals of one half, and sums that are formed at once.
 _MOST, _MOST_AT_ONCE, _LEAST_KEPT = 40_000, 2_000_000, 2_000
 # Atoms and intervals of one variable.
-_MOST_OF_A_VARIABLE = 4_000
+_MOST_OF_A_VARIABLE = 2_000
 # More variables make a sum of which no atom is heavy.
 MOST_VARIABLES = 200
 # Values that differ by less than this part of the largest are the same.
@@ -39,11 +39,11 @@ class _Intervals:
 
     def plus(self, other: _Intervals) -> _Intervals:
         """The sum with an independent variable."""
-        most = max(_MOST_AT_ONCE // other.low.size, _LEAST_KEPT)
-        low = np.add.outer(self.low, other.low).ravel()
-        high = np.add.outer(self.high, other.high).ravel()
-        mass = np.multiply.outer(self.mass, other.mass).ravel()
-        return _Intervals(*_merged(low, high, mass)).reduced_to(min(_MOST, most))
+        own = self.reduced_to(max(_MOST_AT_ONCE // other.low.size, _LEAST_KEPT))
+        low = np.add.outer(own.low, other.low).ravel()
+        high = np.add.outer(own.high, other.high).ravel()
+        mass = np.multiply.outer(own.mass, other.mass).ravel()
+        return _Intervals(*_merged(low, high, mass)).reduced_to(_MOST)
 
     def reduced_to(self, most: int) -> _Intervals:
         """The heavier half as it is, and all others merged with what is near them."""

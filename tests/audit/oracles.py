@@ -965,7 +965,10 @@ def values_drawn(case: Case, rng: np.random.Generator, effort: Effort) -> np.nda
         return None
     total_of = sum_of(case, case.one)
     if total_of is None or total_of.sizes.size > 4000:
-        if case.one.runs is not None or case.one.m > 3000 or case.option("k") is not None:
+        if case.one.runs is not None or case.option("k") is not None:
+            return None
+        # Ranks are drawn again until they differ.
+        if case.one.m**2 > 2 * case.one.n:
             return None
         n_draws = int(np.clip(effort.draws / case.one.m, 500, 200_000))
         return draw_untied(case, rng, n_draws)
