@@ -276,24 +276,29 @@ def carrying_bands(
 def log_weights(increments: Increments, most: int, p: float, tilt: float, window: Bands) -> Floats:
     """Log of the tilted weight of each number of hits in all blocks, up to the most.
 
-    Hits are binomial with probability p. -inf where the paths are not in the window.
+    Hits are binomial with probability p. -inf where the paths are not in the window, nan if they
+    are too many to be followed.
     """
     first, state = 0, np.zeros(1)
     for block in range(increments.sizes.size):
-        step = _Step(
-            increments,
-            most,
-            tilt,
-            window,
-            block,
-            first,
-            state.size,
-            _fall(state),
-            p,
-            _MANY_LOGARITHMS,
-        )
+        try:
+            step = _Step(
+                increments,
+                most,
+                tilt,
+                window,
+                block,
+                first,
+                state.size,
+                _fall(state),
+                p,
+                _MANY_LOGARITHMS,
+            )
+            reached = step.forward(state)
+        except _OutOfRangeError:
+            return np.full(most + 1, np.nan)
         low, high = max(step.first_reached, int(window.low[block])), int(window.high[block])
-        state = step.forward(state)[low - step.first_reached : high + 1 - step.first_reached]
+        state = reached[low - step.first_reached : high + 1 - step.first_reached]
         first = low
     logs = np.full(most + 1, -np.inf)
     logs[first : first + state.size] = state
@@ -456,4 +461,7 @@ def _log_convolution(log_a: Floats, log_b: Floats, most_logarithms: int) -> Floa
 
 def _depth(logs: Floats) -> float:
     """How far the finite entries go below the largest."""
-    return float(logs.max() - logs[logs > -np.inf].min())
+    finite = logs[logs > -np.inf]
+    if not finite.size:
+        raise _OutOfRangeError
+    return float(finite.max() - finite.min())

@@ -75,6 +75,9 @@ _SAME_QUANTILE, _SAME_TAIL, _MOST_STEPS = 1e-13, 0.1, 64
 # The first step from a normal quantile, in standard deviations.
 _FIRST_STEP = 0.25
 
+# Relative error of a number whose logarithm is 1.
+_ROUNDING_OF_LOGS = 1e-15
+
 # Values below this part of the standard deviation need tilts that leave the range of floats.
 _BOTTOM = 1e-9
 
@@ -170,6 +173,8 @@ class AtomicLaw:
         self.values = values
         self._up_to = cumulative_shares(log_weights)
         self._from = tuple(sums[::-1] for sums in cumulative_shares(log_weights[::-1]))
+        # Logarithms are rounded in proportion to their size.
+        self._error = 1e-13 + _ROUNDING_OF_LOGS * float(np.abs(log_weights).max())
 
     @property
     def n_kept(self) -> int:
@@ -186,7 +191,8 @@ class AtomicLaw:
             outside = index < 0
         index = np.clip(index, 0, self.values.size - 1)
         p, log_p = (np.asarray(part[index]) for part in sums)
-        return np.where(outside, 0.0, p), np.where(outside, -np.inf, log_p), np.full(t.shape, 1e-13)
+        error = np.full(t.shape, self._error)
+        return np.where(outside, 0.0, p), np.where(outside, -np.inf, log_p), error
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest value v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
@@ -623,7 +629,9 @@ class HalvesLaw(ContinuedLaw):
             return self._whole.tail(t, sign)
         log_p = self._halves.log_tail(t, sign)
         log_p = np.where(log_p > -1e-12, 0.0, log_p)
-        return np.exp(log_p), log_p, np.full(t.shape, 1e-12)
+        log_placements = log_binomial(self._n_samples, self._n_positives)
+        error = np.full(t.shape, 1e-12 + _ROUNDING_OF_LOGS * log_placements)
+        return np.exp(log_p), log_p, error
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""

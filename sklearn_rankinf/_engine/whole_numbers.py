@@ -14,10 +14,17 @@ from scipy.fft import next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 
 from sklearn_rankinf._engine.chain import Atoms, binomial_log_weights
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
+from sklearn_rankinf._engine.statistics import (
+    FEW_BLOCKS,
+    Floats,
+    Increments,
+    Integers,
+    log_binomial,
+)
 
-# Additions and numbers in memory that are affordable.
-_MOST_WORK, _MOST_NUMBERS = 1e9, 1e7
+# Additions and numbers in memory that are affordable; more where blocks are few, whose transforms
+# return everywhere.
+_MOST_WORK, _MOST_WORK_OF_FEW, _MOST_NUMBERS = 1e9, 5e9, 1e7
 # No more steps between weights are looked for; weights are multiples up to this part of a step.
 _MOST_STEPS, _ROUNDING = 1_000_000, 1e-6
 # Peaks of the transform of one item that are looked at, found to this part of their distance.
@@ -90,7 +97,8 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
     n_values = _largest_sum(increments.sizes, steps, few) + 1
     n_ways = float(np.minimum(increments.sizes, few).sum())
     n_numbers = float(few + 1) * n_values
-    if n_numbers > _MOST_NUMBERS or n_ways * n_numbers > _MOST_WORK:
+    most_work = _MOST_WORK_OF_FEW if steps.size <= FEW_BLOCKS else _MOST_WORK
+    if n_numbers > _MOST_NUMBERS or n_ways * n_numbers > most_work:
         return None
     weights = _weights(increments.sizes, steps, few, n_values)
     counts = np.flatnonzero(weights)
