@@ -790,6 +790,8 @@ class ContourLaw:
         nearly = self._near_periods / nodes.step
         nearly = nearly[(first < nearly) & (nearly < whole - first)]
         ends = np.array([whole - 0.5] if self._span else [])
+        about = np.abs(places[:, None] - np.concatenate([nearly, ends])) < first
+        places, shares = places[~about.any(axis=1)], shares[~about.any(axis=1)]
         places = np.concatenate([places, nearly, ends])
         shares = np.concatenate([shares, np.full(nearly.size, 2.0 * first), first + 0.0 * ends])
         order = np.argsort(places, kind="stable")

@@ -75,8 +75,10 @@ _SAME_QUANTILE, _SAME_TAIL, _MOST_STEPS = 1e-13, 0.1, 64
 # The first step from a normal quantile, in standard deviations.
 _FIRST_STEP = 0.25
 
-# Relative error of a number whose logarithm is 1.
-_ROUNDING_OF_LOGS = 1e-15
+# Tails of larger stated errors do not leave their guaranteed bounds, where these cost little.
+_ROUGH = 1e-5
+# Relative error of a number for each unit of its logarithm, beyond that of whole weights.
+_ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 1e-15, 30.0
 
 # Values below this part of the standard deviation need tilts that leave the range of floats.
 _BOTTOM = 1e-9
@@ -173,8 +175,9 @@ class AtomicLaw:
         self.values = values
         self._up_to = cumulative_shares(log_weights)
         self._from = tuple(sums[::-1] for sums in cumulative_shares(log_weights[::-1]))
-        # Logarithms are rounded in proportion to their size.
-        self._error = 1e-13 + _ROUNDING_OF_LOGS * float(np.abs(log_weights).max())
+        # Large logarithms are rounded in proportion to their size.
+        largest = float(np.abs(log_weights).max())
+        self._error = 1e-13 + _ROUNDING_OF_LOGS * max(0.0, largest - _SMALL_LOGARITHM)
 
     @property
     def n_kept(self) -> int:
@@ -255,6 +258,11 @@ class ContinuedLaw:
         log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean, rest)
         log_p = np.minimum(log_p, 0.0)
         unknown = left & (error > UNKNOWN)
+        rough = np.flatnonzero(left & (error > _ROUGH) & ~unknown)
+        if rough.size and not self._tolerance and self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
+            with np.errstate(divide="ignore"):
+                lower, upper = np.log(self.bounds(t[rough], sign))
+            log_p[rough] = np.clip(log_p[rough], lower, upper)
         if unknown.any():
             log_p[unknown], error[unknown] = self._log_upper_bound(t[unknown], sign), np.inf
         return np.exp(log_p), log_p, error

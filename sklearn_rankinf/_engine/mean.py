@@ -58,7 +58,7 @@ _FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
 # All sums are listed if they are no more than this.
 _MOST_LISTED = 1e6
 # Errors above this are worth the sums of all atoms, where these can be listed.
-_WORTH_SUMS = 1e-6
+_WORTH_SUMS = 1e-7
 # Atoms of all rankings are summed one by one up to this many each.
 _MOST_ATOMS_OF_SUMS = 20_000
 # Blocks are merged, up to a ratio, where there are more than this; and up to that for planning.
