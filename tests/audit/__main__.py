@@ -55,7 +55,8 @@ def _report(
     metrics: Counter[str],
     n_shown: int,
 ) -> None:
-    print(f"{n_cases} cases, {total.n_cut_short} of them cut short after some seconds")
+    cut, refused = total.n_cut_short, total.n_refused
+    print(f"{n_cases} cases, {cut} of them cut short after some seconds, {refused} refused")
     print(f"{total.n_values} p-values, {total.n_unknown} of them upper bounds of unknown error")
     for title, counts in (
         ("compared", total.n_compared),

@@ -61,10 +61,15 @@ class Outcome:
     n_compared: Counter[str] = field(default_factory=Counter)
     n_unknown: int = 0
     n_cut_short: int = 0
+    n_refused: int = 0
     largest_ratio: float = 0.0
     largest_at: str = ""
     slowest: tuple[float, str] = (0.0, "")
     largest_memory: tuple[int, str] = (0, "")
+
+
+# What cannot be done is refused with a remedy.
+REFUSALS = ("take too long to be found: round the scores", "whose law lists every rank")
 
 
 class StopError(Exception):
@@ -86,14 +91,19 @@ class Audit:
         self.case, self.effort = case, effort
         self.outcome, self._seconds = Outcome(), 0.0
         self.call = case.call()
-        self.law = case.law()
 
     def run(self) -> Outcome:
         try:
+            self.law = self.ask("mean()", self._made)
             self._all()
         except StopError:
             pass
         return self.outcome
+
+    def _made(self) -> Any:
+        law = self.case.law()
+        law.mean()
+        return law
 
     def _all(self) -> None:
         rng = np.random.default_rng(self.case.seed)
@@ -128,6 +138,12 @@ class Audit:
                     answer = function(*args)
             except _TookTooLongError as error:
                 self.find("time", line, f"more than {1.5 * MOST_SECONDS:.0f} s of processor time")
+                raise StopError from error
+            except ValueError as error:
+                if any(words in str(error) for words in REFUSALS):
+                    self.outcome.n_refused += 1
+                else:
+                    self.find("exception", line, f"{type(error).__name__}: {error}")
                 raise StopError from error
             except Exception as error:
                 self.find("exception", line, f"{type(error).__name__}: {error}")

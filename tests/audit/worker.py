@@ -141,6 +141,7 @@ def merge(into: Outcome, other: Any) -> None:
     into.n_compared += other.n_compared
     into.n_unknown += other.n_unknown
     into.n_cut_short += other.n_cut_short
+    into.n_refused += other.n_refused
     if other.largest_ratio > into.largest_ratio:
         into.largest_ratio, into.largest_at = other.largest_ratio, other.largest_at
     into.slowest = max(into.slowest, other.slowest)
