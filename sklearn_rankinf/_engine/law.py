@@ -78,7 +78,7 @@ _FIRST_STEP = 0.25
 # Tails of larger stated errors do not leave their guaranteed bounds, where these cost little.
 _ROUGH = 1e-5
 # Relative error of a number for each unit of its logarithm, beyond that of whole weights.
-_ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 1e-15, 30.0
+_ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 4e-15, 30.0
 
 # Values below this part of the standard deviation need tilts that leave the range of floats.
 _BOTTOM = 1e-9
@@ -261,7 +261,7 @@ class ContinuedLaw:
         rough = np.flatnonzero(left & (error > _ROUGH) & ~unknown)
         if rough.size and not self._tolerance and self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
             with np.errstate(divide="ignore"):
-                lower, upper = np.log(self.bounds(t[rough], sign))
+                lower, upper = np.log(np.maximum(self.bounds(t[rough], sign), 0.0))
             log_p[rough] = np.clip(log_p[rough], lower, upper)
         if unknown.any():
             log_p[unknown], error[unknown] = self._log_upper_bound(t[unknown], sign), np.inf

@@ -443,5 +443,7 @@ def _convolved(
         product *= heads
         product = ifft(product, overwrite_x=True)[:, : both.size]
         product *= _exponentials_by_node(nodes, 0.5 * cross * both**2)
-        sums[:, some] = (product if np.iscomplexobj(before) else product.real).T
+        # Of positive terms rounding alone can be negative.
+        is_complex = np.iscomplexobj(before)
+        sums[:, some] = (product if is_complex else np.maximum(product.real, 0.0)).T
     return sums, reference
