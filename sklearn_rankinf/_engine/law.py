@@ -75,7 +75,7 @@ _SAME_QUANTILE, _SAME_TAIL, _MOST_STEPS = 1e-13, 0.1, 64
 # The first step from a normal quantile, in standard deviations.
 _FIRST_STEP = 0.25
 
-# Tails of larger stated errors do not leave their guaranteed bounds, where these cost little.
+# Coarse tails of larger stated errors do not leave their guaranteed bounds.
 _ROUGH = 1e-5
 # Relative error of a number for each unit of its logarithm, beyond that of whole weights.
 _ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 4e-15, 30.0
@@ -259,7 +259,8 @@ class ContinuedLaw:
         log_p = np.minimum(log_p, 0.0)
         unknown = left & (error > UNKNOWN)
         rough = np.flatnonzero(left & (error > _ROUGH) & ~unknown)
-        if rough.size and not self._tolerance and self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
+        is_coarse = self._n_blocks <= FEW_BLOCKS or self._is_stratified
+        if rough.size and is_coarse and not self._tolerance:
             with np.errstate(divide="ignore"):
                 lower, upper = np.log(np.maximum(self.bounds(t[rough], sign), 0.0))
             log_p[rough] = np.clip(log_p[rough], lower, upper)

@@ -58,6 +58,9 @@ _MAX_SOLVED, _MAX_DEPTH = 25, 200
 _MAX_KEPT = 6e6
 # A list by halves costs as much as an inversion, and as another one for so many partial outcomes.
 _OUTCOMES_OF_AN_INVERSION = 10_000
+# A small inversion has so many rows times hits in blocks, more hits than these costing no more; and
+# rows reach so many standard deviations.
+_WORK_OF_AN_INVERSION, _HITS_OF_FFT, _DEVIATIONS_OF_ROWS = 3e4, 48.0, 12.0
 # Looking at a stratum costs this part of an inversion.
 _COST_OF_A_STRATUM = 0.02
 # Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
@@ -214,7 +217,7 @@ class Stratum:
             return log_p, error
         block = self._coarse_block
         if block is None:
-            if budget.take():
+            if budget.take(self._cost_of_inversion):
                 log_p[open_], error[open_] = self._inverted(t[open_], sign)
             # Where the error is unknown an upper bound has been computed.
             slight = np.isinf(error) & (log_p < log_slight)
@@ -341,6 +344,15 @@ class Stratum:
         split, length = best_split(self._increments.sizes, self._m)
         return (split, length) if length <= _MAX_HALVES else None
 
+    @cached_property
+    def _cost_of_inversion(self) -> float:
+        """What an inversion costs, as a number of small ones: rows times hits of all blocks."""
+        n, m, sizes = self._increments.n_samples, self._m, self._increments.sizes
+        varies = (m / n) * (1.0 - m / n)
+        rows = min(m, n - m, _DEVIATIONS_OF_ROWS * math.sqrt(n * varies)) + 1.0
+        hits = np.minimum(np.minimum(sizes, m), 1.0 + _DEVIATIONS_OF_ROWS * np.sqrt(sizes * varies))
+        return max(1.0, rows * float(np.minimum(hits, _HITS_OF_FFT).sum()) / _WORK_OF_AN_INVERSION)
+
     @property
     def _cost_of_halves(self) -> float:
         """What listing by halves costs, as a number of inversions."""
@@ -389,7 +401,8 @@ class Stratum:
         variance = float(np.sum(shares * (c.linear - mean) ** 2))
         farthest = float(np.abs(c.linear - mean).max())
         u = sign * (t - m * mean)
-        bound = -(u**2) / (2.0 * (m * variance + farthest * np.abs(u) / 3.0))
+        spread = 2.0 * (m * variance + farthest * np.abs(u) / 3.0)
+        bound = -(u**2) / np.maximum(spread, np.finfo(float).tiny)
         return np.where(u > 0.0, bound, 0.0), np.where(u < 0.0, bound, 0.0)
 
     @cached_property
