@@ -17,6 +17,8 @@ from sklearn_rankinf._engine import bounds, lattice
 from sklearn_rankinf._engine.law import ContinuedLaw
 from sklearn_rankinf._engine.statistics import AveragePrecision, increments_of
 
+pytestmark = pytest.mark.numeric
+
 SMALL = [
     (14, 4, None, None),
     (12, 6, None, None),

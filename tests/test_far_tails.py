@@ -19,6 +19,8 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
 )
 
+pytestmark = pytest.mark.numeric
+
 
 def log_mgf_in_logarithms(n_samples, n_positives, theta):
     """``log E exp(theta AP)``, rank by rank, with logarithms throughout."""

@@ -27,6 +27,8 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._engine.tilted import RankingTransform
 from sklearn_rankinf._engine.transform import log_transform
 
+pytestmark = pytest.mark.numeric
+
 
 def law_far_up(statistic, n_samples, n_positives, tie_sizes=None, merged=False):
     problem = statistic, n_samples, n_positives, tie_sizes

@@ -15,6 +15,8 @@ from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
 
+pytestmark = pytest.mark.numeric
+
 
 def untied(n_samples):
     return (1,) * n_samples

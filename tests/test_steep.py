@@ -23,6 +23,8 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform
 
+pytestmark = pytest.mark.numeric
+
 
 def steep_law(n_samples, n_positives, tie_sizes=None, merged=False):
     problem = AveragePrecision(), n_samples, n_positives, tie_sizes
