@@ -155,7 +155,7 @@ SAMPLED = {
     ),
 }
 # Of these there are others of the same kind.
-ONLY_LONG = ("500, 50", "1000, 10 at the top", "forest")
+ONLY_LONG = ("500, 50", "1000, 10 at the top", "forest", "few at the top")
 SAMPLED_LONG = {
     "2000, 500": (
         untied(2000),
