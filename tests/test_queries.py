@@ -361,8 +361,9 @@ def test_far_tail_is_monotone(long):
         assert np.all(np.diff(log_p) * step >= 0.0)
         assert np.all(law.relative_error(x, alternative)[log_p > -300.0] < 1e-4)
     # P(mean >= x) is at least that of every query reaching x by itself.
-    one = ap_null_distribution(500, 8).log_pvalue(x[::2])
-    assert np.all(law.log_pvalue(x[::2]) >= 30 * one - 1e-9)
+    x = x[x < 0.6][::2]
+    one = ap_null_distribution(500, 8).log_pvalue(x)
+    assert np.all(law.log_pvalue(x) >= 30 * one - 1e-9)
     assert law.log_pvalue(0.9) < math.log(1e-300)
 
 
