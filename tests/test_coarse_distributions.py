@@ -23,6 +23,8 @@ from sklearn_rankinf._engine.stratified import block_to_condition_on, bulk_block
 from sklearn_rankinf._engine.sums import SumsOfAtoms
 from sklearn_rankinf._engine.whole_numbers import step_of
 
+pytestmark = pytest.mark.numeric
+
 
 class Decaying(rankinf.RankStatistic):
     """Weights .1, .09, .081, ..."""

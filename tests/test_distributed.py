@@ -547,7 +547,14 @@ def numbers(result):
     return np.array(found)
 
 
-@pytest.mark.parametrize("run", [permuted, weighted, over_queries, over_shared_queries])
+@pytest.mark.parametrize(
+    "run",
+    [
+        permuted,
+        over_queries,
+        *(pytest.param(run, marks=pytest.mark.long) for run in (weighted, over_shared_queries)),
+    ],
+)
 def test_every_backend_gives_the_same_numbers(client, run):
     _LAWS.clear()
     expected = numbers(run())

@@ -259,7 +259,16 @@ def test_shared_contours_against_contours_of_the_best_tilts(
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "n_positives"), [(24, 11), (22, 8), (40, 5), (20, 15), (100, 3), (18, 9), (25, 8)]
+    ("n_samples", "n_positives"),
+    [
+        (22, 8),
+        (40, 5),
+        (20, 15),
+        (100, 3),
+        (18, 9),
+        pytest.param(24, 11, marks=pytest.mark.long),
+        pytest.param(25, 8, marks=pytest.mark.long),
+    ],
 )
 def test_contour_knows_when_it_does_not_apply(n_samples, n_positives):
     # Atoms are visible here: what the contour states about itself has to cover that.

@@ -19,6 +19,8 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
 )
 
+pytestmark = pytest.mark.numeric
+
 
 def log_mgf_in_logarithms(n_samples, n_positives, theta):
     """``log E exp(theta AP)``, rank by rank, with logarithms throughout."""
@@ -128,7 +130,7 @@ def test_close_to_a_perfect_ranking(n_samples, n_positives, x):
 @pytest.mark.parametrize(
     ("n_samples", "x"),
     [
-        (20_000, 0.02),
+        pytest.param(20_000, 0.02, marks=pytest.mark.long),
         pytest.param(20_000, 4e-4, marks=pytest.mark.long),
         pytest.param(1_000_000, 0.02, marks=pytest.mark.long),
         (1_000_000, 4e-4),
@@ -178,8 +180,8 @@ def test_the_luckiest_positives_apart(n_samples, n_positives, published):
 
 
 def test_a_short_contour_where_the_usual_one_is_not_affordable(monkeypatch):
-    x = np.array([0.8])
-    _, usual, usual_error = ContinuedLaw(AveragePrecision(), 100_000, 100, None).tail(x, 1)
+    x, problem = np.array([0.8]), (AveragePrecision(), 100_000, 100, None)
+    _, usual, usual_error = ContinuedLaw(*problem).tail(x, 1)
     looked_ahead = []
     look_ahead = contour.ContourLaw._looked_ahead
     monkeypatch.setattr(
@@ -189,14 +191,20 @@ def test_a_short_contour_where_the_usual_one_is_not_affordable(monkeypatch):
     )
     monkeypatch.setattr(contour, "_BEYOND_MEANS", 1e-3)
     monkeypatch.setattr(tails.Tails, "_far_up", None)
-    _, short, short_error = ContinuedLaw(AveragePrecision(), 100_000, 100, None).tail(x, 1)
+    _, short, short_error = ContinuedLaw(*problem).tail(x, 1)
     assert looked_ahead
     assert np.all(np.abs(np.expm1(short - usual)) <= short_error + usual_error)
     assert np.all(short_error < 1e-4)
 
 
 @pytest.mark.parametrize(
-    ("n_positives", "k", "x"), [(1, None, 0.01), (2, None, 0.01), (20, 100, 0.05), (12, None, 0.01)]
+    ("n_positives", "k", "x"),
+    [
+        (1, None, 0.01),
+        (20, 100, 0.05),
+        (12, None, 0.01),
+        pytest.param(2, None, 0.01, marks=pytest.mark.long),
+    ],
 )
 def test_very_few_positives_in_a_very_long_list_have_an_answer(n_positives, k, x):
     # However little is known, it is known within what is stated, and without a warning.
@@ -235,7 +243,9 @@ def test_one_list_serves_many_values(monkeypatch):
         assert_allclose(part[[0, 17, 39]], expected, rtol=1e-13)
 
 
-@pytest.mark.parametrize(("n_samples", "n_positives"), [(2000, 40), (1000, 250)])
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"), [(1000, 250), pytest.param(2000, 40, marks=pytest.mark.long)]
+)
 def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
     monkeypatch, n_samples, n_positives
 ):

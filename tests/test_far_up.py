@@ -27,6 +27,8 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._engine.tilted import RankingTransform
 from sklearn_rankinf._engine.transform import log_transform
 
+pytestmark = pytest.mark.numeric
+
 
 def law_far_up(statistic, n_samples, n_positives, tie_sizes=None, merged=False):
     problem = statistic, n_samples, n_positives, tie_sizes
@@ -55,7 +57,7 @@ TIES = np.array([1, 1, 2, 1, 3] * 40 + [1] * 60 + [300])
     ("n_samples", "n_positives", "tie_sizes", "merged", "x"),
     [
         (800, 6, None, False, [0.75, 0.83]),
-        (200, 10, None, True, [0.92]),
+        pytest.param(200, 10, None, True, [0.92], marks=pytest.mark.long),
         (int(TIES.sum()), 8, TIES, True, [0.85]),
     ],
 )
@@ -82,7 +84,7 @@ def test_a_fixed_grid_of_nodes():
     ("statistic", "n_samples", "n_positives", "x"),
     [
         (AveragePrecision(), 1500, 50, [0.2, 0.3]),
-        (AveragePrecision(), 1300, 100, [0.4, 0.8]),
+        pytest.param(AveragePrecision(), 1300, 100, [0.4, 0.8], marks=pytest.mark.long),
         (Bedroc(160.0), 2600, 60, [0.6]),
     ],
 )
@@ -110,7 +112,7 @@ def test_contours_of_all_blocks(statistic, n_samples, n_positives, x):
     [
         (10_000, 50, 0.1),
         pytest.param(10_000, 50, 0.4, marks=pytest.mark.long),
-        (100_000, 20, 0.3),
+        pytest.param(100_000, 20, 0.3, marks=pytest.mark.long),
         pytest.param(100_000, 100, 0.1, marks=pytest.mark.long),
     ],
 )
@@ -161,14 +163,14 @@ def test_nodes_in_between_are_those_of_the_plain_pass(theta, period):
 
 
 def test_no_answer_depends_on_what_else_was_asked():
-    x = np.linspace(0.05, 0.6, 6)
+    x = np.linspace(0.15, 0.6, 4)
     together = law_far_up(AveragePrecision(), 1000, 12).log_tail(x)
     law = law_far_up(AveragePrecision(), 1000, 12)
     backwards = [law.log_tail(x[i : i + 1]) for i in range(x.size)[::-1]][::-1]
     log_p, error = (np.concatenate(each) for each in zip(*backwards, strict=True))
     assert_allclose(together[0], log_p, rtol=1e-13)
     assert_allclose(together[1], error, rtol=1e-5)
-    assert np.isfinite(together[1]).sum() >= 4
+    assert np.isfinite(together[1]).sum() >= 3
     assert np.all(np.diff(together[0][np.isfinite(together[1])]) < 0.0)
 
 

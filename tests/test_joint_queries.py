@@ -149,8 +149,14 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize(
+    ("alternative", "name"),
+    [
+        pytest.param(alternative, name, marks=[pytest.mark.long] * (index % 3 != kind))
+        for kind, alternative in enumerate(["greater", "less", "two-sided"])
+        for index, name in enumerate(PROBLEMS)
+    ],
+)
 def test_all_labellings(name, alternative):
     y_true, y_score, groups, options, units = PROBLEMS[name]()
     if name.startswith("shared"):

@@ -510,22 +510,23 @@ def test_refits_against_a_plain_loop(data):
     assert result.refit_statistic == pytest.approx(result.statistic)
 
 
-def test_refits_agree_with_those_of_scikit_learn():
+def test_refits_agree_with_those_of_scikit_learn(long):
+    n_refits = 400 if long else 80
     rng = np.random.default_rng(8)
     X, y = rng.normal(size=(60, 2)), rng.permutation(np.arange(60) < 20).astype(int)
     X[:, 0] += 0.5 * y
-    own = cross_val_significance(NEIGHBOURS, X, y, cv=3, refit_permutations=200)
+    own = cross_val_significance(NEIGHBOURS, X, y, cv=3, refit_permutations=n_refits)
     _, permuted, pvalue = permutation_test_score(
         NEIGHBOURS,
         X,
         y,
         cv=StratifiedKFold(3, shuffle=True, random_state=0),
-        n_permutations=200,
+        n_permutations=n_refits,
         random_state=5,
         scoring="average_precision",
     )
     assert 0.02 < pvalue < 0.98
-    assert own.refit_pvalue == pytest.approx(pvalue, abs=4 * math.sqrt(2 * 0.25 / 200))
+    assert own.refit_pvalue == pytest.approx(pvalue, abs=4 * math.sqrt(2 * 0.25 / n_refits))
     assert stats.ks_2samp(own.refit_statistics, permuted).pvalue > 1e-3
 
 

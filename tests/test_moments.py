@@ -301,7 +301,16 @@ def test_skewness_and_kurtosis_with_ties_by_counting(tie_sizes, n_positives):
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "n_positives"), [(1000, 100), (1000, 10), (2000, 500), (1000, 950), (10000, 50)]
+    ("n_samples", "n_positives"),
+    [
+        (1000, 100),
+        (1000, 10),
+        (400, 380),
+        *(
+            pytest.param(*size, marks=pytest.mark.long)
+            for size in ((2000, 500), (1000, 950), (10_000, 50))
+        ),
+    ],
 )
 def test_skewness_and_kurtosis_by_a_chain(n_samples, n_positives):
     assert_skewness_and_kurtosis(

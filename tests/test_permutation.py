@@ -293,7 +293,10 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("restriction", RESTRICTIONS)
-@pytest.mark.parametrize(("n_scores", "flipped"), [(3, False), (3, True), (1000, True)])
+@pytest.mark.parametrize(
+    ("n_scores", "flipped"),
+    [(3, False), (1000, True), pytest.param(3, True, marks=pytest.mark.long)],
+)
 def test_other_metrics(name, restriction, n_scores, flipped):
     test, score, arguments = OTHERS[name]
     y_true, y_score, options = restricted(restriction, n_scores, seed=3)

@@ -432,7 +432,7 @@ def test_reciprocal_rank_of_long_lists_is_refused():
         reciprocal_rank_null_distribution(20_000_001, 3)
 
 
-@pytest.mark.parametrize("n_samples", [24, 22])
+@pytest.mark.parametrize("n_samples", [22, pytest.param(24, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", [name for name in ADDITIVE if "at" not in name])
 def test_continued_law_agrees_with_the_listed_one(name, n_samples):
     law = CASES[name].null(n_samples, 8)
@@ -643,8 +643,15 @@ def test_constant_score(name, method):
 # Permutation, approximations, draws, copies.
 
 
-@pytest.mark.parametrize("tie_sizes", [None, (1, 2) * 10])
-@pytest.mark.parametrize("name", CASES)
+# Without ties and with some, of every metric one of both.
+DRAWN = [
+    pytest.param(name, ties, marks=[] if index % 2 == (ties is None) else [pytest.mark.long])
+    for index, name in enumerate(CASES)
+    for ties in (None, (1, 2) * 10)
+]
+
+
+@pytest.mark.parametrize(("name", "tie_sizes"), DRAWN)
 def test_permutation_agrees_with_the_exact_law(name, tie_sizes):
     exact = CASES[name].null(30, 9, tie_sizes=tie_sizes)
     sampled = CASES[name].null(30, 9, tie_sizes=tie_sizes, method="permutation", random_state=2)

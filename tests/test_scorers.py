@@ -149,7 +149,9 @@ def test_pvalues_at_k_are_hypergeometric(k):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("method", ["auto", "analytic", "permutation", "normal"])
+@pytest.mark.parametrize(
+    "method", ["auto", "permutation", "normal", pytest.param("analytic", marks=pytest.mark.long)]
+)
 @MAY_SATURATE
 def test_outputs_are_the_fields_of_the_test(metric, method, rankings):
     options = {"method": method, "n_permutations": 99, **k_of(metric, 0.2)}
@@ -188,9 +190,18 @@ def test_average_precision_at_k(rankings):
     assert score(scorer, y_true, y_score) == expected
 
 
+# Numbers of different scores, and how far positives are from the others.
+USUAL_LISTS = [(8, 0.0), (30, 0.5), (101, 1.5), (10**6, 0.5)]
+
+
 @pytest.mark.numeric
-@pytest.mark.parametrize("n_levels", [8, 30, 101, 10**6])
-@pytest.mark.parametrize("separation", [0.0, 0.5, 1.5])
+@pytest.mark.parametrize(
+    ("n_levels", "separation"),
+    [
+        pytest.param(*case, marks=[] if case in USUAL_LISTS else [pytest.mark.long])
+        for case in itertools.product([8, 30, 101, 10**6], [0.0, 0.5, 1.5])
+    ],
+)
 def test_longer_lists_are_scored_to_one_percent(n_levels, separation):
     rng = np.random.default_rng(n_levels)
     for n_samples, n_positives in ((400, 23), (200, 40)):

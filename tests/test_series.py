@@ -124,7 +124,14 @@ def share(values, x, alternative="greater"):
 
 
 @pytest.mark.parametrize("name", TESTS)
-@pytest.mark.parametrize(("n_scores", "n_positives"), [(1000, 7), (3, 7), (1000, 17), (3, 17)])
+@pytest.mark.parametrize(
+    ("n_scores", "n_positives"),
+    [
+        (1000, 7),
+        (3, 17),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in ((3, 7), (1000, 17))),
+    ],
+)
 @pytest.mark.parametrize("with_strata", [False, True])
 def test_pvalue_of_all_shifts(name, n_scores, n_positives, with_strata):
     test, score, arguments = TESTS[name]

@@ -23,6 +23,8 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform
 
+pytestmark = pytest.mark.numeric
+
 
 def steep_law(n_samples, n_positives, tie_sizes=None, merged=False):
     problem = AveragePrecision(), n_samples, n_positives, tie_sizes
@@ -104,7 +106,9 @@ def test_tails_from_different_contours_add_up():
         assert max(error_above.max(), error_below.max()) < 1e-4
 
 
-@pytest.mark.parametrize(("n_samples", "n_positives"), [(2000, 8), (1500, 20)])
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"), [(2000, 8), pytest.param(1500, 20, marks=pytest.mark.long)]
+)
 def test_merged_blocks_err_no_more_than_stated(n_samples, n_positives):
     x = quantiles(n_samples, n_positives, [1e-4, 1e-3, 0.05, 0.4, 0.9, 0.99, 0.999])
     single, merged = (steep_law(n_samples, n_positives, merged=merged) for merged in (False, True))
@@ -118,7 +122,10 @@ def test_merged_blocks_err_no_more_than_stated(n_samples, n_positives):
         assert np.all(other_error < 1e-2)
 
 
-@pytest.mark.parametrize(("n_samples", "n_positives"), [(300_000, 20), (10_000_000, 100)])
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"),
+    [(300_000, 20), pytest.param(10_000_000, 100, marks=pytest.mark.long)],
+)
 def test_merging_errs_to_either_side_from_one_lucky_rank_to_the_next(n_samples, n_positives):
     problem = AveragePrecision(), n_samples, n_positives, None
     body = deviation_of_the_body(grouped_increments(*problem, 0.05), n_positives)

@@ -173,7 +173,7 @@ def test_law_equals_enumeration(metric, n, m, tie_sizes):
 
 
 @pytest.mark.numeric
-@each_metric
+@pytest.mark.parametrize("metric", ["recall", pytest.param("precision", marks=pytest.mark.long)])
 @each_small
 def test_quantiles_equal_enumeration(metric, n, m, tie_sizes):
     for k in range(1, n + 1):

@@ -562,10 +562,14 @@ def weights_of_samples(rng, y_true):
 @pytest.mark.numeric
 @pytest.mark.parametrize(
     ("weights_of", "follow"),
-    [(class_weights, "label"), (weights_of_samples, "label"), (weights_of_samples, "score")],
+    [
+        (weights_of_samples, "label"),
+        (weights_of_samples, "score"),
+        pytest.param(class_weights, "label", marks=pytest.mark.long),
+    ],
 )
-def test_size_is_kept(weights_of, follow):
-    n_tests = 600
+def test_size_is_kept(weights_of, follow, long):
+    n_tests = 2000 if long else 250
     share = rejections(n_tests, weights_of, follow)
     assert abs(share - 0.05) < 4 * math.sqrt(0.05 * 0.95 / n_tests)
 
@@ -575,9 +579,9 @@ def test_size_is_lost_where_class_weights_are_left_by_the_labels():
     assert rejections(60, class_weights, "score") > 0.8
 
 
-def test_size_of_an_average_over_classes():
+def test_size_of_an_average_over_classes(long):
     rng = np.random.default_rng(9)
-    n_tests, n_rejected = 400, 0
+    n_tests, n_rejected = 2000 if long else 200, 0
     for _ in range(n_tests):
         y_true = rng.permutation(np.arange(60) % 3)
         result = average_precision_test(

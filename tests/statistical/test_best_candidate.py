@@ -58,7 +58,8 @@ def fixed_scores(kind, n_samples=100, n_candidates=5):
 
 
 @pytest.mark.parametrize(
-    ("kind", "standardize"), [("without ties", True), ("tied", True), ("tied", False)]
+    ("kind", "standardize"),
+    [("without ties", True), ("tied", False), pytest.param("tied", True, marks=pytest.mark.long)],
 )
 def test_size_for_fixed_scores(kind, standardize, long):
     rng = np.random.default_rng(17)
@@ -71,7 +72,7 @@ def test_size_for_fixed_scores(kind, standardize, long):
             n_permutations=N_PERMUTATIONS,
             random_state=seed,
         )
-        for seed in range(4000 if long else 100)
+        for seed in range(4000 if long else 80)
     ]
     pvalues = [result.pvalue[result.best_index] for result in results]
     assert_at_most_nominal(pvalues)
@@ -85,7 +86,7 @@ def test_size_for_fixed_scores(kind, standardize, long):
 def test_size_where_some_candidates_are_better_than_chance(long):
     rng = np.random.default_rng(3)
     smallest = []
-    for seed in range(4000 if long else 100):
+    for seed in range(4000 if long else 60):
         y_true = random_labels(rng, 100, 12)
         scores = fixed_scores("without ties")
         scores[:, 0] += 3.0 * y_true
@@ -99,7 +100,7 @@ def test_size_where_some_candidates_are_better_than_chance(long):
 
 def test_power_for_one_signal_among_noise(long):
     rng = np.random.default_rng(23)
-    n_data_sets = 1000 if long else 40
+    n_data_sets = 1000 if long else 30
     found = {1: [], 8: [], 40: []}
     for seed in range(n_data_sets):
         y_true = random_labels(rng, 200, 20)
@@ -181,7 +182,7 @@ def smallest_pvalues(use, n_samples, n_data_sets):
     return np.array(pvalues)
 
 
-@pytest.mark.parametrize("n_samples", [200, 300])
+@pytest.mark.parametrize("n_samples", [300, pytest.param(200, marks=pytest.mark.long)])
 def test_size_for_classifiers_on_a_held_out_fold(n_samples, long):
     assert_at_most_nominal(smallest_pvalues("held-out fold", n_samples, 4000 if long else 60))
 

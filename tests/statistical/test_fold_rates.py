@@ -1,7 +1,7 @@
 """How often combinations of folds reject noise, and how often they find a signal.
 
 Every case cross-validates an estimator on data sets in which labels and features have nothing to do
-with each other, 40 of them, 2,000 with `--long`, and combines the p-values of the same folds in
+with each other, 30 of them, 2,000 with `--long`, and combines the p-values of the same folds in
 every way. A valid combination rejects no more than the nominal share; limits leave room for
 Monte Carlo error that is exceeded once in 100,000 seeds.
 """
@@ -134,7 +134,7 @@ def simulated(name, n_data_sets, signal=0.0, seed=5):
 
 @pytest.fixture(scope="module")
 def n_data_sets(long):
-    return 2000 if long else 40
+    return 2000 if long else 30
 
 
 def most(n_data_sets, level):
@@ -142,7 +142,14 @@ def most(n_data_sets, level):
     return stats.binom.isf(1e-5, n_data_sets, level)
 
 
-@pytest.mark.parametrize("name", CASES)
+# Of these there are others of the same kind.
+ONLY_LONG = ("nearest neighbours", "nearest neighbours, random splits", "nearest neighbours, past")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in CASES],
+)
 def test_valid_combinations_keep_their_level(name, n_data_sets):
     pvalues = simulated(name, n_data_sets)
     for combine in CASES[name].valid:
@@ -159,8 +166,9 @@ def test_invalid_combinations_do_not(name, n_data_sets):
         assert np.sum(pvalues[combine] <= 0.05) > most(n_data_sets, 0.05), combine
 
 
-def test_signals_are_found():
-    for name in ("logistic regression", "logistic regression, past", "fitted elsewhere"):
+def test_signals_are_found(long):
+    others = ("logistic regression",) if long else ()
+    for name in ("logistic regression, past", "fitted elsewhere", *others):
         pvalues = simulated(name, 20, signal=2.3)
         for combine in CASES[name].valid:
             assert np.mean(pvalues[combine] <= 0.05) >= 0.75, (name, combine)
@@ -174,14 +182,14 @@ def law_of_fold(n_samples, n_positives):
 @pytest.mark.parametrize(
     ("cv", "is_valid"),
     [
-        (KFold(5), True),
+        pytest.param(KFold(5), True, marks=pytest.mark.long),
         (StratifiedKFold(5, shuffle=True, random_state=0), True),
         (StratifiedKFold(5), False),
     ],
 )
 def test_splits_that_look_at_the_labels_of_ordered_rows(cv, is_valid, long):
     # The scores fall from row to row, and the labels have nothing to do with either.
-    n_data_sets = 2000 if long else 300
+    n_data_sets = 2000 if long else 150
     rng, scores = np.random.default_rng(1), np.arange(100.0)[::-1]
     least = []
     for _ in range(n_data_sets):

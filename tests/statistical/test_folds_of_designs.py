@@ -183,7 +183,7 @@ INVALID = {
     "series of .95, ignored": (series(0.95), folds, PAST),
 }
 # Quick ones come with more data sets.
-N_QUICK = {folds: 20, refits: 5, grid: 3, best: 100}
+N_QUICK = {folds: 20, refits: 5, grid: 3, best: 80}
 
 
 def simulated(case, n_data_sets, seed=1):
@@ -196,7 +196,21 @@ def simulated(case, n_data_sets, seed=1):
     return found
 
 
-@pytest.mark.parametrize("name", VALID)
+# Of these there are others with the same restriction of the labels.
+ONLY_LONG = (
+    "drifting rows, default folds",
+    "groups, default folds",
+    "groups of sizes, best candidate",
+    "series of .5, shifts",
+    "series of .95, shifts",
+    "series of .8, best candidate",
+)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in VALID],
+)
 def test_recommended_ways_keep_their_level(name, long):
     n_data_sets = (50 if long else 1) * N_QUICK[VALID[name][1]]
     found = simulated(VALID[name], n_data_sets)

@@ -73,10 +73,24 @@ def upper_limit(level, n_data_sets):
     return level + 4.0 * np.sqrt(level * (1.0 - level) / n_data_sets)
 
 
-@pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(
+    ("design", "test"),
+    [
+        (clusters_of_sizes, average_precision_test),
+        (strata_of_shares, roc_auc_test),
+        (clusters_in_strata, average_precision_test),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                (clusters_of_sizes, roc_auc_test),
+                (strata_of_shares, average_precision_test),
+                (clusters_in_strata, roc_auc_test),
+            )
+        ),
+    ],
+)
 def test_size(design, test, long):
-    n_data_sets = 6000 if long else 600
+    n_data_sets = 6000 if long else 400
     found = pvalues(design, n_data_sets, seed=0, test=test)
     for level in (0.05, 0.01):
         assert np.mean(found <= level) <= upper_limit(level, n_data_sets)
@@ -105,7 +119,7 @@ def beyond_incumbent(rng, noise, signal, n_per_stratum):
     return y_true, incumbent + noise * other, {"strata": strata}
 
 
-@pytest.mark.parametrize("noise", [0.3, 1.0])
+@pytest.mark.parametrize("noise", [0.3, pytest.param(1.0, marks=pytest.mark.long)])
 def test_size_beyond_an_incumbent(noise, long):
     n_data_sets = 4000 if long else 300
     found = pvalues(partial(beyond_incumbent, noise=noise, n_per_stratum=5), n_data_sets, seed=3)
@@ -132,11 +146,11 @@ def sites(rng, signal):
 
 
 def test_average_precision_within_strata(long):
-    n_data_sets = 4000 if long else 400
+    n_data_sets = 4000 if long else 250
     rng = np.random.default_rng(6)
     law = map_null_distribution([100] * 10, [10] * 10)
     observed = np.empty((2, n_data_sets))
-    pooled = np.ones((2, 150))
+    pooled = np.ones((2, 150 if long else 80))
     for i in range(n_data_sets):
         for row, signal in enumerate((0.0, 0.4)):
             y_true, y_score, site = sites(rng, signal)

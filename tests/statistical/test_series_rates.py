@@ -38,10 +38,16 @@ def error(level, n_data_sets):
 @pytest.mark.filterwarnings("ignore:blocks leave")
 @pytest.mark.parametrize(
     ("rho", "block_length"),
-    [(0.0, None), (0.5, None), (0.8, None), (0.95, None), (0.8, 25), (0.95, 50)],
+    [
+        (0.0, None),
+        (0.95, None),
+        (0.95, 50),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in ((0.5, None), (0.8, None))),
+        pytest.param(0.8, 25, marks=pytest.mark.long),
+    ],
 )
 def test_size(rho, block_length, long):
-    n_data_sets = 10_000 if long else 400
+    n_data_sets = 10_000 if long else 300
     found = pvalues(rho, n_data_sets, seed=0, block_length=block_length)
     # Neither way is exact for a series with two ends. In 10,000 data sets shifts rejected at most
     # .0522 and .0115, and these blocks .0621 and .0158.
@@ -51,7 +57,7 @@ def test_size(rho, block_length, long):
     assert np.mean(found <= 0.05) >= 0.045 - 4.0 * error(0.045, n_data_sets)
 
 
-def test_size_of_a_circular_series():
+def test_size_of_a_circular_series(long):
     # Both processes are stationary around a circle: every shift is as likely as any other.
     rng = np.random.default_rng(1)
     frequencies = np.exp(-np.arange(251) / 8.0)
@@ -60,7 +66,7 @@ def test_size_of_a_circular_series():
         phases = rng.normal(size=251) + 1j * rng.normal(size=251)
         return np.fft.irfft(frequencies * phases, N)
 
-    found = np.empty(500)
+    found = np.empty(5000 if long else 250)
     for i in range(found.size):
         y_true = (np.argsort(np.argsort(-circular())) < M).astype(int)
         found[i] = average_precision_test(y_true, circular(), order=range(N)).pvalue
@@ -68,7 +74,9 @@ def test_size_of_a_circular_series():
         assert abs(np.mean(found <= level) - level) <= 4.0 * error(level, found.size)
 
 
-@pytest.mark.parametrize(("rho", "least"), [(0.8, 0.08), (0.95, 0.15)])
+@pytest.mark.parametrize(
+    ("rho", "least"), [(0.95, 0.15), pytest.param(0.8, 0.08, marks=pytest.mark.long)]
+)
 def test_ignoring_the_series_is_invalid(rho, least):
     found = pvalues(rho, 300, seed=2, along_series=False)
     assert np.mean(found <= 0.05) > least
