@@ -22,6 +22,8 @@ _NEGLIGIBLE = 1e-22
 _NEGLIGIBLE_POSITIONS = 1e-19
 # Hits in a block vary by several if that is more than their standard deviation.
 _SEVERAL = 1.5
+# Hits of a block times nodes of one pass.
+_AT_ONCE = 1 << 23
 # Where the log transform of a real tilt is wanted, windows of this part of the usual width will do.
 _NARROW = 0.5
 
@@ -132,7 +134,11 @@ class RankingTransform:
         if not coarse:
             coarse_ends = np.cumsum(self._coarse.sizes)
             balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
-        return log_transform(increments, self._n_positives, z, bands, balance)
+        most_hits = int((bands.most - bands.least).max()) + 1
+        passes = np.array_split(z, max(1, -(-z.size * most_hits // _AT_ONCE)))
+        return np.concatenate(
+            [log_transform(increments, self._n_positives, part, bands, balance) for part in passes]
+        )
 
     def _bands_at(self, theta: float, is_extreme: bool, coarse: bool) -> Bands:
         """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
