@@ -321,3 +321,23 @@ def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_siz
         assert error.max() < 1e-6
         assert np.all(np.abs(inverted.pvalue(values, side) / p - 1.0) <= error + 1e-11)
     _null_distributions._LAWS.clear()
+
+
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(1624, 25), (1000, 10)])
+def test_values_next_to_nothing_lie_between_hypergeometric_tails(n_samples, n_positives):
+    # Weights .9**(r - 1): a positive adds less than x from rank 1 + log(x)/log(.9) on.
+    law = rankinf.rank_statistic_null_distribution(n_samples, n_positives, statistic=Decaying())
+    low, _ = law.support()
+    for x in (1e-12, 1e-20, 1e-30):
+        n_less = n_samples - math.ceil(1.0 + math.log(10.0 * x) / math.log(0.9)) + 1
+        n_far_less = (
+            n_samples - math.ceil(1.0 + math.log(10.0 * x / n_positives) / math.log(0.9)) + 1
+        )
+        upper, lower = (
+            math.comb(few, n_positives) / math.comb(n_samples, n_positives)
+            for few in (n_less, n_far_less)
+        )
+        p = law.pvalue(x, "less")
+        assert low < x
+        assert lower * (1 - 1e-9) <= p <= upper * (1 + 1e-9)
+        assert law.relative_error(x, "less") >= 0.1 or p == pytest.approx(upper, rel=0.1)

@@ -80,8 +80,8 @@ _ROUGH = 1e-5
 # Relative error of a number for each unit of its logarithm, beyond that of whole weights.
 _ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 4e-15, 30.0
 
-# Values below this part of the standard deviation need tilts that leave the range of floats.
-_BOTTOM = 1e-9
+# Lower tails of values below this part of the standard deviation need tilts out of all proportion.
+_BOTTOM, _MAX_BLOCKS_AT_THE_BOTTOM = 1e-9, 1_000_000
 
 # Placements with the last hit this far behind that of a perfect ranking are not near it.
 _NEAR_THE_LAST = 1000
@@ -249,9 +249,14 @@ class ContinuedLaw:
         log_zero, next_value = self._atom_at_zero
         at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
         log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
-        if sign < 0:
-            bottom = np.flatnonzero(inside & ~at_zero & (t < _BOTTOM * self._std))
-            log_p[bottom], error[bottom] = self._bottom_tail(t[bottom])
+        bottom = np.flatnonzero(inside & ~at_zero & (t < _BOTTOM * self._std))
+        if bottom.size and self._n_blocks <= _MAX_BLOCKS_AT_THE_BOTTOM:
+            upper, lower = self._log_bounds_at_the_bottom(t[bottom])
+            if sign > 0:
+                upper, lower = _log_complement(lower), _log_complement(upper)
+            log_p[bottom] = upper
+            error[bottom] = np.expm1(np.minimum(upper - lower, 50.0)) + 1e-12
+            error[bottom[error[bottom] > UNKNOWN]] = np.inf
             inside[bottom] = False
         left = inside & ~at_zero
         rest = partial(self._far_tail, log_slight=_LOG_SLIGHT)
@@ -268,8 +273,8 @@ class ContinuedLaw:
             log_p[unknown], error[unknown] = self._log_upper_bound(t[unknown], sign), np.inf
         return np.exp(log_p), log_p, error
 
-    def _bottom_tail(self, t: Floats) -> tuple[Floats, Floats]:
-        """Lower tails of values that are next to nothing, between two hypergeometric ones.
+    def _log_bounds_at_the_bottom(self, t: Floats) -> tuple[Floats, Floats]:
+        """Hypergeometric bounds of the lower tails of values that are next to nothing.
 
         No hit may add more than the value by itself, and it is not exceeded where no hit adds more
         than its share.
@@ -286,7 +291,7 @@ class ContinuedLaw:
         log_p -= log_binomial(n, m)
         # At least one placement has the lowest value.
         upper, lower = np.maximum(log_p, -log_binomial(n, m))
-        return upper, np.expm1(np.minimum(upper - lower, 50.0)) + 1e-12
+        return upper, lower
 
     def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Log of a guaranteed upper bound of the tail, Chernoff's or that of a lattice."""
@@ -297,6 +302,8 @@ class ContinuedLaw:
             log_p[beyond] = np.minimum(self._tails.log_bound(counted, side), 0.0)
         upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
         log_p = np.minimum(log_p, np.log(upper))
+        if sign < 0 and self._n_blocks <= _MAX_BLOCKS_AT_THE_BOTTOM:
+            log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
         # No value that is reached is rarer than one placement.
         return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
 
