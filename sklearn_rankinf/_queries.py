@@ -108,7 +108,7 @@ class MeanNullDistribution(NullDistribution):
     >>> from sklearn_rankinf import map_null_distribution
     >>> law = map_null_distribution([10, 20, 30], [2, 2, 3])
     >>> round(law.mean(), 4), round(law.pvalue(0.5), 4)
-    (0.2625, 0.0208)
+    (0.2625, 0.0209)
     """
 
     n_samples: Any

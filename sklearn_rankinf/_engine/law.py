@@ -71,7 +71,7 @@ _MOST_OF_TRIPLES = 4_000
 _WORK_OF_SUPPORT, _RANKS_TOGETHER = 1e9, 1 << 22
 # Quantiles are searched until they are known to this part of their size and the deviation, or their
 # tails to this part of the stated error, in so many steps at most.
-_SAME_QUANTILE, _SAME_TAIL, _MOST_STEPS = 1e-13, 0.1, 64
+_SAME_QUANTILE, _SAME_TAIL, _MOST_STEPS = 1e-13, 1e-3, 64
 # The first step from a normal quantile, in standard deviations.
 _FIRST_STEP = 0.25
 
