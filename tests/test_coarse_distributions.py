@@ -341,3 +341,52 @@ def test_values_next_to_nothing_lie_between_hypergeometric_tails(n_samples, n_po
         assert low < x
         assert lower * (1 - 1e-9) <= p <= upper * (1 + 1e-9)
         assert law.relative_error(x, "less") >= 0.1 or p == pytest.approx(upper, rel=0.1)
+
+
+def test_upper_tail_where_the_lower_one_is_only_bounded():
+    # Few values are next to nothing: of those below only bounds are known, which are far apart.
+    n, m, alpha, x = 73_685, 9, 20.0, 0.0011594327732728413
+    law = rankinf.rie_null_distribution(n, m, alpha=alpha)
+    weights = np.exp(-alpha * np.arange(1, n + 1) / n)
+    rng = np.random.default_rng(5)
+    drawn = weights[rng.integers(n, size=(100_000, m))].mean(axis=1) / weights.mean()
+    share = float(np.mean(drawn >= x))
+    p, error = law.pvalue(x), law.relative_error(x)
+    assert abs(p - share) <= error + 4.0 * math.sqrt(share * (1.0 - share) / drawn.size)
+    lower, upper = law.pvalue_bounds(x)
+    assert lower <= p <= upper
+
+
+def test_mean_on_the_near_side_keeps_to_its_bounds():
+    sizes = [[1] * 30 + [970]] * 50
+    law = rankinf.map_null_distribution([1000] * 50, [1] * 50, tie_sizes=sizes)
+    x = np.linspace(0.2, 1.0, 9) * law.mean()
+    lower, upper = law.pvalue_bounds(x, "greater")
+    p = law.pvalue(x, "greater")
+    assert np.all((lower <= p) & (p <= upper))
+
+
+def test_long_lists_in_which_every_hit_is_lucky():
+    law = rankinf.dcg_null_distribution(781_816, 9)
+    p = law.pvalue([0.4597, 0.48, 0.55, 4.25])
+    assert np.all(np.diff(p) < 0.0)
+    # All but perfect: sums of nine discounts from 4.25 on, the best of them 4.2545.
+    assert p[-1] * math.comb(781_816, 9) == pytest.approx(
+        count_of_sums([1.0 / math.log2(rank + 1.0) for rank in range(1, 60)], 9, 4.25)
+    )
+
+
+def count_of_sums(weights, n_chosen, at_least):
+    """Number of choices from falling weights whose sums are at least something."""
+
+    def count(first, left, needed):
+        if left == 0:
+            return int(needed <= 1e-12)
+        total = 0
+        for i in range(first, len(weights) - left + 1):
+            if sum(weights[i : i + left]) < needed - 1e-12:
+                break
+            total += count(i + 1, left - 1, needed - weights[i])
+        return total
+
+    return count(0, n_chosen, at_least)

@@ -117,11 +117,8 @@ def atoms(
         grown: dict[int, list[tuple[Floats, ...]]] = {}
         n_grown = 0
         for h, y, values, lost, logs in _branches(
-            increments, n_positives, block, alive, remaining[block]
+            increments, n_positives, block, alive, remaining[block], best
         ):
-            if best is not None and at_least is not None:
-                kept = values + best.of(block + 1, h + y) >= at_least
-                values, lost, logs = values[kept], lost[kept], logs[kept]
             all_remaining = n_positives - h - y == remaining[block]
             if h + y == n_positives or all_remaining:
                 rest = all_hits[block + 1] if all_remaining else 0.0
@@ -155,13 +152,21 @@ def partial_outcomes(increments: Increments, n_positives: int, n_samples: int) -
         y = np.arange(last[-1]) - np.repeat(last - n_ways - fewest, n_ways)
         before = np.repeat(hits, n_ways)
         values = np.repeat(values, n_ways) + increments.gain(block, before, y)
-        ratios = (size - np.arange(min(size, n_positives))) / np.arange(
-            1.0, min(size, n_positives) + 1.0
-        )
-        log_ways = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
-        logs = np.repeat(logs, n_ways) + log_ways[y]
+        logs = np.repeat(logs, n_ways) + _log_ways(size, min(size, n_positives))[y]
         hits = before + y
     return hits, values, logs
+
+
+def _log_ways(size: int, most: int) -> Floats:
+    """Logs of the numbers of ways to place 0 to `most` hits in a block.
+
+    From ratio to ratio up to half the block: beyond it sums of large logs would lose digits.
+    """
+    y = np.arange(most + 1)
+    fewer = np.minimum(y, size - y)
+    up_to = np.arange(1, fewer.max() + 1, dtype=np.longdouble)
+    sums = np.cumsum(np.log((size + 1 - up_to) / up_to))
+    return np.append(0.0, sums)[fewer].astype(float)
 
 
 def _branches(
@@ -170,12 +175,27 @@ def _branches(
     block: int,
     alive: dict[int, tuple[Floats, ...]],
     remaining: int,
+    best: _Completions | None,
 ) -> Iterator[tuple[int, int, Floats, Floats, Floats]]:
+    """Partial sums with each number of hits in a block, unless no completion is good enough."""
     size = int(increments.sizes[block])
+    log_ways = [log_binomial(size, y) for y in range(min(size, n_positives - min(alive)) + 1)]
     for h, (values, lost, logs) in alive.items():
-        for y in range(max(0, n_positives - h - remaining), min(size, n_positives - h) + 1):
-            total, loss = _two_sum(values, increments.gain(block, h, y))
-            yield h, y, total, lost + loss, logs + log_binomial(size, y)
+        ways = np.arange(max(0, n_positives - h - remaining), min(size, n_positives - h) + 1)
+        gains = increments.gain(block, h, ways)
+        needed = np.full(ways.size, -np.inf)
+        if best is not None:
+            needed = best.at_least - best.of(block + 1, h + ways)
+            # Most numbers of hits are too few or too many for every partial sum.
+            possible = values.max() + gains >= needed
+            ways, gains, needed = ways[possible], gains[possible], needed[possible]
+        for y, gain, least in zip(ways.tolist(), gains, needed, strict=True):
+            total, loss = _two_sum(values, gain)
+            if best is None:
+                yield h, y, total, lost + loss, logs + log_ways[y]
+                continue
+            kept = total >= least
+            yield h, y, total[kept], (lost + loss)[kept], logs[kept] + log_ways[y]
 
 
 def _two_sum(a: Floats, b: Floats | float) -> tuple[Floats, Floats]:
@@ -201,6 +221,7 @@ class _Completions:
     """
 
     def __init__(self, increments: Increments, n_positives: int, at_least: float) -> None:
+        self.at_least = at_least
         before = _most_before(increments, n_positives)
         self._rows: list[tuple[int, Floats]] = []
         for row in _completions(increments, n_positives):
@@ -209,10 +230,12 @@ class _Completions:
             self._rows.append((first, row[first : last + 1].copy()))
         self._rows.reverse()
 
-    def of(self, block: int, hits: int) -> float:
-        """The most that can be added from a block on, with so many hits before it."""
+    def of(self, block: int, hits: Integers) -> Floats:
+        """The most that can be added from a block on, with these numbers of hits before it."""
         first, row = self._rows[block]
-        return float(row[hits - first]) if 0 <= hits - first < row.size else -math.inf
+        most, known = np.full(hits.size, -np.inf), (hits >= first) & (hits < first + row.size)
+        most[known] = row[hits[known] - first]
+        return most
 
 
 def _most_before(increments: Increments, n_positives: int) -> Floats:

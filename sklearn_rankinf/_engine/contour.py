@@ -950,7 +950,7 @@ class ContourLaw:
         cheap = _CHEAP_LOOK_SMOOTH if self._is_smooth else _CHEAP_LOOK
         if short_steps:
             cheap = _CHEAP_LOOK_STEEP
-        return cheap // self._most_rows(*contour[:2])
+        return max(1, cheap // self._most_rows(*contour[:2]))
 
     def _contour(self, contour: _Key, n_nodes: int, coarse: bool = False) -> Nodes:
         """The first `n_nodes` nodes of a contour; those already there are kept."""

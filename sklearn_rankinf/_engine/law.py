@@ -23,6 +23,7 @@ from sklearn_rankinf._engine.chain import (
     smallest_value,
 )
 from sklearn_rankinf._engine.contour import is_steep
+from sklearn_rankinf._engine.few_hits import Pairs, Triples
 from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.moments import (
     adds_most_above,
@@ -53,7 +54,6 @@ from sklearn_rankinf._engine.stratified import (
 )
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
-from sklearn_rankinf._engine.triples import Triples
 from sklearn_rankinf._engine.whole_numbers import counted_atoms, step_of
 
 # All atoms are kept up to this many different outcomes.
@@ -64,8 +64,10 @@ _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 500, 2e6, 2e4
 # Lists of so many blocks are not looked at for their halves.
 _MAX_BLOCKS_OF_HALVES = 5_000
 
-# Three hits in no longer lists than this are counted.
-_MOST_OF_TRIPLES = 4_000
+# Two and three hits in no more blocks than these are counted.
+_MOST_OF_PAIRS, _MOST_OF_TRIPLES = 5_000_000, 4_000
+# So are those of all values in up to this number of blocks, and else with no more binary searches.
+_ALWAYS_COUNTED, _MOST_SEARCHES = 20_000, 1e8
 
 # Operations that finding the support may take, and ranks of hits that are added up together.
 _WORK_OF_SUPPORT, _RANKS_TOGETHER = 1e9, 1 << 22
@@ -678,24 +680,50 @@ class HalvesLaw(ContinuedLaw):
         return increments_of(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
 
 
-class TriplesLaw(ContinuedLaw):
-    """A law of three hits without ties, whose placements are counted for each value."""
+class CountedLaw(ContinuedLaw):
+    """A law of two or three hits, whose placements are counted for each value.
 
-    is_listed = True
+    Of many values in long lists only some are counted.
+    """
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        n_samples: int,
+        n_positives: int,
+        tie_sizes: Integers | None,
+        tolerance: float,
+        counts: Pairs | Triples,
+    ) -> None:
+        super().__init__(statistic, n_samples, n_positives, tie_sizes, tolerance)
+        self._counts = counts
+        self.is_listed = self._n_blocks <= _ALWAYS_COUNTED
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        if not self.is_listed and t.size * self._n_blocks > _MOST_SEARCHES:
+            return super().tail(t, sign)
         beyond = t if sign > 0 else np.nextafter(t, np.inf)
-        n_from = np.array([self._triples.n_from(value) for value in beyond.ravel().tolist()])
+        n_from = np.array([self._counts.n_from(value) for value in beyond.ravel().tolist()])
         n_all = math.comb(self._n_samples, self._n_positives)
         counts = (n_from if sign > 0 else n_all - n_from).reshape(t.shape)
         p = counts / n_all
         with np.errstate(divide="ignore"):
             return p, np.log(p), np.full(t.shape, 1e-13)
 
-    @cached_property
-    def _triples(self) -> Triples:
-        return Triples(increments_of(self._statistic, self._n_samples, self._n_positives, None))
+
+def _few_hits(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> Pairs | Triples | None:
+    """Counts of the placements of two or three hits, where they can be counted."""
+    n_ranks = min(n_samples, statistic.horizon or n_samples)
+    n_blocks = n_ranks if tie_sizes is None else tie_sizes.size
+    most = {2: _MOST_OF_PAIRS, 3: _MOST_OF_TRIPLES}.get(n_positives, 0)
+    if n_blocks > most:
+        return None
+    increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+    counts = Pairs if n_positives == 2 else Triples
+    return counts(increments) if counts.apply_to(increments) else None
 
 
 def about_the_mean(
@@ -714,7 +742,7 @@ def about_the_mean(
         log_rest, rest_error = (rest or far_tail)(t[near], -sign)
         complement = _log_complement(log_rest)
         # Where only an upper bound of the rest is known all of it may belong here.
-        bounded = rest_error >= 1.0
+        bounded = np.isinf(rest_error)
         log_p[near] = np.where(bounded, 0.0, complement)
         uncertain = np.minimum(rest_error, 1.0)
         error[near] = 1e-13 + uncertain * np.exp(np.minimum(log_rest - complement, 50.0))
@@ -859,10 +887,11 @@ def _law_of_sum(
     problem = statistic, n_samples, n_positives, tie_sizes
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
-    if n_positives == 3 and n_samples <= _MOST_OF_TRIPLES and not few_placements:
-        in_closed_form = statistic.log_mgf(np.ones(1, complex), *problem[1:]) is not None
-        if not in_closed_form and Triples.apply_to(increments_of(*problem)):
-            return TriplesLaw(*problem)
+    in_closed_form = statistic.log_mgf(np.ones(1, complex), *problem[1:]) is not None
+    if not few_placements and (n_positives == 2 or not in_closed_form):
+        counts = _few_hits(*problem)
+        if counts is not None:
+            return CountedLaw(*problem, tolerance, counts)
     # Without ties and horizon every placement is an outcome of its own.
     may_be_listed = few_placements or statistic.horizon is not None
     may_be_listed |= n_samples <= _MAX_BLOCKS_OF_HALVES
@@ -882,7 +911,7 @@ def _law_of_sum(
         if listed is not None:
             best = statistic.best(n_samples, n_positives)
             return AtomicLaw(np.minimum(listed.values, best), listed.log_counts)
-    if statistic.log_mgf(np.ones(1, complex), *problem[1:]) is None:
+    if not in_closed_form:
         counted = counted_atoms(increments, n_positives)
         if counted is not None:
             return AtomicLaw(counted.values, counted.log_counts)

@@ -63,8 +63,7 @@ class LuckyHits:
 
     def __init__(self, increments: Increments, n_positives: int, body: float) -> None:
         self._n_samples, self._n_positives = increments.n_samples, n_positives
-        lucky = np.flatnonzero(increments.of_one_hit > _LUCKY * body)
-        n_top = int(lucky[-1]) + 1 if lucky.size else 1
+        n_top = n_lucky_blocks(increments, body)
         self._top, self._others = increments[:n_top], increments[n_top:]
         self._body = body
         self._rests: dict[int, _Rest] = {}
@@ -125,6 +124,12 @@ class LuckyHits:
                 cells * share[:, None], passed * share, width, self._rests[most], omitted
             )
         return self._laws[level, most]
+
+
+def n_lucky_blocks(increments: Increments, body: float) -> int:
+    """Number of blocks up to the last one in which a hit is lucky, at least one."""
+    lucky = np.flatnonzero(increments.of_one_hit > _LUCKY * body)
+    return int(lucky[-1]) + 1 if lucky.size else 1
 
 
 def log_rarity(log_expected: Any, hits: Integers | int) -> Floats:

@@ -258,6 +258,11 @@ class MeanLaw:
         log_p[at_best] = log_best
         left = inside & ~at_best
         log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean)
+        # A tail that the other one leaves has bounds of its own.
+        near = np.flatnonzero(left & (sign * (t - self._mean) < 0.0))
+        near_log_p, near_error = log_p[near], error[near]
+        self._put_within_bounds(near_log_p, near_error, t[near], sign)
+        log_p[near], error[near] = near_log_p, near_error
         log_p = np.minimum(log_p, 0.0)
         return np.exp(log_p), log_p, error
 
@@ -337,23 +342,27 @@ class MeanLaw:
             other, other_error = self._on_a_lattice(t[weak], sign)
             better = other_error < error[weak]
             log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
-        weak = np.flatnonzero(error > _WORTH_SUMS)
-        if weak.size and self._sums is not None:
-            lower, upper = self._sums.bounds(t[weak] * self._n, sign)
-            known = lower > 0.0
-            middle = np.log(np.where(known, 0.5 * (lower + upper), 1.0))
-            half = np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
-            better = half < error[weak]
-            # What is guaranteed holds for other answers too.
-            with np.errstate(divide="ignore"):
-                held = np.clip(log_p[weak], np.log(lower), np.log(upper))
-            log_p[weak] = np.where(better, middle, held)
-            error[weak[better]] = half[better]
+        self._put_within_bounds(log_p, error, t, sign)
         unknown = np.flatnonzero(error > UNKNOWN)
         if unknown.size:
             upper = self._upper_bound(t[unknown], sign)
             log_p[unknown], error[unknown] = np.minimum(np.log(upper), 0.0), np.inf
         return log_p, error
+
+    def _put_within_bounds(self, log_p: Floats, error: Floats, t: Floats, sign: int) -> None:
+        """Take the middle of guaranteed bounds where it is closer, and keep to them elsewhere."""
+        weak = np.flatnonzero(error > _WORTH_SUMS)
+        if not weak.size or self._sums is None:
+            return
+        lower, upper = self._sums.bounds(t[weak] * self._n, sign)
+        known = lower > 0.0
+        middle = np.log(np.where(known, 0.5 * (lower + upper), 1.0))
+        half = np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+        better = half < error[weak]
+        with np.errstate(divide="ignore"):
+            held = np.clip(log_p[weak], np.log(lower), np.log(upper))
+        log_p[weak] = np.where(better, middle, held)
+        error[weak[better]] = half[better]
 
     def _upper_bound(self, t: Floats, sign: int) -> Floats:
         """An upper bound of the tail on its side of the mean."""

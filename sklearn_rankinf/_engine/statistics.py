@@ -102,7 +102,7 @@ class Increments:
     linear: Floats
     square: Floats
 
-    def __getitem__(self, blocks: slice) -> Increments:
+    def __getitem__(self, blocks: slice | Integers) -> Increments:
         """Some of the blocks."""
         parts = self.sizes[blocks], self.cross[blocks], self.linear[blocks], self.square[blocks]
         return Increments(*parts)

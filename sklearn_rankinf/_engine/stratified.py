@@ -53,14 +53,15 @@ _FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
 # Others are listed by halves up to this length of both, for no more blocks than that.
 _MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 300_000, 1_000
 # Strata that are listed or solved by inversion for one call, and how often they are divided.
-_MAX_SOLVED, _MAX_DEPTH = 25, 200
+_MAX_SOLVED, _MAX_DEPTH = 12, 200
 # Numbers of lists that a statistic and all its strata keep; others are listed again.
 _MAX_KEPT = 6e6
 # A list by halves costs as much as an inversion, and as another one for so many partial outcomes.
 _OUTCOMES_OF_AN_INVERSION = 10_000
-# A small inversion has so many rows times hits in blocks, more hits than these costing no more; and
-# rows reach so many standard deviations.
-_WORK_OF_AN_INVERSION, _HITS_OF_FFT, _DEVIATIONS_OF_ROWS = 3e4, 48.0, 12.0
+# An inversion of cost 1 has so many rows times hits in blocks, more hits than these costing no more,
+# or so many blocks; rows reach so many standard deviations. None costs less than the last number.
+_WORK_OF_AN_INVERSION, _HITS_OF_FFT, _BLOCKS_OF_AN_INVERSION = 3e4, 48.0, 1500.0
+_DEVIATIONS_OF_ROWS, _LEAST_COST = 12.0, 0.4
 # Looking at a stratum costs this part of an inversion.
 _COST_OF_A_STRATUM = 0.02
 # Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
@@ -351,7 +352,9 @@ class Stratum:
         varies = (m / n) * (1.0 - m / n)
         rows = min(m, n - m, _DEVIATIONS_OF_ROWS * math.sqrt(n * varies)) + 1.0
         hits = np.minimum(np.minimum(sizes, m), 1.0 + _DEVIATIONS_OF_ROWS * np.sqrt(sizes * varies))
-        return max(1.0, rows * float(np.minimum(hits, _HITS_OF_FFT).sum()) / _WORK_OF_AN_INVERSION)
+        work = rows * float(np.minimum(hits, _HITS_OF_FFT).sum())
+        cost = work / _WORK_OF_AN_INVERSION + sizes.size / _BLOCKS_OF_AN_INVERSION
+        return max(_LEAST_COST, cost)
 
     @property
     def _cost_of_halves(self) -> float:

@@ -20,7 +20,7 @@ from sklearn_rankinf._engine.chain import Atoms, atoms
 from sklearn_rankinf._engine.contour import ContourLaw, Transform, is_steep
 from sklearn_rankinf._engine.far_up import FarUp
 from sklearn_rankinf._engine.inversion import DOUBT_OF_MERGING, LEFT_OF_MERGING
-from sklearn_rankinf._engine.lucky import LuckyHits
+from sklearn_rankinf._engine.lucky import LuckyHits, n_lucky_blocks
 from sklearn_rankinf._engine.moments import deviation_of_the_body, mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
@@ -385,6 +385,8 @@ class Tails:
         n_counted = merged.sizes[merged.of_one_hit != 0.0].sum()
         # Of a few others the law is not smooth.
         if not is_steep(merged, self._std) or m * n_counted < _ENOUGH_HITS * merged.n_samples:
+            return None, None
+        if n_lucky_blocks(merged, body) == merged.sizes.size:
             return None, None
         return LuckyHits(merged, m, body), LuckyHits(more, m, body)
 

@@ -345,11 +345,11 @@ class Atoms:
 
     @cached_property
     def _up_to(self) -> np.ndarray:
-        return np.append(0.0, np.cumsum(self.probabilities))
+        return np.append(0.0, np.cumsum(self.probabilities, dtype=np.longdouble))
 
     @cached_property
     def _from(self) -> np.ndarray:
-        return np.append(0.0, np.cumsum(self.probabilities[::-1]))[::-1]
+        return np.append(0.0, np.cumsum(self.probabilities[::-1], dtype=np.longdouble))[::-1]
 
     def at_least(self, sure: float, maybe: float) -> tuple[float, float]:
         low, high = np.searchsorted(self.values, [sure, maybe], side="left")

@@ -1,6 +1,7 @@
-"""Counts of the placements of three hits."""
+"""Counts of the placements of two and three hits."""
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
-from sklearn_rankinf import ap_null_distribution, dcg_null_distribution
+from sklearn_rankinf import RankStatistic, ap_null_distribution, dcg_null_distribution
 from sklearn_rankinf._engine.bounds import TailBounds
-from sklearn_rankinf._engine.law import TriplesLaw, exact_law
+from sklearn_rankinf._engine.few_hits import Pairs, Triples
+from sklearn_rankinf._engine.law import CountedLaw, exact_law
 from sklearn_rankinf._engine.statistics import (
     AveragePrecision,
     Bedroc,
@@ -18,7 +20,6 @@ from sklearn_rankinf._engine.statistics import (
     RocAuc,
     increments_of,
 )
-from sklearn_rankinf._engine.triples import Triples
 
 STATISTICS = [AveragePrecision(), DiscountedCumulativeGain(), RocAuc(), Bedroc(alpha=20.0)]
 
@@ -67,7 +68,7 @@ def test_does_not_apply_to_ties_and_growing_gains():
 @pytest.mark.parametrize("statistic", STATISTICS[:2], ids=repr)
 def test_law_lies_within_guaranteed_bounds(statistic):
     law = exact_law(statistic, 700, 3, None)
-    assert isinstance(law, TriplesLaw)
+    assert isinstance(law, CountedLaw)
     enclosed = TailBounds(statistic, 700, 3, None)
     low, high = law.support()
     t = low + (high - low) * np.array([0.002, 0.01, 0.05, 0.3, 0.7])
@@ -104,3 +105,61 @@ def test_discounted_cumulative_gain_of_three_hits():
     assert law.pvalue(best) * math.comb(500, 3) == pytest.approx(1.0, rel=1e-9)
     second = best - 1 / math.log2(4) + 1 / math.log2(5)
     assert law.pvalue(second) * math.comb(500, 3) == pytest.approx(2.0, rel=1e-9)
+
+
+@dataclass(frozen=True)
+class Zigzag(RankStatistic):
+    """Weights that neither fall nor rise from rank to rank."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        return (7 * np.asarray(ranks) % 11).astype(float)
+
+
+@pytest.mark.parametrize("tie_sizes", [[1] * 23, [2, 1, 7, 1, 1, 3, 1, 5, 2], [9, 14], [1, 22]])
+@pytest.mark.parametrize("metric", ["ap", "ap_at_5", "dcg", "bedroc", "roc_auc", "zigzag"])
+def test_pairs_equal_enumeration(metric, tie_sizes):
+    sizes = np.array(tie_sizes)
+    n = int(sizes.sum())
+    statistic = {
+        "ap": AveragePrecision(),
+        "ap_at_5": AveragePrecision(k=5),
+        "dcg": DiscountedCumulativeGain(),
+        "bedroc": Bedroc(alpha=20.0),
+        "roc_auc": RocAuc(),
+        "zigzag": Zigzag(),
+    }[metric]
+    increments = increments_of(statistic, n, 2, sizes)
+    if not Pairs.apply_to(increments):
+        # At k the second hit of a block over the cut may be worth more than one above it.
+        assert metric == "ap_at_5"
+        return
+    # Ranks beyond a cut-off are one block.
+    block_of = np.repeat(np.arange(increments.sizes.size), increments.sizes)
+    values = [
+        increments.total(np.bincount(block_of[list(hits)], minlength=increments.sizes.size))
+        for hits in combinations(range(n), 2)
+    ]
+    pairs = Pairs(increments)
+    for t in np.unique(values):
+        for slack in (1e-9, -1e-9):
+            assert pairs.n_from(t + slack) == np.count_nonzero(np.array(values) >= t + slack)
+
+
+def test_two_positives_in_a_long_list():
+    # AP = (1/r1 + 2/r2)/2: at least 1/4 with the first at rank 2 or better, or at ranks 3 and 4 to
+    # 12, 4 and 5 to 8, 5 and 6.
+    n = 1_000_000
+    law = ap_null_distribution(n, 2)
+    n_placements = math.comb(n, 2)
+    expected = (n - 1) + (n - 2) + 9 + 4 + 1
+    assert law.pvalue(0.25) * n_placements == pytest.approx(expected, rel=1e-12)
+    assert law.cdf(law.support()[0]) * n_placements == pytest.approx(1.0, rel=1e-9)
+    assert law.relative_error(0.25) <= 1e-12
+
+
+def test_many_values_agree_with_single_ones():
+    law = ap_null_distribution(300_000, 2)
+    values = law.rvs(1000, random_state=0)
+    p, error = law.pvalue(values), law.relative_error(values)
+    alone = np.array([law.pvalue(value) for value in values[:40]])
+    assert np.all(np.abs(p[:40] - alone) <= (error[:40] + 1e-12) * np.maximum(p[:40], alone))

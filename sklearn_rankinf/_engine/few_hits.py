@@ -1,4 +1,4 @@
-"""Exact counts of the placements of three hits whose values add up to something or more."""
+"""Exact counts of the placements of two or three hits with a value of something or more."""
 
 from __future__ import annotations
 
@@ -9,6 +9,43 @@ from sklearn_rankinf._engine.statistics import Floats, Increments
 
 # Pairs of the first two hits that are looked at together.
 _PAIRS_AT_ONCE = 1 << 20
+
+
+class Pairs:
+    """Placements of two hits, in blocks of equal scores, by their first one.
+
+    With each first hit the second reaches a value down to some block, which a binary search finds.
+
+    Parameters
+    ----------
+    increments : Increments
+        Increments to which `apply_to` says yes.
+    """
+
+    def __init__(self, increments: Increments) -> None:
+        if increments.is_linear:
+            # What a hit adds depends on no other: the best block may be taken for the first.
+            increments = increments[np.argsort(-increments.linear, kind="stable")]
+        sizes = increments.sizes
+        self._first, self._second = increments.of_one_hit, increments.of_one_hit + increments.cross
+        self._both = 2.0 * (increments.linear + 2.0 * increments.square)
+        self._sizes, self._pairs = sizes, sizes * (sizes - 1) // 2
+        self._n_up_to = np.append(0, np.cumsum(sizes))
+        self._ends = np.arange(1, sizes.size + 1)
+
+    @staticmethod
+    def apply_to(increments: Increments) -> bool:
+        """Whether a second hit adds no more than it would in a better block."""
+        second = increments.of_one_hit + increments.cross
+        return increments.is_linear or bool(np.all(np.diff(second) <= 0.0))
+
+    def n_from(self, t: float) -> int:
+        """Number of placements with a value of at least t."""
+        # Blocks behind that of the first hit, down to the last one that reaches t.
+        reached = np.maximum(_n_reaching(self._second, t - self._first), self._ends)
+        behind = self._n_up_to[reached] - self._n_up_to[self._ends]
+        within = self._pairs[self._both >= t]
+        return int(np.sum(self._sizes * behind)) + int(np.sum(within))
 
 
 class Triples:
