@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from sklearn_rankinf._engine.bands import Bands, feasible_bands
-from sklearn_rankinf._engine.lattice import ROUNDING, Histogram, histograms
+from sklearn_rankinf._engine.lattice import ROUNDING, Histogram, histograms, n_numbers
 from sklearn_rankinf._engine.moments import mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     Floats,
@@ -33,6 +33,8 @@ from sklearn_rankinf._engine.statistics import (
 # Additions of cells that are affordable, the number of cells that takes as long as the preparation
 # of an addition, and the largest number of cells.
 _WORK, _OVERHEAD, _MAX_CELLS = 3e9, 2500, 1 << 16
+# Numbers that may be held at a time.
+_MAX_NUMBERS = 20_000_000
 # A sum that is uncertain by fewer standard deviations than these is not worth more work.
 _CLOSE = 1e-3
 # More blocks are not affordable whatever the number of hits, before and after they are merged.
@@ -199,7 +201,9 @@ class _Plan:
         n_rounded = _usual_roundings(most, n_hits)
         # A cell more, so that rounding cannot put the top outside.
         enough = math.ceil(n_rounded * top / close) + 1
-        self._n_cells = int(min(_MAX_CELLS, affordable, enough))
+        n_rows, n_at_once = n_numbers(self._bands)
+        fitting = _MAX_NUMBERS // n_rows if n_at_once <= _MAX_NUMBERS else 0
+        self._n_cells = int(min(_MAX_CELLS, affordable, enough, fitting))
         self._width = top / max(self._n_cells - 1, 1)
         merging = 0.0
         if n_passes == 2:

@@ -58,6 +58,23 @@ class Histogram:
         return np.where(beyond & (sign > 0), 0.0, tail), np.where(beyond & (sign < 0), 1.0, tail)
 
 
+def n_numbers(bands: Bands) -> tuple[int, int]:
+    """Numbers that `histograms` keeps for each cell, and at once for each block."""
+    first, low, high = _spans(bands)
+    at_once = (high - first + 1) * (bands.most + 1)
+    return _n_rows(first, high), int(at_once[:-1].max(initial=0))
+
+
+def _spans(bands: Bands) -> tuple[Integers, Integers, Integers]:
+    """Fewest hits before each block, and fewest and most behind it, that matter from there on."""
+    low = np.minimum.accumulate(bands.low[::-1])[::-1]
+    return np.concatenate([[0], low[:-1]]), low, np.maximum.accumulate(bands.high)
+
+
+def _n_rows(first: Integers, high: Integers) -> int:
+    return int((high - first).max()) + 1
+
+
 def histograms(
     increments: Increments, n_positives: int, width: float, n_cells: int, bands: Bands
 ) -> tuple[Histogram, Histogram]:
@@ -66,10 +83,8 @@ def histograms(
     Each block that has hits loses less than a cell and `ROUNDING`. Paths outside `bands` are left
     out.
     """
-    low = np.minimum.accumulate(bands.low[::-1])[::-1]
-    high = np.maximum.accumulate(bands.high)
-    first = np.concatenate([[0], low[:-1]])
-    rows = _Rows(n_positives, int((high - first).max()) + 1, n_cells)
+    first, low, high = _spans(bands)
+    rows = _Rows(n_positives, _n_rows(first, high), n_cells)
     p = n_positives / increments.n_samples
     growth, last = 1.0, increments.sizes.size - 1
     for block, size in enumerate(increments.sizes.tolist()):
@@ -82,14 +97,20 @@ def histograms(
             growth = 1.0
         span = int(first[block]), int(low[block]), int(high[block])
         weights = weights[: int(bands.most[block]) + 1] / scale
-        before, y = np.arange(span[0], span[2] + 1)[:, None], np.arange(weights.size)
-        shifts = _shifts(increments.gain(block, before, y), width, n_cells)
         if block < last:
+            before, y = np.arange(span[0], span[2] + 1)[:, None], np.arange(weights.size)
+            shifts = _shifts(increments.gain(block, before, y), width, n_cells)
             rows.pass_block(span, weights, shifts)
+    # The last block holds all hits that are left.
+    before = rows.hits(span[0])
+    y = n_positives - before
+    possible = y < weights.size
+    before, y = before[possible], y[possible]
     counted = ~increments.is_inert
     lost = np.minimum(before, counted[:-1].sum()) + (counted[-1] & (y > 0))
+    shifts = _shifts(increments.gain(last, before, y), width, n_cells)
     raised = np.minimum(shifts + lost, n_cells)
-    return rows.ended(span[0], weights, shifts), rows.ended(span[0], weights, raised)
+    return rows.ended(before, weights[y], shifts), rows.ended(before, weights[y], raised)
 
 
 def placements_at_the_top(
@@ -219,14 +240,19 @@ class _Rows:
                     out[row, y] = self._cells[h % n_rows, max(n_cells - up, held[h]) :].sum()
         return out
 
-    def ended(self, first: int, weights: Floats, shifts: Integers) -> Histogram:
-        """Histogram behind the last block, for all hits; what was there before it stays."""
+    def hits(self, first: int) -> Integers:
+        """Numbers of hits so far that are alive, from the first one on."""
+        return np.arange(first, self._last + 1)
+
+    def ended(self, hits: Integers, weights: Floats, shifts: Integers) -> Histogram:
+        """Histogram behind the last block, for all hits; what was there before it stays.
+
+        Weights and shifts belong to the hits that are left for the last block.
+        """
         n_rows, n_cells = self._cells.shape
-        n_hits = self._passed.size - 1
         cells, passed = np.zeros(n_cells), 0.0
-        for y in range(n_hits - self._last, min(weights.size - 1, n_hits - first) + 1):
-            h = n_hits - y
-            source, up = self._cells[h % n_rows], int(shifts[h - first, y])
-            cells[up:] += weights[y] * source[: n_cells - up]
-            passed += float(weights[y] * (self._passed[h] + source[n_cells - up :].sum()))
+        for h, weight, up in zip(hits.tolist(), weights.tolist(), shifts.tolist(), strict=True):
+            source = self._cells[h % n_rows]
+            cells[up:] += weight * source[: n_cells - up]
+            passed += float(weight * (self._passed[h] + source[n_cells - up :].sum()))
         return Histogram.of(cells, passed)
