@@ -51,6 +51,8 @@ _ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
 # where there are more than that. Fewer hits that add no less than a part of the deviation of the
 # others tell nothing smooth.
 _GOOD_STEEP, _MERGE_STEEP_ABOVE = 5e-3, 2_500
+# They are not taken apart where more blocks are left, which add too much to be merged.
+_MAX_BLOCKS_APART = 20_000
 _LEAST_HITS, _SMALL = 4, 0.01
 # Below this logarithm they are if they are that good; and tails of other laws are looked for far up
 # so many deviations above the mean.
@@ -328,6 +330,8 @@ class Tails:
         if self._n_blocks <= FEW_BLOCKS or not self._only_adds:
             return None
         coarse, body, m = self._blocks(0), self._body, self._n_positives
+        if coarse.sizes.size > _MAX_BLOCKS_APART:
+            return None
         # Hits that add next to nothing make no law smooth.
         typical = coarse.of_one_hit + coarse.cross * coarse.starts * (m / coarse.n_samples)
         n_counted = coarse.sizes[typical > _SMALL * body].sum()
@@ -341,6 +345,8 @@ class Tails:
     def _far_up(self) -> FarUp | None:
         """The upper tail far up; None where hits may take something away, or only few add."""
         if not self._only_adds or self._body <= 0.0:
+            return None
+        if self._blocks(0).sizes.size > _MAX_BLOCKS_APART:
             return None
         return FarUp(self._blocks, self._steep_is_merged, self._n_positives, self._body)
 

@@ -32,8 +32,9 @@ from .oracles import (
 UNKNOWN = 0.1
 # Rounding that is never an error.
 ROUNDING = 1e-11
-# Seconds that a call may take for one value and for many, and bytes.
-MOST_SECONDS, MOST_SECONDS_OF_MANY, MOST_BYTES = 20.0, 60.0, 2**30
+# Seconds that a call may take for one value and for many, and bytes, up to so many items. Longer
+# lists may take the seconds of many values and the memory that a case has.
+MOST_SECONDS, MOST_SECONDS_OF_MANY, MOST_BYTES, LONG = 20.0, 60.0, 2**30, 1_000_000
 # Standard deviations from the mean at which values are asked for.
 DEVIATIONS = (-3.0, -1.0, -0.3, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 15.0, 30.0)
 ALTERNATIVES = ("greater", "less", "two-sided")
@@ -129,7 +130,9 @@ class Audit:
     def ask(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
         """The answer to a public call; what goes wrong with it is a finding."""
         line = f"{self.call}.{what}"
-        most_seconds = MOST_SECONDS_OF_MANY if args and np.size(args[0]) > 1 else MOST_SECONDS
+        is_long = max(ranking.n for ranking in self.case.rankings) > LONG
+        has_many = bool(args) and np.size(args[0]) > 1
+        most_seconds = MOST_SECONDS_OF_MANY if is_long or has_many else MOST_SECONDS
         before = reset_peak_memory()
         start = time.process_time()
         with warnings.catch_warnings(record=True) as caught:
@@ -156,7 +159,7 @@ class Audit:
             self.find("warning", line, text)
         if seconds > most_seconds:
             self.find("time", line, f"{seconds:.1f} s of processor time")
-        if memory > MOST_BYTES:
+        if memory > MOST_BYTES and not is_long:
             self.find("memory", line, f"{memory / 2**30:.2f} GB")
         self.outcome.slowest = max(self.outcome.slowest, (seconds, line))
         self.outcome.largest_memory = max(self.outcome.largest_memory, (memory, line))
