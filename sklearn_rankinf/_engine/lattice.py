@@ -60,7 +60,7 @@ class Histogram:
 
 def n_numbers(bands: Bands) -> tuple[int, int]:
     """Numbers that `histograms` keeps for each cell, and at once for each block."""
-    first, low, high = _spans(bands)
+    first, _, high = _spans(bands)
     at_once = (high - first + 1) * (bands.most + 1)
     return _n_rows(first, high), int(at_once[:-1].max(initial=0))
 

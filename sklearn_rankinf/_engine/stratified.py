@@ -58,8 +58,8 @@ _MAX_SOLVED, _MAX_DEPTH = 12, 200
 _MAX_KEPT = 6e6
 # A list by halves costs as much as an inversion, and as another one for so many partial outcomes.
 _OUTCOMES_OF_AN_INVERSION = 10_000
-# An inversion of cost 1 has so many rows times hits in blocks, more hits than these costing no more,
-# or so many blocks; rows reach so many standard deviations. None costs less than the last number.
+# An inversion of cost 1 has so many rows times hits in blocks, more hits than these costing no
+# more, or so many blocks; rows reach so many standard deviations. None costs less than the least.
 _WORK_OF_AN_INVERSION, _HITS_OF_FFT, _BLOCKS_OF_AN_INVERSION = 3e4, 48.0, 1500.0
 _DEVIATIONS_OF_ROWS, _LEAST_COST = 12.0, 0.4
 # Looking at a stratum costs this part of an inversion.
