@@ -163,3 +163,12 @@ def test_many_values_agree_with_single_ones():
     p, error = law.pvalue(values), law.relative_error(values)
     alone = np.array([law.pvalue(value) for value in values[:40]])
     assert np.all(np.abs(p[:40] - alone) <= (error[:40] + 1e-12) * np.maximum(p[:40], alone))
+
+
+@pytest.mark.parametrize("n_samples", [3_000_000_000, 30_000_000_000])
+def test_pairs_of_very_many_items(n_samples):
+    # Nothing at the top but one block: two positives there are one pair of all.
+    law = dcg_null_distribution(n_samples, 2, k=3, tie_sizes=[2, n_samples - 2])
+    best = 1.0 + 1.0 / math.log2(3.0)
+    expected = Fraction(2, n_samples * (n_samples - 1))
+    assert law.pvalue(best) == pytest.approx(float(expected), rel=1e-9, abs=0.0)

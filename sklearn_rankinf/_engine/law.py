@@ -64,8 +64,9 @@ _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 500, 2e6, 2e4
 # Lists of so many blocks are not looked at for their halves.
 _MAX_BLOCKS_OF_HALVES = 5_000
 
-# Two and three hits in no more blocks than these are counted.
-_MOST_OF_PAIRS, _MOST_OF_TRIPLES = 5_000_000, 4_000
+# Two and three hits in no more blocks than these are counted, and of no more items: their pairs are
+# too many for 64 bits.
+_MOST_OF_PAIRS, _MOST_OF_TRIPLES, _MOST_SAMPLES = 5_000_000, 4_000, 3_000_000_000
 # So are those of all values in up to this number of blocks, and else with no more binary searches.
 _ALWAYS_COUNTED, _MOST_SEARCHES = 20_000, 1e8
 
@@ -716,14 +717,25 @@ def _few_hits(
     statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
 ) -> Pairs | Triples | None:
     """Counts of the placements of two or three hits, where they can be counted."""
+    problem = statistic, n_samples, n_positives, tie_sizes
     n_ranks = min(n_samples, statistic.horizon or n_samples)
     n_blocks = n_ranks if tie_sizes is None else tie_sizes.size
     most = {2: _MOST_OF_PAIRS, 3: _MOST_OF_TRIPLES}.get(n_positives, 0)
-    if n_blocks > most:
+    if n_blocks > most or n_samples > _MOST_SAMPLES:
         return None
-    increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+    if n_positives == 3 and _is_in_closed_form(*problem):
+        return None
+    increments = increments_of(*problem)
     counts = Pairs if n_positives == 2 else Triples
     return counts(increments) if counts.apply_to(increments) else None
+
+
+def _is_in_closed_form(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> bool:
+    """Whether the transform of the statistic is known without going through the blocks."""
+    some = statistic.log_mgf(np.ones(1, complex), n_samples, n_positives, tie_sizes)
+    return some is not None
 
 
 def about_the_mean(
@@ -887,11 +899,9 @@ def _law_of_sum(
     problem = statistic, n_samples, n_positives, tie_sizes
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
-    in_closed_form = statistic.log_mgf(np.ones(1, complex), *problem[1:]) is not None
-    if not few_placements and (n_positives == 2 or not in_closed_form):
-        counts = _few_hits(*problem)
-        if counts is not None:
-            return CountedLaw(*problem, tolerance, counts)
+    counts = None if few_placements else _few_hits(*problem)
+    if counts is not None:
+        return CountedLaw(*problem, tolerance, counts)
     # Without ties and horizon every placement is an outcome of its own.
     may_be_listed = few_placements or statistic.horizon is not None
     may_be_listed |= n_samples <= _MAX_BLOCKS_OF_HALVES
@@ -911,7 +921,7 @@ def _law_of_sum(
         if listed is not None:
             best = statistic.best(n_samples, n_positives)
             return AtomicLaw(np.minimum(listed.values, best), listed.log_counts)
-    if not in_closed_form:
+    if not _is_in_closed_form(*problem):
         counted = counted_atoms(increments, n_positives)
         if counted is not None:
             return AtomicLaw(counted.values, counted.log_counts)
