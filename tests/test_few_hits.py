@@ -10,6 +10,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import RankStatistic, ap_null_distribution, dcg_null_distribution
+from sklearn_rankinf._engine import law as engine_law
 from sklearn_rankinf._engine.bounds import TailBounds
 from sklearn_rankinf._engine.few_hits import Pairs, Triples
 from sklearn_rankinf._engine.law import CountedLaw, exact_law
@@ -157,12 +158,18 @@ def test_two_positives_in_a_long_list():
     assert law.relative_error(0.25) <= 1e-12
 
 
-def test_many_values_agree_with_single_ones():
-    law = ap_null_distribution(300_000, 2)
-    values = law.rvs(1000, random_state=0)
-    p, error = law.pvalue(values), law.relative_error(values)
-    alone = np.array([law.pvalue(value) for value in values[:40]])
-    assert np.all(np.abs(p[:40] - alone) <= (error[:40] + 1e-12) * np.maximum(p[:40], alone))
+@pytest.mark.parametrize("law", [ap_null_distribution, dcg_null_distribution])
+def test_contours_agree_with_counts(law, monkeypatch):
+    counted, inverted = law(30_000, 2), law(30_000, 2)
+    values = counted.rvs(5, random_state=0)
+    exact = counted.pvalue(values)
+    assert np.all(counted.relative_error(values) <= 1e-12)
+    monkeypatch.setattr(engine_law, "_MOST_SEARCHES", 0)
+    p, error = inverted.pvalue(values), inverted.relative_error(values)
+    assert np.all(error > 1e-9)
+    known = np.isfinite(error)
+    assert np.all(np.abs(p - exact)[known] <= (error * np.maximum(p, exact))[known])
+    assert np.all(p[~known] >= exact[~known])
 
 
 @pytest.mark.parametrize("n_samples", [3_000_000_000, 30_000_000_000])

@@ -441,7 +441,7 @@ class ContourLaw:
         curvature = before + after - 2.0 * here
         # Where a parabola says that the best between tilts of the ladder is far better.
         slope = 0.5 * (after - before)
-        better = 0.5 * slope**2 > _WORTH_REFINING * curvature
+        better = (0.5 * slope**2 > _WORTH_REFINING * curvature) & (curvature > 0.0)
         between = -slope[better] / curvature[better]
         refined = index[inner[better]] + np.round(_FRACTIONS * between) / _FRACTIONS
         for at in np.unique(refined):

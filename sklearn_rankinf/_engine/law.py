@@ -68,7 +68,7 @@ _MAX_BLOCKS_OF_HALVES = 5_000
 # too many for 64 bits.
 _MOST_OF_PAIRS, _MOST_OF_TRIPLES, _MOST_SAMPLES = 5_000_000, 4_000, 3_000_000_000
 # So are those of all values in up to this number of blocks, and else with no more binary searches.
-_ALWAYS_COUNTED, _MOST_SEARCHES = 20_000, 1e8
+_ALWAYS_COUNTED, _MOST_SEARCHES = 20_000, 1e9
 
 # Operations that finding the support may take, and ranks of hits that are added up together.
 _WORK_OF_SUPPORT, _RANKS_TOGETHER = 1e9, 1 << 22
