@@ -111,9 +111,12 @@ class RankingTransform:
         if self._has_positions and positions.are_few(self._increments, m):
             values = positions.log_mgfs(self._increments, m, thetas)
         left = np.flatnonzero(~np.isfinite(values))
-        if left.size:
-            narrow = windows(blocks, m, thetas[left], _NARROW)
-            values[left] = log_transform(blocks, m, thetas[left], *narrow).real
+        # Very different tilts in one pass may leave the range of floats where each alone does not.
+        for part in (left, *(left[i : i + 1] for i in range(left.size))):
+            some = part[~np.isfinite(values[part])]
+            if some.size:
+                narrow = windows(blocks, m, thetas[some], _NARROW)
+                values[some] = log_transform(blocks, m, thetas[some], *narrow).real
         for i in np.flatnonzero(~np.isfinite(values)):
             values[i] = tilted_bands(blocks, m, float(thetas[i]))[1]
         return values
