@@ -96,8 +96,9 @@ _LEAST_OF_ALL = 1e-3
 UNKNOWN = 0.1
 # Tails with larger errors are worth conditioning on blocks, of which there are not more than that.
 _WORTH_STRATA, _MAX_BLOCKS_OF_STRATA = 1e-2, 5_000
-# Tails by strata with larger errors are worth an inversion of the whole.
-_WORTH_INVERSION = 1e-3
+# Tails by strata with larger errors are worth an inversion of the whole, whose error is taken to be
+# so many times as large where it is not small.
+_WORTH_INVERSION, _ROUGHER = 1e-3, 4.0
 
 # What is left of 1 does not matter if it is lost in rounding.
 _LOG_SLIGHT = math.log(0.25 * np.finfo(float).eps)
@@ -302,7 +303,7 @@ class ContinuedLaw:
         beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
         if beyond.size:
             counted, side = self._as_counted(t[beyond], sign)
-            log_p[beyond] = np.minimum(self._tails.log_bound(counted, side), 0.0)
+            log_p[beyond] = self._tails.log_upper_bound(counted, side)
         upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
         log_p = np.minimum(log_p, np.log(upper))
         if sign < 0 and self._n_blocks <= _MAX_BLOCKS_AT_THE_BOTTOM:
@@ -431,14 +432,27 @@ class ContinuedLaw:
         weak = np.flatnonzero(error > np.maximum(max(enough, self._tolerance), slight))
         if weak.size:
             found, its_error = second(t[weak], sign)
+            if self._is_stratified:
+                # What is cut off of a rough contour of clusters has been more than its error.
+                its_error = np.where(its_error > ACCEPTED, _ROUGHER * its_error, its_error)
             better = its_error < error[weak]
             log_p[weak[better]], error[weak[better]] = found[better], its_error[better]
         return log_p, error
 
     def _stratified_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tails of what is counted by conditioning on single blocks."""
-        log_bound = self._tails.log_bound(t, sign)
-        return self._strata.log_tail(t, sign, log_bound + LOG_LEFT_OUT, Budget())
+        """Tails of what is counted by conditioning on single blocks.
+
+        What several values could not afford together each may by itself.
+        """
+        log_slight = self._tails.log_bound(t, sign) + LOG_LEFT_OUT
+        log_p, error = self._strata.log_tail(t, sign, log_slight, Budget())
+        enough = max(ACCEPTED, self._tolerance)
+        for i in np.flatnonzero((error > enough) & (t.size > 1)):
+            alone = slice(i, i + 1)
+            found, its_error = self._strata.log_tail(t[alone], sign, log_slight[alone], Budget())
+            if its_error[0] < error[i]:
+                log_p[i], error[i] = found[0], its_error[0]
+        return log_p, error
 
     @property
     def n_kept(self) -> float:

@@ -16,6 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
+from sklearn_rankinf._engine.bands import tilted_bands
+from sklearn_rankinf._engine.bounds import bounding_increments
 from sklearn_rankinf._engine.chain import Atoms, atoms
 from sklearn_rankinf._engine.contour import ContourLaw, Transform, is_steep
 from sklearn_rankinf._engine.far_up import FarUp
@@ -63,6 +65,8 @@ _FAR_UP, _GOOD_FAR_UP, _SO_FAR_UP = -15.0, 1.5e-5, 15.0
 # merging errs more, and up to so many blocks are not merged again.
 _MERGE_ABOVE, _MERGE_MORE_ABOVE, _MERGED, _MERGED_MORE = 5_000, 10_000_000, 0.02, 0.04
 _COARSER, _RESOLUTION, _MERGED_LESS, _UNMERGED_UP_TO = 2.5, 1.0, 0.004, 50_000
+# Chernoff's bound is guaranteed up to this number of blocks, as are bounds from lattices.
+_MOST_BLOCKS_OF_BOUNDS = 1_000_000
 # Operations on short arrays cost as much as on so many numbers.
 _MAX_COMPLETIONS, _OVERHEAD = 1e8, 2_000
 # Contours tell little of the upper tail of fewer hits.
@@ -285,7 +289,26 @@ class Tails:
 
     def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Chernoff's bound, of unknown error, where nothing else answers."""
-        return self.log_bound(t, sign), np.full(t.shape, np.inf)
+        return self.log_upper_bound(t, sign), np.full(t.shape, np.inf)
+
+    def log_upper_bound(self, t: Floats, sign: int) -> Floats:
+        """Chernoff's bound of the log of the tail, at tilts that are good for merged blocks.
+
+        It is guaranteed where blocks are not too many to be looked at one by one: they are kept, or
+        merged so that they never add less (sign 1) or more (sign -1).
+        """
+        if self._transform is not None or self._n_blocks > _MOST_BLOCKS_OF_BOUNDS:
+            return self.log_bound(t, sign)
+        ratio = 0.0 if self._n_blocks <= _UNMERGED_UP_TO else _MERGED_LESS
+        bounding = bounding_increments(self._increments(None, math.inf), ratio)
+        blocks = bounding[1 if sign > 0 else 0]
+        tilts, log_p = self._contour.tilts(t, sign), np.zeros(t.shape)
+        for tilt in np.unique(tilts[np.isfinite(tilts)]).tolist():
+            same = tilts == tilt
+            log_mgf = tilted_bands(blocks, self._n_positives, tilt)[1]
+            if not math.isnan(log_mgf):
+                log_p[same] = np.minimum(log_mgf - tilt * t[same], 0.0)
+        return log_p
 
     def _cheap_bound(self, t: Floats, sign: int, enough: float) -> Floats:
         """A bound of the log of the tail from what tails are computed with anyway."""
@@ -411,8 +434,11 @@ class Tails:
         transform, body = self._transform, self._std
         if transform is None:
             blocks, body = self._merged_blocks(ratio, coarse, around)
-            more, _ = self._merged_blocks(coarse, coarse, around)
             merged = ratio is not None
+            # Near the end of a sum of weights a part of the deviation is far too coarse.
+            more = blocks
+            if merged or not blocks.is_linear:
+                more, _ = self._merged_blocks(coarse, coarse, around)
             largest = self._largest_block if merged else None
             transform = RankingTransform(blocks, more, self._n_positives, merged, largest)
         return ContourLaw(

@@ -25,7 +25,7 @@ _WINDOW, _LOG_RANGE = 32, 300.0
 _ROWS_TOGETHER, _CACHED = 16, 32_000
 # Blocks of at least so many hits, and so many products of rows and hits, are convolved by Fourier
 # transforms if no factor exceeds exp(_LARGEST_EXPONENT_OF_FFT); numbers transformed at once.
-_LEAST_HITS_OF_FFT, _LEAST_PRODUCTS_OF_FFT, _LARGEST_EXPONENT_OF_FFT = 48, 16_000, 5.0
+_LEAST_HITS_OF_FFT, _LEAST_PRODUCTS_OF_FFT, _LARGEST_EXPONENT_OF_FFT = 48, 16_000, 8.0
 _FFT_AT_ONCE = 1 << 20
 
 
@@ -49,6 +49,21 @@ def log_transform(
         balance = np.zeros((increments.sizes.size, 1))
     walk = _Walk(increments, n_positives, np.asarray(z).ravel(), bands, balance)
     return np.asarray(walk.log_transforms(n_positives)[0])
+
+
+def direct_work(increments: Increments, tilt: float, bands: Bands) -> float:
+    """Products for each node of the blocks that are too rough for Fourier transforms."""
+    rows = bands.high - bands.low + 1.0
+    hits = np.minimum(bands.most - bands.least, increments.sizes) + 1.0
+    direct = ~_convolve(np.abs(tilt * increments.cross), rows, hits)
+    return float(np.sum(rows[direct] * hits[direct]))
+
+
+def _convolve(crossed: Any, n_rows: Any, n_hits: Any) -> Any:
+    """Whether blocks are large and their factors moderate; elementwise."""
+    is_large = (n_hits >= _LEAST_HITS_OF_FFT) & (n_rows * n_hits >= _LEAST_PRODUCTS_OF_FFT)
+    exponents = crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
+    return is_large & (exponents < _LARGEST_EXPONENT_OF_FFT)
 
 
 def log_transforms(
@@ -265,6 +280,10 @@ class _Walk:
         low, size = int(self._low[block]), int(c.sizes[block])
         fewest = max(int(self._least[block]), low - last)
         ys = np.arange(fewest, min(int(self._most[block]), high - lowest, size) + 1)
+        if not ys.size:
+            # No path of the bands leads on.
+            grid[lowest - first : last - first + 1] = 0.0
+            return last, 0.0
         log_weights = binomial_log_weights(size, min(size, self._n_positives), self._p)[ys, None]
         log_weights = log_weights + np.outer(ys, self._balance)
         own = ys * (c.linear[block] + c.square[block] * ys)
@@ -315,10 +334,8 @@ class _Walk:
 
     def _convolves(self, block: int, n_rows: int, n_hits: int) -> bool:
         """Whether a block is large enough for Fourier transforms, which then lose no digits."""
-        if n_hits < _LEAST_HITS_OF_FFT or n_rows * n_hits < _LEAST_PRODUCTS_OF_FFT:
-            return False
-        crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
-        return crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0 < _LARGEST_EXPONENT_OF_FFT
+        crossed = np.abs(self._z.real).max() * abs(self._increments.cross[block])
+        return bool(_convolve(crossed, n_rows, n_hits))
 
     def _keep(
         self, grid: NDArray[Any], first: int, last: int, end: int, log_divisor: float

@@ -371,7 +371,7 @@ def hypergeometric(population: int, good: int, draws: int) -> tuple[int, np.ndar
     steps = np.log((good - y) * (draws - y)) - np.log(
         (y + 1.0) * (population - good - draws + y + 1.0)
     )
-    logs = np.append(0.0, np.cumsum(steps))
+    logs = np.append(0.0, np.cumsum(steps, dtype=np.longdouble))
     shares = np.exp(logs - logs.max())
     return low, shares / shares.sum()
 
