@@ -662,12 +662,13 @@ class NullDistribution:
     def _quantile(self, q: ArrayLike, sign: int) -> Any:
         def quantile(level: Floats) -> Floats:
             value = np.full(level.shape, np.nan)
-            low, high = self.support()
             inner = (level > 0.0) & (level < 1.0)
             if inner.any():
                 value[inner] = self._law.quantile(level[inner], sign)
-            value[level == 0.0] = low if sign < 0 else high
-            value[level == 1.0] = high if sign < 0 else low
+            at_an_end = (level == 0.0) | (level == 1.0)
+            if at_an_end.any():
+                low, high = self.support()[::-sign]
+                value[at_an_end] = np.where(level[at_an_end] == 0.0, low, high)
             return value
 
         return self._over(q, quantile)

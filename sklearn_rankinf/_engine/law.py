@@ -246,7 +246,7 @@ class ContinuedLaw:
         """
         low, high = self._attained
         if np.any((t <= low) | (t >= high)):
-            low, high = self.support() if self._has_support else (0.0, self._best)
+            low, high = self._ends
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
         error = np.full(t.shape, 1e-13)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
@@ -317,18 +317,23 @@ class ContinuedLaw:
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        found = bracketed(self, q, sign, self._mean, self._std)
+        found = bracketed(self, q, sign, self._mean, self._std, self._ends)
         if self._statistic.horizon is None:
             return found
         # The smallest value may be an atom: 0 where no hit is counted. Just beyond it, the tail is
         # that of all other values.
-        lowest, _ = self.support()
+        lowest, _ = self._ends
         first = lowest + np.finfo(float).tiny if sign > 0 else lowest
         return np.where(is_reached(self, np.full(q.shape, first), q, sign), lowest, found)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
         return self._support
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Values that no value exceeds: the smallest and the largest where these are found."""
+        return self._support if self._has_support else (0.0, self._best)
 
     @cached_property
     def _atom_at_zero(self) -> tuple[float, float]:
@@ -373,8 +378,8 @@ class ContinuedLaw:
         if not self._has_support:
             raise ValueError(
                 f"The smallest and the largest value of {m} positives in "
-                f"{increments.sizes.size} blocks of equal scores take too long to be found: round "
-                "the scores less, so that blocks are smaller, or take the range of a sample of rvs."
+                f"{increments.sizes.size} blocks of equal scores take too long to be found: take "
+                "the quantiles of small and large probabilities, or the range of a sample of rvs."
             )
         return smallest_value(increments, m), largest_value(increments, m)
 
@@ -565,7 +570,7 @@ class ContinuedLaw:
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
         lower, upper = self._tail_bounds.bounds(t, sign)
-        near, far = (self.support() if self._has_support else (0.0, self._best))[::sign]
+        near, far = self._ends[::sign]
         certain, impossible = sign * t <= sign * near, sign * t > sign * far
         return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
 
@@ -789,14 +794,16 @@ def _excess(law: Law, v: Floats, q: Floats, sign: int) -> tuple[Floats, Floats]:
     return excess, error
 
 
-def bracketed(law: Law, q: Floats, sign: int, mean: float, std: float) -> Floats:
-    """Quantiles of a law by the ITP method, a safeguarded secant (Oliveira and Takahashi, 2021).
+def bracketed(
+    law: Law, q: Floats, sign: int, mean: float, std: float, ends: tuple[float, float]
+) -> Floats:
+    """Quantiles between two ends, by the safeguarded secants of ITP (Oliveira and Takahashi, 2021).
 
     Bracketed from those of a normal distribution outwards, so that no more of the tails is computed
     than is needed. A bracket is narrow enough where its ends, or the logs of their tails beside the
     stated error, are alike.
     """
-    lowest, highest = law.support()
+    lowest, highest = ends
     low, high = np.full(q.shape, lowest), np.full(q.shape, highest)
     # By how much the tail at either end misses and exceeds the quantile; unknown at first.
     misses, exceeds = np.full(q.shape, -np.inf), np.full(q.shape, np.inf)

@@ -268,7 +268,7 @@ class MeanLaw:
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        return bracketed(self, q, sign, self._mean + self._constant, self._std)
+        return bracketed(self, q, sign, self._mean + self._constant, self._std, self.support())
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
@@ -277,9 +277,12 @@ class MeanLaw:
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        if self._sums is None:
-            return np.zeros(t.shape), np.ones(t.shape)
-        return self._sums.bounds((t - self._constant) * self._n, sign)
+        lower, upper = np.zeros(t.shape), np.ones(t.shape)
+        if self._sums is not None:
+            lower, upper = self._sums.bounds((t - self._constant) * self._n, sign)
+        near = self.support()[0 if sign > 0 else 1]
+        certain = sign * t <= sign * near
+        return np.where(certain, 1.0, lower), np.where(certain, 1.0, upper)
 
     @cached_property
     def _ends(self) -> tuple[float, float]:

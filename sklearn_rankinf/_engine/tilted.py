@@ -11,6 +11,7 @@ from scipy.special import gammaln
 
 from sklearn_rankinf._engine import positions
 from sklearn_rankinf._engine.bands import Bands, balances, feasible_bands, tilted_bands, windows
+from sklearn_rankinf._engine.moments import influences, mean_and_variance
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
 from sklearn_rankinf._engine.transform import direct_work, log_transform
 
@@ -22,6 +23,8 @@ _NEGLIGIBLE = 1e-22
 _NEGLIGIBLE_POSITIONS = 1e-19
 # Hits in a block vary by several if that is more than their standard deviation.
 _SEVERAL = 1.5
+# Steps below this part of the standard deviation leave no return of the transform.
+_LEAST_STEP = 0.05
 # Hits of a block times nodes of one pass.
 _AT_ONCE = 1 << 23
 # Products that may be computed for the nodes of a pass: more take tens of seconds.
@@ -76,9 +79,17 @@ class RankingTransform:
 
     @cached_property
     def has_large_blocks(self) -> bool:
-        """Whether the number of hits in a single block varies by several."""
-        n_samples = self._increments.n_samples
-        return has_large_blocks(self._largest_block, n_samples, self._n_positives)
+        """Whether hits in a single block vary by several, and each moves the sum by a part of all.
+
+        Where one moves it by less the others keep a transform from returning.
+        """
+        blocks, m = self._increments, self._n_positives
+        if not has_large_blocks(self._largest_block, blocks.n_samples, m) or self.merged:
+            return has_large_blocks(self._largest_block, blocks.n_samples, m)
+        share = m / blocks.n_samples
+        several = blocks.sizes * share * (1.0 - share) > _SEVERAL**2
+        steps, variance = np.abs(influences(blocks, m)), mean_and_variance(blocks, m)[1]
+        return bool(np.any(steps[several] > _LEAST_STEP * math.sqrt(variance)))
 
     @cached_property
     def of_the_luckiest_hit(self) -> float:
