@@ -398,3 +398,55 @@ def test_quantiles_where_tilts_are_alike(recwarn):
     x = law.ppf(0.1)
     assert law.cdf(x) >= 0.1 > law.cdf(x * (1.0 - 1e-9)) - 1e-6
     assert not recwarn.list
+
+
+def test_too_many_positives_in_few_blocks_are_refused():
+    sizes = [2 * 10**9] * 5
+    with pytest.raises(ValueError, match=r"in 5 blocks of equal scores takes too long: pass"):
+        rankinf.ap_null_distribution(10**10, 10**9, tie_sizes=sizes).pvalue(0.2)
+    law = rankinf.ap_null_distribution(10**10, 10**9, tie_sizes=sizes, method="normal")
+    assert 0.0 < law.pvalue(law.mean() + law.std()) < 0.2
+
+
+@pytest.mark.parametrize(("size", "alpha"), [((60, 42), 80.5), ((60, 42), 100.0)])
+def test_many_values_of_a_saturated_statistic(size, alpha):
+    law = rankinf.bedroc_null_distribution(*size, alpha=alpha)
+    x = law.rvs(150, random_state=1)
+    p, (lower, upper) = law.pvalue(x), law.pvalue_bounds(x)
+    assert np.all((lower * (1.0 - 1e-9) <= p) & (p <= upper * (1.0 + 1e-9)))
+    # By the binomial distribution more are drawn once in a million.
+    assert np.sum(p <= 0.05) <= 21
+    alone = np.array([law.pvalue(value) for value in x[:5]])
+    error = law.relative_error(x[:5])
+    assert np.all(np.abs(p[:5] / alone - 1.0) <= 2.0 * error + 1e-12)
+
+
+def test_upper_bound_of_a_saturated_statistic():
+    n, m, alpha = 3000, 2500, 1000.0
+    rng = np.random.default_rng(3)
+    y = np.zeros(n, dtype=int)
+    y[rng.choice(n, m, replace=False)] = 1
+    result = rankinf.bedroc_test(y, np.arange(n, 0, -1.0), alpha=alpha, method="analytic")
+    weights = np.exp(-alpha * np.arange(1, n + 1) / n)[:60]
+    # Only the top ranks count: there positives are drawn one after the other.
+    drawn = np.empty(20_000)
+    for i in range(drawn.size):
+        hits = rng.hypergeometric(m, n - m, 60)
+        drawn[i] = weights[rng.permutation(60) < hits].sum()
+    share = np.mean(drawn >= weights[y[:60] == 1].sum() * (1.0 - 1e-12))
+    assert result.pvalue >= share - 4.0 * math.sqrt(share * (1.0 - share) / drawn.size)
+
+
+def test_values_at_the_end_of_saturated_weights():
+    law = rankinf.rie_null_distribution(200, 150, alpha=400.0)
+    x = law.support()[1]
+    assert 0.0 < law.pvalue(x) <= 1.0
+
+
+def test_quantiles_where_the_support_takes_too_long():
+    law = rankinf.ap_null_distribution(
+        100_000, 33_333, tie_sizes=[18281, 15547, 30304, 21880, 13988]
+    )
+    with pytest.raises(ValueError, match="take the quantiles"):
+        law.support()
+    assert law.median() == pytest.approx(law.mean(), abs=0.1 * law.std())

@@ -13,7 +13,7 @@ from sklearn_rankinf._engine import positions
 from sklearn_rankinf._engine.bands import Bands, balances, feasible_bands, tilted_bands, windows
 from sklearn_rankinf._engine.moments import influences, mean_and_variance
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
-from sklearn_rankinf._engine.transform import direct_work, log_transform
+from sklearn_rankinf._engine.transform import log_transform
 
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
 _FEW_HITS = 64
@@ -27,8 +27,6 @@ _SEVERAL = 1.5
 _LEAST_STEP = 0.05
 # Hits of a block times nodes of one pass.
 _AT_ONCE = 1 << 23
-# Products that may be computed for the nodes of a pass: more take tens of seconds.
-_MOST_PRODUCTS = 8e9
 # Where the log transform of a real tilt is wanted, windows of this part of the usual width will do.
 _NARROW = 0.5
 
@@ -144,14 +142,12 @@ class RankingTransform:
         return int((bands.high - bands.low).max() + 1)
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
-        """Log transforms at nodes of a contour; -inf where that is too much work."""
+        """Log transforms at nodes of the contour through a tilt."""
         increments = self._coarse if coarse else self._increments
         bands, balance = self._bands_at(theta, is_extreme, coarse), self._balance(theta, is_extreme)
         if not coarse:
             coarse_ends = np.cumsum(self._coarse.sizes)
             balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
-        if z.size * direct_work(increments, theta, bands) > _MOST_PRODUCTS:
-            return np.full(z.shape, complex(-np.inf))
         most_hits = int((bands.most - bands.least).max()) + 1
         passes = np.array_split(z, max(1, -(-z.size * most_hits // _AT_ONCE)))
         return np.concatenate(

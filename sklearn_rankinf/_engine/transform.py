@@ -51,21 +51,6 @@ def log_transform(
     return np.asarray(walk.log_transforms(n_positives)[0])
 
 
-def direct_work(increments: Increments, tilt: float, bands: Bands) -> float:
-    """Products for each node of the blocks that are too rough for Fourier transforms."""
-    rows = bands.high - bands.low + 1.0
-    hits = np.minimum(bands.most - bands.least, increments.sizes) + 1.0
-    direct = ~_convolve(np.abs(tilt * increments.cross), rows, hits)
-    return float(np.sum(rows[direct] * hits[direct]))
-
-
-def _convolve(crossed: Any, n_rows: Any, n_hits: Any) -> Any:
-    """Whether blocks are large and their factors moderate; elementwise."""
-    is_large = (n_hits >= _LEAST_HITS_OF_FFT) & (n_rows * n_hits >= _LEAST_PRODUCTS_OF_FFT)
-    exponents = crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
-    return is_large & (exponents < _LARGEST_EXPONENT_OF_FFT)
-
-
 def log_transforms(
     increments: Increments, fewest: int, most: int, z: ArrayLike, bands: Bands
 ) -> Complexes:
@@ -334,8 +319,10 @@ class _Walk:
 
     def _convolves(self, block: int, n_rows: int, n_hits: int) -> bool:
         """Whether a block is large enough for Fourier transforms, which then lose no digits."""
-        crossed = np.abs(self._z.real).max() * abs(self._increments.cross[block])
-        return bool(_convolve(crossed, n_rows, n_hits))
+        if n_hits < _LEAST_HITS_OF_FFT or n_rows * n_hits < _LEAST_PRODUCTS_OF_FFT:
+            return False
+        crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
+        return crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0 < _LARGEST_EXPONENT_OF_FFT
 
     def _keep(
         self, grid: NDArray[Any], first: int, last: int, end: int, log_divisor: float

@@ -70,7 +70,11 @@ class Outcome:
 
 
 # What cannot be done is refused with a remedy.
-REFUSALS = ("take too long to be found: round the scores", "whose law lists every rank")
+REFUSALS = (
+    "take too long to be found: take the quantiles",
+    "blocks of equal scores takes too long",
+    "whose law lists every rank",
+)
 
 
 class StopError(Exception):

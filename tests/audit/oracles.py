@@ -373,7 +373,7 @@ def hypergeometric(population: int, good: int, draws: int) -> tuple[int, np.ndar
     )
     logs = np.append(0.0, np.cumsum(steps, dtype=np.longdouble))
     shares = np.exp(logs - logs.max())
-    return low, shares / shares.sum()
+    return low, np.asarray(shares / shares.sum(), dtype=float)
 
 
 def exact_atoms(total: Sum, most: int, negligible: float = 0.0) -> Atoms | None:
