@@ -82,8 +82,9 @@ class RankingTransform:
         Where one moves it by less the others keep a transform from returning.
         """
         blocks, m = self._increments, self._n_positives
-        if not has_large_blocks(self._largest_block, blocks.n_samples, m) or self.merged:
-            return has_large_blocks(self._largest_block, blocks.n_samples, m)
+        vary = has_large_blocks(self._largest_block, blocks.n_samples, m)
+        if self.merged or not vary:
+            return vary
         share = m / blocks.n_samples
         several = blocks.sizes * share * (1.0 - share) > _SEVERAL**2
         steps, variance = np.abs(influences(blocks, m)), mean_and_variance(blocks, m)[1]
