@@ -454,7 +454,7 @@ class ContinuedLaw:
         """
         log_slight = self._tails.log_bound(t, sign) + LOG_LEFT_OUT
         log_p, error = self._strata.log_tail(t, sign, log_slight, Budget())
-        enough = max(ACCEPTED, self._tolerance)
+        enough = max(_WORTH_STRATA, self._tolerance)
         for i in np.flatnonzero((error > enough) & (t.size > 1)):
             alone = slice(i, i + 1)
             found, its_error = self._strata.log_tail(t[alone], sign, log_slight[alone], Budget())

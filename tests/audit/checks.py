@@ -236,7 +236,8 @@ class Audit:
         lower, upper, closest = 0.0, 1.0, "none"
         width = math.inf
         for oracle in oracles:
-            low, high = oracle.pvalue(point, alternative)
+            # Sums of all probabilities round to a little more than 1.
+            low, high = np.minimum(oracle.pvalue(point, alternative), 1.0).tolist()
             out.n_compared[oracle.name] += 1
             if max(low, lower) > min(high, upper) * (1.0 + ROUNDING):
                 text = f"{low:.10g} to {high:.10g} ({oracle.name}), {lower:.10g} to {upper:.10g}"
