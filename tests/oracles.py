@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import gammaln
 from sklearn.metrics import average_precision_score
 
@@ -279,7 +280,7 @@ def log_comb(n: int, k: int) -> float:
     return math.log(math.comb(n, k))
 
 
-def log_choose(n: int, k: int | np.ndarray) -> np.ndarray:
+def log_choose(n: float | np.ndarray, k: float | np.ndarray) -> np.ndarray:
     """Log of C(n, k) in floating point, for many k."""
     k = np.asarray(k, dtype=float)
     return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
@@ -601,6 +602,56 @@ def _sum_of_powers(n: int, power: int) -> Decimal:
 # ---------------------------------------------------------------------------------------------
 # Simulation
 # ---------------------------------------------------------------------------------------------
+
+
+def average_precision_tail_of_five_levels(
+    sizes: Sequence[int], n_positives: int, x: float, n_deviations: float = 7.0
+) -> float:
+    """``P(AP >= x)`` of five blocks of equal scores, far above the mean.
+
+    A sum over the hits so far at each block's end, within a number of their standard deviations of
+    the likeliest that give the value. Given those after two and three blocks the others are
+    independent: one is sorted, and the other looks for what it has to add.
+    """
+    g, m = np.asarray(sizes, dtype=float), n_positives
+    ends, n = np.cumsum(g), sum(sizes)
+
+    def value(hits_so_far: np.ndarray) -> float:
+        c = np.append(hits_so_far, m)
+        return float((np.diff(c, prepend=0.0) * c / ends).sum() / m)
+
+    def log_weight(hits_so_far: np.ndarray) -> float:
+        hits = np.diff(np.append(hits_so_far, m), prepend=0.0)
+        return float(log_choose(g, hits).sum())
+
+    share = ends[:4] / n
+    means, deviations = m * share, np.sqrt(m * (1.0 - m / n) * share * (1.0 - share))
+    best = minimize(
+        lambda u: -log_weight(means + u * deviations),
+        np.ones(4),
+        constraints={"type": "eq", "fun": lambda u: 100.0 * (value(means + u * deviations) - x)},
+        method="SLSQP",
+        options={"maxiter": 1000, "ftol": 1e-10},
+    )
+    middle = np.round(means + best.x * deviations)
+    reach = np.ceil(n_deviations * deviations)
+    c1, c2, c3, c4 = (np.arange(a - b, a + b + 1) for a, b in zip(middle, reach, strict=True))
+    upper = (c1[:, None] ** 2 / ends[0] + (c2 - c1[:, None]) * c2 / ends[1]) / m
+    upper_logs = log_choose(g[0], c1)[:, None] + log_choose(g[1], c2 - c1[:, None])
+    lower = ((c4 - c3[:, None]) * c4 / ends[3] + (m - c4) * m / ends[4]) / m
+    lower_logs = log_choose(g[3], c4 - c3[:, None]) + log_choose(g[4], m - c4)
+    middle_logs = log_choose(g[2], c3 - c2[:, None])
+    top = upper_logs.max() + lower_logs.max() + middle_logs.max()
+    total = 0.0
+    for j, of_third in enumerate(c3):
+        order = np.argsort(lower[j])
+        ascending = lower[j, order]
+        weights = np.exp(lower_logs[j, order] - lower_logs.max())
+        from_here_on = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+        rest = x - upper - (of_third - c2) * of_third / ends[2] / m
+        logs = upper_logs - upper_logs.max() + middle_logs[:, j] - middle_logs.max()
+        total += (np.exp(logs) * from_here_on[np.searchsorted(ascending, rest)]).sum()
+    return float(np.exp(top + math.log(total) - log_choose(float(n), float(m))))
 
 
 def simulate_average_precision(

@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from oracles import average_precision_tail_of_five_levels
 from scipy.stats import hypergeom
 
 import sklearn_rankinf as rankinf
@@ -172,6 +173,17 @@ def test_levels_of_very_many_positives_are_affordable(sizes, m):
     x = np.quantile(draws, [0.5, 0.95])
     shares = np.array([np.mean(draws >= value) for value in x])
     assert np.all(np.abs(law.pvalue(x) - shares) < 0.01 * law.pvalue(x) + 5.0 / math.sqrt(50_000))
+
+
+@pytest.mark.parametrize("z", [3.0, 6.0, 10.0])
+def test_five_levels_far_up(z):
+    sizes, m = [6094, 5182, 10101, 7293, 4663], 11_111
+    law = rankinf.ap_null_distribution(sum(sizes), m, tie_sizes=sizes)
+    x = law.mean() + z * law.std()
+    error = law.relative_error(x)
+    assert error < 0.03
+    p = average_precision_tail_of_five_levels(sizes, m, x)
+    assert_allclose(law.pvalue(x), p, rtol=error)
 
 
 def test_short_lists_have_the_size_that_they_state():

@@ -179,6 +179,27 @@ def test_the_luckiest_positives_apart(n_samples, n_positives, published):
     assert np.isposinf(apart.log_tail(np.array([0.9]))[1])
 
 
+@pytest.mark.parametrize("largest_exponent", [0.02, 0.2, 1e3])
+def test_convolutions_in_parts_are_direct_sums(monkeypatch, largest_exponent):
+    sizes = np.array([900, 700, 1500, 400])
+    blocks = increments_of(AveragePrecision(), 3500, 800, sizes)
+    z = 2000.0 + 1j * np.array([10.0, 50.0, 200.0])
+    monkeypatch.setattr(transform, "_LEAST_HITS_OF_FFT", 10_000)
+    window, balance = bands.windows(blocks, 800, np.array([2000.0]))
+    direct = transform.log_transform(blocks, 800, z, window, balance)
+    monkeypatch.setattr(transform, "_LEAST_HITS_OF_FFT", 4)
+    monkeypatch.setattr(transform, "_LEAST_PRODUCTS_OF_FFT", 16)
+    monkeypatch.setattr(transform, "_LARGEST_EXPONENT_OF_FFT", largest_exponent)
+    n_parts = []
+    in_parts = transform._convolved_in_parts
+    monkeypatch.setattr(
+        transform, "_convolved_in_parts", lambda *args: n_parts.append(args[0]) or in_parts(*args)
+    )
+    by_fourier = transform.log_transform(blocks, 800, z, window, balance)
+    assert (max(n_parts) == 1) == (largest_exponent == 1e3)
+    assert_allclose(by_fourier, direct, rtol=1e-11)
+
+
 def test_a_short_contour_where_the_usual_one_is_not_affordable(monkeypatch):
     x, problem = np.array([0.8]), (AveragePrecision(), 100_000, 100, None)
     _, usual, usual_error = ContinuedLaw(*problem).tail(x, 1)

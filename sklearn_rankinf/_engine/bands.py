@@ -136,6 +136,11 @@ def balances(increments: Increments, n_positives: int, tilt: float) -> Floats:
     return _mean_hits(increments, n_positives, np.array([tilt]))[1]
 
 
+def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:
+    """Mean hits of every block (columns) under a tilt: one row, or one for each of two paths."""
+    return _mean_hits(increments, n_positives, np.array([tilt]))[0]
+
+
 def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple[Floats, Floats]:
     """Mean hits of every block (columns) under the tilts: one or two rows for each; and balances.
 

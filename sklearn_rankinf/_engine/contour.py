@@ -38,12 +38,13 @@ from sklearn_rankinf._engine.tilted import of_the_luckiest_hit
 _TILT_RATIO, _LADDER, _TOGETHER, _BEYOND = 1.35, range(-3, 39), 16, 3
 _PASS, _PASS_OF_DENSE = 9, 12
 # Between two of them one of so many equal steps of the index is used where the exponent is smaller
-# by more than this.
+# by more than this; of few blocks, by more than the slack.
 _FRACTIONS, _WORTH_REFINING = 8, 7.0
 # Values share tilts: those that leave the exponent that bounds their tail larger than necessary by
 # no more than this. Of dense laws the usual one and those so many indices apart are the first
 # choice, of others one unit, then those of indices that are multiples of 8, of 4 and of 2.
-_SLACK_DENSE, _SLACK_FAR_OUT, _SLACK, _SLACK_COARSE = 12.5, 7.0, 8.0, 4.0
+# The transform of few blocks returns, and slack makes larger what returns.
+_SLACK_DENSE, _SLACK_FAR_OUT, _SLACK, _SLACK_COARSE, _SLACK_FEW = 12.5, 7.0, 8.0, 4.0, 1.0
 _USUAL, _APART, _APART_OF_VERY_DENSE = 1, 4, 5
 _SHARED_FIRST = sorted(_LADDER, key=lambda index: (-math.gcd(index, 8), index < 0, index))
 # Lower tails may leave so much more by the contour of upper ones, which is there already.
@@ -183,9 +184,8 @@ class Transform(Protocol):
     def log_placement(self) -> float:
         """Log probability of one placement of the hits."""
 
-    @property
-    def log_commonest(self) -> float:
-        """Log probability of the commonest outcome, or nearly so."""
+    def log_commonest(self, theta: float) -> float:
+        """Log probability of the outcome that is commonest under a tilt, or nearly so."""
 
     def log_mgfs(self, thetas: Floats) -> Floats:
         """Log transforms, or nearly so, at real tilts; nan where not known."""
@@ -358,6 +358,8 @@ class ContourLaw:
     @property
     def _slack(self) -> float:
         """How much larger than necessary the exponents of tails may be, unless the law is dense."""
+        if self._few_blocks:
+            return _SLACK_FEW
         return _SLACK_COARSE if self._is_steep or self._is_coarse else _SLACK
 
     def _most_slack(self, log_p: Floats) -> Floats:
@@ -441,7 +443,8 @@ class ContourLaw:
         curvature = before + after - 2.0 * here
         # Where a parabola says that the best between tilts of the ladder is far better.
         slope = 0.5 * (after - before)
-        better = (0.5 * slope**2 > _WORTH_REFINING * curvature) & (curvature > 0.0)
+        worth = self._slack if self._few_blocks else _WORTH_REFINING
+        better = (0.5 * slope**2 > worth * curvature) & (curvature > 0.0)
         between = -slope[better] / curvature[better]
         refined = index[inner[better]] + np.round(_FRACTIONS * between) / _FRACTIONS
         for at in np.unique(refined):
@@ -676,7 +679,8 @@ class ContourLaw:
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
         size = nodes.heights.sum() * unit
-        unseen = _CLUSTER * np.exp(np.minimum(self._transform.log_commonest - safe, 50.0))
+        commonest = self._transform.log_commonest(nodes.theta if contour[0] == sign else 0.0)
+        unseen = _CLUSTER * np.exp(np.minimum(commonest - safe, 50.0))
         error += np.where(cut > _DECAYED, unseen, 0.0)
         rounding = _ROUNDING_OF_DENSE if self._is_dense else _ROUNDING
         error += _PRECISION + rounding * np.sqrt(self._transform.n_blocks) * size

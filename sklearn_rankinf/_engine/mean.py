@@ -140,9 +140,8 @@ class _AtomicTransform:
     def log_placement(self) -> float:
         return -log_binomial(self._increments.n_samples, self._n_positives)
 
-    @property
-    def log_commonest(self) -> float:
-        return float(self.log_weights.max())
+    def log_commonest(self, theta: float) -> float:
+        return float(self.log_weights[np.argmax(self.log_weights + theta * self.values)])
 
     def log_mgfs(self, thetas: Floats) -> Floats:
         exponents = self.log_weights + np.multiply.outer(thetas, self.values)
@@ -191,9 +190,8 @@ class _MeanTransform:
     def log_placement(self) -> float:
         return float(self._total(lambda part: part.log_placement))
 
-    @property
-    def log_commonest(self) -> float:
-        return float(self._total(lambda part: part.log_commonest))
+    def log_commonest(self, theta: float) -> float:
+        return float(self._total(lambda part: part.log_commonest(theta / self._n)))
 
     def log_mgfs(self, thetas: Floats) -> Floats:
         return np.asarray(self._total(lambda part: part.log_mgfs(thetas / self._n)))

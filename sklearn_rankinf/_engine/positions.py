@@ -67,7 +67,10 @@ def likely_bands(
     before = np.array([of[0] for _, _, of in _placements(increments, n_positives, tilts)])
     after = np.array([of[0] for _, of, _ in _placements(reversed_, n_positives, tilts)])
     after = after[::-1, ::-1]
-    shares = before * after
+    with np.errstate(over="ignore"):
+        shares = before * after
+    if not np.isfinite(shares).all():
+        return None
     matters = shares >= share * shares.max(axis=1, keepdims=True)
     if not min(before[matters].min(), after[matters].min()) > _SMALLEST:
         return None

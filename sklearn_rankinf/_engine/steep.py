@@ -219,7 +219,7 @@ class _LuckyApart:
             _Mixture(each, n_positives, n_lucky, most) for each in (increments, coarse)
         )
         transform = RankingTransform(increments, coarse, n_positives, merged)
-        self._logs_of_one = transform.log_commonest, transform.log_placement
+        self._logs_of_one = transform.log_commonest(0.0), transform.log_placement
 
     @property
     def applies(self) -> bool:

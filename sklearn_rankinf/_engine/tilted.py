@@ -10,7 +10,14 @@ import numpy as np
 from scipy.special import gammaln
 
 from sklearn_rankinf._engine import positions
-from sklearn_rankinf._engine.bands import Bands, balances, feasible_bands, tilted_bands, windows
+from sklearn_rankinf._engine.bands import (
+    Bands,
+    balances,
+    feasible_bands,
+    mean_hits,
+    tilted_bands,
+    windows,
+)
 from sklearn_rankinf._engine.moments import influences, mean_and_variance
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
 from sklearn_rankinf._engine.transform import log_transform
@@ -100,21 +107,23 @@ class RankingTransform:
         """Log probability of one placement of the hits."""
         return -log_binomial(self._increments.n_samples, self._n_positives)
 
-    @cached_property
-    def log_commonest(self) -> float:
-        """Log probability of the commonest outcome, or nearly so.
+    def log_commonest(self, theta: float) -> float:
+        """Log probability of the outcome that is commonest under a tilt, or nearly so.
 
-        The hits spread over all blocks of several items, where there are most ways to place them.
-        Merged blocks do not tell it.
+        All hits are in blocks of several items, where there are most ways to place them, in
+        proportion to their mean under the tilt. Merged blocks do not tell it.
         """
         if self.merged:
             return -math.inf
-        several = self._increments.sizes[self._increments.sizes > 1].astype(float)
-        n_several = several.sum()
-        share = min(self._n_positives, 0.5 * n_several) / max(n_several, 1.0)
-        hits = share * several
+        blocks, m = self._increments, self._n_positives
+        are_several = blocks.sizes > 1
+        several = blocks.sizes[are_several].astype(float)
+        means = several[None] if theta == 0.0 else mean_hits(blocks, m, theta)[:, are_several]
+        total = min(m, 0.5 * several.sum())
+        hits = means * (total / np.maximum(means.sum(axis=1, keepdims=True), 1e-300))
+        hits = np.minimum(hits, several)
         ways = gammaln(several + 1.0) - gammaln(hits + 1.0) - gammaln(several - hits + 1.0)
-        return float(ways.sum()) + self.log_placement
+        return float(ways.sum(axis=1).max()) + self.log_placement
 
     def log_mgfs(self, thetas: Floats) -> Floats:
         """Log transforms at real tilts, often of merged blocks; nan where not known."""
@@ -215,7 +224,11 @@ class ClosedTransform:
         self._n_factors = min(n_positives, n_samples - n_positives)
         self.n_blocks, self.n_counted = n_samples, float(n_positives)
         self.of_the_luckiest_hit = luckiest
-        self.log_placement = self.log_commonest = -log_binomial(n_samples, n_positives)
+        self.log_placement = -log_binomial(n_samples, n_positives)
+
+    def log_commonest(self, theta: float) -> float:
+        """Log probability of an outcome: one placement."""
+        return self.log_placement
 
     def log_mgfs(self, thetas: Floats) -> Floats:
         """Log transforms at real tilts."""

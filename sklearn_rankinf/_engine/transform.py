@@ -24,7 +24,8 @@ _WINDOW, _LOG_RANGE = 32, 300.0
 # they are not more than that.
 _ROWS_TOGETHER, _CACHED = 16, 32_000
 # Blocks of at least so many hits, and so many products of rows and hits, are convolved by Fourier
-# transforms if no factor exceeds exp(_LARGEST_EXPONENT_OF_FFT); numbers transformed at once.
+# transforms, in parts small enough that no factor exceeds exp(_LARGEST_EXPONENT_OF_FFT): rounding
+# errors, relative to the largest row, grow by that factor. Numbers transformed at once.
 _LEAST_HITS_OF_FFT, _LEAST_PRODUCTS_OF_FFT, _LARGEST_EXPONENT_OF_FFT = 48, 16_000, 8.0
 _FFT_AT_ONCE = 1 << 20
 
@@ -277,8 +278,11 @@ class _Walk:
         after = grid[low - first : high - first + 1]
         grid[lowest - first : last - first + 1] = 0.0
         reference: Any = 0.0
-        if self._convolves(block, before.shape[0], ys.size):
-            sums, reference = _convolved(before, lowest, ys, log_weights, own, c.cross[block], z)
+        n_parts = self._parts_of_convolution(block, before.shape[0], ys.size)
+        if n_parts:
+            sums, reference = _convolved_in_parts(
+                n_parts, before, lowest, ys, log_weights, own, c.cross[block], z
+            )
             first_row = lowest + int(ys[0])
             start, stop = max(first_row, low), min(first_row + sums.shape[0] - 1, high)
             after[start - low : stop - low + 1] = sums[start - first_row : stop - first_row + 1]
@@ -317,12 +321,15 @@ class _Walk:
                 before *= powers
         return min(high, last + int(ys[-1])), reference
 
-    def _convolves(self, block: int, n_rows: int, n_hits: int) -> bool:
-        """Whether a block is large enough for Fourier transforms, which then lose no digits."""
-        if n_hits < _LEAST_HITS_OF_FFT or n_rows * n_hits < _LEAST_PRODUCTS_OF_FFT:
-            return False
+    def _parts_of_convolution(self, block: int, n_rows: int, n_hits: int) -> int:
+        """Into how many parts rows and hits are split for Fourier transforms; 0 for direct sums."""
         crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
-        return crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0 < _LARGEST_EXPONENT_OF_FFT
+        exponent = crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
+        n_parts = max(1.0, math.ceil(math.sqrt(exponent / _LARGEST_EXPONENT_OF_FFT)))
+        of_hits, of_rows = n_hits / n_parts, max(1.0, n_rows / n_parts)
+        if of_hits < _LEAST_HITS_OF_FFT or of_rows * of_hits < _LEAST_PRODUCTS_OF_FFT:
+            return 0
+        return int(n_parts)
 
     def _keep(
         self, grid: NDArray[Any], first: int, last: int, end: int, log_divisor: float
@@ -406,6 +413,42 @@ def geometric_rows(head: NDArray[Any], ratio: NDArray[Any], out: NDArray[Any]) -
         if filled < n_rows:
             ratio = ratio * ratio
     return out
+
+
+def _convolved_in_parts(
+    n_parts: int,
+    before: NDArray[Any],
+    lowest: int,
+    ys: NDArray[np.int64],
+    log_weights: Floats,
+    own: Floats,
+    cross: float,
+    z: NDArray[Any],
+) -> tuple[NDArray[Any], Floats]:
+    """`_convolved` of parts of the rows with parts of the hits, added up."""
+    if n_parts == 1:
+        return _convolved(before, lowest, ys, log_weights, own, cross, z)
+    total = np.zeros((before.shape[0] + ys.size - 1, z.size), dtype=before.dtype)
+    reference = np.full(z.size, -np.inf)
+    for rows in np.array_split(np.arange(before.shape[0]), min(n_parts, before.shape[0])):
+        for hits in np.array_split(np.arange(ys.size), n_parts):
+            part, log_part = _convolved(
+                before[rows],
+                lowest + int(rows[0]),
+                ys[hits],
+                log_weights[hits],
+                own[hits],
+                cross,
+                z,
+            )
+            largest = np.maximum(reference, log_part)
+            if np.any(largest > reference):
+                total *= np.exp(reference - largest)
+                reference = largest
+            part *= np.exp(log_part - reference)
+            first = int(rows[0] + hits[0])
+            total[first : first + part.shape[0]] += part
+    return total, reference
 
 
 def _convolved(
