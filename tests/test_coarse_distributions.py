@@ -420,6 +420,14 @@ def test_too_many_positives_in_few_blocks_are_refused():
     assert 0.0 < law.pvalue(law.mean() + law.std()) < 0.2
 
 
+def test_too_many_positives_are_refused_where_they_count():
+    with pytest.raises(ValueError, match=r"among 1000000000000 items takes too long: pass"):
+        rankinf.ap_null_distribution(10**12, 10**11).pvalue(0.2)
+    # Not those that a cut-off leaves out.
+    law = rankinf.ap_null_distribution(6 * 10**7, 6 * 10**6, k=3)
+    assert_allclose(law.pvalue(1.0), 1e-3, rtol=1e-5)
+
+
 @pytest.mark.parametrize(("size", "alpha"), [((60, 42), 80.5), ((60, 42), 100.0)])
 def test_many_values_of_a_saturated_statistic(size, alpha):
     law = rankinf.bedroc_null_distribution(*size, alpha=alpha)

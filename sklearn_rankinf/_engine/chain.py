@@ -59,15 +59,18 @@ def n_outcomes(sizes: Integers, n_positives: int) -> float:
         if log_binomial(sizes.size, fewer) > 34.0:
             return math.inf
         return float(math.comb(sizes.size, fewer))
-    ways = np.zeros(fewer + 1)
+    # What the others leave is in the largest block.
+    *others, largest = np.sort(sizes).tolist()
+    most = min(fewer, sum(others))
+    ways = np.zeros(most + 1)
     ways[0] = 1.0
-    for size in sizes:
+    for size in others:
         ways = np.cumsum(ways)
-        top = min(int(size), fewer)
-        ways[top + 1 :] -= ways[: fewer - top].copy()
+        top = min(size, most)
+        ways[top + 1 :] -= ways[: most - top].copy()
         if ways.max() > 1e15:
             return math.inf
-    return float(ways[fewer])
+    return float(ways[max(0, fewer - largest) :].sum())
 
 
 @dataclass(frozen=True, eq=False)

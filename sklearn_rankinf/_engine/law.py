@@ -64,8 +64,9 @@ _FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 500, 2e6, 2e4
 # Lists of so many blocks are not looked at for their halves.
 _MAX_BLOCKS_OF_HALVES = 5_000
 
-# More hits or misses in few blocks take minutes and gigabytes.
-_MOST_IN_FEW_BLOCKS = 500_000
+# More hits or misses that count take minutes and gigabytes, in few blocks and in any; as do more
+# altogether.
+_MOST_IN_FEW_BLOCKS, _MOST_COUNTED, _MOST_ALTOGETHER = 500_000, 5_000_000, 20_000_000
 
 # Two and three hits in no more blocks than these are counted, and of no more items: their pairs are
 # too many for 64 bits.
@@ -921,12 +922,16 @@ def _law_of_sum(
 ) -> AtomicLaw | ContinuedLaw:
     """The law of the sum of the increments, of both hits and misses."""
     problem = statistic, n_samples, n_positives, tie_sizes
-    n_counted = min(n_positives, n_samples - n_positives)
-    if tie_sizes is not None and tie_sizes.size <= FEW_BLOCKS and n_counted > _MOST_IN_FEW_BLOCKS:
+    n_fewer = min(n_positives, n_samples - n_positives)
+    n_counted = min(n_fewer, statistic.horizon or n_samples)
+    few_levels = tie_sizes is not None and tie_sizes.size <= FEW_BLOCKS
+    most = _MOST_IN_FEW_BLOCKS if few_levels else _MOST_COUNTED
+    are_too_many = n_counted > most or n_fewer > _MOST_ALTOGETHER
+    if are_too_many and not _is_in_closed_form(*problem):
+        blocks = f" in {tie_sizes.size} blocks of equal scores" if tie_sizes is not None else ""
         raise ValueError(
-            f"The null distribution of {n_positives} positives among {n_samples} items in "
-            f"{tie_sizes.size} blocks of equal scores takes too long: pass method='normal' or "
-            "'permutation'."
+            f"The null distribution of {n_positives} positives among {n_samples} items{blocks} "
+            "takes too long: pass method='normal' or 'permutation'."
         )
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9

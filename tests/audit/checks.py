@@ -72,7 +72,7 @@ class Outcome:
 # What cannot be done is refused with a remedy.
 REFUSALS = (
     "take too long to be found: take the quantiles",
-    "blocks of equal scores takes too long",
+    "takes too long: pass method=",
     "whose law lists every rank",
 )
 
