@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -259,6 +259,7 @@ class ContourLaw:
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
         self._returns: dict[tuple[float, float], tuple[Floats, Floats]] = {}
         self._farther: dict[tuple[float, float], list[Nodes]] = {}
+        self._log_commonest = cache(transform.log_commonest)
 
     def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error."""
@@ -679,9 +680,10 @@ class ContourLaw:
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
         size = nodes.heights.sum() * unit
-        commonest = self._transform.log_commonest(nodes.theta if contour[0] == sign else 0.0)
-        unseen = _CLUSTER * np.exp(np.minimum(commonest - safe, 50.0))
-        error += np.where(cut > _DECAYED, unseen, 0.0)
+        if np.any(cut > _DECAYED):
+            commonest = self._log_commonest(nodes.theta if contour[0] == sign else 0.0)
+            unseen = _CLUSTER * np.exp(np.minimum(commonest - safe, 50.0))
+            error += np.where(cut > _DECAYED, unseen, 0.0)
         rounding = _ROUNDING_OF_DENSE if self._is_dense else _ROUNDING
         error += _PRECISION + rounding * np.sqrt(self._transform.n_blocks) * size
         error += np.exp(np.minimum(self._log_aliasing(s, contour, safe), 50.0))

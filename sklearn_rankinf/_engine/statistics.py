@@ -25,7 +25,7 @@ FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
 # Discounts of the first ranks, and of no more than a few, are added up one by one.
 _NEAR_RANKS, _FEW_RANKS = 4096, 64
 # More ranks are not listed one by one.
-_MOST_RANKS = 50_000_000
+_MOST_RANKS = 20_000_000
 # Factors of a product that are computed together.
 _FACTORS = 1 << 18
 # A part of the value of a perfect ranking that is far above what counts as rounding.
@@ -951,7 +951,7 @@ def increments_of(
         raise ValueError(
             f"{type(statistic).__name__} of {horizon} ranks without ties needs what a positive "
             f"adds at each of them, and more than {_MOST_RANKS} do not fit into memory: use a "
-            "cut-off k, or average precision, which has no such limit."
+            "cut-off k where the metric has one, or average precision, which has no such limit."
         )
     sizes = np.ones(horizon, dtype=np.int64) if tie_sizes is None else tie_sizes
     ends = np.cumsum(sizes)

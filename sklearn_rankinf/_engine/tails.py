@@ -33,7 +33,7 @@ from sklearn_rankinf._engine.statistics import (
     log_binomial,
 )
 from sklearn_rankinf._engine.steep import SteepLaw
-from sklearn_rankinf._engine.tilted import RankingTransform
+from sklearn_rankinf._engine.tilted import RankingTransform, of_the_luckiest_hit
 from sklearn_rankinf._engine.whole_numbers import near_periods, step_of
 
 # Up to this many placements are listed at the ends of both tails, and far up in steep laws, where
@@ -53,8 +53,9 @@ _ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
 # where there are more than that. Fewer hits that add no less than a part of the deviation of the
 # others tell nothing smooth.
 _GOOD_STEEP, _MERGE_STEEP_ABOVE = 5e-3, 2_500
-# They are not taken apart where more blocks are left, which add too much to be merged.
-_MAX_BLOCKS_APART = 20_000
+# They are not taken apart where more blocks are left, which add too much to be merged, nor where
+# the luckiest adds less than this part of the deviation.
+_MAX_BLOCKS_APART, _NOT_LUCKY = 20_000, 0.1
 _LEAST_HITS, _SMALL = 4, 0.01
 # Below this logarithm they are if they are that good; and tails of other laws are looked for far up
 # so many deviations above the mean.
@@ -366,10 +367,13 @@ class Tails:
 
     @cached_property
     def _far_up(self) -> FarUp | None:
-        """The upper tail far up; None where hits may take something away, or only few add."""
+        """The upper tail far up; None if a hit may take something away, or none is lucky."""
         if not self._only_adds or self._body <= 0.0:
             return None
-        if self._blocks(0).sizes.size > _MAX_BLOCKS_APART:
+        blocks = self._blocks(0)
+        if blocks.sizes.size > _MAX_BLOCKS_APART:
+            return None
+        if of_the_luckiest_hit(blocks) < _NOT_LUCKY * self._body:
             return None
         return FarUp(self._blocks, self._steep_is_merged, self._n_positives, self._body)
 

@@ -73,6 +73,7 @@ class Outcome:
 REFUSALS = (
     "take too long to be found: take the quantiles",
     "takes too long: pass method=",
+    "do not fit into memory: use a cut-off k",
     "whose law lists every rank",
 )
 
