@@ -106,8 +106,9 @@ _HITS_OF_A_DENSITY, _CLUSTER = 4, 50.0
 # The transform is sampled for its return from the end of the first look up to so many times as far,
 # at so many nodes; at more where blocks of equal scores are large.
 _SPREAD, _GOLDEN, _LOOKS_FOR_RETURNS, _LOOKS_WITH_LARGE_BLOCKS = 1e4, 0.6180339887498949, 32, 256
-# Returns of smaller terms are not followed.
-_SILENT_RETURN = 1e-13
+# Returns of smaller terms are not followed. A transform that has not decayed returns where it is so
+# many times larger than at the end of its contour.
+_SILENT_RETURN, _LARGER_AGAIN = 1e-13, 2.0
 # Nodes of one pass: a state of few rows takes more of them.
 _STATE, _CHUNK = 32768, 512
 # Answers with a smaller error are not improved by another contour; of dense laws with one up to
@@ -257,7 +258,7 @@ class ContourLaw:
         self._slacks: dict[tuple[int, int], float] = {}
         self._contours: dict[tuple[_Key, bool], Nodes] = {}
         self._ahead: dict[tuple[float, float], tuple[Floats, Floats]] = {}
-        self._returns: dict[tuple[float, float], tuple[Floats, Floats]] = {}
+        self._returns: dict[tuple[float, float], tuple[Floats, Floats, Floats]] = {}
         self._farther: dict[tuple[float, float], list[Nodes]] = {}
         self._log_commonest = cache(transform.log_commonest)
 
@@ -622,7 +623,7 @@ class ContourLaw:
             if self._looked_ahead(contour, first)[1].max() > _SILENT * largest:
                 return found
             first = n_nodes = _FEWEST_NODES
-        if not self._tapers:
+        if not self._tapers or self._transform.has_large_blocks:
             self._look_for_returns(contour, n_nodes, whole)
         while active.size:
             nodes = self._contour(contour, n_nodes)
@@ -725,12 +726,13 @@ class ContourLaw:
         known = np.isfinite(log_p)
         difference = np.where(known, shorter, 0.0) - np.where(known, log_p, 0.0)
         cut = np.abs(np.expm1(np.minimum(difference, 50.0)))
-        error = cut + nodes.jump(s) * unit
+        returning = self._returning(nodes)
+        error = cut + (nodes.jump(s) + returning) * unit
         if sign < 0 or nodes.side < 0:
             return log_p, unit, cut, error
         # Far up lucky hits are the rule, and a contour of their tilt has no need of a taper.
         plain, plain_unit = nodes.tail(s, sign, False)
-        rest = self._rest(nodes, insist, rough) * plain_unit
+        rest = (self._rest(nodes, insist, rough) + returning) * plain_unit
         better = np.isfinite(plain) & (rest < error)
         log_p, unit, error = (
             np.where(better, of_plain, of_tapered)
@@ -775,8 +777,14 @@ class ContourLaw:
     def _returning_beyond(self, nodes: Nodes, n_nodes: int) -> float:
         if nodes.is_whole or (nodes.theta, nodes.step) not in self._returns:
             return 0.0
-        places, sizes = self._returns[nodes.theta, nodes.step]
-        return float(sizes[places >= n_nodes].sum())
+        places, sizes, shares = self._returns[nodes.theta, nodes.step]
+        beyond = places >= n_nodes
+        if self._tapers:
+            # What has not decayed yet is told by the taper: only what is larger again returns.
+            level = (nodes.heights * np.abs(nodes.z))[-max(1, nodes.z.size // 4) :].max()
+            transform = sizes * np.abs(nodes.theta + 1j * places * nodes.step)
+            beyond &= transform > _LARGER_AGAIN * level
+        return float((sizes * shares)[beyond].sum())
 
     def _look_for_returns(self, contour: _Key, first: int, whole: int) -> None:
         """Sample the transform from the first look on, evenly in the logarithm of the distance."""
@@ -802,13 +810,14 @@ class ContourLaw:
         shares = np.concatenate([shares, np.full(nearly.size, 2.0 * first), first + 0.0 * ends])
         order = np.argsort(places, kind="stable")
         places, shares = places[order], shares[order]
-        sizes = self._sizes_at(contour, nodes, places) * shares
+        sizes = self._sizes_at(contour, nodes, places)
         # Of few blocks it returns everywhere.
         if self._span and not self._merged and not self._few_blocks:
-            returns = np.isin(places, np.concatenate([nearly, ends])) & (sizes > _SILENT_RETURN)
+            returns = np.isin(places, np.concatenate([nearly, ends]))
+            returns &= sizes * shares > _SILENT_RETURN
             farther, left = self._nodes_about(contour, nodes, places[returns], first, whole)
-            self._farther[key], sizes[returns] = farther, left
-        self._returns[key] = places, sizes
+            self._farther[key], sizes[returns] = farther, left / shares[returns]
+        self._returns[key] = places, sizes, shares
 
     def _sizes_at(self, contour: _Key, nodes: Nodes, places: Floats) -> Floats:
         """Sizes of terms on the scale of `Nodes.heights`; infinite where they are not known."""

@@ -141,9 +141,10 @@ class Nodes:
         return np.asarray(mean * np.pi / (2.0 * self.step))
 
     def jump(self, s: Floats, part: float = 0.5) -> Floats:
-        """Half the mass at each s that a part of the nodes and all of them tell alike.
+        """Half the mass at each s that a part of the nodes and all of them tell alike, or differently.
 
-        What else there is near s gets less as the resolution gets better.
+        Where the distribution is smooth the mass within reach falls in proportion to the reach, and
+        nothing is left. What falls more than that was structure as fine as the resolution.
         """
         terms = np.exp(self.log_transform - self.log_transform[0].real)
 
@@ -155,7 +156,7 @@ class Nodes:
         n_nodes = int(part * terms.size)
         part = n_nodes / terms.size
         mass = (within_reach(terms.size) - part * within_reach(n_nodes)) / (1.0 - part)
-        return np.asarray(np.maximum(mass, 0.0) * np.pi / (2.0 * self.step))
+        return np.asarray(np.abs(mass) * np.pi / (2.0 * self.step))
 
     def tails_over_period(self, n_places: int) -> Floats:
         """The tail on the contour's side, with a taper, at 0 and further places in a period."""

@@ -54,7 +54,7 @@ from sklearn_rankinf._engine.stratified import (
 )
 from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._engine.tilted import ClosedTransform
-from sklearn_rankinf._engine.whole_numbers import counted_atoms, step_of
+from sklearn_rankinf._engine.whole_numbers import counted_atoms, nearly_step_of, step_of
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
@@ -484,7 +484,7 @@ class ContinuedLaw:
         if self._n_blocks > _MAX_BLOCKS_OF_STRATA or span > 0.0:
             return False
         counted, m = self._counted, self._n_counted
-        has_step = self._n_blocks > FEW_BLOCKS and step_of(counted) > 0.0
+        has_step = self._n_blocks > FEW_BLOCKS and nearly_step_of(counted) > 0.0
         if counted.is_linear and (not adds_most_above(counted, m) or has_step):
             return True
         return block_to_condition_on(counted, m) is not None
@@ -925,8 +925,8 @@ def _law_of_sum(
     n_fewer = min(n_positives, n_samples - n_positives)
     n_counted = min(n_fewer, statistic.horizon or n_samples)
     few_levels = tie_sizes is not None and tie_sizes.size <= FEW_BLOCKS
-    most = _MOST_IN_FEW_BLOCKS if few_levels else _MOST_COUNTED
-    are_too_many = n_counted > most or n_fewer > _MOST_ALTOGETHER
+    limit = _MOST_IN_FEW_BLOCKS if few_levels else _MOST_COUNTED
+    are_too_many = n_counted > limit or n_fewer > _MOST_ALTOGETHER
     if are_too_many and not _is_in_closed_form(*problem):
         blocks = f" in {tie_sizes.size} blocks of equal scores" if tie_sizes is not None else ""
         raise ValueError(

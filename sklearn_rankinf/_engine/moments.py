@@ -28,6 +28,8 @@ from sklearn_rankinf._engine.statistics import (
 # Beyond so many ranks without ties the far ones are merged for the third and fourth moments: the
 # first ranks stay alone, the others make blocks of this width relative to their rank.
 _MANY_RANKS, _RANKS_ALONE, _RELATIVE_WIDTH = 100_000, 10_000, 0.005
+# Heights at which a return of the transform is looked at.
+_ABOUT_A_RETURN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +149,32 @@ def influences(increments: Increments, n_positives: int) -> Floats:
     These are the coefficients of Hajek's projection of the statistic on the hits of single items.
     """
     return _parts(increments, n_positives).linear
+
+
+def log_size_at_return(increments: Increments, n_positives: int, block: int) -> float:
+    """Log size of the transform of all other blocks about where that of a block's hits returns.
+
+    A hit in the block instead of one elsewhere, in the median item, adds a step: the transform of
+    the block's hits has the period ``2 pi / step``. The others, with binomial numbers of hits, have
+    the product over their items of ``|q + p exp(i t w)|``, which may be 1 nearly, and is nothing
+    where they are many and smooth.
+    """
+    worth, sizes = influences(increments, n_positives), increments.sizes.astype(float)
+    n, p = increments.n_samples, n_positives / increments.n_samples
+    others = np.arange(sizes.size) != block
+    order = np.argsort(worth[others], kind="stable")
+    up_to = np.cumsum(sizes[others][order])
+    typical = worth[others][order][np.searchsorted(up_to, 0.5 * up_to[-1])]
+    step = abs(float(worth[block] - typical))
+    varies = sizes[block] * p * (1.0 - p) * (1.0 - sizes[block] / n)
+    if step == 0.0 or varies == 0.0:
+        return -math.inf
+    # It is no narrower than one over the standard deviation of the block's hits.
+    heights = (2.0 * np.pi + np.linspace(-1.0, 1.0, _ABOUT_A_RETURN) / math.sqrt(varies)) / step
+    away = 1.0 - np.cos(np.multiply.outer(heights, worth[others] - typical))
+    squares = np.maximum(1.0 - 2.0 * p * (1.0 - p) * away, np.finfo(float).tiny)
+    logs = 0.5 * np.log(squares) @ sizes[others]
+    return float(logs.max())
 
 
 def adds_most_above(increments: Increments, n_positives: int) -> bool:

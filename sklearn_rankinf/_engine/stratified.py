@@ -32,13 +32,13 @@ from sklearn_rankinf._engine.chain import (
 )
 from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.hypergeometric import log_pmf
-from sklearn_rankinf._engine.moments import influences, mean_and_variance
+from sklearn_rankinf._engine.moments import influences, log_size_at_return, mean_and_variance
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # A block is conditioned on if a positive in it moves the statistic by more than this part of the
 # standard deviation that the others leave: the characteristic function then returns to more than
-# exp(-(2 pi / _COARSE)**2 / 2) = .3 of its size. Contours are long enough for less.
-_COARSE = 4.0
+# exp(-(2 pi / _COARSE)**2 / 2) = exp(_LOG_RETURNS) of its size. Contours are long enough for less.
+_COARSE, _LOG_RETURNS = 4.0, -1.2
 # So is a single item that is worth more than this part of the range of all others.
 _SEPARATE = 0.7
 # With so few positives expected outside a block, conditioning on it leaves few placements.
@@ -117,6 +117,10 @@ def coarse_block(increments: Increments, n_positives: int) -> int | None:
         others, _ = increments.given(block, y)
         deviation = math.sqrt(mean_and_variance(others, m - y)[1])
         if steps[block] > _COARSE * deviation:
+            return int(block)
+    # A few lucky hits spread the others, and leave the row of clusters what it is.
+    for block in order[weight[order] > 0.0].tolist():
+        if log_size_at_return(increments, m, block) > _LOG_RETURNS:
             return int(block)
     return None
 

@@ -34,7 +34,7 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform, of_the_luckiest_hit
-from sklearn_rankinf._engine.whole_numbers import near_periods, step_of
+from sklearn_rankinf._engine.whole_numbers import near_periods, nearly_step_of
 
 # Up to this many placements are listed at the ends of both tails, and far up in steep laws, where
 # other ways take longer; rounding errors of their sum.
@@ -464,7 +464,7 @@ class Tails:
         if self._merged or self._transform is not None:
             return np.empty(0)
         increments = self._increments(None, math.inf)
-        step = step_of(increments)
+        step = nearly_step_of(increments)
         if not step:
             return np.empty(0)
         heights = near_periods(increments, step)

@@ -18,7 +18,7 @@ from sklearn_rankinf._engine.bands import (
     tilted_bands,
     windows,
 )
-from sklearn_rankinf._engine.moments import influences, mean_and_variance
+from sklearn_rankinf._engine.moments import influences, log_size_at_return
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
 from sklearn_rankinf._engine.transform import log_transform
 
@@ -30,8 +30,8 @@ _NEGLIGIBLE = 1e-22
 _NEGLIGIBLE_POSITIONS = 1e-19
 # Hits in a block vary by several if that is more than their standard deviation.
 _SEVERAL = 1.5
-# Steps below this part of the standard deviation leave no return of the transform.
-_LEAST_STEP = 0.05
+# No return of the transform is larger, in logarithms; blocks whose returns are looked at.
+_LOG_NO_RETURN, _CANDIDATES = -30.0, 16
 # Hits of a block times nodes of one pass.
 _AT_ONCE = 1 << 23
 # Where the log transform of a real tilt is wanted, windows of this part of the usual width will do.
@@ -84,9 +84,9 @@ class RankingTransform:
 
     @cached_property
     def has_large_blocks(self) -> bool:
-        """Whether hits in a single block vary by several, and each moves the sum by a part of all.
+        """Whether hits in a single block vary by several, and the transform returns with them.
 
-        Where one moves it by less the others keep a transform from returning.
+        Where others are many, and smooth, they keep it from returning.
         """
         blocks, m = self._increments, self._n_positives
         vary = has_large_blocks(self._largest_block, blocks.n_samples, m)
@@ -94,8 +94,10 @@ class RankingTransform:
             return vary
         share = m / blocks.n_samples
         several = blocks.sizes * share * (1.0 - share) > _SEVERAL**2
-        steps, variance = np.abs(influences(blocks, m)), mean_and_variance(blocks, m)[1]
-        return bool(np.any(steps[several] > _LEAST_STEP * math.sqrt(variance)))
+        candidates = np.flatnonzero(several)
+        steps = np.abs(influences(blocks, m)[candidates])
+        first = candidates[np.argsort(-steps, kind="stable")[:_CANDIDATES]].tolist()
+        return any(log_size_at_return(blocks, m, block) > _LOG_NO_RETURN for block in first)
 
     @cached_property
     def of_the_luckiest_hit(self) -> float:

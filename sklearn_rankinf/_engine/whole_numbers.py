@@ -25,8 +25,9 @@ from sklearn_rankinf._engine.statistics import (
 # Additions and numbers in memory that are affordable; more where blocks are few, whose transforms
 # return everywhere.
 _MOST_WORK, _MOST_WORK_OF_FEW, _MOST_NUMBERS = 1e9, 5e9, 1e7
-# No more steps between weights are looked for; weights are multiples up to this part of a step.
-_MOST_STEPS, _ROUNDING = 1_000_000, 1e-6
+# No more steps between weights are looked for. Nearly multiples are off by up to this part of a
+# step, multiples by up to this part of the largest weight.
+_MOST_STEPS, _NEARLY, _ROUNDING = 1_000_000, 1e-6, 1e-12
 # Peaks of the transform of one item that are looked at, found to this part of their distance.
 _MOST_PEAKS, _ACCURACY_OF_PEAKS = 16, 1e-4
 # Beyond this logarithm of the number of placements some are lost below the range of floats.
@@ -35,6 +36,16 @@ _LARGEST_LOG_COUNT = 600.0
 
 def step_of(increments: Increments) -> float:
     """The distance of which all differences of weights are multiples; 0 if there is none."""
+    step = nearly_step_of(increments)
+    if step == 0.0:
+        return 0.0
+    differences = increments.linear - increments.linear.min()
+    away = np.abs(differences - step * np.rint(differences / step)).max()
+    return step if away <= _ROUNDING * np.abs(increments.linear).max() else 0.0
+
+
+def nearly_step_of(increments: Increments) -> float:
+    """The same if differences are nearly multiples: the transform then nearly has a period."""
     if not increments.is_linear:
         return 0.0
     differences = np.unique(increments.linear - increments.linear.min())
@@ -46,7 +57,7 @@ def step_of(increments: Increments) -> float:
         if step * _MOST_STEPS < largest:
             return 0.0
         rest = np.abs(differences - step * np.rint(differences / step))
-        rest = rest[rest > _ROUNDING * step]
+        rest = rest[rest > _NEARLY * step]
     return largest / round(largest / step) if step else 0.0
 
 
