@@ -141,7 +141,7 @@ class Nodes:
         return np.asarray(mean * np.pi / (2.0 * self.step))
 
     def jump(self, s: Floats, part: float = 0.5) -> Floats:
-        """Half the mass at each s that a part of the nodes and all of them tell alike, or differently.
+        """Half the mass at each s that a part of the nodes and all tell alike, or differently.
 
         Where the distribution is smooth the mass within reach falls in proportion to the reach, and
         nothing is left. What falls more than that was structure as fine as the resolution.
