@@ -603,6 +603,8 @@ class NullDistribution:
             # What is only bounded leaves a bound of 1.
             bounded = (error > UNKNOWN) & (self.method == "analytic")
             rest = np.where(bounded, 0.0, rest)
+            # Nor does what is 1 itself tell anything.
+            near &= rest < 1.0
             log_p = np.where(near, np.log1p(-np.where(near, rest, 0.0)), log_p)
         return log_p
 

@@ -16,6 +16,7 @@ from scipy.stats import hypergeom
 
 import sklearn_rankinf as rankinf
 from sklearn_rankinf import _null_distributions
+from sklearn_rankinf._engine import law as engine_law
 from sklearn_rankinf._engine import whole_numbers
 from sklearn_rankinf._engine.chain import n_outcomes
 from sklearn_rankinf._engine.halves import best_split
@@ -184,6 +185,64 @@ def test_five_levels_far_up(z):
     assert error < 0.03
     p = average_precision_tail_of_five_levels(sizes, m, x)
     assert_allclose(law.pvalue(x), p, rtol=error)
+
+
+def without_strata(law, t, sign):
+    return np.zeros(t.shape), np.full(t.shape, np.inf)
+
+
+@pytest.mark.parametrize("by_contours_alone", [False, True])
+def test_a_row_of_clusters_behind_a_lucky_hit(monkeypatch, by_contours_alone):
+    # Rank 1 and the large block are all that counts: the others add less than 1e-40.
+    n, m, alpha, size = 2241, 157, 160.9, 1383
+    if by_contours_alone:
+        monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
+    law = rankinf.bedroc_null_distribution(n, m, alpha=alpha, tie_sizes=[1, size, 9] + [1] * 848)
+    weights = np.exp(-alpha * np.arange(1, n + 1) / n)
+    hits, share = np.arange(m + 1), m / n
+    of_hits = hits * weights[1 : size + 1].mean()
+    values = np.concatenate([of_hits, weights[0] + of_hits]) / weights[:m].sum()
+    chances = np.concatenate(
+        [
+            (1.0 - share) * hypergeom.pmf(hits, n - 1, m, size),
+            share * hypergeom.pmf(hits, n - 1, m - 1, size),
+        ]
+    )
+    for x in values[[80, 90, 97, 105, 158 + 90, 158 + 105]]:
+        p = chances[values >= x * (1.0 - 1e-12)].sum()
+        error = law.relative_error(x)
+        assert abs(law.pvalue(x) - p) <= (error + 1e-9) * p or np.isinf(error)
+        assert error < 1e-5 or by_contours_alone
+
+
+@pytest.mark.parametrize("by_contours_alone", [False, True])
+def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_alone):
+    # Positives outside the large block differ by 1e-8 of what they are worth: within a cluster of
+    # values these differences decide.
+    if by_contours_alone:
+        monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
+    sizes = [1606] + [1] * 79 + [35, 1, 20]
+    law = rankinf.bedroc_null_distribution(1741, 1567, alpha=20.0, tie_sizes=sizes)
+    draws = law.rvs(100_000, random_state=1)
+    for x in (0.8862000960859389, 0.8869203485947605):
+        share, error = np.mean(draws >= x), law.relative_error(x)
+        p = law.pvalue(x)
+        noise = 4.5 * math.sqrt(share * (1.0 - share) / draws.size)
+        assert np.isinf(error) or abs(p - share) <= error * p + noise
+        assert error < 1e-3 or by_contours_alone
+
+
+def test_mass_just_below_a_value_is_part_of_the_error(monkeypatch):
+    # Values of few hits of geometric weights have structure on every scale.
+    monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
+    rng = np.random.default_rng(7)
+    sizes = rng.integers(1, 3, 155)
+    law = rankinf.bedroc_null_distribution(int(sizes.sum()), 6, alpha=80.5, tie_sizes=sizes)
+    draws = law.rvs(200_000, random_state=2)
+    for x in draws[:12]:
+        share, error = np.mean(draws >= x), law.relative_error(x)
+        noise = 4.5 * math.sqrt(share * (1.0 - share) / draws.size)
+        assert abs(law.pvalue(x) - share) <= error * law.pvalue(x) + noise
 
 
 def test_short_lists_have_the_size_that_they_state():

@@ -82,8 +82,9 @@ _SAME_QUANTILE, _SAME_TAIL, _MOST_STEPS = 1e-13, 1e-3, 64
 # The first step from a normal quantile, in standard deviations.
 _FIRST_STEP = 0.25
 
-# Coarse tails of larger stated errors do not leave their guaranteed bounds.
-_ROUGH = 1e-5
+# Coarse tails of larger stated errors than the first do not leave their guaranteed bounds, nor do
+# those of larger ones than the second, of up to so many blocks.
+_ROUGH, _VERY_ROUGH, _MAX_BLOCKS_OF_ROUGH = 1e-5, 1e-3, 1_000
 # Relative error of a number for each unit of its logarithm, beyond that of whole weights.
 _ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 4e-15, 30.0
 
@@ -271,9 +272,10 @@ class ContinuedLaw:
         log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean, rest)
         log_p = np.minimum(log_p, 0.0)
         unknown = left & (error > UNKNOWN)
-        rough = np.flatnonzero(left & (error > _ROUGH) & ~unknown)
         is_coarse = self._n_blocks <= FEW_BLOCKS or self._is_stratified
-        if rough.size and is_coarse and not self._tolerance:
+        rough = np.flatnonzero(left & (error > (_ROUGH if is_coarse else _VERY_ROUGH)) & ~unknown)
+        is_affordable = is_coarse or self._n_blocks <= _MAX_BLOCKS_OF_ROUGH
+        if rough.size and is_affordable and not self._tolerance:
             with np.errstate(divide="ignore"):
                 lower, upper = np.log(np.maximum(self.bounds(t[rough], sign), 0.0))
             log_p[rough] = np.clip(log_p[rough], lower, upper)

@@ -50,14 +50,15 @@ _CANDIDATES = 3
 # Strata that are listed, and whose support is computed exactly, up to these numbers of outcomes and
 # of operations.
 _FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
-# Others are listed by halves up to this length of both, for no more blocks than that.
-_MAX_HALVES, _MAX_BLOCKS_OF_HALVES = 300_000, 1_000
+# Others are listed by halves up to this length of both, for no more blocks than that: at once where
+# so few positives are left that what they are worth is coarse.
+_MAX_HALVES, _MAX_BLOCKS_OF_HALVES, _FEW_POSITIVES = 400_000, 1_000, 6
 # Strata that are listed or solved by inversion for one call, and how often they are divided.
 _MAX_SOLVED, _MAX_DEPTH = 12, 200
 # Numbers of lists that a statistic and all its strata keep; others are listed again.
 _MAX_KEPT = 6e6
 # A list by halves costs as much as an inversion, and as another one for so many partial outcomes.
-_OUTCOMES_OF_AN_INVERSION = 10_000
+_OUTCOMES_OF_AN_INVERSION = 200_000
 # An inversion of cost 1 has so many rows times hits in blocks, more hits than these costing no
 # more, or so many blocks; rows reach so many standard deviations. None costs less than the least.
 _WORK_OF_AN_INVERSION, _HITS_OF_FFT, _BLOCKS_OF_AN_INVERSION = 3e4, 48.0, 1500.0
@@ -221,6 +222,11 @@ class Stratum:
             log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
             return log_p, error
         block = self._coarse_block
+        few = min(self._m, self._increments.n_samples - self._m) <= _FEW_POSITIVES
+        at_once = few and self._split is not None and budget.take(self._cost_of_halves)
+        if at_once:
+            log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
+            return log_p, error
         if block is None:
             if budget.take(self._cost_of_inversion):
                 log_p[open_], error[open_] = self._inverted(t[open_], sign)

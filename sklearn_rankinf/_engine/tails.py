@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sklearn_rankinf._engine.bands import tilted_bands
+from sklearn_rankinf._engine.bands import tilted_bands, windows
 from sklearn_rankinf._engine.bounds import bounding_increments
 from sklearn_rankinf._engine.chain import Atoms, atoms
 from sklearn_rankinf._engine.contour import ContourLaw, Transform, is_steep
@@ -34,6 +34,7 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform, of_the_luckiest_hit
+from sklearn_rankinf._engine.transform import log_transform
 from sklearn_rankinf._engine.whole_numbers import near_periods, nearly_step_of
 
 # Up to this many placements are listed at the ends of both tails, and far up in steep laws, where
@@ -307,7 +308,11 @@ class Tails:
         for tilt in np.unique(tilts[np.isfinite(tilts)]).tolist():
             same = tilts == tilt
             log_mgf = tilted_bands(blocks, self._n_positives, tilt)[1]
-            if not math.isnan(log_mgf):
+            if math.isnan(log_mgf):
+                # Many hits in few blocks are no sums of logarithms.
+                alone, m = np.array([tilt]), self._n_positives
+                log_mgf = float(log_transform(blocks, m, alone, *windows(blocks, m, alone))[0].real)
+            if math.isfinite(log_mgf):
                 log_p[same] = np.minimum(log_mgf - tilt * t[same], 0.0)
         return log_p
 
