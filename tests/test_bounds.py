@@ -12,10 +12,10 @@ import oracles
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf import RankStatistic, ap_null_distribution
 from sklearn_rankinf._engine import bounds, lattice
 from sklearn_rankinf._engine.law import ContinuedLaw
-from sklearn_rankinf._engine.statistics import AveragePrecision, increments_of
+from sklearn_rankinf._engine.statistics import AveragePrecision, Increments, increments_of
 
 pytestmark = pytest.mark.numeric
 
@@ -305,3 +305,59 @@ def test_other_methods_have_no_bounds(method):
     assert law.pvalue_bounds(0.2) == (0.0, 1.0)
     with pytest.raises(ValueError, match="alternative must be 'greater', 'less' or 'two-sided'"):
         law.pvalue_bounds(0.2, "larger")
+
+
+def enclosed_on_its_lattice(increments, n_hits, unit, finer, largest):
+    """An enclosure with so many cells to each unit, of which all increments are multiples."""
+    n_cells = finer * largest
+    top = n_cells * unit / finer
+    close = bounds._usual_roundings(increments, n_hits) * top / (n_cells - 0.5)
+    found = bounds.enclosure(increments, n_hits, top, close, math.inf, -700.0)
+    assert_allclose(found.width * finer, unit, rtol=1e-12)
+    return found
+
+
+@pytest.mark.parametrize("finer", [1, 3, 7, 10])
+@pytest.mark.parametrize("unit", [0.1, 0.7, 1 / 3, 1e-5])
+def test_increments_that_are_multiples_of_the_width(unit, finer):
+    # Sums are at the edges of cells but for rounding, which decides about atoms as large as 1/792.
+    steps, n_hits = np.array([1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 29]), 5
+    nothing = np.zeros(steps.size)
+    increments = Increments(np.ones(steps.size, dtype=int), nothing, unit * steps, nothing)
+    placements = np.array(list(itertools.combinations(steps.tolist(), n_hits)))
+    sums = placements.sum(axis=1)
+    law = enclosed_on_its_lattice(increments, n_hits, unit, finer, int(sums.max()))
+    for values in (unit * np.unique(sums), np.unique((unit * placements).sum(axis=1))):
+        whole = np.rint(values / unit)[:, None]
+        for sign, exact in ((1, sums >= whole), (-1, sums <= whole)):
+            lower, upper = law.bounds(values, sign)
+            p = exact.mean(axis=1)
+            assert np.all((lower <= p) & (p <= upper))
+
+
+class RankSum(RankStatistic):
+    """A tenth for every rank from the end."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        return 0.1 * (n_samples - np.asarray(ranks, dtype=float))
+
+
+@pytest.mark.parametrize("finer", [1, 3, 7])
+def test_what_misses_leave_of_a_large_sum_is_rounded(monkeypatch, finer):
+    # Of 0.8 million, of which two misses take away up to 800, digits are lost.
+    n, n_misses = 4000, 2
+    found = bounds.TailBounds(RankSum(), n, n - n_misses, None)
+    misses, everything = found._increments
+    law = enclosed_on_its_lattice(misses, n_misses, 0.1, finer, n_misses * n)
+    monkeypatch.setattr(bounds.TailBounds, "_law", lambda *args: law)
+    steps = np.arange(n)
+    ways = np.convolve(np.ones(n), np.ones(n))
+    ways[2 * steps] -= 1.0
+    shares = ways / ways.sum()
+    taken = np.flatnonzero(ways > 0.0)[::7]
+    p_less = np.cumsum(shares[::-1])[::-1][taken]
+    p_greater = np.cumsum(shares)[taken]
+    for values in (everything - 0.1 * taken, 0.1 * (steps.sum() - taken)):
+        for sign, p in ((1, p_greater), (-1, p_less)):
+            lower, upper = found.bounds(values, sign)
+            assert np.all((lower <= p * (1.0 + 1e-12)) & (p <= upper * (1.0 + 1e-12)))
