@@ -125,6 +125,16 @@ class TailBounds:
         return self._laws[above, level]
 
 
+def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Log of the middle between two bounds, and half their distance relative to the lower one.
+
+    That is infinite where the lower bound is 0.
+    """
+    known = lower > 0.0
+    log_p = np.where(known, np.log(np.where(known, 0.5 * (lower + upper), 1.0)), -np.inf)
+    return log_p, np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+
+
 @dataclass(frozen=True, eq=False)
 class Enclosure:
     """A law between those of two sums, one never larger and one never smaller than the sum.

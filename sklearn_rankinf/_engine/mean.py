@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.bands import feasible_bands
+from sklearn_rankinf._engine.bounds import middle
 from sklearn_rankinf._engine.chain import (
     atoms,
     largest_value,
@@ -356,13 +357,11 @@ class MeanLaw:
         if not weak.size or self._sums is None:
             return
         lower, upper = self._sums.bounds(t[weak] * self._n, sign)
-        known = lower > 0.0
-        middle = np.log(np.where(known, 0.5 * (lower + upper), 1.0))
-        half = np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+        log_middle, half = middle(lower, upper)
         better = half < error[weak]
         with np.errstate(divide="ignore"):
             held = np.clip(log_p[weak], np.log(lower), np.log(upper))
-        log_p[weak] = np.where(better, middle, held)
+        log_p[weak] = np.where(better, log_middle, held)
         error[weak[better]] = half[better]
 
     def _upper_bound(self, t: Floats, sign: int) -> Floats:

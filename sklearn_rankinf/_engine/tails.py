@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from sklearn_rankinf._engine.bands import tilted_bands, windows
-from sklearn_rankinf._engine.bounds import bounding_increments
+from sklearn_rankinf._engine.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.chain import Atoms, atoms
 from sklearn_rankinf._engine.contour import ContourLaw, Transform, is_steep
 from sklearn_rankinf._engine.far_up import FarUp
@@ -561,11 +561,7 @@ class Tails:
 
     def _enclosed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """The middle between guaranteed bounds; the error is half their distance."""
-        lower, upper = self._bounds(t, sign)
-        known = lower > 0.0
-        middle = np.where(known, 0.5 * (lower + upper), 1.0)
-        log_p = np.where(known, np.log(middle), -np.inf)
-        return log_p, np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+        return middle(*self._bounds(t, sign))
 
 
 def _put_better(
