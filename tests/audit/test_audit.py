@@ -1,4 +1,4 @@
-"""The audit with a fixed seed, and for longer a fresh one too; hypothesis shrinks."""
+"""The audit with a fixed seed and with a fresh one; hypothesis shrinks what is found."""
 
 import math
 import secrets
@@ -11,12 +11,14 @@ from .cases import draw_case
 from .worker import Auditor
 
 # Cases by default, the same on every machine; processor time in seconds and cases of a long run.
-CASES, LONG, MOST_CASES = 25, 600.0, 100_000
+CASES, LONG, MOST_CASES = 60, 600.0, 100_000
+# Kinds of findings that say how much a call takes.
+RESOURCES = ("time", "memory")
 # Seconds after which nothing new is tried to make a case smaller.
 SECONDS_OF_SHRINKING = 60.0
 
 
-@pytest.mark.parametrize("which", ["fixed", pytest.param("fresh", marks=pytest.mark.long)])
+@pytest.mark.parametrize("which", ["fixed", "fresh"])
 def test_audit_finds_nothing(which, long):
     number = 20_240 if which == "fixed" else secrets.randbelow(2**32)
     budget, most = (LONG, MOST_CASES) if long else (math.inf, CASES)
@@ -40,7 +42,11 @@ def test_audit_finds_nothing(which, long):
         if case not in known:
             # What follows when the time is over is not audited.
             over = auditor.processor_time > spent or (len(known) >= most and not failed)
-            known[case] = [] if over else auditor.audit(case).findings
+            found = [] if over else auditor.audit(case).findings
+            # How long a call takes depends on the machine: of cases that nobody has seen before
+            # that is no failure.
+            timed = which == "fixed" or long
+            known[case] = [finding for finding in found if timed or finding.kind not in RESOURCES]
         findings = known[case]
         assert not findings, f"seed {number}:\n" + "\n".join(map(str, findings))
 
