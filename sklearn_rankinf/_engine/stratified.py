@@ -218,15 +218,13 @@ class Stratum:
             return log_p, error
         # Nothing is known of the others yet but that they are no more than 1.
         error[open_] = np.inf
-        if self._has_few_outcomes:
+        few = min(self._m, self._increments.n_samples - self._m) <= _FEW_POSITIVES
+        if self._has_few_outcomes or (
+            few and self._split is not None and budget.take(self._cost_of_halves)
+        ):
             log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
             return log_p, error
         block = self._coarse_block
-        few = min(self._m, self._increments.n_samples - self._m) <= _FEW_POSITIVES
-        at_once = few and self._split is not None and budget.take(self._cost_of_halves)
-        if at_once:
-            log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
-            return log_p, error
         if block is None:
             if budget.take(self._cost_of_inversion):
                 log_p[open_], error[open_] = self._inverted(t[open_], sign)
