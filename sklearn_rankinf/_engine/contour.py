@@ -22,7 +22,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._engine.inversion import DOUBT_OF_MERGING, LEFT_OF_MERGING, Nodes
+from sklearn_rankinf._engine.inversion import (
+    DOUBT_OF_MERGING,
+    EDGE,
+    LEFT_OF_MERGING,
+    Nodes,
+    exp_of_error,
+)
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     Complexes,
@@ -184,6 +190,10 @@ class Transform(Protocol):
     @property
     def log_placement(self) -> float:
         """Log probability of one placement of the hits."""
+
+    @property
+    def log_edge(self) -> float:
+        """Log of the squared probability of all outcomes with their last hit at a given value."""
 
     def log_commonest(self, theta: float) -> float:
         """Log probability of the outcome that is commonest under a tilt, or nearly so."""
@@ -687,7 +697,9 @@ class ContourLaw:
             error += np.where(cut > _DECAYED, unseen, 0.0)
         rounding = _ROUNDING_OF_DENSE if self._is_dense else _ROUNDING
         error += _PRECISION + rounding * np.sqrt(self._transform.n_blocks) * size
-        error += np.exp(np.minimum(self._log_aliasing(s, contour, safe), 50.0))
+        error += exp_of_error(self._log_aliasing(s, contour, safe))
+        if self._tapers:
+            error += EDGE * exp_of_error(0.5 * (self._transform.log_edge - safe))
         if self._merged:
             coarser = self._contour(contour, n_nodes, True)
             if not np.isfinite(coarser.log_transform).all():
@@ -722,10 +734,7 @@ class ContourLaw:
             seen = (insist or rough or self._is_coarse) and not nodes.span
             return log_p, unit, cut, cut + (nodes.atom(s) * unit if seen else 0.0)
         log_p, unit = nodes.tail(s, sign, True)
-        shorter = nodes.up_to(2 * nodes.z.size // 3).tail(s, sign, True)[0]
-        known = np.isfinite(log_p)
-        difference = np.where(known, shorter, 0.0) - np.where(known, log_p, 0.0)
-        cut = np.abs(np.expm1(np.minimum(difference, 50.0)))
+        cut = nodes.cut(s, sign, log_p)
         returning = self._returning(nodes)
         error = cut + (nodes.jump(s) + returning) * unit
         if sign < 0 or nodes.side < 0:

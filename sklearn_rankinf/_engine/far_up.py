@@ -360,6 +360,6 @@ class FarUp:
             return None
         increments, m = self._blocks(level), self._n_positives
         transform = RankingTransform(increments, self._blocks(0), m, self._merged)
-        logs_of_one = transform.log_commonest(0.0), transform.log_placement
+        logs = transform.log_commonest(0.0), transform.log_placement, transform.log_edge
         n_blocks = increments.sizes.size
-        return ContourTails(found[0], found[1:], LOST, n_blocks, *logs_of_one, -math.inf)
+        return ContourTails(found[0], found[1:], LOST, n_blocks, *logs, -math.inf)

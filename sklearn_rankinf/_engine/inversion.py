@@ -26,9 +26,15 @@ SERVED = 0.6
 # Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes.
 # No contour is known to be more precise than this, and of merged blocks than that.
 _ROUNDING, _PRECISION, _PRECISION_OF_MERGED = 4e-15, 1e-9, 5e-6
-# What is cut off is told by a contour that is shorter by this factor. So many placements, and if
-# more than this is cut off so many outcomes, may lie so close together that they are not seen.
-_SHORTER, _MANY_PLACEMENTS, _SEEN, _CLUSTER = 2.0 / 3.0, 150.0, 1e-9, 50.0
+# What is cut off, and what jumps hold, is told by contours that are shorter by these factors: that
+# one of them agrees with all nodes may be chance. Of a contour that is planned to its end the first
+# ones are too short. So many placements, and if more than this is cut off so many outcomes, may lie
+# so close together that they are not seen.
+_SHORTER, _SHORTER_OF_PLANNED = (0.5, 0.58, 0.67, 0.76, 0.87), (0.67, 0.76, 0.87)
+_MANY_PLACEMENTS, _SEEN, _CLUSTER = 150.0, 1e-9, 50.0
+# Of each outcome whose last hit is at the edge of a tail a smooth distribution counts a part, while
+# all or nothing of it belongs there. Added up that is this part of the root of their squares.
+EDGE = 2.0
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
 LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
@@ -140,7 +146,20 @@ class Nodes:
         mean = np.abs(self._sum(terms, s)) / (terms.size - half)
         return np.asarray(mean * np.pi / (2.0 * self.step))
 
-    def jump(self, s: Floats, part: float = 0.5) -> Floats:
+    def cut(
+        self, s: Floats, sign: int, log_p: Floats, shorter: Sequence[float] = _SHORTER
+    ) -> Floats:
+        """The most that tapered tails change, relative to them, where the contour is shorter."""
+        most = np.zeros(s.shape)
+        for factor in shorter:
+            other = self.up_to(int(factor * self.z.size)).tail(s, sign, taper=True)[0]
+            known = np.isfinite(log_p) & np.isfinite(other)
+            difference = np.where(known, other, 0.0) - np.where(known, log_p, 0.0)
+            change = np.abs(np.expm1(np.minimum(difference, 50.0)))
+            most = np.maximum(most, np.where(known, change, np.inf))
+        return most
+
+    def jump(self, s: Floats, shorter: Sequence[float] = _SHORTER) -> Floats:
         """Half the mass at each s that a part of the nodes and all tell alike, or differently.
 
         Where the distribution is smooth the mass within reach falls in proportion to the reach, and
@@ -153,10 +172,13 @@ class Nodes:
             weights[:n_nodes] = _taper(n_nodes)
             return np.asarray(np.abs(self._sum(terms * weights, s)) / weights.sum())
 
-        n_nodes = int(part * terms.size)
-        part = n_nodes / terms.size
-        mass = (within_reach(terms.size) - part * within_reach(n_nodes)) / (1.0 - part)
-        return np.asarray(np.abs(mass) * np.pi / (2.0 * self.step))
+        mass, whole = np.zeros(s.shape), within_reach(terms.size)
+        for factor in shorter:
+            n_nodes = int(factor * terms.size)
+            part = n_nodes / terms.size
+            left = np.abs(whole - part * within_reach(n_nodes)) / (1.0 - part)
+            mass = np.maximum(mass, left)
+        return np.asarray(mass * np.pi / (2.0 * self.step))
 
     def tails_over_period(self, n_places: int) -> Floats:
         """The tail on the contour's side, with a taper, at 0 and further places in a period."""
@@ -196,6 +218,8 @@ class ContourTails:
         Number of blocks.
     log_commonest, log_placement : float
         Log probability of the commonest outcome, or nearly so, and of a placement.
+    log_edge : float
+        Log of the squared probability of all outcomes that have their last hit at a given value.
     log_rarity : float
         Log probability of what was left out.
     cell : float, default=0.0
@@ -210,6 +234,7 @@ class ContourTails:
         n_blocks: int,
         log_commonest: float,
         log_placement: float,
+        log_edge: float,
         log_rarity: float,
         cell: float = 0.0,
     ) -> None:
@@ -217,7 +242,7 @@ class ContourTails:
         self._least = _PRECISION_OF_MERGED if coarser else _PRECISION
         self._relative = lost + _ROUNDING * math.sqrt(n_blocks)
         self._log_commonest, self._log_placement = log_commonest, log_placement
-        self._log_rarity = log_rarity
+        self._log_edge, self._log_rarity = log_edge, log_rarity
 
     @cached_property
     def _log_tail_a_period_away(self) -> float:
@@ -249,11 +274,11 @@ class ContourTails:
         """Log tails, their relative errors, and the part of these that is the work of merging."""
         nodes = self._nodes
         log_p, unit = nodes.tail(s, sign, taper=True)
-        shorter = nodes.up_to(int(_SHORTER * nodes.z.size)).tail(s, sign, taper=True)[0]
         merged = [each.tail(s, sign, taper=True)[0] for each in self._coarser]
-        known = np.isfinite(log_p) & np.isfinite(shorter) & np.isfinite(merged).all(axis=0)
-        safe, shorter, *merged = (np.where(known, x, 0.0) for x in (log_p, shorter, *merged))
-        cut = np.abs(np.expm1(np.minimum(shorter - safe, 50.0))) + nodes.jump(s, _SHORTER) * unit
+        shorter = _SHORTER_OF_PLANNED
+        cut = nodes.cut(s, sign, log_p, shorter) + nodes.jump(s, shorter) * unit
+        known = np.isfinite(log_p) & np.isfinite(cut) & np.isfinite(merged).all(axis=0)
+        safe, *merged = (np.where(known, x, 0.0) for x in (log_p, *merged))
         changes = [fine - coarse for fine, coarse in pairwise([safe, *merged])]
         by_merging = np.zeros(s.shape)
         if len(changes) == 1:
@@ -266,6 +291,7 @@ class ContourTails:
         error = self._least + cut + by_merging
         error += self._relative * nodes.heights.sum() * unit
         error += _MANY_PLACEMENTS * exp_of_error(self._log_placement - safe)
+        error += EDGE * exp_of_error(0.5 * (self._log_edge - safe))
         error += np.where(cut > _SEEN, _CLUSTER * exp_of_error(self._log_commonest - safe), 0.0)
         # What lies a period away, on the harmless side.
         log_aliasing = -abs(nodes.theta) * 2.0 * math.pi / nodes.step - safe

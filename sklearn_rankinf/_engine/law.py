@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._engine.bounds import TailBounds
+from sklearn_rankinf._engine.bounds import TailBounds, middle
+from sklearn_rankinf._engine.branches import Branches
 from sklearn_rankinf._engine.chain import (
     atoms,
     cumulative_shares,
@@ -87,6 +88,8 @@ _FIRST_STEP = 0.25
 _ROUGH, _VERY_ROUGH, _MAX_BLOCKS_OF_ROUGH = 1e-5, 1e-3, 1_000
 # Relative error of a number for each unit of its logarithm, beyond that of whole weights.
 _ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 4e-15, 30.0
+# Products of probabilities of the hits in single blocks are rounded so much at most.
+_ROUNDING_OF_SHARES = 1e-11
 
 # Lower tails of values below this part of the standard deviation need tilts out of all proportion.
 _BOTTOM, _MAX_BLOCKS_AT_THE_BOTTOM = 1e-9, 1_000_000
@@ -427,28 +430,46 @@ class ContinuedLaw:
         return log_p, error
 
     def _tail_of_counted(self, t: Floats, sign: int, log_slight: float) -> tuple[Floats, Floats]:
-        """Tails of what is counted by inversion and by strata, the second where the first is weak.
+        """Tails of what is counted by inversion, branches and strata, each where others are weak.
 
-        Where a block is to be conditioned on strata come first.
+        Where a block is to be conditioned on inversion comes last.
         """
         inverted: _FarTail = partial(self._tails.log_tail, log_slight=log_slight)
-        stratified: _FarTail = self._stratified_tail
-        first, second, enough = inverted, stratified, _WORTH_STRATA
+        roughly: _FarTail = partial(self._rough_tail, log_slight=log_slight)
+        branching, stratified = self._branching_tail, self._stratified_tail
+        # The first is tried for all values, the others where errors are so large.
+        ways: list[tuple[_FarTail, float]] = [(inverted, 0.0)]
+        if self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
+            ways.append((stratified, _WORTH_STRATA))
         if self._is_stratified:
-            first, second, enough = stratified, inverted, _WORTH_INVERSION
-        elif self._n_blocks > _MAX_BLOCKS_OF_STRATA:
-            return inverted(t, sign)
-        log_p, error = first(t, sign)
-        slight = np.exp(np.minimum(log_slight - np.where(np.isfinite(log_p), log_p, 0.0), 0.0))
-        weak = np.flatnonzero(error > np.maximum(max(enough, self._tolerance), slight))
-        if weak.size:
-            found, its_error = second(t[weak], sign)
-            if self._is_stratified:
-                # What is cut off of a rough contour of clusters has been more than its error.
-                its_error = np.where(its_error > ACCEPTED, _ROUGHER * its_error, its_error)
-            better = its_error < error[weak]
+            ways = [*ways[1:], (roughly, _WORTH_INVERSION)]
+        if self._branches is not None:
+            is_quick = self._branches.is_quick
+            enough = ACCEPTED if is_quick else _WORTH_STRATA
+            ways.insert(0 if is_quick and self._is_stratified else 1, (branching, enough))
+        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
+        for way, enough in ways:
+            known = np.where(np.isfinite(log_p), log_p, 0.0)
+            slight = np.exp(np.minimum(log_slight - known, 0.0))
+            weak = np.flatnonzero(error >= np.maximum(max(enough, self._tolerance), slight))
+            if not weak.size:
+                break
+            found, its_error = way(t[weak], sign)
+            better = (its_error < error[weak]) | np.isneginf(log_p[weak])
             log_p[weak[better]], error[weak[better]] = found[better], its_error[better]
         return log_p, error
+
+    def _rough_tail(self, t: Floats, sign: int, log_slight: float) -> tuple[Floats, Floats]:
+        """By inversion, of a row of clusters."""
+        log_p, error = self._tails.log_tail(t, sign, log_slight)
+        # What is cut off of a rough contour of clusters has been more than its error.
+        return log_p, np.where(error > ACCEPTED, _ROUGHER * error, error)
+
+    def _branching_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Tails of what is counted by branch and bound."""
+        assert self._branches is not None
+        log_p, error = middle(*self._branches.bounds(t, sign))
+        return log_p, error + _ROUNDING_OF_SHARES
 
     def _stratified_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of what is counted by conditioning on single blocks.
@@ -464,6 +485,13 @@ class ContinuedLaw:
             if its_error[0] < error[i]:
                 log_p[i], error[i] = found[0], its_error[0]
         return log_p, error
+
+    @cached_property
+    def _branches(self) -> Branches | None:
+        if self._n_blocks > _MAX_BLOCKS_OF_STRATA:
+            return None
+        problem = self._counted, self._n_counted
+        return Branches(*problem) if Branches.apply_to(*problem) else None
 
     @property
     def n_kept(self) -> float:

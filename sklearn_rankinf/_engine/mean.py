@@ -141,6 +141,10 @@ class _AtomicTransform:
     def log_placement(self) -> float:
         return -log_binomial(self._increments.n_samples, self._n_positives)
 
+    @property
+    def log_edge(self) -> float:
+        return math.log(self._n_positives / self.n_blocks) + self.log_placement
+
     def log_commonest(self, theta: float) -> float:
         return float(self.log_weights[np.argmax(self.log_weights + theta * self.values)])
 
@@ -190,6 +194,10 @@ class _MeanTransform:
     @property
     def log_placement(self) -> float:
         return float(self._total(lambda part: part.log_placement))
+
+    @property
+    def log_edge(self) -> float:
+        return float(self._total(lambda part: part.log_edge))
 
     def log_commonest(self, theta: float) -> float:
         return float(self._total(lambda part: part.log_commonest(theta / self._n)))

@@ -220,6 +220,7 @@ class _LuckyApart:
         )
         transform = RankingTransform(increments, coarse, n_positives, merged)
         self._logs_of_one = transform.log_commonest(0.0), transform.log_placement
+        self._log_edge = transform.log_edge
 
     @property
     def applies(self) -> bool:
@@ -278,7 +279,7 @@ class _LuckyApart:
         if self._merged:
             rest = coarse.of_the_rest(z, plan.bands)
             coarser = [narrow.continued(rest, n_windows, coarse)[0]]
-        logs = *self._logs_of_one, self.log_rarity
+        logs = *self._logs_of_one, self._log_edge, self.log_rarity
         return ContourTails(nodes, coarser, lost, fine.n_blocks, *logs, coarse.cell)
 
 

@@ -109,6 +109,18 @@ class RankingTransform:
         """Log probability of one placement of the hits."""
         return -log_binomial(self._increments.n_samples, self._n_positives)
 
+    @cached_property
+    def log_edge(self) -> float:
+        """Log of the squared probability of all outcomes with their last hit at a given value.
+
+        There is one of these for every choice of all other hits, and their probabilities are added
+        up as if they were independent errors. Merged blocks do not tell it.
+        """
+        if self.merged:
+            return -math.inf
+        n_blocks, m = self.n_blocks, self._n_positives
+        return math.log(m / n_blocks) - log_binomial(n_blocks, min(m, n_blocks // 2))
+
     def log_commonest(self, theta: float) -> float:
         """Log probability of the outcome that is commonest under a tilt, or nearly so.
 
@@ -227,6 +239,7 @@ class ClosedTransform:
         self.n_blocks, self.n_counted = n_samples, float(n_positives)
         self.of_the_luckiest_hit = luckiest
         self.log_placement = -log_binomial(n_samples, n_positives)
+        self.log_edge = math.log(n_positives / n_samples) + self.log_placement
 
     def log_commonest(self, theta: float) -> float:
         """Log probability of an outcome: one placement."""

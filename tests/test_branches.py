@@ -1,0 +1,118 @@
+"""Bounds by branch and bound, and laws whose weights fall fast."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sklearn_rankinf import bedroc_null_distribution, dcg_null_distribution
+from sklearn_rankinf._engine import branches
+from sklearn_rankinf._engine.branches import Branches
+from sklearn_rankinf._engine.halves import Halves, best_split
+from sklearn_rankinf._engine.law import ContinuedLaw
+from sklearn_rankinf._engine.statistics import Increments, increments_of
+
+# Sizes of blocks, weights as powers of two, and numbers of hits. Sums of powers of two are exact.
+STRUCTURES = {
+    "no ties": ((1,) * 9, range(0, -27, -3), 4),
+    "blocks of two and three": ((2, 3, 1, 2, 3), (0, -1, -2, -5, -9), 5),
+    "a large block at the top": ((8, 1, 1, 1, 1), (0, -2, -4, -6, -8), 5),
+    "a large block at the bottom": ((1, 1, 1, 12), (0, -2, -4, -30), 4),
+    "equal weights in two blocks": ((2, 1, 3, 2), (0, -3, -3, -4), 3),
+    "the largest weight in the middle": ((2, 1, 3, 1, 2), (-9, -4, 0, -6, -12), 4),
+    "nearly all positives": ((1,) * 8, range(0, -16, -2), 7),
+    "one positive": ((2, 1, 1, 3), (0, -1, -2, -3), 1),
+}
+
+
+def of_weights(sizes, weights):
+    sizes, nothing = np.array(sizes, dtype=np.int64), np.zeros(len(sizes))
+    return Increments(sizes, nothing, np.array(weights, dtype=float), nothing)
+
+
+def placements(sizes, weights, n_positives):
+    """Every value with its number of placements, by looping over the hits of every block."""
+    counts = {}
+    for hits in itertools.product(*(range(size + 1) for size in sizes)):
+        if sum(hits) == n_positives:
+            value = sum(Fraction(w) * h for w, h in zip(weights, hits, strict=True))
+            n_ways = math.prod(map(math.comb, sizes, hits))
+            counts[value] = counts.get(value, 0) + n_ways
+    return counts
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("n_cells", [1, 3, 2000])
+def test_bounds_enclose_the_tails_of_all_placements(structure, n_cells, monkeypatch):
+    monkeypatch.setattr(branches, "_CELLS", n_cells)
+    monkeypatch.setattr(branches, "_MORE_CELLS", n_cells)
+    sizes, powers, m = STRUCTURES[structure]
+    weights = [2.0**power for power in powers]
+    counts = placements(sizes, weights, m)
+    total = math.comb(sum(sizes), m)
+    values = sorted(counts)
+    t = np.array([float(value) for value in values])
+    between = 0.5 * (t[1:] + t[:-1])
+    t = np.concatenate([t, between, [t[0] - 1.0, t[-1] + 1.0]])
+    found = Branches(of_weights(sizes, weights), m)
+    for sign in (1, -1):
+        exact = np.array(
+            [
+                sum(n for value, n in counts.items() if sign * value >= sign * Fraction(x)) / total
+                for x in t.tolist()
+            ]
+        )
+        lower, upper = found.bounds(t, sign)
+        assert np.all(lower <= exact * (1.0 + 1e-13))
+        assert np.all(exact <= upper * (1.0 + 1e-13))
+        if n_cells == 2000:
+            np.testing.assert_allclose(lower, exact, rtol=1e-7)
+            np.testing.assert_allclose(upper, exact, rtol=1e-7)
+        assert np.all((lower <= upper) & (upper <= 1.0 + 1e-13))
+
+
+def test_no_answer_depends_on_others_of_the_same_call():
+    law = bedroc_null_distribution(200, 8, alpha=40.0)
+    increments = increments_of(law.statistic, 200, 8, None)
+    t = law.rvs(30, random_state=0)
+    together = Branches(increments, 8).bounds(t, 1)
+    found = Branches(increments, 8)
+    alone = [found.bounds(t[i : i + 1], 1) for i in range(t.size)]
+    np.testing.assert_array_equal(together, np.concatenate(alone, axis=1))
+
+
+def test_six_positives_with_weights_that_fall_fast():
+    sizes = np.random.default_rng(24).integers(1, 3, 155)
+    n_samples, n_positives, value = int(sizes.sum()), 6, 1.8988812894180308e-06
+    law = bedroc_null_distribution(n_samples, n_positives, alpha=80.5, tie_sizes=sizes)
+    p, error = law.pvalue(value), law.relative_error(value)
+    assert error < 1e-3
+    # Values of random labellings, by the definition: mean weights of the blocks that they hit.
+    weights = np.exp(-80.5 * np.arange(1, n_samples + 1) / n_samples)
+    starts = np.cumsum(sizes) - sizes
+    of_items = np.repeat(np.add.reduceat(weights, starts) / sizes, sizes)
+    best, worst = weights[:n_positives].sum(), weights[-n_positives:].sum()
+    rng, n_above, n_draws = np.random.default_rng(0), 0, 400_000
+    for _ in range(8):
+        # The smallest of random numbers are at random places.
+        places = np.argpartition(rng.random((n_draws // 8, n_samples)), n_positives)
+        sums = of_items[places[:, :n_positives]].sum(axis=1)
+        n_above += np.count_nonzero((sums - worst) / (best - worst) >= value * (1.0 - 1e-9))
+    share = n_above / n_draws
+    assert abs(p - share) < 4.0 * math.sqrt(share * (1.0 - share) / n_draws) + error * p
+
+
+def test_errors_of_a_few_positives_cover_what_halves_say():
+    n_samples, n_positives = 137, 4
+    law = dcg_null_distribution(n_samples, n_positives)
+    increments = increments_of(law.statistic, n_samples, n_positives, None)
+    split, _ = best_split(increments.sizes, n_positives)
+    t = np.unique(law.rvs(200, random_state=3)) * (1.0 - 1e-12)
+    continued = ContinuedLaw(law.statistic, n_samples, n_positives, None)
+    t = t[t > continued._mean]
+    exact = Halves(increments, n_positives, split).log_tail(t, 1)
+    log_p, error = continued._tails.log_tail(t, 1)
+    assert np.all(np.abs(np.expm1(log_p - exact)) <= error)
+    assert np.all(error < 1e-2)
