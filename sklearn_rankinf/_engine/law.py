@@ -451,7 +451,7 @@ class ContinuedLaw:
         for way, enough in ways:
             known = np.where(np.isfinite(log_p), log_p, 0.0)
             slight = np.exp(np.minimum(log_slight - known, 0.0))
-            weak = np.flatnonzero(error >= np.maximum(max(enough, self._tolerance), slight))
+            weak = np.flatnonzero(error > np.maximum(max(enough, self._tolerance), slight))
             if not weak.size:
                 break
             found, its_error = way(t[weak], sign)
