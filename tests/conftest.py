@@ -8,7 +8,7 @@ from hypothesis import settings
 # A timing is never a reason to fail: shared runners stall.
 # Set HYPOTHESIS_PROFILE=thorough to search longer, quick to see that all runs.
 settings.register_profile("quick", deadline=None, max_examples=10, print_blob=True)
-settings.register_profile("default", deadline=None, max_examples=30, print_blob=True)
+settings.register_profile("default", deadline=None, max_examples=20, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -14,6 +14,8 @@ from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.law import ContinuedLaw
 from sklearn_rankinf._engine.statistics import Increments, increments_of
 
+pytestmark = pytest.mark.numeric
+
 # Sizes of blocks, weights as powers of two, and numbers of hits. Sums of powers of two are exact.
 STRUCTURES = {
     "no ties": ((1,) * 9, range(0, -27, -3), 4),

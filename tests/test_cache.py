@@ -15,6 +15,8 @@ from sklearn_rankinf._engine import stratified
 from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import AtomicLaw
 
+pytestmark = pytest.mark.numeric
+
 
 @pytest.fixture(autouse=True)
 def _empty_cache():

@@ -24,6 +24,8 @@ from sklearn_rankinf._engine import (
 )
 from sklearn_rankinf._engine.statistics import AveragePrecision
 
+pytestmark = pytest.mark.numeric
+
 PATTERNS = [
     ((1,) * 9, 4, None),
     ((2, 3, 1, 3), 4, None),

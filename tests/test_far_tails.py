@@ -234,6 +234,7 @@ def test_very_few_positives_in_a_very_long_list_have_an_answer(n_positives, k, x
     assert null.relative_error(x) > 0.0
 
 
+@pytest.mark.long
 def test_a_state_that_leaves_the_range_of_floats_is_no_warning():
     # So far below the mean some tilts are too steep for floats.
     law = ContinuedLaw(AveragePrecision(), 10_000, 50, None)

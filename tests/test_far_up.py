@@ -58,7 +58,7 @@ TIES = np.array([1, 1, 2, 1, 3] * 40 + [1] * 60 + [300])
     [
         (800, 6, None, False, [0.75, 0.83]),
         pytest.param(200, 10, None, True, [0.92], marks=pytest.mark.long),
-        (int(TIES.sum()), 8, TIES, True, [0.85]),
+        pytest.param(int(TIES.sum()), 8, TIES, True, [0.85], marks=pytest.mark.long),
     ],
 )
 def test_listed_placements(monkeypatch, n_samples, n_positives, tie_sizes, merged, x):

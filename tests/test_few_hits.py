@@ -22,6 +22,8 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
 )
 
+pytestmark = pytest.mark.numeric
+
 STATISTICS = [AveragePrecision(), DiscountedCumulativeGain(), RocAuc(), Bedroc(alpha=20.0)]
 
 
@@ -158,7 +160,9 @@ def test_two_positives_in_a_long_list():
     assert law.relative_error(0.25) <= 1e-12
 
 
-@pytest.mark.parametrize("law", [ap_null_distribution, dcg_null_distribution])
+@pytest.mark.parametrize(
+    "law", [ap_null_distribution, pytest.param(dcg_null_distribution, marks=pytest.mark.long)]
+)
 def test_contours_agree_with_counts(law, monkeypatch):
     counted, inverted = law(30_000, 2), law(30_000, 2)
     values = counted.rvs(5, random_state=0)

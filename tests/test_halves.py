@@ -11,6 +11,8 @@ from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import halves, law, statistics
 from sklearn_rankinf._engine.statistics import AveragePrecision
 
+pytestmark = pytest.mark.numeric
+
 PATTERNS = [
     ((2, 3, 1, 3), 4, None),
     ((1,) * 9, 4, None),

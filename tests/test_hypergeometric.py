@@ -18,6 +18,8 @@ from sklearn_rankinf._engine.hypergeometric import (
     smallest,
 )
 
+pytestmark = pytest.mark.numeric
+
 
 def exact_terms(n, m, k):
     """Numbers of ways to draw 0, 1, ..., k hits."""

@@ -13,6 +13,8 @@ from numpy.testing import assert_allclose
 
 from sklearn_rankinf._registry import METRICS
 
+pytestmark = pytest.mark.numeric
+
 FIELDS = ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic")
 
 

@@ -13,6 +13,8 @@ from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import moments
 from sklearn_rankinf._engine.statistics import AveragePrecision, Increments, increments_of
 
+pytestmark = pytest.mark.numeric
+
 # Values published with the closed forms (mean, variance), to the digits printed.
 PRINTED = [
     ((5, 2), 0.5925, 0.0442840, 1e-6),

@@ -17,6 +17,8 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._engine.transform import log_transform
 
+pytestmark = pytest.mark.numeric
+
 STATISTICS = [AveragePrecision(), DiscountedCumulativeGain(), Bedroc(alpha=20.0)]
 # Tilts in units of 1: from weak ones to those that all but decide where the hits are.
 TILTS = np.array([-60.0, -9.0, -0.4, 0.3, 7.0, 80.0])

@@ -423,8 +423,8 @@ def test_means_of_short_lists_between_bounds(problem, count):
 @pytest.mark.parametrize(
     "parts",
     [
-        [(20, 3, None, 5)],
         [(60, 2, None, 4), (9, 3, (2, 1, 6), 3)],
+        pytest.param([(20, 3, None, 5)], marks=pytest.mark.long),
         pytest.param([(10, 5, None, 9)], marks=pytest.mark.long),
     ],
 )

@@ -18,6 +18,8 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._engine.tails import Tails
 
+pytestmark = pytest.mark.numeric
+
 
 def contour_law(n_samples, n_positives):
     problem = AveragePrecision(), n_samples, n_positives, None

@@ -11,6 +11,7 @@ for one bound and the largest for the other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,15 +24,16 @@ from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # Branches of one number of hits that are kept apart, in equal parts of their range; more where the
-# bounds would be farther apart than that, relative to them, or than the last if it takes seconds.
-_CELLS, _MORE_CELLS, _CLOSE, _CLOSE_ENOUGH = 400, 2000, 1e-3, 2e-2
+# bounds would be farther apart than that, relative to them, unless it takes seconds.
+_CELLS, _MORE_CELLS, _CLOSE = 400, 2000, 1e-3
 # Undecided branches are left where they are less than this part of what is counted.
 _SLIGHT = 1e-8
-# More hits take too long.
-_MOST_HITS = 48
 # Weights fall fast if the range of those left shrinks to the first part of itself while no more
-# than the second part of the blocks is gone through. Blocks times hits up to there that are few.
-_SHRUNK, _PART, _FEW = 1e-3, 0.7, 1_000
+# than the second part of the blocks is gone through.
+_SHRUNK, _PART = 1e-3, 0.7
+# Hits in single blocks up to there times hits so far: those that take some tenths of a second for a
+# value, and those that take too long. Hits so far are this many deviations above their mean.
+_FEW, _MANY, _DEVIATIONS = 1_000, 2_500, 4.0
 # Branches, of several values of t, that are followed together.
 _AT_ONCE = 400_000
 
@@ -74,24 +76,35 @@ class Branches:
         self._steps: list[_Step] = []
         self._further = self._steps_inwards()
 
-    @staticmethod
-    def apply_to(increments: Increments, n_positives: int) -> bool:
-        """Whether the statistic is a sum of few weights that fall fast."""
-        n_blocks = increments.sizes.size
-        if not increments.is_linear or n_positives > _MOST_HITS:
-            return False
-        return _n_until_shrunk(np.sort(increments.linear)) <= _PART * n_blocks
+    @property
+    def applies(self) -> bool:
+        """Whether weights fall fast, and bounds take no more than seconds a value."""
+        return self._work <= _MANY
 
-    @cached_property
+    @property
     def is_quick(self) -> bool:
         """Whether bounds take no more than some tenths of a second a value."""
-        return _n_until_shrunk(self._weights) * self._m <= _FEW
+        return self._work <= _FEW
+
+    @cached_property
+    def _work(self) -> float:
+        """Hits in single blocks times hits so far, until the weights left are nearly alike."""
+        m, n_blocks, span = self._m, self._weights.size, self._weights[-1] - self._weights[0]
+        n_items = in_blocks = n_through = 0
+        for block, rest in _inwards(self._weights):
+            size, left = int(self._sizes[block]), self._weights[rest]
+            n_items, in_blocks, n_through = n_items + size, in_blocks + min(size, m), n_through + 1
+            if n_through > _PART * n_blocks or in_blocks > _MANY:
+                break
+            if left.size == 0 or left[-1] - left[0] < _SHRUNK * span:
+                mean = n_items * m / int(self._sizes.sum())
+                return in_blocks * min(m, mean + _DEVIATIONS * math.sqrt(mean) + 1.0)
+        return math.inf
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
         lower, upper = self._in_parts(t, sign, _CELLS)
-        close = _CLOSE if self.is_quick else _CLOSE_ENOUGH
-        apart = np.flatnonzero(upper - lower > close * upper)
+        apart = np.flatnonzero((upper - lower > _CLOSE * upper) & self.is_quick)
         lower[apart], upper[apart] = self._in_parts(t[apart], sign, _MORE_CELLS)
         return lower, upper
 
@@ -220,16 +233,6 @@ def _inwards(weights: Floats) -> Iterator[tuple[int, slice]]:
         else:
             high -= 1
             yield high, slice(low, high)
-
-
-def _n_until_shrunk(weights: Floats) -> int:
-    """How many of the ascending weights are gone through until those left are nearly alike."""
-    low, high = weights[0], weights[-1]
-    for n, (_, rest) in enumerate(_inwards(weights)):
-        left = weights[rest]
-        if left.size == 0 or left[-1] - left[0] < _SHRUNK * (high - low):
-            return n
-    return weights.size
 
 
 def _sums(sizes: Integers, weights: Floats, m: int) -> Floats:

@@ -442,7 +442,7 @@ class ContinuedLaw:
         if self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
             ways.append((stratified, _WORTH_STRATA))
         if self._is_stratified:
-            ways = [*ways[1:], (roughly, _WORTH_INVERSION)]
+            ways = [(stratified, _WORTH_INVERSION), (roughly, _WORTH_INVERSION)]
         if self._branches is not None:
             is_quick = self._branches.is_quick
             enough = ACCEPTED if is_quick else _WORTH_STRATA
@@ -488,10 +488,10 @@ class ContinuedLaw:
 
     @cached_property
     def _branches(self) -> Branches | None:
-        if self._n_blocks > _MAX_BLOCKS_OF_STRATA:
+        if self._n_blocks > _MAX_BLOCKS_OF_STRATA or not self._counted.is_linear:
             return None
-        problem = self._counted, self._n_counted
-        return Branches(*problem) if Branches.apply_to(*problem) else None
+        branches = Branches(self._counted, self._n_counted)
+        return branches if branches.applies else None
 
     @property
     def n_kept(self) -> float:

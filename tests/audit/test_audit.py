@@ -11,7 +11,7 @@ from .cases import draw_case
 from .worker import Auditor
 
 # Cases by default, the same on every machine; processor time in seconds and cases of a long run.
-CASES, LONG, MOST_CASES = 40, 600.0, 100_000
+CASES, LONG, MOST_CASES = 30, 600.0, 100_000
 # Kinds of findings that say how much a call takes.
 RESOURCES = ("time", "memory")
 # Seconds after which nothing new is tried to make a case smaller.
