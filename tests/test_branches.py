@@ -85,9 +85,17 @@ def test_no_answer_depends_on_others_of_the_same_call():
     np.testing.assert_array_equal(together, np.concatenate(alone, axis=1))
 
 
-def test_six_positives_with_weights_that_fall_fast():
-    sizes = np.random.default_rng(24).integers(1, 3, 155)
-    n_samples, n_positives, value = int(sizes.sum()), 6, 1.8988812894180308e-06
+@pytest.mark.parametrize(
+    ("n_positives", "sizes", "value"),
+    [
+        (6, np.random.default_rng(24).integers(1, 3, 155), 1.8988812894180308e-06),
+        # Next to nothing: the best hit is at rank 150.
+        (4, np.ones(575, dtype=np.int64), 1e-10),
+        (4, np.ones(575, dtype=np.int64), 1e-12),
+    ],
+)
+def test_few_positives_with_weights_that_fall_fast(n_positives, sizes, value):
+    n_samples = int(sizes.sum())
     law = bedroc_null_distribution(n_samples, n_positives, alpha=80.5, tie_sizes=sizes)
     p, error = law.pvalue(value), law.relative_error(value)
     assert error < 1e-3

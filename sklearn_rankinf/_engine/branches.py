@@ -73,8 +73,9 @@ class Branches:
         order = np.argsort(increments.linear, kind="stable")
         self._sizes, self._weights = increments.sizes[order], increments.linear[order]
         self._m = n_positives
-        self._steps: list[_Step] = []
-        self._further = self._steps_inwards()
+        # Blocks in the order in which they are gone through, and those left behind each.
+        self._order = list(_inwards(self._weights))
+        self._known: dict[int, _Step] = {}
 
     @property
     def applies(self) -> bool:
@@ -91,7 +92,7 @@ class Branches:
         """Hits in single blocks times hits so far, until the weights left are nearly alike."""
         m, n_blocks, span = self._m, self._weights.size, self._weights[-1] - self._weights[0]
         n_items = in_blocks = n_through = 0
-        for block, rest in _inwards(self._weights):
+        for block, rest in self._order:
             size, left = int(self._sizes[block]), self._weights[rest]
             n_items, in_blocks, n_through = n_items + size, in_blocks + min(size, m), n_through + 1
             if n_through > _PART * n_blocks or in_blocks > _MANY:
@@ -125,7 +126,8 @@ class Branches:
         branches = _Branches(
             np.arange(t.size), np.zeros(t.size, np.int64), np.zeros(t.size), np.ones(t.size)
         )
-        for step in self._all_steps():
+        for place in range(len(self._order)):
+            step = self._step(place)
             branches = branches.after(step)
             row, least, most = branches.row, *branches.ends(step)
             near, far = (least, most) if sign > 0 else (most, least)
@@ -141,26 +143,19 @@ class Branches:
             branches = branches.gathered(step, t, sign * outwards, n_cells)
         return counted[:n_values], (counted + left)[n_values:]
 
-    def _all_steps(self) -> Iterator[_Step]:
-        """The blocks in the order in which they are gone through; those known are kept."""
-        yield from self._steps
-        for step in self._further:
-            self._steps.append(step)
-            yield step
-
-    def _steps_inwards(self) -> Iterator[_Step]:
-        m, hits = self._m, np.arange(self._m + 1)
-        n_left = int(self._sizes.sum())
-        for block, rest in _inwards(self._weights):
-            size = int(self._sizes[block])
-            in_block = np.arange(min(size, m) + 1)
+    def _step(self, place: int) -> _Step:
+        """The block at a place of the order; those known are kept."""
+        if place not in self._known:
+            (block, rest), m = self._order[place], self._m
+            size, sizes, weights = int(self._sizes[block]), self._sizes[rest], self._weights[rest]
+            n_left = size + int(sizes.sum())
+            in_block, hits = np.arange(min(size, m) + 1), np.arange(m + 1)
             # Rows of more hits than there are items left are never reached.
             log_shares = log_pmf(in_block, n_left, np.minimum(m - hits, n_left)[:, None], size)
-            sizes, weights = self._sizes[rest], self._weights[rest]
             least, most = _sums(sizes, weights, m), _sums(sizes[::-1], weights[::-1], m)
             weight = float(self._weights[block])
-            yield _Step(weight, np.exp(log_shares), least[::-1], most[::-1])
-            n_left -= size
+            self._known[place] = _Step(weight, np.exp(log_shares), least[::-1], most[::-1])
+        return self._known[place]
 
 
 @dataclass(frozen=True, eq=False)

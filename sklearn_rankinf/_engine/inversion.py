@@ -33,7 +33,8 @@ _ROUNDING, _PRECISION, _PRECISION_OF_MERGED = 4e-15, 1e-9, 5e-6
 _SHORTER, _SHORTER_OF_PLANNED = (0.5, 0.58, 0.67, 0.76, 0.87), (0.67, 0.76, 0.87)
 _MANY_PLACEMENTS, _SEEN, _CLUSTER = 150.0, 1e-9, 50.0
 # Of each outcome whose last hit is at the edge of a tail a smooth distribution counts a part, while
-# all or nothing of it belongs there. Added up that is this part of the root of their squares.
+# all or nothing of it belongs there. Together these errors are so many times the root of the sum of
+# the squared probabilities at most.
 EDGE = 2.0
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
@@ -160,7 +161,7 @@ class Nodes:
         return most
 
     def jump(self, s: Floats, shorter: Sequence[float] = _SHORTER) -> Floats:
-        """Half the mass at each s that a part of the nodes and all tell alike, or differently.
+        """Half the mass at each s that parts of the nodes and all tell alike, or differently.
 
         Where the distribution is smooth the mass within reach falls in proportion to the reach, and
         nothing is left. What falls more than that was structure as fine as the resolution.

@@ -268,6 +268,11 @@ class ContinuedLaw:
                 upper, lower = _log_complement(lower), _log_complement(upper)
             log_p[bottom] = upper
             error[bottom] = np.expm1(np.minimum(upper - lower, 50.0)) + 1e-12
+            weak = bottom[error[bottom] > ACCEPTED]
+            if weak.size and self._branches is not None:
+                found, its_error = self._branching_tail(*self._as_counted(t[weak], sign))
+                better = its_error < error[weak]
+                log_p[weak[better]], error[weak[better]] = found[better], its_error[better]
             error[bottom[error[bottom] > UNKNOWN]] = np.inf
             inside[bottom] = False
         left = inside & ~at_zero
