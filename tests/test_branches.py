@@ -91,7 +91,6 @@ def test_no_answer_depends_on_others_of_the_same_call():
         (6, np.random.default_rng(24).integers(1, 3, 155), 1.8988812894180308e-06),
         # Next to nothing: the best hit is at rank 150.
         (4, np.ones(575, dtype=np.int64), 1e-10),
-        (4, np.ones(575, dtype=np.int64), 1e-12),
     ],
 )
 def test_few_positives_with_weights_that_fall_fast(n_positives, sizes, value):
@@ -104,7 +103,7 @@ def test_few_positives_with_weights_that_fall_fast(n_positives, sizes, value):
     starts = np.cumsum(sizes) - sizes
     of_items = np.repeat(np.add.reduceat(weights, starts) / sizes, sizes)
     best, worst = weights[:n_positives].sum(), weights[-n_positives:].sum()
-    rng, n_above, n_draws = np.random.default_rng(0), 0, 400_000
+    rng, n_above, n_draws = np.random.default_rng(0), 0, 200_000
     for _ in range(8):
         # The smallest of random numbers are at random places.
         places = np.argpartition(rng.random((n_draws // 8, n_samples)), n_positives)
