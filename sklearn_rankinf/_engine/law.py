@@ -53,7 +53,7 @@ from sklearn_rankinf._engine.stratified import (
     block_to_condition_on,
     linear_support,
 )
-from sklearn_rankinf._engine.tails import Tails
+from sklearn_rankinf._engine.tails import Tails, put_better
 from sklearn_rankinf._engine.tilted import ClosedTransform
 from sklearn_rankinf._engine.whole_numbers import counted_atoms, nearly_step_of, step_of
 
@@ -270,9 +270,8 @@ class ContinuedLaw:
             error[bottom] = np.expm1(np.minimum(upper - lower, 50.0)) + 1e-12
             weak = bottom[error[bottom] > ACCEPTED]
             if weak.size and self._branches is not None:
-                found, its_error = self._branching_tail(*self._as_counted(t[weak], sign))
-                better = its_error < error[weak]
-                log_p[weak[better]], error[weak[better]] = found[better], its_error[better]
+                found = self._branching_tail(*self._as_counted(t[weak], sign))
+                put_better(log_p, error, weak, *found)
             error[bottom[error[bottom] > UNKNOWN]] = np.inf
             inside[bottom] = False
         left = inside & ~at_zero
@@ -459,9 +458,7 @@ class ContinuedLaw:
             weak = np.flatnonzero(error > np.maximum(max(enough, self._tolerance), slight))
             if not weak.size:
                 break
-            found, its_error = way(t[weak], sign)
-            better = (its_error < error[weak]) | np.isneginf(log_p[weak])
-            log_p[weak[better]], error[weak[better]] = found[better], its_error[better]
+            put_better(log_p, error, weak, *way(t[weak], sign))
         return log_p, error
 
     def _rough_tail(self, t: Floats, sign: int, log_slight: float) -> tuple[Floats, Floats]:

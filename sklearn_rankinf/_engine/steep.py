@@ -219,8 +219,8 @@ class _LuckyApart:
             _Mixture(each, n_positives, n_lucky, most) for each in (increments, coarse)
         )
         transform = RankingTransform(increments, coarse, n_positives, merged)
-        self._logs_of_one = transform.log_commonest(0.0), transform.log_placement
-        self._log_edge = transform.log_edge
+        logs = transform.log_commonest(0.0), transform.log_placement, transform.log_edge
+        self._logs_of_one = logs
 
     @property
     def applies(self) -> bool:
@@ -279,7 +279,7 @@ class _LuckyApart:
         if self._merged:
             rest = coarse.of_the_rest(z, plan.bands)
             coarser = [narrow.continued(rest, n_windows, coarse)[0]]
-        logs = *self._logs_of_one, self._log_edge, self.log_rarity
+        logs = *self._logs_of_one, self.log_rarity
         return ContourTails(nodes, coarser, lost, fine.n_blocks, *logs, coarse.cell)
 
 

@@ -182,7 +182,7 @@ class Tails:
             enough = np.maximum(enough, np.exp(np.minimum(log_slight - known, 0.0)))
             weak = np.flatnonzero(error > enough)
             if weak.size:
-                _put_better(log_p, error, weak, *algorithm(t[weak], sign))
+                put_better(log_p, error, weak, *algorithm(t[weak], sign))
         return log_p, error
 
     @property
@@ -205,7 +205,7 @@ class Tails:
             few = np.union1d(told, self._surely_few(t, weak))
             self._list_few(t, sign, few, log_p, error, _MANY_LISTED)
             weak = weak[error[weak] > _GOOD_FAR_UP]
-            _put_better(log_p, error, weak, *self._far_up.log_tail(t[weak]))
+            put_better(log_p, error, weak, *self._far_up.log_tail(t[weak]))
             weak = weak[(log_p[weak] < _FAR_UP) & (error[weak] > -_GOOD * log_p[weak])]
             few = weak[log_p[weak] < self._log_few(_MANY_LISTED)]
             self._list_few(t, sign, few, log_p, error, _MANY_LISTED)
@@ -235,7 +235,7 @@ class Tails:
     ) -> None:
         """List placements where they are said to be few, and that is not done."""
         few = few[error[few] > _LISTED]
-        _put_better(log_p, error, few, *self._listed_tail(t[few], sign, limit=limit))
+        put_better(log_p, error, few, *self._listed_tail(t[few], sign, limit=limit))
 
     def _far_up_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Upper tails so far up that they are the work of several lucky hits."""
@@ -564,7 +564,7 @@ class Tails:
         return middle(*self._bounds(t, sign))
 
 
-def _put_better(
+def put_better(
     log_p: Floats, error: Floats, where: Integers, other: Floats, other_error: Floats
 ) -> None:
     """Write down other answers where their errors are smaller, or nothing was known."""
