@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._ranking import (
+from sklearn_rankinf._ranking import rank_order
+from sklearn_rankinf._validation import (
     PosLabel,
     as_labels,
     as_scores,
@@ -19,7 +20,6 @@ from sklearn_rankinf._ranking import (
     check_two_labels,
     mark_positives,
     not_one_dimensional,
-    rank_order,
 )
 
 try:

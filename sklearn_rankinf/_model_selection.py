@@ -38,19 +38,24 @@ from sklearn_rankinf._folds import (
 from sklearn_rankinf._formatting import as_frame, format_pvalue
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
-    as_seed_sequence,
-    check_no_closed_form,
     monte_carlo_error,
     plain,
     with_known_error,
 )
 from sklearn_rankinf._queries import MeanNullDistribution
-from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer, check_option
+from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._registry import metric_named
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
 from sklearn_rankinf._restricted import RESTRICTED, Restrictions
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import as_log10, permutation_interval, warn_caller
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_seed_sequence,
+    check_integer,
+    check_no_closed_form,
+    check_option,
+)
 
 _COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
 _CONVOLVED = ("analytic", "permutation", "normal", "pearson3")

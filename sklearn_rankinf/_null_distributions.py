@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import stats
-from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.cache import LawCache
@@ -34,10 +33,21 @@ from sklearn_rankinf._engine.statistics import (
     Integers,
     Statistic,
 )
-from sklearn_rankinf._ranking import as_counts, check_integer, check_option, warn_caller
+from sklearn_rankinf._validation import (
+    as_seed_sequence,
+    as_shape,
+    check_alternative,
+    check_counts,
+    check_integer,
+    check_no_closed_form,
+    check_normalize,
+    check_option,
+    check_tie_sizes,
+    resolve_k,
+    warn_caller,
+)
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
-_ALTERNATIVES = ("greater", "less", "two-sided")
 # Values of the statistic this close, relatively, are the same value.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
@@ -1105,62 +1115,6 @@ def check_permutation(method: str, what: str) -> None:
     check_no_closed_form(method, what)
 
 
-def check_no_closed_form(method: str, what: str) -> None:
-    """Refuse a known method for a statistic that only permutation is for."""
-    if method not in ("auto", "permutation"):
-        raise ValueError(
-            f"method={method!r} is not available for {what}, which has no law in closed form: use "
-            "method='permutation', or 'auto', which takes it."
-        )
-
-
-def resolve_k(k: float, n_samples: int) -> int:
-    """Cut-off rank: an int from 1 to n, or a fraction of n in (0, 1), rounded up."""
-    if isinstance(k, bool) or not isinstance(k, Real):
-        raise TypeError(f"k must be an int or a float; got {k!r} of type {type(k).__name__}.")
-    if isinstance(k, Integral):
-        if not 1 <= k <= n_samples:
-            raise ValueError(f"k must be between 1 and n_samples={n_samples}; got {k}.")
-        return int(k)
-    if not 0.0 < float(k) < 1.0:
-        raise ValueError(
-            f"k as a float is a fraction of the samples between 0 and 1, exclusive; got {k}. "
-            "Pass an int to count samples."
-        )
-    # A fraction of n that is a whole number up to rounding is that number.
-    return max(1, math.ceil(float(k) * n_samples - 1e-9))
-
-
-def check_normalize(normalize: str) -> None:
-    """Refuse a divisor of average precision at k that is neither of the two."""
-    if normalize not in ("min", "positives"):
-        raise ValueError(f"normalize must be 'min' or 'positives'; got {normalize!r}.")
-
-
-def check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
-    n, m = check_integer(n_samples, "n_samples", 1), check_integer(n_positives, "n_positives", 0)
-    if m > n:
-        raise ValueError(f"n_positives must be between 0 and n_samples={n}; got {m}.")
-    return n, m
-
-
-def check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | None:
-    """Sizes as integers, or None where every block is a single item."""
-    if tie_sizes is None:
-        return None
-    sizes = as_counts(tie_sizes, "tie_sizes")
-    if sizes.min() < 1:
-        raise ValueError(f"tie_sizes must be at least 1; got {int(sizes.min())}.")
-    if sizes.sum() != n_samples:
-        raise ValueError(
-            f"tie_sizes must add up to n_samples={n_samples}; they add up to {int(sizes.sum())}."
-        )
-    if sizes.max() == 1:
-        return None
-    sizes.flags.writeable = False
-    return sizes
-
-
 def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:
     if k is not None or tie_sizes is not None:
         raise ValueError(
@@ -1172,30 +1126,3 @@ def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -
             "method='zhang_su' needs at least 2 positives: its variance is undefined for "
             "n_positives=1; use method='analytic'."
         )
-
-
-def check_alternative(alternative: str) -> None:
-    """Refuse an alternative that is none of the three."""
-    if alternative not in _ALTERNATIVES:
-        raise ValueError(
-            f"alternative must be 'greater', 'less' or 'two-sided'; got {alternative!r}."
-        )
-
-
-def as_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of an array of random draws."""
-    if np.any(np.asarray(size) < 0) or np.asarray(size).dtype.kind not in "iu":
-        raise ValueError(f"size must be an int of at least 0 or a tuple of them; got {size!r}.")
-    return (int(size),) if isinstance(size, int | np.integer) else tuple(size)
-
-
-def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """Seeds of the random streams, drawn at once from a generator that the caller goes on using."""
-    if random_state is None:
-        return np.random.SeedSequence()
-    if isinstance(random_state, np.random.Generator):
-        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
-    if isinstance(random_state, int | np.integer):
-        return np.random.SeedSequence(check_integer(random_state, "random_state", 0))
-    generator = check_random_state(random_state)
-    return np.random.SeedSequence(generator.randint(2**31 - 1, size=4).tolist())

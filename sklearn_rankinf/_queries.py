@@ -27,28 +27,14 @@ from sklearn_rankinf._guard import metric_function, significance_test
 from sklearn_rankinf._null_distributions import (
     ApproximateLaw,
     NullDistribution,
-    as_seed_sequence,
-    check_alternative,
-    check_counts,
     check_permutation,
-    check_tie_sizes,
     frozen_ap_law,
     monte_carlo_error,
     permuted_law,
     pvalue_log_and_error,
     with_known_error,
 )
-from sklearn_rankinf._ranking import (
-    PosLabel,
-    Ranking,
-    as_binary,
-    as_ranking,
-    check_integer,
-    check_option,
-    numbered,
-    rank_order,
-    warn_caller,
-)
+from sklearn_rankinf._ranking import Ranking, as_ranking, rank_order
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     Restrictions,
@@ -56,10 +42,18 @@ from sklearn_rankinf._restricted import (
     check_has_rows,
     few_labellings_warning,
 )
-from sklearn_rankinf._significance import (
-    RankTestResult,
-    as_log10,
-    significance_fields,
+from sklearn_rankinf._significance import RankTestResult, as_log10, significance_fields
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_binary,
+    as_seed_sequence,
+    check_alternative,
+    check_counts,
+    check_integer,
+    check_option,
+    check_tie_sizes,
+    numbered,
+    warn_caller,
 )
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")

@@ -7,10 +7,8 @@ rank has few values, which are listed; the enrichment factor is a count of hits 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -32,33 +30,30 @@ from sklearn_rankinf._engine.statistics import (
     RocAuc,
 )
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._null_distributions import (
-    NullDistribution,
-    PermutationDistribution,
-    as_seed_sequence,
-    check_counts,
-    check_no_closed_form,
-    check_tie_sizes,
-    resolve_k,
-)
-from sklearn_rankinf._ranking import (
-    PosLabel,
-    Ranking,
-    as_ranking,
-    check_integer,
-    check_option,
-    warn_caller,
-)
+from sklearn_rankinf._null_distributions import NullDistribution, PermutationDistribution
+from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels, Restrictions
 from sklearn_rankinf._significance import (
     RankTestResult,
-    check_stopping,
     no_positives,
     restricted_labels,
     significance_fields,
 )
 from sklearn_rankinf._top_k import TopKTestResult, hits_test
 from sklearn_rankinf._top_k_distributions import TopKNullDistribution, frozen_top_k_law
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_seed_sequence,
+    check_alpha,
+    check_counts,
+    check_integer,
+    check_no_closed_form,
+    check_option,
+    check_stopping,
+    check_tie_sizes,
+    resolve_k,
+    warn_caller,
+)
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")
 # All of the first ranks are looked at for weights that are wrong, and so many of the others.
@@ -732,15 +727,6 @@ def check_weights(statistic: RankStatistic, n_samples: int, n_positives: int) ->
                 f"{name} must {rule}; got the weight {weights[first]} at rank {ranks[first]}"
                 f"{previous}, with n_samples={n_samples} and n_positives={n_positives}."
             )
-
-
-def check_alpha(alpha: Any) -> float:
-    """Rate at which a weight falls off, as a float."""
-    if isinstance(alpha, bool) or not isinstance(alpha, Real):
-        raise TypeError(f"alpha must be a number; got {alpha!r} of type {type(alpha).__name__}.")
-    if not 0.0 < float(alpha) < math.inf:
-        raise ValueError(f"alpha must be finite and larger than 0; got {alpha}.")
-    return float(alpha)
 
 
 def _check_method(method: str) -> None:

@@ -22,7 +22,7 @@ from sklearn_rankinf._engine.statistics import (
     Rie,
     RocAuc,
 )
-from sklearn_rankinf._null_distributions import ap_null_distribution, resolve_k
+from sklearn_rankinf._null_distributions import ap_null_distribution
 from sklearn_rankinf._rank_statistics import (
     bedroc_null_distribution,
     bedroc_test,
@@ -40,7 +40,7 @@ from sklearn_rankinf._rank_statistics import (
     roc_auc_null_distribution,
     roc_auc_test,
 )
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
+from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._scores import (
     bedroc_score,
     enrichment_at_k_score,
@@ -55,6 +55,7 @@ from sklearn_rankinf._top_k_distributions import (
     precision_at_k_null_distribution,
     recall_at_k_null_distribution,
 )
+from sklearn_rankinf._validation import PosLabel, resolve_k
 
 
 @dataclass(frozen=True)

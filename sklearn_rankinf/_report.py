@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._formatting import format_count, format_pvalue, format_table
-from sklearn_rankinf._null_distributions import resolve_k
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._registry import METRICS, metric_named
 from sklearn_rankinf._significance import AveragePrecisionTestResult
 from sklearn_rankinf._top_k import min_hits_at_k, recall_at_k_test
+from sklearn_rankinf._validation import resolve_k
 
 LEVEL = 0.05
 # Below this the law is drawn on a logarithmic scale, where its far tail can be seen.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import get_tags
 
-from sklearn_rankinf._ranking import PosLabel
+from sklearn_rankinf._validation import PosLabel
 
 
 def estimator_scores(

@@ -15,19 +15,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, ExchangedHits, Shifts
 from sklearn_rankinf._engine.sampling import HitValues, NullSampler, PermutationSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
-from sklearn_rankinf._null_distributions import (
-    PermutationDistribution,
-    permuted_law,
-)
-from sklearn_rankinf._ranking import (
-    PosLabel,
-    Ranking,
-    as_binary,
-    as_scores,
-    check_integer,
-    numbered,
-    rank_order,
-)
+from sklearn_rankinf._null_distributions import PermutationDistribution, permuted_law
+from sklearn_rankinf._ranking import Ranking, rank_order
+from sklearn_rankinf._validation import PosLabel, as_binary, as_scores, check_integer, numbered
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
 # Fewer labellings than this are worth a warning; shifts are no more than the samples.

@@ -20,28 +20,10 @@ from sklearn_rankinf._null_distributions import (
 from sklearn_rankinf._ranking import LabelTable, rank_order
 from sklearn_rankinf._restricted import law_of_arrangements
 
-_AVERAGES = (None, "macro", "weighted", "micro")
 # A p-value of a rank test this small says that weights are related to labels or scores.
 _DEPENDENT = 1e-3
 # So many samples that are ranked next to each other have much the same score.
 _RUN = 10
-
-
-def check_average(average: str | None) -> None:
-    """Refuse an average that is not taken over classes."""
-    if average == "samples":
-        raise ValueError(
-            "average='samples' ranks the classes within each sample, which random labelling of the "
-            "samples is no null hypothesis for: use 'macro', 'weighted', 'micro' or None."
-        )
-    if average not in _AVERAGES:
-        raise ValueError(f"average must be None, 'macro', 'weighted' or 'micro'; got {average!r}.")
-
-
-def check_weights_follow(weights_follow: str) -> None:
-    """Refuse weights that follow neither labels nor scores."""
-    if weights_follow not in ("label", "score"):
-        raise ValueError(f"weights_follow must be 'label' or 'score'; got {weights_follow!r}.")
 
 
 def observe_rows(

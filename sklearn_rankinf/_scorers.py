@@ -21,21 +21,17 @@ from sklearn_rankinf._engine.law import UNKNOWN
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._guard import scorer_factory
-from sklearn_rankinf._null_distributions import (
-    NullDistribution,
-    pvalue_log_and_error,
-    tolerating,
-)
-from sklearn_rankinf._ranking import (
+from sklearn_rankinf._null_distributions import NullDistribution, pvalue_log_and_error, tolerating
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._registry import Metric, metric_named
+from sklearn_rankinf._significance import adjusted, as_log10, standardized
+from sklearn_rankinf._validation import (
     PosLabel,
-    Ranking,
     check_integer,
     check_option,
     check_pos_label,
+    check_weights_follow,
 )
-from sklearn_rankinf._registry import Metric, metric_named
-from sklearn_rankinf._row_permutations import check_weights_follow
-from sklearn_rankinf._significance import adjusted, as_log10, standardized
 
 _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
 _AVERAGES = (None, "macro", "weighted", "micro")

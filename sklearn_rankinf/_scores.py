@@ -16,14 +16,9 @@ from sklearn_rankinf._engine.statistics import (
     Rie,
 )
 from sklearn_rankinf._guard import metric_function
-from sklearn_rankinf._null_distributions import (
-    check_alternative,
-    check_normalize,
-    resolve_k,
-    with_known_error,
-)
-from sklearn_rankinf._rank_statistics import check_alpha, rank_statistic_score
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking
+from sklearn_rankinf._null_distributions import with_known_error
+from sklearn_rankinf._rank_statistics import rank_statistic_score
+from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._significance import (
     adjusted,
     as_log10,
@@ -31,6 +26,13 @@ from sklearn_rankinf._significance import (
     observe_average_precision,
     standardized,
     warn_caller,
+)
+from sklearn_rankinf._validation import (
+    PosLabel,
+    check_alpha,
+    check_alternative,
+    check_normalize,
+    resolve_k,
 )
 
 

@@ -19,11 +19,12 @@ from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._null_distributions import NullDistribution, as_seed_sequence
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_binary, check_integer, rank_order
+from sklearn_rankinf._null_distributions import NullDistribution
+from sklearn_rankinf._ranking import Ranking, rank_order
 from sklearn_rankinf._registry import Metric, metric_named
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._significance import permutation_interval, warn_caller
+from sklearn_rankinf._validation import PosLabel, as_binary, as_seed_sequence, check_integer
 
 # Values of the statistic this close, relatively, are the same value.
 _SAME = 1e-12

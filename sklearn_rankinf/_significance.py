@@ -17,7 +17,6 @@ from sklearn_rankinf._engine.statistics import Floats
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._null_distributions import (
     NullDistribution,
-    check_alternative,
     check_permutation,
     frozen_ap_law,
     plain,
@@ -26,18 +25,7 @@ from sklearn_rankinf._null_distributions import (
     value_of_perfect_ranking,
     with_known_error,
 )
-from sklearn_rankinf._ranking import (
-    LabelTable,
-    PosLabel,
-    Ranking,
-    as_binary,
-    as_label_table,
-    as_ranking,
-    as_weights,
-    check_integer,
-    has_classes,
-)
-from sklearn_rankinf._ranking import warn_caller as warn_caller
+from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     RestrictedLabels,
@@ -46,13 +34,19 @@ from sklearn_rankinf._restricted import (
     few_labellings_warning,
     read_restricted_labels,
 )
-from sklearn_rankinf._row_permutations import (
-    average_precision,
+from sklearn_rankinf._row_permutations import average_precision, observe_rows, weights_warning
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_binary,
+    as_label_table,
+    as_weights,
     check_average,
+    check_confidence_level,
+    check_stopping,
     check_weights_follow,
-    observe_rows,
-    weights_warning,
+    has_classes,
 )
+from sklearn_rankinf._validation import warn_caller as warn_caller
 
 R = TypeVar("R", bound="RankTestResult")
 
@@ -150,7 +144,7 @@ class RankTestResult:
         >>> low < 2 / 56 < high
         True
         """
-        _check_confidence_level(confidence_level)
+        check_confidence_level(confidence_level)
         near = _widened(self.pvalue, self.pvalue_relative_error)
         if self.n_resamples is None:
             return near
@@ -188,16 +182,11 @@ def _widened(pvalue: Any, relative_error: Any) -> tuple[Any, Any]:
     return plain(low), plain(np.where(unknown, 1.0, high))
 
 
-def _check_confidence_level(confidence_level: float) -> None:
-    if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
-
-
 def permutation_interval(
     pvalue: Any, n_permutations: int, confidence_level: float
 ) -> tuple[Any, Any]:
     """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
-    _check_confidence_level(confidence_level)
+    check_confidence_level(confidence_level)
     counts = np.rint(np.asarray(pvalue) * (n_permutations + 1.0)) - 1.0
     return binomial_interval(counts, n_permutations, False, confidence_level)
 
@@ -553,19 +542,6 @@ def significance_fields(
     }
 
 
-def check_stopping(n_exceedances: Any, alternative: str) -> None:
-    """Refuse an alternative that is none of the three, or that drawing cannot stop for."""
-    check_alternative(alternative)
-    if n_exceedances is None:
-        return
-    check_integer(n_exceedances, "n_exceedances", 1)
-    if alternative == "two-sided":
-        raise ValueError(
-            f"n_exceedances={n_exceedances} stops at labellings that are extreme on one side, and "
-            "alternative='two-sided' has two: use 'greater' or 'less', or leave n_exceedances out."
-        )
-
-
 def _stopped(
     law: NullDistribution, statistic: Any, alternative: str, n_exceedances: int
 ) -> tuple[NullDistribution, tuple[Any, Any, Any] | None]:
@@ -675,7 +651,7 @@ def observe_any_average_precision(
     """
     check_average(average)
     check_weights_follow(weights_follow)
-    several = has_classes(y_true, y_score)
+    several = not isinstance(y_true, Ranking) and has_classes(y_true, y_score)
     given = ["sample_weight"] if sample_weight is not None else []
     given += restrictions.given
     if not given and not several:
@@ -685,7 +661,7 @@ def observe_any_average_precision(
     assert y_score is not None
     assert not isinstance(y_true, Ranking)
     if several:
-        table = as_label_table(y_true, y_score)
+        table = LabelTable(*as_label_table(y_true, y_score))
     else:
         positive, scores = as_binary(y_true, y_score, pos_label)
         table, average = LabelTable(positive[:, None], scores[:, None]), None

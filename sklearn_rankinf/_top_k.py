@@ -20,17 +20,11 @@ from sklearn_rankinf._engine.hypergeometric import (
 )
 from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._null_distributions import (
-    NullDistribution,
-    check_counts,
-    check_no_closed_form,
-    plain,
-)
-from sklearn_rankinf._ranking import PosLabel, Ranking, as_ranking, warn_caller
+from sklearn_rankinf._null_distributions import NullDistribution, plain
+from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._restricted import RESTRICTED, RestrictedLabels, Restrictions
 from sklearn_rankinf._significance import (
     RankTestResult,
-    check_stopping,
     no_positives,
     restricted_labels,
     results_as_one,
@@ -40,7 +34,15 @@ from sklearn_rankinf._top_k_distributions import (
     TopKNullDistribution,
     check_top_k_method,
     frozen_top_k_law,
+)
+from sklearn_rankinf._validation import (
+    PosLabel,
+    check_counts,
+    check_levels,
+    check_no_closed_form,
+    check_stopping,
     resolve_each_k,
+    warn_caller,
 )
 
 _NAMES = {
@@ -526,7 +528,7 @@ def min_hits_at_k(
     """
     n, m = check_counts(n_samples, n_positives)
     check_top_k_method(method, _COUNT_METHODS)
-    cuts, levels = _broadcast(resolve_each_k(k, n), _check_alpha(alpha))
+    cuts, levels = _broadcast(resolve_each_k(k, n), check_levels(alpha))
     needed = _needed(n, m, cuts, levels, method)
     if not interpolate:
         return needed if needed.ndim else int(needed)
@@ -565,16 +567,6 @@ def _upper_tail(hits: Integers, n: int, m: int, k: Integers, method: str) -> Flo
         return binomial_tail(hits, k, m / n, 1)[0]
     mean, deviation = mean_and_deviation(n, m, k)
     return normal_tail(hits, mean, np.maximum(deviation, np.finfo(float).tiny), 1, 0.5)[0]
-
-
-def _check_alpha(alpha: ArrayLike) -> Floats:
-    try:
-        levels = np.asarray(alpha, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(f"alpha must be a float or an array of floats; got {alpha!r}.") from None
-    if not np.all((levels > 0.0) & (levels < 1.0)):
-        raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {alpha!r}.")
-    return levels
 
 
 def _broadcast(k: int | Integers, alpha: Floats) -> tuple[Integers, Floats]:

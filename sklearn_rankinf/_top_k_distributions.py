@@ -16,17 +16,17 @@ from sklearn_rankinf._engine.moments import (
     linear_mean_and_variance,
     linear_standardized_moment,
 )
-from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers
-from sklearn_rankinf._null_distributions import (
-    NullDistribution,
+from sklearn_rankinf._engine.statistics import Floats, HitsAtK
+from sklearn_rankinf._null_distributions import NullDistribution, plain
+from sklearn_rankinf._validation import (
     as_seed_sequence,
     as_shape,
     check_counts,
+    check_integer,
+    check_option,
     check_tie_sizes,
-    plain,
-    resolve_k,
+    resolve_each_k,
 )
-from sklearn_rankinf._ranking import check_integer, check_option
 
 _METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
 
@@ -469,24 +469,3 @@ def check_top_k_method(method: str, known: tuple[str, ...]) -> None:
             "'binomial' and 'normal', and are exact with 'analytic'."
         )
     check_option(method, "method", known)
-
-
-def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
-    """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
-    try:
-        n_dimensions = np.ndim(k)
-    except ValueError:
-        raise ValueError(f"k must be one number or an array of one shape; got {k!r}.") from None
-    if n_dimensions == 0:
-        return resolve_k(k.item() if isinstance(k, np.ndarray) else k, n_samples)
-    cuts = np.asarray(k)
-    if cuts.size == 0:
-        raise ValueError("k is empty: give at least one number of samples.")
-    if cuts.dtype.kind not in "iu" or not hasattr(k, "dtype"):
-        # Also lists that mix numbers of samples and fractions, or hold True, which is no number.
-        mixed = np.array(k, dtype=object)
-        resolved = [resolve_k(cut, n_samples) for cut in mixed.ravel().tolist()]
-        return np.array(resolved, dtype=np.int64).reshape(mixed.shape)
-    for wrong in (cuts.min(), cuts.max()):
-        resolve_k(int(wrong), n_samples)
-    return cuts.astype(np.int64)

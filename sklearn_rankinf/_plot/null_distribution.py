@@ -28,9 +28,10 @@ from sklearn_rankinf._null_distributions import NullDistribution
 from sklearn_rankinf._plot._law_shape import LawShape, law_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
-from sklearn_rankinf._ranking import PosLabel, Ranking, check_integer
+from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._registry import metric_named
 from sklearn_rankinf._response import estimator_scores, folds_of
+from sklearn_rankinf._validation import PosLabel, check_integer
 
 _LAW_NAMES: Mapping[str, str] = {
     "analytic": "exact law under random labelling",

@@ -1,0 +1,594 @@
+"""Labels, scores, counts and options: one reader and one message for each."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from decimal import Decimal
+from inspect import currentframe
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_random_state
+
+from sklearn_rankinf._engine.statistics import Floats, Integers
+
+PosLabel: TypeAlias = float | str | bool
+"""What may be named as the positive label: a number, a string or a boolean."""
+
+
+_N_SHOWN = 5  # labels listed in an error message
+
+
+def as_binary(
+    y_true: ArrayLike, y_score: ArrayLike, pos_label: PosLabel
+) -> tuple[NDArray[np.bool_], NDArray[Any]]:
+    """Mark the positives of binary labels and read their scores."""
+    _refuse_list_of_tables(y_score)
+    labels, scores = as_labels(y_true), as_scores(y_score)
+    check_lengths(len(labels), len(scores))
+    positive, _ = mark_positives(labels, pos_label)
+    return positive, scores
+
+
+def _refuse_list_of_tables(y_score: Any) -> None:
+    """Refuse what predict_proba of several outputs returns, one table of probabilities each."""
+    if isinstance(y_score, list | tuple) and y_score and getattr(y_score[0], "ndim", 0) == 2:
+        raise ValueError(
+            f"y_score is a list of {len(y_score)} tables, one for each output, as predict_proba of "
+            "a multi-output classifier returns: test one output, with y_true[:, 0] and "
+            "y_score[0][:, 1], or all of them by a test that has average=, with "
+            "np.column_stack([table[:, 1] for table in y_score])."
+        )
+
+
+def as_labels(y_true: Any) -> NDArray[Any]:
+    """Read labels as an array of numbers, of booleans or of strings, without a gap."""
+    if isinstance(y_true, (list, tuple)) and any(isinstance(value, str) for value in y_true):
+        # NumPy would turn a missing label or a number among strings into a string.
+        container = np.empty(len(y_true), dtype=object)
+        container[:] = y_true
+        y_true = container
+    labels = _as_vector(y_true, "y_true")
+    if labels.dtype == object:
+        labels = _labels_from_objects(labels)
+    if labels.dtype.kind not in "biufU" and not labels.dtype == object:
+        raise TypeError(
+            "y_true must hold numbers, booleans or strings; got values of type "
+            f"{labels.dtype}, such as {labels[:1].tolist()[0]!r}."
+        )
+    if labels.dtype.kind == "f":
+        _check_float_labels(labels)
+    return labels
+
+
+def _labels_from_objects(labels: NDArray[Any]) -> NDArray[Any]:
+    """Check that generic Python objects are labels of one kind."""
+    kind: type | tuple[type, ...] = str if isinstance(labels[0], str) else (Real, np.bool_)
+    wrong = _lacks_type(labels, kind)
+    if wrong.any():
+        raise ValueError(
+            "y_true must hold labels of one kind, numbers, booleans or strings, and none "
+            f"missing; got {_first(labels, wrong)}."
+        )
+    return labels if kind is str else np.array(labels.tolist())
+
+
+def _check_float_labels(labels: NDArray[Any]) -> None:
+    wrong = ~np.isfinite(labels)
+    if wrong.any():
+        raise ValueError(
+            f"y_true holds a missing or infinite label, {_first(labels, wrong)}: drop those "
+            "samples or label them."
+        )
+    wrong = labels != np.trunc(labels)
+    if wrong.any():
+        raise ValueError(
+            f"y_true must hold class labels; got the continuous value {_first(labels, wrong)}: "
+            "turn it into two classes, for instance y_true > threshold."
+        )
+
+
+def check_pos_label(pos_label: Any) -> None:
+    """Refuse what cannot be a label."""
+    if not isinstance(pos_label, (Real, str, np.bool_)):
+        raise TypeError(
+            f"pos_label must be a number, a string or a boolean; got {pos_label!r} of type "
+            f"{type(pos_label).__name__}."
+        )
+
+
+def mark_positives(
+    labels: NDArray[Any], pos_label: PosLabel
+) -> tuple[NDArray[np.bool_], list[Any]]:
+    """Mark the positives, by the rules of scikit-learn's ``average_precision_score``.
+
+    The second value returned are the distinct labels.
+    """
+    check_pos_label(pos_label)
+    distinct = _distinct(labels)
+    check_two_labels(distinct, pos_label)
+    if (labels.dtype.kind in "UO") != isinstance(pos_label, str):
+        # One label, of another type: no positives.
+        return np.zeros(len(labels), dtype=bool), distinct
+    _warn_of_the_smaller_label(distinct, pos_label)
+    return np.asarray(labels == pos_label, dtype=bool), distinct
+
+
+def _warn_of_the_smaller_label(distinct: list[Any], pos_label: PosLabel) -> None:
+    """Warn of labels such as 1 and 2, of which the default makes 1 the positive class."""
+    if len(distinct) == 2 and distinct[0] == pos_label == 1:
+        other = distinct[1]
+        warn_caller(
+            f"y_true has the labels 1 and {other!r}, and pos_label=1 makes 1 the positive class: "
+            f"pass pos_label={other!r} if that is the class to be ranked high, or y_true == 1 if "
+            "it is 1.",
+            UserWarning,
+        )
+
+
+def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
+    """Refuse more than two labels, and two without that of the positives."""
+    if len(distinct) > 2:
+        raise ValueError(
+            f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
+            "two: call once per class, with y_true == label and the scores of that class."
+        )
+    if len(distinct) == 2 and pos_label not in distinct:
+        raise ValueError(
+            f"pos_label={pos_label!r} is not a label of y_true, whose labels are "
+            f"{_listed(distinct)}: pass one of them as pos_label."
+        )
+
+
+def _distinct(labels: NDArray[Any]) -> list[Any]:
+    """Distinct labels in order: a set is faster than sorting for strings, slower for numbers."""
+    is_text = labels.dtype.kind in "UO"
+    return sorted(set(labels.tolist())) if is_text else np.unique(labels).tolist()
+
+
+def as_scores(y_score: Any) -> NDArray[Any]:
+    """Read scores as an array of finite real numbers."""
+    return _as_reals(y_score, "y_score", "drop such samples or give them a score")
+
+
+def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
+    """Read a vector of finite real numbers."""
+    numbers = _as_vector(values, name)
+    if numbers.dtype == object:
+        wrong = _lacks_type(numbers, (Real, Decimal, np.bool_))
+        if wrong.any():
+            raise ValueError(
+                f"{name} must hold numbers and none missing; got {_first(numbers, wrong)}."
+            )
+        numbers = numbers.astype(np.float64)
+    if numbers.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must hold real numbers; got values of type {numbers.dtype}, such as "
+            f"{numbers[:1].tolist()[0]!r}."
+        )
+    wrong = ~np.isfinite(numbers)
+    if wrong.any():
+        raise ValueError(f"{name} must be finite; got {_first(numbers, wrong)}: {remedy}.")
+    return numbers
+
+
+def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] | None:
+    """Read sample weights, as parts of the largest; None if all are equal, the same as none."""
+    weights = _as_reals(sample_weight, "sample_weight", "drop such samples or give them a weight")
+    if len(weights) != n_samples:
+        raise ValueError(
+            "sample_weight must have one weight for each sample; got "
+            f"{len(weights)} weights and {n_samples} samples."
+        )
+    weights = weights.astype(np.float64)
+    wrong = weights < 0.0
+    if wrong.any():
+        raise ValueError(f"sample_weight must not be negative; got {_first(weights, wrong)}.")
+    if not weights.any():
+        raise ValueError(
+            f"sample_weight is 0 for all {n_samples} samples: at least one weight must be positive."
+        )
+    # Only their ratios count, and sums of parts do not overflow.
+    return None if np.all(weights == weights[0]) else weights / weights.max()
+
+
+def check_lengths(n_labels: int, n_scores: int) -> None:
+    if n_labels != n_scores:
+        raise ValueError(
+            f"y_true and y_score must have the same length; got {n_labels} labels and "
+            f"{n_scores} scores."
+        )
+
+
+def has_classes(y_true: Any, y_score: Any) -> bool:
+    """Whether labels and scores are of several classes, with one column of scores each."""
+    if y_score is None:
+        return False
+    n_columns = _n_columns(y_score)
+    if n_columns < 2:
+        return False
+    # Two columns of scores for two labels are a slip: those of the positive class are meant.
+    return n_columns > 2 or _n_columns(y_true) > 1 or len(_distinct(as_labels(y_true))) > 2
+
+
+def _n_columns(values: Any) -> int:
+    shape = getattr(values, "shape", None)
+    if shape is None:
+        try:
+            shape = np.shape(values)
+        except ValueError:
+            return 1  # ragged: refused where it is read
+    return int(shape[1]) if len(shape) == 2 else 1
+
+
+def as_label_table(
+    y_true: ArrayLike, y_score: ArrayLike
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Read multiclass labels, or an indicator matrix, and the scores of every class."""
+    scores = _as_table(y_score, "y_score")
+    wrong = ~np.isfinite(scores)
+    if wrong.any():
+        raise ValueError(
+            f"y_score must be finite; got {_first_cell(scores, wrong)}: drop such samples or give "
+            "them a score."
+        )
+    if _n_columns(y_true) > 1:
+        labels = _indicators(y_true, scores.shape)
+    else:
+        labels = _one_column_a_class(as_labels(y_true), scores.shape)
+    return labels, scores
+
+
+def _indicators(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    table = _as_table(y_true, "y_true")
+    if table.shape != shape:
+        raise ValueError(
+            "y_true as an indicator matrix and y_score must have the same shape; got "
+            f"{table.shape} and {shape}."
+        )
+    wrong = (table != 0.0) & (table != 1.0)
+    if wrong.any():
+        raise ValueError(
+            f"y_true as an indicator matrix must hold 0 and 1; got {_first_cell(table, wrong)}."
+        )
+    return np.asarray(table == 1.0)
+
+
+def _one_column_a_class(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    check_lengths(len(labels), shape[0])
+    distinct = _distinct(labels)
+    if len(distinct) != shape[1]:
+        raise ValueError(
+            f"y_true holds {len(distinct)} classes ({_listed(distinct)}), but y_score has "
+            f"{shape[1]} columns: pass one column for each class of y_true, in sorted order; if "
+            "y_true lacks samples of a class, pass it as the indicator matrix that "
+            "sklearn.preprocessing.label_binarize(y_true, classes=...) makes."
+        )
+    return np.stack([np.asarray(labels == label, dtype=bool) for label in distinct], axis=1)
+
+
+def _as_table(values: Any, name: str) -> NDArray[np.float64]:
+    """Read a container with several columns as numbers."""
+    try:
+        table = check_array(values, dtype=np.float64, ensure_all_finite=False)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as a table of numbers: {error}") from error
+    return np.asarray(table)
+
+
+def _first_cell(table: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    """Name the first wrong value of a table and where it is."""
+    row, column = (int(index[0]) for index in np.nonzero(wrong))
+    return f"{table[row, column].item()!r} at row {row}, column {column}"
+
+
+def _as_vector(values: Any, name: str) -> NDArray[Any]:
+    """Read a container as a non-empty 1-D array; a single column counts as one."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} holds masked values: drop them, for instance with compressed().")
+    try:
+        array = check_array(
+            values,
+            dtype=None,
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            ensure_min_features=0,
+        )
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read as a one-dimensional array: {error}") from error
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(not_one_dimensional(values, array, name))
+    if array.size == 0:
+        raise ValueError(f"{name} is empty: at least one sample is needed.")
+    return np.asarray(array)
+
+
+def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
+    """Say what was given in place of a vector, and what to do about it."""
+    if array.ndim == 0:
+        return (
+            f"{name} must be a one-dimensional array-like; got {values!r} of type "
+            f"{type(values).__name__}."
+        )
+    remedy = {
+        "y_true": "for multilabel targets call once per class, with one column of y_true",
+        "y_score": "pass the scores of the positive class, for instance predict_proba(X)[:, 1]",
+        "sample_weight": "pass one weight per sample",
+    }.get(name, "pass one count per block")
+    return f"{name} must be one-dimensional; got shape {array.shape}: {remedy}."
+
+
+def _first(values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    """Name the first wrong value and where it is."""
+    position = int(np.flatnonzero(wrong)[0])
+    return f"{values[position : position + 1].tolist()[0]!r} at position {position}"
+
+
+def _lacks_type(values: NDArray[Any], types: type | tuple[type, ...]) -> NDArray[np.bool_]:
+    return np.fromiter((not isinstance(value, types) for value in values), bool, len(values))
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join(repr(value) for value in values[:_N_SHOWN])
+    return shown + (", ..." if len(values) > _N_SHOWN else "")
+
+
+def as_counts(values: Any, name: str) -> NDArray[np.int64]:
+    """Copy integer counts into an int64 array."""
+    # Nullable integers would come out of scikit-learn's conversion as floats.
+    counts = _as_vector(np.asanyarray(values) if hasattr(values, "dtype") else values, name)
+    if counts.dtype == object:
+        wrong = _lacks_type(counts, (int, np.integer))
+        if wrong.any():
+            raise TypeError(f"{name} must hold integers; got {_first(counts, wrong)}.")
+    elif counts.dtype.kind not in "biu":
+        raise TypeError(
+            f"{name} must hold integers; got values of type {counts.dtype}, such as "
+            f"{counts[:1].tolist()[0]!r}: convert them with astype(int)."
+        )
+    return np.array(counts, dtype=np.int64)
+
+
+def numbered(
+    entries: Any, name: str, what: str, n_samples: int
+) -> tuple[NDArray[np.int64], list[Any]]:
+    """Number what the samples belong to, in the order of first samples, and list it.
+
+    It may be anything hashable; `what` says in messages what one of it is.
+    """
+    values = entries.tolist() if isinstance(entries, np.ndarray) else entries
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise TypeError(
+            f"{name} must hold the {what} of each sample; got {entries!r} of type "
+            f"{type(entries).__name__}."
+        )
+    numbers: dict[Any, int] = {}
+    codes = []
+    for row, value in enumerate(values):
+        n_known = len(numbers)
+        try:
+            codes.append(numbers.setdefault(value, n_known))
+        except TypeError as error:
+            raise TypeError(
+                f"{name} must be hashable; got {value!r} of type {type(value).__name__} in row "
+                f"{row}: use a tuple or a string."
+            ) from error
+        if len(numbers) > n_known and _is_missing(value):
+            raise ValueError(
+                f"{name} lacks a {what} in row {row}, where it is {value!r}: name a {what} for "
+                "every sample, or leave the sample out."
+            )
+    if len(codes) != n_samples:
+        raise ValueError(
+            f"{name} must name the {what} of each of the {n_samples} samples; it has {len(codes)} "
+            "entries."
+        )
+    return np.array(codes, dtype=np.int64), list(numbers)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether it is None, or unlike itself, as nan and what pandas has in its place are."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True  # pandas.NA
+
+
+def check_integer(value: Any, name: str, least: int) -> int:
+    """Read an integer that is large enough."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}; got {value}.")
+    return int(value)
+
+
+def check_option(value: Any, name: str, options: Iterable[Any], what: str = "") -> None:
+    """Refuse what is not among the options; `what` says what they are for."""
+    known = list(options)
+    if value not in known:
+        listed = ", ".join(map(repr, known))
+        raise ValueError(f"{name} must be one of {listed}{what}; got {value!r}.")
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside this package that led here, however many calls ago."""
+    package = __name__.partition(".")[0]
+    frame, level = currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+_ALTERNATIVES = ("greater", "less", "two-sided")
+
+
+def check_alternative(alternative: str) -> None:
+    """Refuse an alternative that is none of the three."""
+    if alternative not in _ALTERNATIVES:
+        raise ValueError(
+            f"alternative must be 'greater', 'less' or 'two-sided'; got {alternative!r}."
+        )
+
+
+def resolve_k(k: float, n_samples: int) -> int:
+    """Cut-off rank: an int from 1 to n, or a fraction of n in (0, 1), rounded up."""
+    if isinstance(k, bool) or not isinstance(k, Real):
+        raise TypeError(f"k must be an int or a float; got {k!r} of type {type(k).__name__}.")
+    if isinstance(k, Integral):
+        if not 1 <= k <= n_samples:
+            raise ValueError(f"k must be between 1 and n_samples={n_samples}; got {k}.")
+        return int(k)
+    if not 0.0 < float(k) < 1.0:
+        raise ValueError(
+            f"k as a float is a fraction of the samples between 0 and 1, exclusive; got {k}. "
+            "Pass an int to count samples."
+        )
+    # A fraction of n that is a whole number up to rounding is that number.
+    return max(1, math.ceil(float(k) * n_samples - 1e-9))
+
+
+def check_normalize(normalize: str) -> None:
+    """Refuse a divisor of average precision at k that is neither of the two."""
+    if normalize not in ("min", "positives"):
+        raise ValueError(f"normalize must be 'min' or 'positives'; got {normalize!r}.")
+
+
+def check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
+    n, m = check_integer(n_samples, "n_samples", 1), check_integer(n_positives, "n_positives", 0)
+    if m > n:
+        raise ValueError(f"n_positives must be between 0 and n_samples={n}; got {m}.")
+    return n, m
+
+
+def check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | None:
+    """Sizes as integers, or None where every block is a single item."""
+    if tie_sizes is None:
+        return None
+    sizes = as_counts(tie_sizes, "tie_sizes")
+    if sizes.min() < 1:
+        raise ValueError(f"tie_sizes must be at least 1; got {int(sizes.min())}.")
+    if sizes.sum() != n_samples:
+        raise ValueError(
+            f"tie_sizes must add up to n_samples={n_samples}; they add up to {int(sizes.sum())}."
+        )
+    if sizes.max() == 1:
+        return None
+    sizes.flags.writeable = False
+    return sizes
+
+
+def as_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of an array of random draws."""
+    if np.any(np.asarray(size) < 0) or np.asarray(size).dtype.kind not in "iu":
+        raise ValueError(f"size must be an int of at least 0 or a tuple of them; got {size!r}.")
+    return (int(size),) if isinstance(size, int | np.integer) else tuple(size)
+
+
+def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    """Seeds of the random streams, drawn at once from a generator that the caller goes on using."""
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
+    if isinstance(random_state, int | np.integer):
+        return np.random.SeedSequence(check_integer(random_state, "random_state", 0))
+    generator = check_random_state(random_state)
+    return np.random.SeedSequence(generator.randint(2**31 - 1, size=4).tolist())
+
+
+def check_no_closed_form(method: str, what: str) -> None:
+    """Refuse a known method for a statistic that only permutation is for."""
+    if method not in ("auto", "permutation"):
+        raise ValueError(
+            f"method={method!r} is not available for {what}, which has no law in closed form: use "
+            "method='permutation', or 'auto', which takes it."
+        )
+
+
+def check_stopping(n_exceedances: Any, alternative: str) -> None:
+    """Refuse an alternative that is none of the three, or that drawing cannot stop for."""
+    check_alternative(alternative)
+    if n_exceedances is None:
+        return
+    check_integer(n_exceedances, "n_exceedances", 1)
+    if alternative == "two-sided":
+        raise ValueError(
+            f"n_exceedances={n_exceedances} stops at labellings that are extreme on one side, and "
+            "alternative='two-sided' has two: use 'greater' or 'less', or leave n_exceedances out."
+        )
+
+
+def check_confidence_level(confidence_level: float) -> None:
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
+
+
+def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
+    """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
+    try:
+        n_dimensions = np.ndim(k)
+    except ValueError:
+        raise ValueError(f"k must be one number or an array of one shape; got {k!r}.") from None
+    if n_dimensions == 0:
+        return resolve_k(k.item() if isinstance(k, np.ndarray) else k, n_samples)
+    cuts = np.asarray(k)
+    if cuts.size == 0:
+        raise ValueError("k is empty: give at least one number of samples.")
+    if cuts.dtype.kind not in "iu" or not hasattr(k, "dtype"):
+        # Also lists that mix numbers of samples and fractions, or hold True, which is no number.
+        mixed = np.array(k, dtype=object)
+        resolved = [resolve_k(cut, n_samples) for cut in mixed.ravel().tolist()]
+        return np.array(resolved, dtype=np.int64).reshape(mixed.shape)
+    for wrong in (cuts.min(), cuts.max()):
+        resolve_k(int(wrong), n_samples)
+    return cuts.astype(np.int64)
+
+
+def check_alpha(alpha: Any) -> float:
+    """Rate at which a weight falls off, as a float."""
+    if isinstance(alpha, bool) or not isinstance(alpha, Real):
+        raise TypeError(f"alpha must be a number; got {alpha!r} of type {type(alpha).__name__}.")
+    if not 0.0 < float(alpha) < math.inf:
+        raise ValueError(f"alpha must be finite and larger than 0; got {alpha}.")
+    return float(alpha)
+
+
+_AVERAGES = (None, "macro", "weighted", "micro")
+
+
+def check_average(average: str | None) -> None:
+    """Refuse an average that is not taken over classes."""
+    if average == "samples":
+        raise ValueError(
+            "average='samples' ranks the classes within each sample, which random labelling of the "
+            "samples is no null hypothesis for: use 'macro', 'weighted', 'micro' or None."
+        )
+    if average not in _AVERAGES:
+        raise ValueError(f"average must be None, 'macro', 'weighted' or 'micro'; got {average!r}.")
+
+
+def check_weights_follow(weights_follow: str) -> None:
+    """Refuse weights that follow neither labels nor scores."""
+    if weights_follow not in ("label", "score"):
+        raise ValueError(f"weights_follow must be 'label' or 'score'; got {weights_follow!r}.")
+
+
+def check_levels(alpha: ArrayLike) -> Floats:
+    try:
+        levels = np.asarray(alpha, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"alpha must be a float or an array of floats; got {alpha!r}.") from None
+    if not np.all((levels > 0.0) & (levels < 1.0)):
+        raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {alpha!r}.")
+    return levels
