@@ -22,8 +22,9 @@ from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report import HitsReport, format_hits, report_on_hits, write_plots
 from sklearn_rankinf._response import estimator_scores
+from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._scorers import average_precision_significance_scorer
-from sklearn_rankinf._significance import AveragePrecisionTestResult, average_precision_test
+from sklearn_rankinf._significance import average_precision_test
 
 TARGET_DIGIT = 8
 N_TARGETS = 40
@@ -63,7 +64,7 @@ class Assessment:
     permutation_pvalue: float
     normal_log10_pvalue: float
     at_k: HitsReport
-    result: AveragePrecisionTestResult
+    result: MetricTestResult
 
 
 def rare_digit_problem(random_state: int = 0) -> RareTargetProblem:

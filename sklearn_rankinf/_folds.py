@@ -25,8 +25,7 @@ from sklearn_rankinf._engine.exchange import AnyExchange, Exchange
 from sklearn_rankinf._engine.statistics import Integers
 from sklearn_rankinf._response import Fold, rows
 from sklearn_rankinf._restricted import Restrictions, few_labellings_warning
-from sklearn_rankinf._significance import warn_caller
-from sklearn_rankinf._validation import numbered
+from sklearn_rankinf._validation import numbered, warn_caller
 
 # Random labellings that labels are compared with; if none has as few unlike neighbours, they are
 # too much alike to be permuted one by one.

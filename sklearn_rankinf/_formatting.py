@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ def format_pvalue(log10_pvalue: float) -> str:
     if mantissa >= 10.0:
         mantissa, exponent = 1.0, exponent + 1
     return f"{mantissa:.1f}e{exponent:03d}"
+
+
+def format_value(value: float) -> str:
+    """Return a value in text with three significant digits."""
+    return f"{value:.3g}"
 
 
 def format_count(count: float) -> str:
@@ -116,3 +122,18 @@ def as_frame(columns: Mapping[str, Any], name: str) -> Any:
     names = np.empty(len(columns[name]), dtype=object)
     names[:] = columns[name]
     return pd.DataFrame({**columns, name: pd.Series(names).infer_objects()})
+
+
+def as_html(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Return columns as a table in HTML."""
+    heads = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    rows = zip(*columns.values(), strict=True)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

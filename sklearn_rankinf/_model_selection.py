@@ -20,11 +20,9 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.statistics import (
-    AveragePrecision,
     Floats,
     Integers,
-    RankStatistic,
-    ReciprocalRank,
+    Metric,
     Statistic,
 )
 from sklearn_rankinf._folds import (
@@ -36,25 +34,27 @@ from sklearn_rankinf._folds import (
     with_groups,
 )
 from sklearn_rankinf._formatting import as_frame, format_pvalue
-from sklearn_rankinf._null_distributions import (
+from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     monte_carlo_error,
     plain,
     with_known_error,
 )
+from sklearn_rankinf._metrics import AveragePrecision, as_metric
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._registry import metric_named
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
 from sklearn_rankinf._restricted import RESTRICTED, Restrictions
+from sklearn_rankinf._results import as_log10, permutation_interval
 from sklearn_rankinf._scorers import make_significance_scorer
-from sklearn_rankinf._significance import as_log10, permutation_interval, warn_caller
+from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._validation import (
     PosLabel,
     as_seed_sequence,
     check_integer,
     check_no_closed_form,
     check_option,
+    warn_caller,
 )
 
 _COMBINATIONS = ("bonferroni", "twice_mean", "cauchy", "convolution", "fisher")
@@ -190,7 +190,7 @@ def cross_val_significance(
     order: Iterable[Any] | None = None,
     block_length: int | None = None,
     cv: Any = None,
-    metric: str | RankStatistic = "average_precision",
+    metric: str | Metric = "average_precision",
     method: str = "auto",
     combine: str = "bonferroni",
     k: float | None = None,
@@ -374,11 +374,9 @@ def cross_val_significance(
         "n_permutations": n_permutations,
         "random_state": seed,
     }
-    if k is not None:
-        tested["k"] = k
     response: dict[str, Any] = {"pos_label": pos_label, "response_method": response_method}
     # It checks all that is asked for before anything is fitted.
-    scorer = make_significance_scorer(metric, output="statistic", **tested, **response)
+    scorer = make_significance_scorer(metric, output="statistic", k=k, **tested, **response)
     X, y, groups = indexable(X, y, groups)
     design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
     _check_restrictions(design, combine, method)
@@ -406,7 +404,7 @@ def cross_val_significance(
         delayed(_rank)(fold.estimator, *fold.held_out(X, y), design.of_rows(fold.test), **response)
         for fold in folds
     )
-    tests = _test(held_out, metric_named(metric).test, tested, n_jobs)
+    tests = _test(held_out, as_metric(metric, k), tested, n_jobs)
     law = _law_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
     result = _combine(tests, combine, law)
     if refit_permutations is None:
@@ -557,7 +555,7 @@ def _rank(
 
 def _test(
     held_out: Sequence[_HeldOut],
-    test: Callable[..., Any],
+    metric: Metric,
     options: Mapping[str, Any],
     n_jobs: int | None,
 ) -> list[Any]:
@@ -565,7 +563,10 @@ def _test(
     of_one_class = [number for number, fold in enumerate(held_out) if fold.is_of_one_class]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        trivial = {number: test(held_out[number].ranking, **options) for number in of_one_class}
+        trivial = {
+            number: metric_test(held_out[number].ranking, metric=metric, **options)
+            for number in of_one_class
+        }
     if of_one_class:
         warn_caller(
             f"There is one class only, and no evidence, in {len(of_one_class)} of {len(held_out)} "
@@ -574,7 +575,7 @@ def _test(
             UndefinedMetricWarning,
         )
     others = Parallel(n_jobs=n_jobs)(
-        delayed(_test_fold)(test, fold.sample, options)
+        delayed(_test_fold)(metric, fold.sample, options)
         for number, fold in enumerate(held_out)
         if number not in trivial
     )
@@ -582,11 +583,11 @@ def _test(
     return [trivial[n] if n in trivial else next(found) for n in range(len(held_out))]
 
 
-def _test_fold(test: Callable[..., Any], sample: dict[str, Any], options: Mapping[str, Any]) -> Any:
+def _test_fold(metric: Metric, sample: dict[str, Any], options: Mapping[str, Any]) -> Any:
     with warnings.catch_warnings():
         # One warning of few labellings was given for all folds.
         warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
-        return test(**sample, **options)
+        return metric_test(**sample, metric=metric, **options)
 
 
 # Combinations.
@@ -655,7 +656,6 @@ def _law_of_mean(
     method: str,
     n_permutations: int,
     random_state: int,
-    k: float | None = None,
 ) -> FoldMeanNullDistribution:
     """The law of the mean of independent folds: that of average precision alone is exact."""
     laws = [test.null_distribution for test in tests]
@@ -667,7 +667,7 @@ def _law_of_mean(
             "folds of equal size."
         )
     statistic = laws[0].statistic
-    if isinstance(statistic, ReciprocalRank):
+    if not isinstance(statistic, Statistic):
         raise ValueError(
             "combine='convolution' knows no law of the mean of reciprocal ranks: pass "
             "combine='bonferroni', or another metric."

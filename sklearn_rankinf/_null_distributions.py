@@ -1,942 +1,153 @@
-"""Null distributions: frozen laws of a statistic under random labelling."""
+"""Null distributions of every metric, by its object or name, and of some metrics by name."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
-from copy import copy
-from functools import cached_property
-from numbers import Integral
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
-from scipy import stats
-from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.cache import LawCache
-from sklearn_rankinf._engine.law import (
-    UNKNOWN,
-    AtomicLaw,
-    BoundedLaw,
-    Law,
-    exact_law,
-    exact_mean_and_variance,
-)
-from sklearn_rankinf._engine.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
-from sklearn_rankinf._engine.sampling import NullSampler, PermutationSampler, Sampler
 from sklearn_rankinf._engine.statistics import (
-    FEW_BLOCKS,
-    AveragePrecision,
-    Floats,
+    FirstHitStatistic,
+    HitsAtK,
     Integers,
-    Statistic,
+    Metric,
+    RankStatistic,
 )
+from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    PrecisionAtK,
+    RecallAtK,
+    RobustInitialEnhancement,
+    RocAuc,
+    as_metric,
+)
+from sklearn_rankinf._rank_distributions import ListedNullDistribution, RankNullDistribution
+from sklearn_rankinf._top_k_distributions import TopKNullDistribution
 from sklearn_rankinf._validation import (
     as_seed_sequence,
-    as_shape,
-    check_alternative,
     check_counts,
     check_integer,
-    check_no_closed_form,
-    check_normalize,
     check_option,
     check_tie_sizes,
-    resolve_k,
-    warn_caller,
 )
 
-_METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
-# Values of the statistic this close, relatively, are the same value.
-_SAME = 1e-12
-_SMALLEST_ERROR = 1e-13
-# Logarithms so near to 0 want digits that a probability has not.
-_NEAR_ZERO = -1e-9
-# Exact laws of few blocks are cheap, and hardly ever asked for again; of the others the last
-# ones are kept, by value, up to some 160 MB.
-_LAWS = LawCache(max_laws=64, max_numbers=2e7)
+# All of the first ranks are looked at for weights that are wrong, and so many of the others.
+_RANKS_CHECKED, _FAR_RANKS_CHECKED = 100_000, 1000
+# A weight that is larger than one before by this part of the first is no larger.
+_SAME_WEIGHT = 1e-12
+# Longer lists of reciprocal ranks take too much memory.
+_MAX_LISTED = 20_000_000
+# Classes of metrics whose weights need no check.
+_KNOWN_WEIGHTS = (RocAuc, DiscountedCumulativeGain, RobustInitialEnhancement, Bedroc)
 
 
-class NullDistribution:
-    """A frozen law of a ranking statistic under random labelling.
+def metric_null_distribution(
+    n_samples: int,
+    n_positives: int,
+    *,
+    metric: str | Metric,
+    k: Any = None,
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> NullDistribution:
+    r"""Null distribution of a metric under random labelling.
 
-    It has the names of scipy's frozen distributions, vectorised over their arguments. Nothing is
-    computed before it is asked for. `mean`, `var`, `std`, `stats` and `moment` are those of the
-    exact law, whatever `method` is; everything else is of the law that `method` names.
+    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
+    likely; the ties are held fixed.
 
-    Attributes
+    Parameters
     ----------
-    method : str
-        What runs: ``"analytic"``, ``"permutation"``, ``"normal"``, ``"pearson3"`` or
-        ``"zhang_su"``.
-    n_samples, n_positives : int
-        Size of the ranking and number of positives.
-    tie_sizes : ndarray or None
-        Sizes of the blocks of equal scores, best first; None without ties.
-    statistic : object
-        What the law is of, as a sum over blocks of equal scores.
-
-    See Also
-    --------
-    sklearn_rankinf.ap_null_distribution : Makes such a law.
-    sklearn_rankinf.average_precision_test : Carries one in its result.
-
-    Notes
-    -----
-    Functions of x or q take scalars, for which they return a float, and arrays of any shape, for
-    which they return an array of that shape; nan gives nan. A pickle holds the arguments, not what
-    was computed. A law may be shared by threads.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import ap_null_distribution
-    >>> law = ap_null_distribution(1000, 100)
-    >>> round(law.mean(), 4), round(law.std(), 4)
-    (0.1058, 0.0114)
-    >>> law.pvalue([0.1, 0.14]).round(4)
-    array([0.6674, 0.0087])
-    """
-
-    # Relative error of tails that is good enough.
-    _tolerance = 0.0
-    # Number of random labellings after which drawing stopped, if it did.
-    _stopped_after: int | None = None
-
-    def __init__(
-        self,
-        statistic: Statistic,
-        n_samples: int,
-        n_positives: int,
-        tie_sizes: Integers | None,
-        method: str,
-        n_permutations: int,
-        seeds: np.random.SeedSequence,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_samples = n_samples
-        self.n_positives = n_positives
-        self.tie_sizes = tie_sizes
-        self.method = "analytic" if method == "auto" else method
-        self._is_auto = method == "auto"
-        self.statistic = statistic
-        self._n_permutations = n_permutations
-        self._seeds = seeds
-        self._n_jobs = n_jobs
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Millions of atoms or resamples are computed again sooner than they are sent.
-        lazy = ("_law", "_sampler")
-        return {name: value for name, value in vars(self).items() if name not in lazy}
-
-    def __repr__(self) -> str:
-        ties = "" if self.tie_sizes is None else f", n_blocks={self.tie_sizes.size}"
-        return (
-            f"{type(self).__name__}({self.statistic}, n_samples={self.n_samples}, "
-            f"n_positives={self.n_positives}{ties}, method={self.method!r})"
-        )
-
-    # Moments, exact whatever the method.
-
-    def mean(self) -> float:
-        """Exact mean."""
-        return self._mean_and_variance[0]
-
-    def var(self) -> float:
-        """Exact variance."""
-        return self._mean_and_variance[1]
-
-    def std(self) -> float:
-        """Exact standard deviation."""
-        return math.sqrt(self.var())
-
-    def stats(self, moments: str = "mv") -> Any:
-        """Exact mean, variance, skewness and excess kurtosis.
-
-        Parameters
-        ----------
-        moments : str, default="mv"
-            Which of them: letters of "mvsk". All are immediate: without ties they cost the same for
-            any n_samples, with ties some operations for each block.
-
-        Returns
-        -------
-        float or tuple of float
-            In the order m, v, s, k; a float if only one is asked for. Skewness and kurtosis are nan
-            where the statistic cannot vary.
-
-        Raises
-        ------
-        ValueError
-            If `moments` has another letter.
-
-        Notes
-        -----
-        All four are exact up to rounding, closed forms or sums over the blocks; of more than
-        100,000 ranks without ties the far ones are merged for skewness and kurtosis, with a
-        relative error below 1e-9, or an absolute one below 1e-12.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf import ap_null_distribution
-        >>> round(ap_null_distribution(1000, 100).stats("s"), 3)
-        0.787
-        >>> [f"{value:.2g}" for value in ap_null_distribution(10**12, 10**11).stats("sk")]
-        ['2.3e-05', '1.1e-09']
-        """
-        unknown = set(moments) - set("mvsk")
-        if unknown or not moments:
-            raise ValueError(f"moments must be letters of 'mvsk'; got {moments!r}.")
-        known: dict[str, Callable[[], float]] = {
-            "m": self.mean,
-            "v": self.var,
-            "s": lambda: self._standardized_cumulant(3),
-            "k": lambda: self._standardized_cumulant(4),
-        }
-        values = tuple(known[letter]() for letter in "mvsk" if letter in moments)
-        return values if len(values) > 1 else values[0]
-
-    def moment(self, order: int) -> Any:
-        """Exact raw moment ``E S**order``.
-
-        Parameters
-        ----------
-        order : int
-            From 0 to 4.
-
-        Returns
-        -------
-        float or ndarray
-            The moment; an array if the law is of several k.
-
-        Raises
-        ------
-        ValueError
-            If `order` is not an integer from 0 to 4.
-        """
-        if not isinstance(order, Integral) or not 0 <= order <= 4:
-            raise ValueError(f"order must be an integer from 0 to 4; got {order!r}.")
-        mean, deviation = np.asarray(self.mean()), np.asarray(self.std())
-        central = [np.ones(mean.shape), np.zeros(mean.shape), np.asarray(self.var())]
-        for degree in range(3, int(order) + 1):
-            # What cannot vary has no standardized moments, and no central ones but 0.
-            scaled = np.nan_to_num(self._standardized_cumulant(degree))
-            normal = 3.0 if degree == 4 else 0.0
-            central.append((scaled + normal) * deviation**degree)
-        terms = [
-            math.comb(order, degree) * central[degree] * mean ** (order - degree)
-            for degree in range(int(order) + 1)
-        ]
-        return plain(np.sum(terms, axis=0))
-
-    # The law.
-
-    def support(self) -> tuple[float, float]:
-        """Smallest and largest value."""
-        return self._law.support()
-
-    def median(self) -> float:
-        """Median: the smallest x with cdf(x) >= 1/2."""
-        return float(self.ppf(0.5))
-
-    def interval(self, confidence: ArrayLike) -> tuple[Any, Any]:
-        """Interval with equal tails around the median.
-
-        Parameters
-        ----------
-        confidence : array-like of float
-            Part of the law that it holds, between 0 and 1.
-
-        Returns
-        -------
-        low, high : float or ndarray
-            ``ppf((1 - confidence) / 2)`` and ``ppf((1 + confidence) / 2)``.
-
-        Raises
-        ------
-        ValueError
-            If `confidence` is not between 0 and 1.
-        """
-        level = np.asarray(confidence, dtype=float)
-        if np.any((level < 0.0) | (level > 1.0)):
-            raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}.")
-        return self.ppf((1.0 - level) / 2.0), self.ppf((1.0 + level) / 2.0)
-
-    def logsf(self, x: ArrayLike) -> Any:
-        """Natural logarithm of the survival function P(S > x)."""
-        return self._over(x, lambda t: self._log_tail(self._above(t), 1))
-
-    def logcdf(self, x: ArrayLike) -> Any:
-        """Natural logarithm of the distribution function P(S <= x)."""
-        return self._over(x, lambda t: self._log_tail(self._above(t), -1))
-
-    def sf(self, x: ArrayLike) -> Any:
-        """Survival function P(S > x), strict as in scipy; see `pvalue` for P(S >= x)."""
-        return self._over(x, lambda t: self._law.tail(self._above(t), 1)[0])
-
-    def cdf(self, x: ArrayLike) -> Any:
-        """Distribution function P(S <= x)."""
-        return self._over(x, lambda t: self._law.tail(self._above(t), -1)[0])
-
-    def ppf(self, q: ArrayLike) -> Any:
-        """Quantile: the smallest x with cdf(x) >= q."""
-        return self._quantile(q, -1)
-
-    def isf(self, q: ArrayLike) -> Any:
-        """Upper quantile: the smallest x with sf(x) <= q."""
-        return self._quantile(q, 1)
-
-    def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
-        """Draw independent values.
-
-        Parameters
-        ----------
-        size : int or tuple of int, default=1
-            Shape of the result.
-        random_state : int, RandomState, Generator or None, default=None
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of shape `size`
-            Values of the statistic for random hit sets; for an approximation, draws from its law.
-
-        Raises
-        ------
-        ValueError
-            If `size` is negative.
-        """
-        shape = as_shape(size)
-        rng = np.random.default_rng(as_seed_sequence(random_state))
-        n_draws = math.prod(shape)
-        if isinstance(self._law, ApproximateLaw):
-            return self._law.draw(n_draws, rng).reshape(shape)
-        sampler = self._sampler
-        draws = [sampler.draw(size, rng) for size in sampler.chunks(n_draws)]
-        return np.concatenate([np.empty(0), *draws]).reshape(shape)
-
-    # Significance.
-
-    def log_pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
-        """Natural logarithm of `pvalue`, finite where `pvalue` underflows.
-
-        Parameters
-        ----------
-        x : array-like
-            Observed values.
-        alternative : {"greater", "less", "two-sided"}, default="greater"
-            Direction of the test.
-
-        Returns
-        -------
-        float or ndarray
-            Logarithms; -inf for values that cannot be reached.
-
-        Examples
-        --------
-        Of all ways to place 200 positives among 2200 ranks one is perfect:
-
-        >>> from sklearn_rankinf import ap_null_distribution
-        >>> round(ap_null_distribution(2200, 200).log_pvalue(1.0), 2)
-        -666.68
-        """
-        return self._over(x, lambda t: self._log_significance(t, alternative))
-
-    def pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
-        """P-value of observed values: unlike `sf` it counts values equal to x.
-
-        Parameters
-        ----------
-        x : array-like
-            Observed values.
-        alternative : {"greater", "less", "two-sided"}, default="greater"
-            P(S >= x), P(S <= x), or twice the smaller of the two, at most 1.
-
-        Returns
-        -------
-        float or ndarray
-            P-values.
-
-        Raises
-        ------
-        ValueError
-            If `alternative` is none of the three.
-
-        Notes
-        -----
-        Values that differ by less than 1e-12 relatively count as equal. A permutation p-value is
-        (b + 1) / (B + 1), with b of B resamples at least as extreme [1]_.
-
-        References
-        ----------
-        .. [1] Phipson, B., & Smyth, G. K. (2010). Permutation p-values should never be zero.
-           Statistical Applications in Genetics and Molecular Biology, 9(1), 39.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf import ap_null_distribution
-        >>> law = ap_null_distribution(4, 1)  # AP is 1, 1/2, 1/3 or 1/4
-        >>> law.pvalue([1 / 3, 1.0]), law.sf([1 / 3, 1.0])
-        (array([0.75, 0.25]), array([0.5, 0. ]))
-        """
-        return self._over(x, lambda t: self._significance(t, alternative)[0])
-
-    def relative_error(self, x: ArrayLike, alternative: str = "greater") -> Any:
-        """Estimate of the relative error of `pvalue`; never below 1e-13.
-
-        Parameters
-        ----------
-        x : array-like
-            Observed values.
-        alternative : {"greater", "less", "two-sided"}, default="greater"
-            Direction of the test.
-
-        Returns
-        -------
-        float or ndarray
-            For the exact law the numerical error, estimated on the large side; half the distance of
-            guaranteed bounds where the p-value is the middle between them; and infinite where no
-            error below 10 % can be stated: `pvalue` is then an upper bound. For permutation the
-            Monte Carlo standard error divided by the p-value. For the approximations infinite: it
-            is not known.
-        """
-        return self._over(
-            x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
-        )
-
-    def pvalue_bounds(self, x: ArrayLike, alternative: str = "greater") -> tuple[Any, Any]:
-        """Guaranteed lower and upper bounds of the exact p-value.
-
-        Parameters
-        ----------
-        x : array-like
-            Observed values.
-        alternative : {"greater", "less", "two-sided"}, default="greater"
-            Direction of the test.
-
-        Returns
-        -------
-        lower, upper : float or ndarray
-            They hold for the exact p-value, ties and the tolerance for equal values included. Where
-            no bounds are known, as for permutation and the approximations, they are 0 and 1.
-
-        Raises
-        ------
-        ValueError
-            If `alternative` is none of the three.
-
-        Notes
-        -----
-        Where every atom is known they enclose rounding alone. For larger laws every increment of
-        the statistic is rounded down to a multiple of some width: the sum of K increments is then
-        too small by less than K widths, so that a single histogram of rounded sums bounds both
-        tails at every value it reaches (two, where far ranks have to be merged). What is left out
-        of it on the way, less than the tails by many orders of magnitude, is bounded by Hoeffding's
-        inequality [1]_ and added. With fewer misses than positives, what the misses take away is
-        rounded. The first call takes up to a few seconds, for each range of values; what would take
-        longer, which is many positives in a long list or more than a million blocks, is not tried,
-        and the bounds are 0 and 1.
-
-        References
-        ----------
-        .. [1] Hoeffding, W. (1963). Probability inequalities for sums of bounded random variables.
-           Journal of the American Statistical Association, 58(301), 13-30.
-
-        Examples
-        --------
-        >>> from sklearn_rankinf import ap_null_distribution
-        >>> law = ap_null_distribution(500, 20)
-        >>> lower, upper = law.pvalue_bounds(0.15)
-        >>> lower < law.pvalue(0.15) < upper < 1.01 * lower
-        True
-        """
-        check_alternative(alternative)
-        if self.method != "analytic":
-            return self._over(x, np.zeros_like), self._over(x, np.ones_like)
-        if self._law.is_listed:
-            p = self.pvalue(x, alternative)
-            error = np.maximum(self.relative_error(x, alternative), _SAME)
-            return p * np.maximum(1.0 - error, 0.0), np.minimum(p * (1.0 + error), 1.0)
-        return (
-            self._over(x, lambda t: self._bounds(t, alternative)[0]),
-            self._over(x, lambda t: self._bounds(t, alternative)[1]),
-        )
-
-    # How it is computed.
-
-    @cached_property
-    def _mean_and_variance(self) -> tuple[float, float]:
-        return exact_mean_and_variance(
-            self.statistic, self.n_samples, self.n_positives, self.tie_sizes
-        )
-
-    @cached_property
-    def _skewness_and_kurtosis(self) -> tuple[float, float]:
-        return skewness_and_kurtosis(
-            self.statistic, self.n_samples, self.n_positives, self.tie_sizes
-        )
-
-    def _standardized_cumulant(self, order: int) -> Any:
-        """Skewness (order 3) or excess kurtosis (order 4); nan where the statistic cannot vary."""
-        return math.nan if self.var() == 0.0 else self._skewness_and_kurtosis[order - 3]
-
-    @cached_property
-    def _law(self) -> Law:
-        sizes = self.tie_sizes
-        if self.method == "analytic" and sizes is not None and sizes.size <= FEW_BLOCKS:
-            return self._new_law()
-        key: tuple[Any, ...] = self.statistic, self.n_samples, self.n_positives, self.method
-        key += (self._tolerance, None if sizes is None else sizes.tobytes())
-        if self.method == "permutation":
-            key += (self._n_permutations, str(self._seeds.entropy), self._seeds.spawn_key)
-            key += (self._stopped_after,)
-        law: Law = _LAWS.find(key, self._new_law)
-        return law
-
-    def _new_law(self) -> Law:
-        problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
-        if self.method == "analytic" or self.var() == 0.0:
-            return exact_law(*problem, self._tolerance)
-        if self.method == "permutation":
-            sample = np.sort(self._permutation_sample())
-            return AtomicLaw(sample, np.zeros(sample.size))
-        if self.method == "zhang_su":
-            mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
-            return ApproximateLaw(stats.norm(mean, math.sqrt(variance)))
-        if self.method == "normal":
-            return ApproximateLaw(stats.norm(self.mean(), self.std()))
-        skewness = self._standardized_cumulant(3)
-        return ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
-
-    @cached_property
-    def _sampler(self) -> Sampler:
-        return NullSampler(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
-
-    def _permutation_sample(self) -> Floats:
-        """Values of the resamples."""
-        chunks = self._chunks
-        if self._stopped_after is not None:
-            ends = np.cumsum([size for size, _ in chunks])
-            chunks = chunks[: int(np.searchsorted(ends, self._stopped_after)) + 1]
-        return np.concatenate(self._drawn(chunks))[: self._stopped_after]
-
-    def _by_permutation(self) -> NullDistribution:
-        """The same null distribution by random labellings."""
-        law = copy(self)
-        law.method = "permutation"
-        for name in ("_law", "_sampler"):
-            vars(law).pop(name, None)
-        return law
-
-    @property
-    def _chunks(self) -> list[tuple[int, np.random.SeedSequence]]:
-        """Chunks of resamples: their sizes, and one random stream each, for any number of jobs."""
-        sizes = self._sampler.chunks(self._n_permutations)
-        # `spawn` counts its calls; a copy gives the same streams to the same law every time.
-        return list(zip(sizes, copy(self._seeds).spawn(len(sizes)), strict=True))
-
-    def _drawn(self, chunks: list[tuple[int, np.random.SeedSequence]]) -> list[Floats]:
-        sampler = self._sampler
-        values: list[Floats] = Parallel(n_jobs=self._n_jobs)(
-            delayed(_draw_chunk)(sampler, size, seed) for size, seed in chunks
-        )
-        return values
-
-    def _values_in_order(self) -> Iterator[Floats]:
-        """Values of the resamples chunk by chunk, as many drawn at a time as there are jobs."""
-        chunks, at_a_time = self._chunks, effective_n_jobs(self._n_jobs)
-        for first in range(0, len(chunks), at_a_time):
-            yield from self._drawn(chunks[first : first + at_a_time])
-
-    def _stopped_at(self, x: float, alternative: str, n_exceedances: int) -> NullDistribution:
-        """The law of the resamples up to the one that is the last of so many exceedances of x."""
-        drawn, n_found, n_drawn = [], 0, 0
-        for values in self._values_in_order():
-            drawn.append(values)
-            found = np.flatnonzero(self._is_extreme(values, x, alternative))
-            if n_found + found.size >= n_exceedances:
-                n_drawn += int(found[n_exceedances - n_found - 1]) + 1
-                return self._of_resamples(np.concatenate(drawn)[:n_drawn], n_drawn)
-            n_found, n_drawn = n_found + found.size, n_drawn + values.size
-        return self._of_resamples(np.concatenate(drawn), None)
-
-    def _is_extreme(self, values: Floats, x: float, alternative: str) -> Any:
-        """Whether values are at least as extreme as x."""
-        t = np.asarray(x, dtype=float)
-        if alternative == "greater":
-            return values >= self._below(t)
-        return values <= self._above(t)
-
-    def _of_resamples(self, values: Floats, stopped_after: int | None) -> NullDistribution:
-        law = copy(self)
-        law._stopped_after = stopped_after
-        sample = np.sort(values)
-        vars(law)["_law"] = AtomicLaw(sample, np.zeros(sample.size))
-        return law
-
-    @property
-    def _has_stopped(self) -> bool:
-        """Whether drawing of resamples stopped before all of them were drawn."""
-        return self._stopped_after is not None
-
-    @property
-    def _n_resamples(self) -> int:
-        """Number of random labellings that were drawn."""
-        return self._n_permutations if self._stopped_after is None else self._stopped_after
-
-    def _significance(self, t: Floats, alternative: str) -> tuple[Floats, Floats, Floats]:
-        """P-values, their logarithms and their relative errors."""
-        check_alternative(alternative)
-        if alternative != "two-sided":
-            return self._one_sided(t, 1 if alternative == "greater" else -1)
-        greater, less = self._one_sided(t, 1), self._one_sided(t, -1)
-        p, log_p, error = (
-            np.where(greater[1] <= less[1], one, other)
-            for one, other in zip(greater, less, strict=True)
-        )
-        return np.minimum(2.0 * p, 1.0), np.minimum(log_p + math.log(2.0), 0.0), error
-
-    def _log_significance(self, t: Floats, alternative: str) -> Floats:
-        """Logarithms of p-values."""
-        check_alternative(alternative)
-        if alternative == "two-sided" or np.any(self._counts_resamples):
-            return self._significance(t, alternative)[1]
-        sign = 1 if alternative == "greater" else -1
-        return self._log_tail(self._with_equals(t, sign), sign)
-
-    def _log_tail(self, t: Floats, sign: int) -> Floats:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), near 0 by what is left of 1."""
-        log_p = self._law.tail(t, sign)[1]
-        near = log_p > _NEAR_ZERO
-        if near.any():
-            rest, _, error = self._law.tail(np.nextafter(t, -sign * np.inf), -sign)
-            # What is only bounded leaves a bound of 1.
-            bounded = (error > UNKNOWN) & (self.method == "analytic")
-            rest = np.where(bounded, 0.0, rest)
-            # Nor does what is 1 itself tell anything.
-            near &= rest < 1.0
-            log_p = np.where(near, np.log1p(-np.where(near, rest, 0.0)), log_p)
-        return log_p
-
-    def _one_sided(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        p, log_p, error = self._tail_with_equals(t, sign)
-        counts_resamples = np.asarray(self._counts_resamples)
-        if not counts_resamples.any():
-            return p, log_p, error
-        n_resamples = self._n_resamples
-        counted = (np.rint(p * n_resamples) + 1.0) / (n_resamples + 1.0)
-        monte_carlo = monte_carlo_error(counted, n_resamples)
-        return (
-            np.where(counts_resamples, counted, p),
-            np.where(counts_resamples, np.log(counted), log_p),
-            np.where(counts_resamples, monte_carlo, error),
-        )
-
-    def _tail_with_equals(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        return self._law.tail(self._with_equals(t, sign), sign)
-
-    def _with_equals(self, t: Floats, sign: int) -> Floats:
-        """The values, moved so that those that are equal to them count too."""
-        return self._below(t) if sign > 0 else self._above(t)
-
-    def _n_exceedances(self, t: Floats, alternative: str) -> Any:
-        """Number of resamples at least as extreme; of the two sides the smaller one."""
-        signs = {"greater": (1,), "less": (-1,), "two-sided": (1, -1)}[alternative]
-        shares = [self._tail_with_equals(t, sign)[0] for sign in signs]
-        return np.rint(np.minimum.reduce(shares) * self._n_resamples)
-
-    def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
-        """Bounds of p-values of a law that is not listed."""
-        law = self._law
-        assert isinstance(law, BoundedLaw)
-        if alternative == "greater":
-            return law.bounds(_down(t), 1)
-        if alternative == "less":
-            return law.bounds(_up(t), -1)
-        lower, upper = np.minimum(law.bounds(_down(t), 1), law.bounds(_up(t), -1))
-        return np.minimum(2.0 * lower, 1.0), np.minimum(2.0 * upper, 1.0)
-
-    def _above(self, t: Floats) -> Floats:
-        return _up(t)
-
-    def _below(self, t: Floats) -> Floats:
-        return _down(t)
-
-    @property
-    def _counts_resamples(self) -> Any:
-        return self.method == "permutation" and self.var() > 0.0
-
-    def _best(self) -> Any:
-        """Value of a perfect ranking without ties."""
-        size = self.n_samples, self.n_positives
-        return self.statistic.best(*size) + self.statistic.offset(*size)
-
-    def _quantile(self, q: ArrayLike, sign: int) -> Any:
-        def quantile(level: Floats) -> Floats:
-            value = np.full(level.shape, np.nan)
-            inner = (level > 0.0) & (level < 1.0)
-            if inner.any():
-                value[inner] = self._law.quantile(level[inner], sign)
-            at_an_end = (level == 0.0) | (level == 1.0)
-            if at_an_end.any():
-                low, high = self.support()[::-sign]
-                value[at_an_end] = np.where(level[at_an_end] == 0.0, low, high)
-            return value
-
-        return self._over(q, quantile)
-
-    def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
-        """Apply a function of a flat array to the finite entries of x; nan stays nan."""
-        values = np.asarray(x, dtype=float)
-        flat = values.ravel()
-        out = np.full(flat.shape, np.nan)
-        known = ~np.isnan(flat)
-        if known.any():
-            limit = np.finfo(float).max / 4.0
-            out[known] = function(np.clip(flat[known], -limit, limit))
-        return out.reshape(values.shape) if values.ndim else float(out[0])
-
-
-class PermutationDistribution(NullDistribution):
-    """A frozen law that is known by its resamples alone.
-
-    Weighted average precision, averages over classes, and labels that are permuted within strata or
-    as whole clusters have no exact law at hand: support, moments, probabilities and quantiles are
-    those of the resamples. Only the mean of an average over classes without weights is exact.
-
-    Attributes
-    ----------
-    method : str
-        ``"permutation"``.
     n_samples : int
         Number of samples.
-    n_positives : int or ndarray of shape (n_classes,)
-        Number of positives, or of samples of each class.
-    tie_sizes : ndarray or None
-        Sizes of the blocks of equal scores, best first; None without ties, and for averages, whose
-        classes have ties of their own.
-    statistic : object
-        What is weighted or averaged.
+    n_positives : int
+        Number of positives among them.
+    metric : str or metric
+        A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
+        :class:`RankStatistic`; or the name of one: ``"average_precision"``, ``"recall_at_k"``,
+        ``"precision_at_k"``, ``"enrichment_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
+        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or one that was registered.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
+        between 0 and 1, rounded up. Recall, precision and enrichment at k need it, and take an
+        array-like, which makes one null distribution for each entry.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+    method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su", "binomial"}, \
+            default="auto"
+        ``"analytic"`` is the exact null distribution, with a stated numerical error, and what
+        ``"auto"`` takes; ``"permutation"`` is that of `n_permutations` random labellings;
+        ``"normal"`` and ``"pearson3"`` match the exact moments. Average precision has
+        ``"zhang_su"`` besides; recall, precision and enrichment at k have ``"binomial"`` in place
+        of ``"pearson3"``. A metric that cannot vary has its one value under every method.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    law : NullDistribution
+        A frozen distribution with the methods of scipy's (``mean``, ``std``, ``cdf``, ``sf``,
+        ``ppf``, ``isf``, ``rvs`` and others) and with ``pvalue``, ``log_pvalue``,
+        ``relative_error`` and ``pvalue_bounds``. Nothing is computed before it is asked for.
+
+    Raises
+    ------
+    TypeError
+        If `metric` is a class, or a number is not of the right type.
+    ValueError
+        If `metric` is not known, needs a `k` or takes none, a number is out of its range, the tie
+        sizes do not add up to `n_samples`, a weight of a metric of one's own is negative, not
+        finite or larger than that of a better rank, or the metric does not have the `method`.
 
     See Also
     --------
-    sklearn_rankinf.average_precision_test : Carries such a law with weights and averages.
+    metric_test : Test of a ranking against this null distribution.
+    ap_null_distribution : The same for average precision, by name.
 
     Notes
     -----
-    The resamples are drawn when they are first asked for, in chunks with a random stream each, so
-    that they are the same for every number of jobs.
+    With positives at the ranks :math:`r_i` the value of a :class:`RankStatistic` is
+    :math:`S = \sum_i w(r_i) + c`; a positive in a block of equal scores counts the mean weight of
+    the block. Small distributions are listed. Tails of others are found by contour inversion of the
+    moment generating function of S, or between guaranteed bounds. The weights of the first 100,000
+    ranks are checked, and of some that lie further apart behind them.
 
     Examples
     --------
-    >>> from sklearn_rankinf import average_precision_test
-    >>> y_true, y_score = [1, 1, 0, 0, 0, 0], [6, 5, 4, 3, 2, 1]
-    >>> result = average_precision_test(y_true, y_score, sample_weight=[2, 1, 1, 1, 1, 1])
-    >>> result.null_distribution.method
-    'permutation'
+    Three positives and five negatives make 15 pairs; two of the 56 ways to place them have at most
+    one in the wrong order:
+
+    >>> from sklearn_rankinf import RankStatistic, metric_null_distribution
+    >>> law = metric_null_distribution(8, 3, metric="roc_auc")
+    >>> round(law.mean(), 6), round(law.pvalue(14 / 15) * 56, 9)
+    (0.5, 2.0)
+
+    Positives at two of four ranks are worth 1, 1/2, 1/3 and 1/4:
+
+    >>> class Zipf(RankStatistic):
+    ...     def weights(self, ranks, n_samples, n_positives):
+    ...         return 1.0 / ranks
+    >>> law = metric_null_distribution(4, 2, metric=Zipf())
+    >>> round(law.mean(), 6), round(law.pvalue(1 + 1 / 3) * 6, 9)
+    (1.041667, 2.0)
     """
-
-    def __init__(
-        self,
-        permuted: PermutationSampler,
-        statistic: Statistic,
-        n_samples: int,
-        n_positives: Any,
-        tie_sizes: Integers | None,
-        n_permutations: int,
-        seeds: np.random.SeedSequence,
-        n_jobs: int | None = None,
-        rounding: float = 0.0,
-    ) -> None:
-        super().__init__(
-            statistic,
-            n_samples,
-            n_positives,
-            tie_sizes,
-            "permutation",
-            n_permutations,
-            seeds,
-            n_jobs,
-        )
-        self._permuted = permuted
-        self._rounding = rounding
-
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.statistic}, n_samples={self.n_samples}, "
-            f"n_positives={self.n_positives}, {self._permuted})"
-        )
-
-    @cached_property
-    def _sampler(self) -> PermutationSampler:
-        return self._permuted
-
-    @cached_property
-    def _law(self) -> AtomicLaw:
-        sample = np.sort(self._permutation_sample())
-        return AtomicLaw(sample, np.zeros(sample.size))
-
-    @cached_property
-    def _mean_and_variance(self) -> tuple[float, float]:
-        values = self._law.values
-        if values[-1] - values[0] <= _SAME * abs(values[-1]):
-            return float(values[0]), 0.0  # one value, up to rounding
-        mean = self._permuted.exact_mean()
-        return float(values.mean()) if mean is None else mean, float(values.var())
-
-    @cached_property
-    def _skewness_and_kurtosis(self) -> tuple[float, float]:
-        standardized = (self._law.values - self._law.values.mean()) / self.std()
-        return float(np.mean(standardized**3)), float(np.mean(standardized**4)) - 3.0
-
-    @property
-    def _counts_resamples(self) -> bool:
-        return True
-
-    def _above(self, t: Floats) -> Floats:
-        return super()._above(t) + self._rounding
-
-    def _below(self, t: Floats) -> Floats:
-        return super()._below(t) - self._rounding
-
-    def _best(self) -> float:
-        return self._permuted.best()
-
-
-class ApproximateLaw:
-    """A continuous law of scipy in the shape of the exact ones."""
-
-    is_listed = False
-
-    def __init__(self, distribution: Any) -> None:
-        self._distribution = distribution
-
-    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        """Upper (sign 1) or lower (sign -1) tail and its log; the error is unknown."""
-        upper, law = sign > 0, self._distribution
-        # The largest floats overflow to infinity, where the tails are right.
-        with np.errstate(divide="ignore", over="ignore"):
-            log_p = law.logsf(t) if upper else law.logcdf(t)
-            p = law.sf(t) if upper else law.cdf(t)
-        return np.asarray(p), np.asarray(log_p), np.full(t.shape, np.inf)
-
-    def quantile(self, q: Floats, sign: int) -> Floats:
-        """Quantiles from below (sign -1) or above (sign 1)."""
-        return np.asarray(self._distribution.isf(q) if sign > 0 else self._distribution.ppf(q))
-
-    def support(self) -> tuple[float, float]:
-        """Smallest and largest value."""
-        low, high = self._distribution.support()
-        return float(low), float(high)
-
-    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw from the approximate law."""
-        return np.asarray(self._distribution.rvs(size=n_draws, random_state=rng))
-
-
-def _draw_chunk(sampler: Sampler, size: int, seed: np.random.SeedSequence) -> Floats:
-    return sampler.draw(size, np.random.default_rng(seed))
-
-
-def tolerating(law: NullDistribution, relative_error: float) -> NullDistribution:
-    """The same law, computed no more precisely than to a relative error of its tails."""
-    law = copy(law)
-    vars(law).pop("_law", None)
-    law._tolerance = relative_error
-    return law
-
-
-def pvalue_log_and_error(law: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any, Any]:
-    """`pvalue`, `log_pvalue` and `relative_error` of a law at x, from a single computation."""
-    computed: list[Floats] = []
-
-    def part(index: int) -> Any:
-        def of(t: Floats) -> Floats:
-            if not computed:
-                computed.extend(law._significance(t, alternative))
-            return computed[index]
-
-        return law._over(x, of)
-
-    return part(0), part(1), plain(np.maximum(part(2), _SMALLEST_ERROR))
-
-
-def with_known_error(
-    law: NullDistribution, x: Any, alternative: str
-) -> tuple[NullDistribution, tuple[Any, Any, Any]]:
-    """The null distribution that a p-value comes from; its p-value, the log of it, and its error.
-
-    Where ``method="auto"`` was asked for and the exact p-value is known to no better than a tenth,
-    random labellings take the place of the exact distribution, with a warning.
-    """
-    computed = pvalue_log_and_error(law, x, alternative)
-    error = np.asarray(computed[2])
-    if not (law._is_auto and law.method == "analytic" and np.any(error > UNKNOWN)):
-        return law, computed
-    warn_caller(
-        f"The relative error of the exact p-value may be {np.max(error):.2g}, so that it comes "
-        f"from {law._n_permutations} random labellings instead: pass method='permutation' for the "
-        "same without this warning, or method='analytic' for an upper bound.",
-        UserWarning,
+    return frozen_null_distribution(
+        as_metric(metric, k),
+        n_samples,
+        n_positives,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
     )
-    permuted = law._by_permutation()
-    return permuted, pvalue_log_and_error(permuted, x, alternative)
-
-
-def stopped_law(
-    law: NullDistribution, x: float, alternative: str, n_exceedances: int
-) -> tuple[NullDistribution, tuple[float, float, float] | None]:
-    """The law of the resamples up to the last of so many that are at least as extreme as x.
-
-    With it come the p-value, its logarithm and its relative error, if there are so many.
-    """
-    if not law._counts_resamples:
-        return law, None  # one value, which no resample is needed for
-    law = law._stopped_at(x, alternative, n_exceedances)
-    if law._stopped_after is None:
-        return law, None
-    p = n_exceedances / law._stopped_after
-    error = max(float(monte_carlo_error(p, law._stopped_after)), _SMALLEST_ERROR)
-    return law, (p, math.log(p), error)
-
-
-def resamples_of(law: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any]:
-    """Number of resamples of a law, and of those at least as extreme as x.
-
-    It is 0 for a statistic with a single value, and None for other methods.
-    """
-    if law.method != "permutation":
-        return None, None
-    counts = np.asarray(law._counts_resamples)
-    if not counts.any():
-        return _whole(np.zeros(counts.shape)), _whole(np.zeros(counts.shape))
-    n_extreme = law._n_exceedances(np.asarray(x, dtype=float), alternative)
-    return _whole(np.where(counts, law._n_resamples, 0)), _whole(np.where(counts, n_extreme, 0))
-
-
-def _whole(value: Any) -> Any:
-    """An int for a scalar, else an array of integers."""
-    return value.astype(np.int64) if np.ndim(value) else int(value)
-
-
-def monte_carlo_error(pvalue: Any, n_resamples: int) -> Any:
-    """Standard error of a permutation p-value, relative to it."""
-    return np.sqrt((1.0 - pvalue) / (pvalue * n_resamples))
-
-
-def plain(value: Any) -> Any:
-    """A float for a scalar, else the array."""
-    return value if np.ndim(value) else float(value)
-
-
-def _up(t: Floats) -> Floats:
-    """Just above every value that counts as equal to t."""
-    return t + _SAME * np.abs(t) + np.finfo(float).tiny
-
-
-def _down(t: Floats) -> Floats:
-    """Just below every value that counts as equal to t."""
-    return t - _SAME * np.abs(t) - np.finfo(float).tiny
 
 
 def ap_null_distribution(
@@ -1031,11 +242,10 @@ def ap_null_distribution(
     >>> round(law.mean(), 6), round(law.pvalue(11 / 12) * 56, 9)
     (0.52838, 2.0)
     """
-    return frozen_ap_law(
+    return frozen_null_distribution(
+        AveragePrecision(k, normalize),
         n_samples,
         n_positives,
-        k=k,
-        normalize=normalize,
         tie_sizes=tie_sizes,
         method=method,
         n_permutations=n_permutations,
@@ -1043,28 +253,288 @@ def ap_null_distribution(
     )
 
 
-def frozen_ap_law(
+def recall_at_k_null_distribution(
     n_samples: int,
     n_positives: int,
     *,
-    k: float | None = None,
-    normalize: str = "min",
+    k: Any,
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> NullDistribution:
+    r"""Law of recall at k under random labelling.
+
+    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
+    likely; the ties are held fixed.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    k : int, float or array-like of them
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of `n_samples`, rounded up. An array makes one law for each entry.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
+        ``"analytic"`` is the exact law and what ``"auto"`` takes; ``"permutation"`` is the law of
+        `n_permutations` random labellings. ``"binomial"`` counts the hits as if samples were drawn
+        with replacement, in whole numbers; ``"normal"`` has the exact mean and variance and a
+        continuity correction of half the distance between two values. A statistic that cannot vary
+        has its one value under every method.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    law : NullDistribution
+        A frozen law with the methods of the law of :func:`ap_null_distribution`, which for an array
+        of k broadcast their argument against k.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type.
+    ValueError
+        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
+        not one of those above.
+
+    See Also
+    --------
+    precision_at_k_null_distribution : The same for the share of positives among the first k.
+    recall_at_k_test : Test of a ranking against this law.
+    min_hits_at_k : Number of hits that is significant.
+
+    Notes
+    -----
+    Without ties across rank k the number of hits among the first k of n samples is hypergeometric,
+
+    .. math:: P(H = h) = \binom{m}{h} \binom{n - m}{k - h} \Big/ \binom{n}{k},
+
+    and recall is :math:`H / m`. Where a block of g equal scores straddles rank k, behind a samples
+    with better scores, each of its Y positives counts :math:`(k - a) / g`, the average over random
+    tie-breaking, and the law is that of :math:`(H + Y (k - a) / g) / m` with H positives among the
+    a samples. Tails are summed from the largest term on, in logarithms, and stay accurate to
+    sizes of 1e12 and more.
+
+    References
+    ----------
+    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+       University.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import recall_at_k_null_distribution
+    >>> law = recall_at_k_null_distribution(1000, 100, k=100)
+    >>> law.mean(), round(law.pvalue(0.15), 7), round(law.pvalue(0.16), 7)
+    (0.1, 0.0621669, 0.031964)
+    """
+    return frozen_null_distribution(
+        RecallAtK(k),
+        n_samples,
+        n_positives,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def precision_at_k_null_distribution(
+    n_samples: int,
+    n_positives: int,
+    *,
+    k: Any,
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> NullDistribution:
+    r"""Law of precision at k under random labelling.
+
+    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
+    likely; the ties are held fixed.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    k : int, float or array-like of them
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of `n_samples`, rounded up. An array makes one law for each entry.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
+        How the law is computed; see :func:`recall_at_k_null_distribution`.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    law : NullDistribution
+        A frozen law with the methods of the law of :func:`ap_null_distribution`, which for an array
+        of k broadcast their argument against k.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type.
+    ValueError
+        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
+        not one of those above.
+
+    See Also
+    --------
+    recall_at_k_null_distribution : The same for the share of the positives that is found.
+    precision_at_k_test : Test of a ranking against this law.
+    min_hits_at_k : Number of hits that is significant.
+
+    Notes
+    -----
+    Precision at k is recall at k times m / k, with the same p-values; see
+    :func:`recall_at_k_null_distribution` for its law and for ties.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import precision_at_k_null_distribution
+    >>> law = precision_at_k_null_distribution(1000, 100, k=50)
+    >>> law.mean(), round(law.std(), 6), law.isf(0.05)
+    (0.1, 0.041373, 0.18)
+    """
+    return frozen_null_distribution(
+        PrecisionAtK(k),
+        n_samples,
+        n_positives,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def roc_auc_null_distribution(
+    n_samples: int,
+    n_positives: int,
+    *,
+    tie_sizes: ArrayLike | None = None,
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> NullDistribution:
+    r"""Law of the area under the ROC curve under random labelling.
+
+    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
+    likely; the ties are held fixed.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    tie_sizes : array-like of shape (n_blocks,), optional
+        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+    method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
+        ``"analytic"`` is the exact law, with a stated numerical error, and what ``"auto"`` takes;
+        ``"permutation"`` is the law of `n_permutations` random labellings; ``"normal"`` and
+        ``"pearson3"`` match the exact moments. A statistic that cannot vary has its one value under
+        every method.
+    n_permutations : int, default=9999
+        Number of random labellings for ``method="permutation"``.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random labellings for ``method="permutation"``.
+
+    Returns
+    -------
+    law : NullDistribution
+        A frozen law with the methods of the law of :func:`ap_null_distribution`.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type.
+    ValueError
+        If a number is out of its range, the tie sizes do not add up to `n_samples`, or
+        `method` is not one of those above.
+
+    See Also
+    --------
+    roc_auc_test : Test of a ranking against this law.
+    rank_statistic_null_distribution : The law of any metric that adds up weights of ranks.
+    scipy.stats.mannwhitneyu : The same law without ties, for the statistic U.
+
+    Notes
+    -----
+    With m positives at the ranks :math:`r_i` of n samples,
+
+    .. math:: \mathrm{AUC} = \frac{1}{m (n - m)} \sum_{i=1}^m (n - r_i) - \frac{m - 1}{2 (n - m)},
+
+    the share of the pairs of a positive and a negative that are in the right order, which is Mann
+    and Whitney's U over :math:`m (n - m)` [1]_. Pairs of equal scores count half.
+
+    References
+    ----------
+    .. [1] Mann, H. B., & Whitney, D. R. (1947). On a test of whether one of two random variables is
+       stochastically larger than the other. Annals of Mathematical Statistics, 18(1), 50-60.
+
+    Examples
+    --------
+    Three positives and five negatives make 15 pairs; two of the 56 ways to place them have at most
+    one in the wrong order:
+
+    >>> from sklearn_rankinf import roc_auc_null_distribution
+    >>> law = roc_auc_null_distribution(8, 3)
+    >>> round(law.mean(), 6), round(law.pvalue(14 / 15) * 56, 9)
+    (0.5, 2.0)
+    """
+    return frozen_null_distribution(
+        RocAuc(),
+        n_samples,
+        n_positives,
+        tie_sizes=tie_sizes,
+        method=method,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+
+
+def frozen_null_distribution(
+    metric: Metric,
+    n_samples: int,
+    n_positives: int,
+    *,
     tie_sizes: ArrayLike | None = None,
     method: str = "auto",
     n_permutations: int = 9999,
     random_state: Any = 0,
     n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> NullDistribution:
-    """`ap_null_distribution`, with a number of jobs for its permutations."""
+    """Null distribution of a metric, the other arguments checked."""
     n, m = check_counts(n_samples, n_positives)
     sizes = check_tie_sizes(tie_sizes, n)
-    check_normalize(normalize)
-    check_option(method, "method", _METHODS)
-    cut = None if k is None else resolve_k(k, n)
+    statistic = metric.at(n)
+    check_method(statistic, method)
     if method == "zhang_su":
-        _check_zhang_su(n, m, cut, sizes)
-    return NullDistribution(
-        AveragePrecision(None if cut == n else cut, normalize if cut not in (None, n) else "min"),
+        _check_zhang_su(n, m, statistic.horizon, sizes)
+    if isinstance(statistic, FirstHitStatistic) and n > _MAX_LISTED:
+        raise ValueError(
+            f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose law lists every "
+            f"rank; got {n}."
+        )
+    if isinstance(statistic, RankStatistic) and type(statistic) not in _KNOWN_WEIGHTS:
+        check_weights(statistic, n, m)
+    return _kind_of(statistic)(
+        statistic,
         n,
         m,
         sizes,
@@ -1072,50 +542,30 @@ def frozen_ap_law(
         check_integer(n_permutations, "n_permutations", 1),
         as_seed_sequence(random_state),
         n_jobs,
+        verbose,
     )
 
 
-def value_of_perfect_ranking(law: NullDistribution) -> Any:
-    """Value of the statistic for a perfect ranking without ties."""
-    return law._best()
+def _kind_of(metric: Metric) -> Callable[..., NullDistribution]:
+    """The class of null distributions of a metric."""
+    if isinstance(metric, HitsAtK):
+        return TopKNullDistribution
+    if isinstance(metric, RankStatistic):
+        return RankNullDistribution
+    return ListedNullDistribution if isinstance(metric, FirstHitStatistic) else NullDistribution
 
 
-def permuted_law(
-    permuted: PermutationSampler,
-    statistic: Statistic,
-    n_samples: int,
-    n_positives: Any,
-    tie_sizes: Integers | None,
-    *,
-    n_permutations: int,
-    random_state: Any,
-    n_jobs: int | None,
-    rounding: float = 0.0,
-) -> PermutationDistribution:
-    """Law that is known by its resamples alone, with its arguments checked.
-
-    Values closer than `rounding` are equal.
-    """
-    return PermutationDistribution(
-        permuted,
-        statistic,
-        n_samples,
-        n_positives,
-        tie_sizes,
-        check_integer(n_permutations, "n_permutations", 1),
-        as_seed_sequence(random_state),
-        n_jobs,
-        rounding,
-    )
-
-
-def check_permutation(method: str, what: str) -> None:
-    """Refuse a method other than permutation for a statistic that has no exact law."""
-    check_option(method, "method", _METHODS)
-    check_no_closed_form(method, what)
+def check_method(metric: Metric, method: str) -> None:
+    """Refuse a method that null distributions of a metric do not have."""
+    methods = ["auto", "analytic", "permutation", "normal"]
+    methods.append("binomial" if isinstance(metric, HitsAtK) else "pearson3")
+    if isinstance(metric, AveragePrecision):
+        methods.append("zhang_su")
+    check_option(method, "method", methods, f" for {metric.title}")
 
 
 def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:
+    """Refuse rankings that the paper's moments are not for."""
     if k is not None or tie_sizes is not None:
         raise ValueError(
             "method='zhang_su' is an approximation for average precision of the whole ranking "
@@ -1126,3 +576,36 @@ def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -
             "method='zhang_su' needs at least 2 positives: its variance is undefined for "
             "n_positives=1; use method='analytic'."
         )
+
+
+def check_weights(statistic: RankStatistic, n_samples: int, n_positives: int) -> None:
+    """Refuse weights that are negative, not finite, grow with the rank, or are not one each."""
+    if n_positives == 0:
+        return  # the statistic is 0.0, whatever the weights are
+    ranks = np.arange(1, min(n_samples, _RANKS_CHECKED) + 1)
+    if n_samples > _RANKS_CHECKED:
+        far = np.geomspace(_RANKS_CHECKED, n_samples, _FAR_RANKS_CHECKED)
+        ranks = np.union1d(ranks, np.minimum(far.astype(np.int64), n_samples))
+    name = f"{type(statistic).__name__}.weights"
+    weights = np.asarray(statistic.weights(ranks, n_samples, n_positives))
+    if weights.shape != ranks.shape:
+        raise ValueError(
+            f"{name} must return one number for each rank; got an array of shape {weights.shape} "
+            f"for ranks of shape {ranks.shape}."
+        )
+    if weights.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must return floats; got an array of dtype {weights.dtype}.")
+    weights = weights.astype(float)
+    before = np.append(np.inf, weights[:-1])
+    for wrong, rule in (
+        (~np.isfinite(weights), "be finite"),
+        (weights < 0.0, "not be negative"),
+        (weights > before + _SAME_WEIGHT * weights[0], "not grow with the rank"),
+    ):
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            previous = f" after {before[first]}" if "grow" in rule else ""
+            raise ValueError(
+                f"{name} must {rule}; got the weight {weights[first]} at rank {ranks[first]}"
+                f"{previous}, with n_samples={n_samples} and n_positives={n_positives}."
+            )

@@ -21,19 +21,19 @@ from sklearn_rankinf._engine.mean import MeanSampler, Part, mean_law
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
 from sklearn_rankinf._engine.resampling import JointLists, ObservedLists
 from sklearn_rankinf._engine.sampling import Sampler
-from sklearn_rankinf._engine.statistics import AveragePrecision, Floats, Integers
+from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame
-from sklearn_rankinf._guard import metric_function, significance_test
-from sklearn_rankinf._null_distributions import (
+from sklearn_rankinf._frozen_distributions import (
     ApproximateLaw,
     NullDistribution,
-    check_permutation,
-    frozen_ap_law,
     monte_carlo_error,
     permuted_law,
     pvalue_log_and_error,
     with_known_error,
 )
+from sklearn_rankinf._guard import metric_function, significance_test
+from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import Ranking, as_ranking, rank_order
 from sklearn_rankinf._restricted import (
     RESTRICTED,
@@ -42,7 +42,7 @@ from sklearn_rankinf._restricted import (
     check_has_rows,
     few_labellings_warning,
 )
-from sklearn_rankinf._significance import RankTestResult, as_log10, significance_fields
+from sklearn_rankinf._results import MetricTestResult, as_log10, significance_fields
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,
@@ -50,6 +50,7 @@ from sklearn_rankinf._validation import (
     check_alternative,
     check_counts,
     check_integer,
+    check_no_closed_form,
     check_option,
     check_tie_sizes,
     numbered,
@@ -312,7 +313,7 @@ def _checked_sizes(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MeanAveragePrecisionTestResult(RankTestResult):
+class MeanAveragePrecisionTestResult(MetricTestResult):
     """Result of :func:`mean_average_precision_test`.
 
     Attributes
@@ -638,9 +639,9 @@ def mean_average_precision_test(
         rows = _read_rows(y_true, y_score, groups, pos_label)
         rankings = rows.rankings()
         if dependence == "shared":
-            check_permutation(method, "a mean over queries with shared labels")
+            check_no_closed_form(method, "a mean over queries with shared labels")
         elif not restrictions.are_none:
-            check_permutation(method, RESTRICTED)
+            check_no_closed_form(method, RESTRICTED)
         if dependence == "shared" or not restrictions.are_none:
             joint = _JointRows(rows, list(rankings.values()), dependence, restrictions)
     _warn_of_empty_queries(rankings)
@@ -673,6 +674,7 @@ def mean_average_precision_test(
     fields = significance_fields(float(statistics.mean()), law, alternative, computed)
     fields["n_samples"], fields["n_positives"] = totals
     return MeanAveragePrecisionTestResult(
+        metric=AveragePrecision(),
         **fields,
         dependence=dependence,
         query_statistic=statistics,
@@ -748,8 +750,14 @@ def _query_results(
     # One seed for all: a generator must not be drawn from in every law.
     seeds = as_seed_sequence(random_state)
     laws = [
-        frozen_ap_law(
-            n, m, tie_sizes=ties, method=method, n_permutations=n_permutations, random_state=0
+        frozen_null_distribution(
+            AveragePrecision(),
+            n,
+            m,
+            tie_sizes=ties,
+            method=method,
+            n_permutations=n_permutations,
+            random_state=0,
         )
         for n, m, ties in (sizes[queries[0]] for queries in members)
     ]
@@ -795,7 +803,7 @@ def _sizes(ranking: Ranking) -> tuple[int, int, Integers | None]:
 
 
 def _average_precision(ranking: Ranking) -> float:
-    return AveragePrecision().evaluate(ranking.tie_sizes, ranking.hits)
+    return float(AveragePrecision().evaluate(ranking.tie_sizes, ranking.hits))
 
 
 # Queries.
@@ -961,6 +969,7 @@ class _JointRows:
         free = self._restrictions.are_none
         moments = _exact_moments(self._rankings) if free else None
         lists = JointLists(
+            AveragePrecision(),
             sizes,
             self._rows.codes,
             self._places,

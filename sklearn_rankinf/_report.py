@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.statistics import RankStatistic
+from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._formatting import format_count, format_pvalue, format_table
+from sklearn_rankinf._metrics import METRICS, needs_k
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._registry import METRICS, metric_named
-from sklearn_rankinf._significance import AveragePrecisionTestResult
-from sklearn_rankinf._top_k import min_hits_at_k, recall_at_k_test
+from sklearn_rankinf._results import MetricTestResult
+from sklearn_rankinf._significance import metric_test, recall_at_k_test
+from sklearn_rankinf._top_k import min_hits_at_k
 from sklearn_rankinf._validation import resolve_k
 
 LEVEL = 0.05
@@ -281,9 +282,9 @@ def _check_complete(column: Any, name: str) -> None:
 def report_on_ranking(
     name: str,
     ranking: Ranking,
-    result: AveragePrecisionTestResult,
+    result: MetricTestResult,
     k: Sequence[float] = (),
-    metrics: Sequence[str | RankStatistic] = (),
+    metrics: Sequence[str | Metric] = (),
 ) -> RankerReport:
     """Put together what the labels say about one ranking.
 
@@ -293,7 +294,7 @@ def report_on_ranking(
         Name of the ranking.
     ranking : Ranking
         The ranking.
-    result : AveragePrecisionTestResult
+    result : MetricTestResult
         The test of its average precision.
     k : sequence of int or float
         Numbers of places at the top, or fractions of the samples, at which hits are tested.
@@ -328,7 +329,7 @@ def report_on_ranking(
 
 
 def report_on_metrics(
-    ranking: Ranking, metrics: Sequence[str | RankStatistic]
+    ranking: Ranking, metrics: Sequence[str | Metric]
 ) -> tuple[MetricReport, ...]:
     """Test a ranking by several metrics.
 
@@ -352,15 +353,14 @@ def report_on_metrics(
     return tuple(_report_on_metric(ranking, metric) for metric in metrics)
 
 
-def _report_on_metric(ranking: Ranking, metric: str | RankStatistic) -> MetricReport:
-    names = [known.name for known in METRICS.values() if not known.needs_k]
+def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
+    names = [name for name, make in METRICS.items() if not needs_k(make)]
     if isinstance(metric, str) and metric not in names:
         what = f"{metric!r} needs a k" if metric in METRICS else f"there is no metric {metric!r}"
         raise ReportError(f"{what}: take one of {', '.join(map(repr, names))}.")
-    chosen = metric_named(metric)
-    result = chosen.test(ranking)
+    result = metric_test(ranking, metric=metric)
     return MetricReport(
-        metric=chosen.name,
+        metric=metric if isinstance(metric, str) else repr(metric),
         statistic=float(result.statistic),
         chance=float(result.null_distribution.mean()),
         adjusted=float(result.adjusted_statistic),

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, ExchangedHits, Shifts
 from sklearn_rankinf._engine.sampling import HitValues, NullSampler, PermutationSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
-from sklearn_rankinf._null_distributions import PermutationDistribution, permuted_law
+from sklearn_rankinf._frozen_distributions import PermutationDistribution, permuted_law
 from sklearn_rankinf._ranking import Ranking, rank_order
 from sklearn_rankinf._validation import PosLabel, as_binary, as_scores, check_integer, numbered
 
@@ -83,6 +83,7 @@ class RestrictedLabels:
         n_permutations: int,
         random_state: Any,
         n_jobs: int | None,
+        verbose: int = 0,
         rounding: float = 0.0,
     ) -> PermutationDistribution:
         """Law of such draws; values closer than `rounding` are equal."""
@@ -95,6 +96,7 @@ class RestrictedLabels:
             n_permutations=n_permutations,
             random_state=random_state,
             n_jobs=n_jobs,
+            verbose=verbose,
             rounding=rounding,
         )
 
@@ -133,7 +135,7 @@ class ListedPermutationDistribution(PermutationDistribution):
     def _permutation_sample(self) -> Floats:
         sizes = self._permuted.chunks(self._n_permutations)
         ends = np.cumsum(sizes).tolist()
-        values: list[Floats] = Parallel(n_jobs=self._n_jobs)(
+        values: list[Floats] = Parallel(n_jobs=self._n_jobs, verbose=self._verbose)(
             delayed(_list_values)(self._permuted, end - size, end)
             for size, end in zip(sizes, ends, strict=True)
         )
@@ -158,6 +160,7 @@ def law_of_arrangements(
     n_permutations: int,
     random_state: Any,
     n_jobs: int | None,
+    verbose: int = 0,
     rounding: float = 0.0,
 ) -> PermutationDistribution:
     """Law of all arrangements, if they can be listed and are no more than `n_permutations`.
@@ -174,6 +177,7 @@ def law_of_arrangements(
         n_permutations=n_permutations,
         random_state=random_state,
         n_jobs=n_jobs,
+        verbose=verbose,
         rounding=rounding,
     )
     if n_listed is None or n_listed > n_permutations:
@@ -187,6 +191,7 @@ def law_of_arrangements(
         n_listed,
         law._seeds,
         n_jobs,
+        verbose,
         rounding,
     )
 

@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from scipy.stats import pearson3, rankdata
 
 from sklearn_rankinf._engine.exchange import AnyExchange, Exchange
-from sklearn_rankinf._engine.resampling import PermutedAveragePrecision, RankedCells
-from sklearn_rankinf._engine.statistics import AveragePrecision, Floats, Integers
-from sklearn_rankinf._null_distributions import (
-    PermutationDistribution,
-    check_permutation,
-    frozen_ap_law,
-)
+from sklearn_rankinf._engine.resampling import PermutedRows, RankedCells
+from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
+from sklearn_rankinf._frozen_distributions import PermutationDistribution
+from sklearn_rankinf._rank_distributions import rounding_of
 from sklearn_rankinf._ranking import LabelTable, rank_order
 from sklearn_rankinf._restricted import law_of_arrangements
+from sklearn_rankinf._validation import check_no_closed_form
 
 # A p-value of a rank test this small says that weights are related to labels or scores.
 _DEPENDENT = 1e-3
@@ -29,29 +27,22 @@ _RUN = 10
 def observe_rows(
     table: LabelTable,
     weights: Floats | None,
+    statistic: Statistic,
     *,
     average: str | None,
-    k: float | None,
-    normalize: str,
     method: str,
     weights_follow: str,
-    n_permutations: int,
-    random_state: Any,
-    n_jobs: int | None,
     exchange: AnyExchange | None = None,
+    **options: Any,
 ) -> tuple[float, PermutationDistribution]:
-    """Return average precision of a table, and its law when its rows of labels are permuted.
-
-    A table of one column has no average. An exchange says which rows change places.
-    """
-    what = "average precision with unequal sample_weight"
+    """Return the statistic of a table, and its distribution when rows of labels are permuted."""
+    what = f"{statistic.title} with unequal sample_weight"
     if average is not None:
-        what = f"average precision with average={average!r}"
-    check_permutation(method, what)
-    _check_k(k, weights, average)
-    statistic = average_precision(table.n_samples, k, normalize)
+        what = f"{statistic.title} with average={average!r}"
+    check_no_closed_form(method, what)
+    _check_no_cut(statistic, weights, average)
     lists = [table] if average == "micro" else [table.column(c) for c in range(table.n_classes)]
-    permuted = PermutedAveragePrecision(
+    permuted = PermutedRows(
         [_ranked(part) for part in lists],
         "weighted" if average == "weighted" else "macro",
         statistic,
@@ -60,15 +51,15 @@ def observe_rows(
         exchange,
     )
     is_binary = average is None
+    rounding = max(rounding_of(statistic, c.n_cells, c.n_positives) for c in permuted.rankings)
     law = law_of_arrangements(
         permuted,
         statistic,
         table.n_samples,
         int(table.n_positives[0]) if is_binary else table.n_positives,
         permuted.tie_sizes if is_binary else None,
-        n_permutations=n_permutations,
-        random_state=random_state,
-        n_jobs=n_jobs,
+        rounding=rounding,
+        **options,
     )
     return permuted.observed(), law
 
@@ -181,26 +172,21 @@ def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:
     return min(1.0, 2.0 * float(min(law.sf(z), law.cdf(z))))
 
 
-def _check_k(k: float | None, weights: Floats | None, average: str | None) -> None:
+def _check_no_cut(statistic: Statistic, weights: Floats | None, average: str | None) -> None:
+    """Refuse a cut-off where it has no meaning."""
+    k = statistic.horizon
     if k is None:
         return
     if weights is not None:
         raise ValueError(
-            f"k={k!r} and unequal sample_weight exclude each other: average precision at k is "
+            f"k={k} and unequal sample_weight exclude each other: average precision at k is "
             "defined for samples that count alike. Leave out one of them."
         )
     if average == "micro":
         raise ValueError(
-            f"k={k!r} is not defined with average='micro', which ranks the samples of all classes "
+            f"k={k} is not defined with average='micro', which ranks the samples of all classes "
             "in one list: use 'macro', 'weighted' or None, where k counts samples of each class."
         )
-
-
-def average_precision(n_samples: int, k: float | None, normalize: str) -> AveragePrecision:
-    """Statistic of a list, with its options checked as those of the exact law are."""
-    statistic = frozen_ap_law(n_samples, 0, k=k, normalize=normalize).statistic
-    assert isinstance(statistic, AveragePrecision)
-    return statistic
 
 
 def _ranked(table: LabelTable) -> RankedCells:

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from inspect import signature
 from numbers import Integral
 from types import MappingProxyType
@@ -18,13 +17,16 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._engine.law import UNKNOWN
-from sklearn_rankinf._engine.statistics import RankStatistic
+from sklearn_rankinf._engine.statistics import Metric, Statistic
 from sklearn_rankinf._folds import FEW_LABELLINGS
+from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._guard import scorer_factory
-from sklearn_rankinf._null_distributions import NullDistribution, pvalue_log_and_error, tolerating
+from sklearn_rankinf._metrics import AveragePrecision, as_metric, check_scalar_k, registered
+from sklearn_rankinf._null_distributions import frozen_null_distribution
+from sklearn_rankinf._observations import observe_ranking
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._registry import Metric, metric_named
-from sklearn_rankinf._significance import adjusted, as_log10, standardized
+from sklearn_rankinf._results import adjusted, as_log10, standardized
+from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._validation import (
     PosLabel,
     check_integer,
@@ -68,7 +70,7 @@ _BOTH_METHODS: Mapping[str, tuple[str, str | None]] = MappingProxyType(
 
 @scorer_factory
 def make_significance_scorer(
-    metric: str | RankStatistic = "average_precision",
+    metric: str | Metric = "average_precision",
     *,
     method: str = "auto",
     output: str = "neg_log10_pvalue",
@@ -248,7 +250,7 @@ def make_significance_scorer(
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
     options |= {"k": k, "average": average}
     options |= {"n_permutations": n_permutations, "random_state": random_state}
-    chosen = _checked_metric(metric, **options)
+    _check_metric(metric, **options)
     check_weights_follow(weights_follow)
     if weights_follow != "label":
         _check_takes_weights(metric, f"weights_follow={weights_follow!r}")
@@ -256,7 +258,7 @@ def make_significance_scorer(
         check_integer(block_length, "block_length", 1)
     options |= {"weights_follow": weights_follow, "block_length": block_length}
     # A worker process knows the metrics of the package by name, and others by what is sent to it.
-    metric = chosen.name if chosen.instance is None else chosen.instance
+    metric = registered(metric)
     _check_response_method(response_method)
     check_pos_label(pos_label)
     # scikit-learn chooses a column of the scores by the scorer's pos_label, and refuses one that
@@ -285,7 +287,7 @@ def significance_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    metric: str | RankStatistic = "average_precision",
+    metric: str | Metric = "average_precision",
     output: str = "neg_log10_pvalue",
     method: str = "auto",
     k: float | None = None,
@@ -310,10 +312,9 @@ def significance_score(
     options = {"method": method, "n_permutations": n_permutations, "random_state": random_state}
     if k is not None:
         _check_fold_holds(k, np.shape(y_score)[0])
-        options["k"] = k
+    chosen = as_metric(metric, k)
     of_samples: dict[str, Any] = {}
     if sample_weight is not None:
-        _check_takes_weights(metric, "sample_weight")
         of_samples = {"sample_weight": sample_weight, "weights_follow": weights_follow}
     restrictions: dict[str, Any] = {"strata": strata, "clusters": clusters, "order": order}
     restrictions["block_length"] = block_length
@@ -322,10 +323,10 @@ def significance_score(
     if np.ndim(y_score) == 2 and np.shape(y_score)[1] > 1:
         _check_average_is_given(average, np.shape(y_score)[1])
         options |= {"average": average, **of_samples}
-        score, ran = _score_by_test(y_true, y_score, metric, output, options, warns)
+        score, ran = _score_by_test(y_true, y_score, chosen, output, options, warns)
     else:
         options["pos_label"] = _greater_label(y_true) if pos_label is None else pos_label
-        score, ran = _score_binary(y_true, y_score, metric, output, options, of_samples, in_dict)
+        score, ran = _score_binary(y_true, y_score, chosen, output, options, of_samples, in_dict)
     if warns and ran == "permutation" and _is_at_floor(score, output, n_permutations):
         _warn_of_the_floor(n_permutations)
     return score
@@ -339,7 +340,7 @@ _DEFAULTS = {
 def _score_binary(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    metric: str | RankStatistic,
+    metric: Metric,
     output: str,
     options: dict[str, Any],
     of_samples: dict[str, Any],
@@ -354,14 +355,8 @@ def _score_binary(
     elif of_samples:
         options |= {"pos_label": pos_label, **of_samples}
         return _score_by_test(y_true, y_score, metric, output, options, _warns(output, in_dict))
-    size = ranking.n_samples, ranking.n_positives
-    null_distribution = partial(
-        metric_named(metric).null_distribution, *size, tie_sizes=ranking.tie_sizes
-    )
-    law = null_distribution(**options)
-    statistic = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
-    if ranking.n_positives in (0, ranking.n_samples):
-        statistic = law.mean()  # the one value that there is, whatever rounding made of it
+    seen = observe_ranking(ranking, metric, **options)
+    statistic, law = seen.statistic, seen.law
     # The law of a short list without ties is the same for many folds, and kept.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
     law = tolerating(law, _TOLERANCE) if in_a_hurry else law
@@ -371,7 +366,7 @@ def _score_binary(
         tail, failure = _tail_or_failure(statistic, law)
         if tail is not None:
             return tail[output], law.method
-        law = null_distribution(**{**options, "method": "permutation"})
+        law = observe_ranking(ranking, metric, **{**options, "method": "permutation"}).law
         if _warns(output, in_dict):
             _warn_of_permutation(failure)
     return _tail(statistic, law)[output], law.method
@@ -409,7 +404,7 @@ def _tail_or_failure(
 def _score_by_test(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    metric: str | RankStatistic,
+    metric: Metric,
     output: str,
     options: dict[str, Any],
     warns: bool,
@@ -421,7 +416,7 @@ def _score_by_test(
     with warnings.catch_warnings() if silent else nullcontext():
         for said_once in _SAID_ONCE if silent else ():
             warnings.filterwarnings("ignore", said_once, UserWarning)
-        result = metric_named(metric).test(y_true, y_score, **options)
+        result = metric_test(y_true, y_score, metric=metric, **options)
     if output == "neg_log10_pvalue":
         return abs(float(result.log10_pvalue)), result.method
     field = "adjusted_statistic" if output == "adjusted" else output
@@ -507,36 +502,29 @@ def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] |
     return _BOTH_METHODS
 
 
-def _checked_metric(
+def _check_metric(
     metric: Any, *, k: Any, average: Any, method: str, n_permutations: int, random_state: Any
-) -> Metric:
-    """The metric; what every fold would refuse later is refused now."""
-    chosen = metric_named(metric)
-    parameters = signature(chosen.test).parameters
+) -> None:
+    """Refuse now what every fold would refuse later."""
+    chosen = as_metric(metric, k)
+    check_scalar_k(chosen)
     check_option(average, "average", _AVERAGES)
-    if average is not None and "average" not in parameters:
+    if average is not None and not isinstance(chosen, Statistic):
         raise ValueError(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "
             "out, and score one class with pos_label."
         )
-    chosen.check_k(k)
-    if np.ndim(k) > 0:
-        raise TypeError(f"k must be one int or float, since a scorer is one number; got {k!r}.")
-    counts_samples = isinstance(k, Integral) and not isinstance(k, bool)
-    if counts_samples and k < 1:
-        raise ValueError(f"k must be at least 1 as a number of samples; got {k}.")
     # The null law checks its arguments and computes nothing yet; a generator is left untouched.
     is_generator = isinstance(random_state, np.random.RandomState | np.random.Generator)
-    n_samples = max(4, int(k)) if counts_samples else 4
-    chosen.null_distribution(
-        n_samples,
+    cut: Any = getattr(chosen, "k", None)
+    frozen_null_distribution(
+        chosen,
+        max(4, int(cut)) if isinstance(cut, Integral) else 4,
         2,
         method=method,
         n_permutations=n_permutations,
         random_state=0 if is_generator else random_state,
-        **({} if k is None else {"k": k}),
     )
-    return chosen
 
 
 def _check_response_method(response_method: Any) -> None:
@@ -560,8 +548,8 @@ def _check_fold_holds(k: float, n_samples: int) -> None:
         )
 
 
-def _check_takes_weights(metric: str | RankStatistic, what: str) -> None:
-    if "sample_weight" not in signature(metric_named(metric).test).parameters:
+def _check_takes_weights(metric: Any, what: str) -> None:
+    if not isinstance(as_metric(metric), AveragePrecision):
         raise ValueError(
             f"metric={metric!r} takes no {what}: leave it out, or take metric='average_precision'."
         )

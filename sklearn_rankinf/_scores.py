@@ -8,32 +8,24 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.statistics import (
+from sklearn_rankinf._engine.statistics import Metric
+from sklearn_rankinf._frozen_distributions import with_known_error
+from sklearn_rankinf._guard import metric_function
+from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
-    HitsAtK,
+    EnrichmentAtK,
+    PrecisionAtK,
+    RecallAtK,
     ReciprocalRank,
-    Rie,
+    RobustInitialEnhancement,
+    undefined_value,
+    value_of,
 )
-from sklearn_rankinf._guard import metric_function
-from sklearn_rankinf._null_distributions import with_known_error
-from sklearn_rankinf._rank_statistics import rank_statistic_score
+from sklearn_rankinf._observations import no_positives, observe_ranking
 from sklearn_rankinf._ranking import Ranking, as_ranking
-from sklearn_rankinf._significance import (
-    adjusted,
-    as_log10,
-    no_positives,
-    observe_average_precision,
-    standardized,
-    warn_caller,
-)
-from sklearn_rankinf._validation import (
-    PosLabel,
-    check_alpha,
-    check_alternative,
-    check_normalize,
-    resolve_k,
-)
+from sklearn_rankinf._results import adjusted, as_log10, standardized
+from sklearn_rankinf._validation import PosLabel, check_alternative, check_k, warn_caller
 
 
 @metric_function
@@ -113,19 +105,17 @@ def average_precision_pvalue(
     ... )
     """
     check_alternative(alternative)
-    ranking, statistic, law = observe_average_precision(
-        y_true,
-        y_score,
-        k=k,
-        normalize=normalize,
-        pos_label=pos_label,
+    ranking = as_ranking(y_true, y_score, pos_label)
+    seen = observe_ranking(
+        ranking,
+        AveragePrecision(k, normalize),
         method=method,
         n_permutations=n_permutations,
         random_state=random_state,
     )
     if ranking.n_positives == 0:
         warn_caller(no_positives("The p-value", "1.0"), UndefinedMetricWarning)
-    return float(with_known_error(law, statistic, alternative)[1][0])
+    return float(with_known_error(seen.law, seen.statistic, alternative)[1][0])
 
 
 @metric_function
@@ -204,12 +194,10 @@ def average_precision_neg_log10_pvalue(
     ... )
     """
     check_alternative(alternative)
-    ranking, statistic, law = observe_average_precision(
-        y_true,
-        y_score,
-        k=k,
-        normalize=normalize,
-        pos_label=pos_label,
+    ranking = as_ranking(y_true, y_score, pos_label)
+    seen = observe_ranking(
+        ranking,
+        AveragePrecision(k, normalize),
         method=method,
         n_permutations=n_permutations,
         random_state=random_state,
@@ -217,7 +205,7 @@ def average_precision_neg_log10_pvalue(
     if ranking.n_positives == 0:
         message = no_positives("-log10 of the p-value", "0.0")
         warn_caller(message, UndefinedMetricWarning)
-    return float(abs(as_log10(with_known_error(law, statistic, alternative)[1][1])))
+    return float(abs(as_log10(with_known_error(seen.law, seen.statistic, alternative)[1][1])))
 
 
 @metric_function
@@ -282,10 +270,9 @@ def adjusted_average_precision_score(
     >>> adjusted_average_precision_score([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.5])
     0.0
     """
-    ranking, statistic, law = observe_average_precision(
-        y_true, y_score, k=k, normalize=normalize, pos_label=pos_label
-    )
-    score = float(adjusted(statistic, law))
+    ranking = as_ranking(y_true, y_score, pos_label)
+    seen = observe_ranking(ranking, AveragePrecision(k, normalize))
+    score = float(adjusted(seen.statistic, seen.law))
     if math.isnan(score):
         message = _undefined("Adjusted average precision", ranking)
         warn_caller(message, UndefinedMetricWarning)
@@ -353,10 +340,9 @@ def standardized_average_precision_score(
     >>> round(score, 4)
     1.5909
     """
-    ranking, statistic, law = observe_average_precision(
-        y_true, y_score, k=k, normalize=normalize, pos_label=pos_label
-    )
-    score = float(standardized(statistic, law))
+    ranking = as_ranking(y_true, y_score, pos_label)
+    seen = observe_ranking(ranking, AveragePrecision(k, normalize))
+    score = float(standardized(seen.statistic, seen.law))
     if math.isnan(score):
         message = _undefined("Standardized average precision", ranking)
         warn_caller(message, UndefinedMetricWarning)
@@ -418,8 +404,7 @@ def recall_at_k_score(
     >>> recall_at_k_score([1, 0, 1, 0, 0], [0.9, 0.5, 0.5, 0.5, 0.5], k=2)
     0.625
     """
-    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
-    return _share_of_hits("Recall at k", "positives", ranking, k)
+    return _score(RecallAtK(_one(k)), y_true, y_score, pos_label)
 
 
 @metric_function
@@ -479,8 +464,7 @@ def precision_at_k_score(
     >>> precision_at_k_score([1, 0, 1, 0, 0], [0.5, 0.5, 0.5, 0.5, 0.5], k=2)
     0.4
     """
-    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
-    return _share_of_hits("Precision at k", "places", ranking, k)
+    return _score(PrecisionAtK(_one(k)), y_true, y_score, pos_label)
 
 
 @metric_function
@@ -532,8 +516,10 @@ def r_precision_score(
     0.5
     """
     ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
-    k = max(ranking.n_positives, 1)
-    return _share_of_hits("R-precision", "places", ranking, k)
+    if ranking.n_positives == 0:
+        warn_caller(no_positives("R-precision", "0.0"), UndefinedMetricWarning)
+        return 0.0
+    return float(value_of(PrecisionAtK(ranking.n_positives), ranking))
 
 
 @metric_function
@@ -599,9 +585,7 @@ def bedroc_score(
     >>> round(bedroc_score([1, 0, 1, 0], [0.9, 0.8, 0.3, 0.1]), 4)
     0.9934
     """
-    return rank_statistic_score(
-        y_true, y_score, statistic=Bedroc(check_alpha(alpha)), pos_label=pos_label
-    )
+    return _score(Bedroc(alpha), y_true, y_score, pos_label)
 
 
 @metric_function
@@ -670,9 +654,7 @@ def rie_score(
     >>> rie_score([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.5])
     1.0
     """
-    return rank_statistic_score(
-        y_true, y_score, statistic=Rie(check_alpha(alpha)), pos_label=pos_label
-    )
+    return _score(RobustInitialEnhancement(alpha), y_true, y_score, pos_label)
 
 
 @metric_function
@@ -728,7 +710,7 @@ def reciprocal_rank_score(
     >>> reciprocal_rank_score([0, 1], [0.5, 0.5])
     0.75
     """
-    return rank_statistic_score(y_true, y_score, statistic=ReciprocalRank(), pos_label=pos_label)
+    return _score(ReciprocalRank(), y_true, y_score, pos_label)
 
 
 @metric_function
@@ -788,8 +770,7 @@ def enrichment_at_k_score(
     >>> enrichment_at_k_score([1, 1, 0, 0, 0, 0, 0, 0], [0.5] * 8, k=0.25)
     1.0
     """
-    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
-    return _share_of_hits("Enrichment at k", "chance", ranking, k)
+    return _score(EnrichmentAtK(_one(k)), y_true, y_score, pos_label)
 
 
 @metric_function
@@ -858,22 +839,25 @@ def average_precision_at_k_score(
     >>> round(average_precision_at_k_score(y_true, y_score, k=3), 4)
     0.8333
     """
-    check_normalize(normalize)
+    return _score(AveragePrecision(_one(k), normalize), y_true, y_score, pos_label)
+
+
+def _score(
+    metric: Metric, y_true: ArrayLike | Ranking, y_score: ArrayLike | None, pos_label: PosLabel
+) -> float:
+    """Value of a metric for labels and scores; a warning where it is undefined."""
     ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
-    _warn_without_positives("Average precision at k", ranking)
-    statistic = AveragePrecision(resolve_k(k, ranking.n_samples), normalize)
-    return float(statistic.evaluate(ranking.tie_sizes, ranking.hits))
+    value = float(value_of(metric, ranking))
+    message = undefined_value(metric, ranking)
+    if message is not None:
+        warn_caller(message, UndefinedMetricWarning)
+    return value
 
 
-def _share_of_hits(what: str, divisor: str, ranking: Ranking, k: float) -> float:
-    _warn_without_positives(what, ranking)
-    statistic = HitsAtK(resolve_k(k, ranking.n_samples), divisor)
-    return float(statistic.evaluate(ranking.tie_sizes, ranking.hits))
-
-
-def _warn_without_positives(what: str, ranking: Ranking) -> None:
-    if ranking.n_positives == 0:
-        warn_caller(no_positives(what, "0.0"), UndefinedMetricWarning)
+def _one(k: Any) -> Any:
+    """A single cut-off."""
+    check_k(k)
+    return k
 
 
 def _undefined(what: str, ranking: Ranking) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +15,24 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.exchange import AnyExchange
 from sklearn_rankinf._engine.joint import JointSampler
-from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
+from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame
+from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._null_distributions import NullDistribution
+from sklearn_rankinf._metrics import as_metric, check_scalar_k
+from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import Ranking, rank_order
-from sklearn_rankinf._registry import Metric, metric_named
 from sklearn_rankinf._restricted import Restrictions
-from sklearn_rankinf._significance import permutation_interval, warn_caller
-from sklearn_rankinf._validation import PosLabel, as_binary, as_seed_sequence, check_integer
+from sklearn_rankinf._results import permutation_interval
+from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_binary,
+    as_seed_sequence,
+    check_integer,
+    warn_caller,
+)
 
 # Values of the statistic this close, relatively, are the same value.
 _SAME = 1e-12
@@ -152,7 +160,7 @@ def best_candidate_test(
     y_true: ArrayLike,
     y_scores: Any,
     *,
-    metric: str | RankStatistic = "average_precision",
+    metric: str | Metric = "average_precision",
     k: float | None = None,
     standardize: bool = True,
     strata: Iterable[Hashable] | None = None,
@@ -296,13 +304,13 @@ def best_candidate_test(
     >>> print(f"{result.pvalue_unadjusted[best]:.3f}, {result.pvalue[best]:.2f}")
     0.016, 0.27
     """
-    chosen = metric_named(metric)
-    _check_k(chosen, k)
+    chosen = as_metric(metric, k)
+    check_scalar_k(chosen)
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     seeds = as_seed_sequence(random_state)
     names, positive, candidates = _read_candidates(y_true, y_scores, pos_label)
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose)
-    options: dict[str, Any] = {} if k is None else {"k": k}
+    options: dict[str, Any] = {}
     exchange = None
     design = LabelDesign.read(positive, Restrictions(strata, clusters, order, block_length))
     if design.exchange is None or not 0 < positive.sum() < positive.size:
@@ -318,7 +326,7 @@ def best_candidate_test(
             "n_permutations": n_permutations,
             "random_state": int(own.generate_state(1)[0]),
         }
-        observed = _observe_by_permutation(candidates, positive, chosen.test, options, parallel)
+        observed = _observe_by_permutation(candidates, positive, chosen, options, parallel)
     ranked_by = observed.zscore if standardize else observed.statistic
     n_positives = int(positive.sum())
     if n_positives in (0, positive.size):
@@ -390,7 +398,9 @@ def _observe(
     for index, candidate in enumerate(candidates):
         members.setdefault(candidate.tie_sizes.tobytes(), []).append(index)
     laws = {
-        key: metric.null_distribution(*size, tie_sizes=candidates[first].tie_sizes, **options)
+        key: frozen_null_distribution(
+            metric, *size, tie_sizes=candidates[first].tie_sizes, **options
+        )
         for key, (first, *_) in members.items()
     }
     law = [laws[candidate.tie_sizes.tobytes()] for candidate in candidates]
@@ -416,13 +426,13 @@ def _observe(
 def _observe_by_permutation(
     candidates: list[_Candidate],
     positive: NDArray[np.bool_],
-    test: Callable[..., Any],
+    metric: Metric,
     options: dict[str, Any],
     parallel: Any,
 ) -> _Observed:
     """Statistics with moments and p-values of permutation, by the same labellings for each."""
     metrics, *numbers = zip(
-        *parallel(delayed(_test_alone)(test, own, positive, options) for own in candidates),
+        *parallel(delayed(_test_alone)(metric, own, positive, options) for own in candidates),
         strict=True,
     )
     statistic, mean, std, zscore, pvalue = map(np.array, numbers)
@@ -430,7 +440,7 @@ def _observe_by_permutation(
 
 
 def _test_alone(
-    test: Callable[..., Any],
+    metric: Metric,
     candidate: _Candidate,
     positive: NDArray[np.bool_],
     options: dict[str, Any],
@@ -438,7 +448,7 @@ def _test_alone(
     with warnings.catch_warnings():
         # One warning of few labellings was given for all candidates.
         warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
-        result = test(positive, -candidate.places, **options)
+        result = metric_test(positive, -candidate.places, metric=metric, **options)
     law = result.null_distribution
     return (law.statistic, result.statistic, law.mean(), law.std(), result.zscore, result.pvalue)
 
@@ -508,12 +518,6 @@ def _count_chunk(
 
 
 # Candidates.
-
-
-def _check_k(metric: Metric, k: Any) -> None:
-    metric.check_k(k)
-    if np.ndim(k) > 0:
-        raise TypeError(f"k must be one int or float for all candidates; got {k!r}.")
 
 
 def _read_candidates(

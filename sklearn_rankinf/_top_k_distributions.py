@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,15 +18,10 @@ from sklearn_rankinf._engine.moments import (
     linear_standardized_moment,
 )
 from sklearn_rankinf._engine.statistics import Floats, HitsAtK
-from sklearn_rankinf._null_distributions import NullDistribution, plain
+from sklearn_rankinf._frozen_distributions import NullDistribution, plain
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     as_shape,
-    check_counts,
-    check_integer,
-    check_option,
-    check_tie_sizes,
-    resolve_each_k,
 )
 
 _METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
@@ -137,7 +133,7 @@ class TopKNullDistribution(NullDistribution):
         cuts = np.asarray(self.statistic.k)
         laws = []
         for k in cuts.ravel().tolist():
-            statistic = HitsAtK(k, self.statistic.divisor)
+            statistic = replace(self.statistic, k=k)  # type: ignore[type-var]
             law = HitsLaw(statistic, self.n_samples, self.n_positives, self.tie_sizes)
             low, high = law.support()
             sample = np.sort(self._sample_of(law)[: self._stopped_after])
@@ -152,18 +148,6 @@ class TopKNullDistribution(NullDistribution):
     def _values_in_order(self) -> Iterator[Floats]:
         # A labelling is two random numbers here: all are drawn at once.
         yield self._sample_of(self._exact)
-
-    def _of_one_k(self, statistic: HitsAtK) -> TopKNullDistribution:
-        """The law for one of the entries of k, with the same resamples."""
-        return TopKNullDistribution(
-            statistic,
-            self.n_samples,
-            self.n_positives,
-            self.tie_sizes,
-            self.method,
-            self._n_permutations,
-            self._seeds,
-        )
 
     @property
     def _weights_and_sizes(self) -> tuple[Floats, Floats]:
@@ -263,209 +247,3 @@ class _LawsByEntry:
         order = np.arange(len(self._laws)).reshape(self._shape)
         entry = np.broadcast_to(order, shape)
         return [(law, entry == i) for i, law in enumerate(self._laws)]
-
-
-def recall_at_k_null_distribution(
-    n_samples: int,
-    n_positives: int,
-    *,
-    k: Any,
-    tie_sizes: ArrayLike | None = None,
-    method: str = "auto",
-    n_permutations: int = 9999,
-    random_state: Any = 0,
-) -> TopKNullDistribution:
-    r"""Law of recall at k under random labelling.
-
-    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
-    likely; the ties are held fixed.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of samples.
-    n_positives : int
-        Number of positives among them.
-    k : int, float or array-like of them
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up. An array makes one law for each entry.
-    tie_sizes : array-like of shape (n_blocks,), optional
-        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
-    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
-        ``"analytic"`` is the exact law and what ``"auto"`` takes; ``"permutation"`` is the law of
-        `n_permutations` random labellings. ``"binomial"`` counts the hits as if samples were drawn
-        with replacement, in whole numbers; ``"normal"`` has the exact mean and variance and a
-        continuity correction of half the distance between two values. A statistic that cannot vary
-        has its one value under every method.
-    n_permutations : int, default=9999
-        Number of random labellings for ``method="permutation"``.
-    random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings for ``method="permutation"``.
-
-    Returns
-    -------
-    law : TopKNullDistribution
-        A frozen law with the methods of the law of :func:`ap_null_distribution`, which for an array
-        of k broadcast their argument against k.
-
-    Raises
-    ------
-    TypeError
-        If a number is not of the right type.
-    ValueError
-        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
-        not one of those above.
-
-    See Also
-    --------
-    precision_at_k_null_distribution : The same for the share of positives among the first k.
-    recall_at_k_test : Test of a ranking against this law.
-    min_hits_at_k : Number of hits that is significant.
-
-    Notes
-    -----
-    Without ties across rank k the number of hits among the first k of n samples is hypergeometric,
-
-    .. math:: P(H = h) = \binom{m}{h} \binom{n - m}{k - h} \Big/ \binom{n}{k},
-
-    and recall is :math:`H / m`. Where a block of g equal scores straddles rank k, behind a samples
-    with better scores, each of its Y positives counts :math:`(k - a) / g`, the average over random
-    tie-breaking, and the law is that of :math:`(H + Y (k - a) / g) / m` with H positives among the
-    a samples. Tails are summed from the largest term on, in logarithms, and stay accurate to
-    sizes of 1e12 and more.
-
-    References
-    ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
-       University.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import recall_at_k_null_distribution
-    >>> law = recall_at_k_null_distribution(1000, 100, k=100)
-    >>> law.mean(), round(law.pvalue(0.15), 7), round(law.pvalue(0.16), 7)
-    (0.1, 0.0621669, 0.031964)
-    """
-    return frozen_top_k_law(
-        "positives",
-        n_samples,
-        n_positives,
-        k=k,
-        tie_sizes=tie_sizes,
-        method=method,
-        n_permutations=n_permutations,
-        random_state=random_state,
-    )
-
-
-def precision_at_k_null_distribution(
-    n_samples: int,
-    n_positives: int,
-    *,
-    k: Any,
-    tie_sizes: ArrayLike | None = None,
-    method: str = "auto",
-    n_permutations: int = 9999,
-    random_state: Any = 0,
-) -> TopKNullDistribution:
-    r"""Law of precision at k under random labelling.
-
-    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
-    likely; the ties are held fixed.
-
-    Parameters
-    ----------
-    n_samples : int
-        Number of samples.
-    n_positives : int
-        Number of positives among them.
-    k : int, float or array-like of them
-        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up. An array makes one law for each entry.
-    tie_sizes : array-like of shape (n_blocks,), optional
-        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
-    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
-        How the law is computed; see :func:`recall_at_k_null_distribution`.
-    n_permutations : int, default=9999
-        Number of random labellings for ``method="permutation"``.
-    random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings for ``method="permutation"``.
-
-    Returns
-    -------
-    law : TopKNullDistribution
-        A frozen law with the methods of the law of :func:`ap_null_distribution`, which for an array
-        of k broadcast their argument against k.
-
-    Raises
-    ------
-    TypeError
-        If a number is not of the right type.
-    ValueError
-        If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
-        not one of those above.
-
-    See Also
-    --------
-    recall_at_k_null_distribution : The same for the share of the positives that is found.
-    precision_at_k_test : Test of a ranking against this law.
-    min_hits_at_k : Number of hits that is significant.
-
-    Notes
-    -----
-    Precision at k is recall at k times m / k, with the same p-values; see
-    :func:`recall_at_k_null_distribution` for its law and for ties.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import precision_at_k_null_distribution
-    >>> law = precision_at_k_null_distribution(1000, 100, k=50)
-    >>> law.mean(), round(law.std(), 6), law.isf(0.05)
-    (0.1, 0.041373, 0.18)
-    """
-    return frozen_top_k_law(
-        "places",
-        n_samples,
-        n_positives,
-        k=k,
-        tie_sizes=tie_sizes,
-        method=method,
-        n_permutations=n_permutations,
-        random_state=random_state,
-    )
-
-
-def frozen_top_k_law(
-    divisor: str,
-    n_samples: int,
-    n_positives: int,
-    *,
-    k: Any,
-    tie_sizes: ArrayLike | None = None,
-    method: str = "auto",
-    n_permutations: int = 9999,
-    random_state: Any = 0,
-) -> TopKNullDistribution:
-    """Law of hits at k as a share of positives, of places or of chance, arguments checked."""
-    n, m = check_counts(n_samples, n_positives)
-    sizes = check_tie_sizes(tie_sizes, n)
-    check_top_k_method(method, _METHODS)
-    return TopKNullDistribution(
-        HitsAtK(resolve_each_k(k, n), divisor),
-        n,
-        m,
-        sizes,
-        method,
-        check_integer(n_permutations, "n_permutations", 1),
-        as_seed_sequence(random_state),
-    )
-
-
-def check_top_k_method(method: str, known: tuple[str, ...]) -> None:
-    """Refuse a method that counts at k do not have."""
-    if method in ("pearson3", "zhang_su"):
-        raise ValueError(
-            f"method={method!r} is an approximation for average precision; counts at k have "
-            "'binomial' and 'normal', and are exact with 'analytic'."
-        )
-    check_option(method, "method", known)

@@ -243,6 +243,13 @@ def as_label_table(
     return labels, scores
 
 
+def class_names(y_true: Any) -> list[Any]:
+    """Names of the classes: distinct labels, or the columns of an indicator matrix."""
+    if _n_columns(y_true) <= 1:
+        return _distinct(as_labels(y_true))
+    return list(getattr(y_true, "columns", range(_n_columns(y_true))))
+
+
 def _indicators(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     table = _as_table(y_true, "y_true")
     if table.shape != shape:
@@ -441,19 +448,27 @@ def check_alternative(alternative: str) -> None:
         )
 
 
-def resolve_k(k: float, n_samples: int) -> int:
-    """Cut-off rank: an int from 1 to n, or a fraction of n in (0, 1), rounded up."""
+def check_k(k: Any) -> None:
+    """Refuse what is neither a number of samples nor a fraction of them."""
     if isinstance(k, bool) or not isinstance(k, Real):
         raise TypeError(f"k must be an int or a float; got {k!r} of type {type(k).__name__}.")
     if isinstance(k, Integral):
-        if not 1 <= k <= n_samples:
-            raise ValueError(f"k must be between 1 and n_samples={n_samples}; got {k}.")
-        return int(k)
-    if not 0.0 < float(k) < 1.0:
+        if k < 1:
+            raise ValueError(f"k must be at least 1 as a number of samples; got {k}.")
+    elif not 0.0 < float(k) < 1.0:
         raise ValueError(
             f"k as a float is a fraction of the samples between 0 and 1, exclusive; got {k}. "
             "Pass an int to count samples."
         )
+
+
+def resolve_k(k: float, n_samples: int) -> int:
+    """Cut-off rank: an int from 1 to n, or a fraction of n in (0, 1), rounded up."""
+    check_k(k)
+    if isinstance(k, Integral):
+        if k > n_samples:
+            raise ValueError(f"k must be between 1 and n_samples={n_samples}; got {k}.")
+        return int(k)
     # A fraction of n that is a whole number up to rounding is that number.
     return max(1, math.ceil(float(k) * n_samples - 1e-9))
 
@@ -499,6 +514,8 @@ def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """Seeds of the random streams, drawn at once from a generator that the caller goes on using."""
     if random_state is None:
         return np.random.SeedSequence()
+    if isinstance(random_state, np.random.SeedSequence):
+        return random_state
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
     if isinstance(random_state, int | np.integer):
@@ -511,8 +528,8 @@ def check_no_closed_form(method: str, what: str) -> None:
     """Refuse a known method for a statistic that only permutation is for."""
     if method not in ("auto", "permutation"):
         raise ValueError(
-            f"method={method!r} is not available for {what}, which has no law in closed form: use "
-            "method='permutation', or 'auto', which takes it."
+            f"method={method!r} is not available for {what}, which has no null distribution in "
+            "closed form: use method='permutation', or 'auto', which takes it."
         )
 
 

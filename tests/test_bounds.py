@@ -15,7 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn_rankinf import RankStatistic, ap_null_distribution
 from sklearn_rankinf._engine import bounds, lattice
 from sklearn_rankinf._engine.law import ContinuedLaw
-from sklearn_rankinf._engine.statistics import AveragePrecision, Increments, increments_of
+from sklearn_rankinf._engine.statistics import Increments, increments_of
+from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from by_name import bedroc_null_distribution, dcg_null_distribution
 
-from sklearn_rankinf import bedroc_null_distribution, dcg_null_distribution
 from sklearn_rankinf._engine import branches
 from sklearn_rankinf._engine.branches import Branches
 from sklearn_rankinf._engine.halves import Halves, best_split

@@ -4,13 +4,10 @@ import threading
 
 import numpy as np
 import pytest
+from by_name import dcg_null_distribution
 
-from sklearn_rankinf import _null_distributions as nd
-from sklearn_rankinf import (
-    ap_null_distribution,
-    average_precision_pvalue,
-    dcg_null_distribution,
-)
+from sklearn_rankinf import _frozen_distributions as nd
+from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
 from sklearn_rankinf._engine import stratified
 from sklearn_rankinf._engine.cache import LawCache
 from sklearn_rankinf._engine.law import AtomicLaw

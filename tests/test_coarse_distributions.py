@@ -15,15 +15,16 @@ from oracles import average_precision_tail_of_five_levels
 from scipy.stats import hypergeom
 
 import sklearn_rankinf as rankinf
-from sklearn_rankinf import _null_distributions
+from sklearn_rankinf import _frozen_distributions
 from sklearn_rankinf._engine import law as engine_law
 from sklearn_rankinf._engine import whole_numbers
 from sklearn_rankinf._engine.chain import n_outcomes
 from sklearn_rankinf._engine.halves import best_split
-from sklearn_rankinf._engine.statistics import AveragePrecision, RocAuc, increments_of
+from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._engine.stratified import block_to_condition_on, bulk_block
 from sklearn_rankinf._engine.sums import SumsOfAtoms
 from sklearn_rankinf._engine.whole_numbers import step_of
+from sklearn_rankinf._metrics import AveragePrecision, RocAuc
 
 pytestmark = pytest.mark.numeric
 
@@ -273,9 +274,9 @@ def test_a_large_atom_below_the_mean_leaves_a_probability(law):
 def test_answers_do_not_depend_on_the_order_of_questions():
     make = {"tie_sizes": [500] + [1] * 500}
     x = np.linspace(0.1, 0.6, 7)
-    _null_distributions._LAWS.clear()
+    _frozen_distributions._LAWS.clear()
     upwards = [rankinf.bedroc_null_distribution(1000, 50, **make).pvalue(value) for value in x]
-    _null_distributions._LAWS.clear()
+    _frozen_distributions._LAWS.clear()
     law = rankinf.bedroc_null_distribution(1000, 50, **make)
     downwards = [law.pvalue(value) for value in x[::-1]][::-1]
     assert_allclose(upwards, downwards, rtol=1e-6)
@@ -287,7 +288,7 @@ def test_a_pvalue_of_unknown_error_comes_from_random_labellings(monkeypatch):
     y_score = rng.normal(size=300) + 0.5 * y_true
     exact = rankinf.average_precision_test(y_true, y_score)
     assert exact.method == "analytic"
-    monkeypatch.setattr(_null_distributions, "UNKNOWN", 1e-14)
+    monkeypatch.setattr(_frozen_distributions, "UNKNOWN", 1e-14)
     with pytest.warns(UserWarning, match="comes from 9999 random labellings"):
         result = rankinf.average_precision_test(y_true, y_score)
     assert result.method == result.null_distribution.method == "permutation"
@@ -386,14 +387,14 @@ def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_siz
     expected = [counted.pvalue(values, side) for side in ("greater", "less")]
     assert counted._law.is_listed
     monkeypatch.setattr(whole_numbers, "_MOST_WORK", 0.0)
-    _null_distributions._LAWS.clear()
+    _frozen_distributions._LAWS.clear()
     inverted = law()
     for side, p in zip(("greater", "less"), expected, strict=True):
         error = inverted.relative_error(values, side)
         assert not inverted._law.is_listed
         assert error.max() < 1e-6
         assert np.all(np.abs(inverted.pvalue(values, side) / p - 1.0) <= error + 1e-11)
-    _null_distributions._LAWS.clear()
+    _frozen_distributions._LAWS.clear()
 
 
 @pytest.mark.parametrize(("n_samples", "n_positives"), [(1624, 25), (1000, 10)])

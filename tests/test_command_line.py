@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from by_name import dcg_test
 from scipy import stats
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
@@ -30,7 +31,6 @@ import sklearn_rankinf
 from sklearn_rankinf import (
     _demo,
     average_precision_test,
-    dcg_test,
     min_hits_at_k,
     recall_at_k_test,
     roc_auc_test,

@@ -21,7 +21,7 @@ from sklearn_rankinf import (
     mean_average_precision_test,
     recall_at_k_score,
 )
-from sklearn_rankinf._null_distributions import _LAWS
+from sklearn_rankinf._frozen_distributions import _LAWS
 
 MISSING = "dask is not installed"
 dask = pytest.importorskip("dask", reason=MISSING)

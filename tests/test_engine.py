@@ -22,7 +22,7 @@ from sklearn_rankinf._engine import (
     tilted,
     transform,
 )
-from sklearn_rankinf._engine.statistics import AveragePrecision
+from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
 

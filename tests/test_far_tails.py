@@ -13,11 +13,8 @@ from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import bands, contour, lucky, tails, transform
 from sklearn_rankinf._engine.law import ContinuedLaw
 from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.statistics import (
-    AveragePrecision,
-    grouped_increments,
-    increments_of,
-)
+from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
+from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
 

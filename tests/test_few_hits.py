@@ -7,20 +7,16 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from by_name import dcg_null_distribution
 from sklearn.metrics import average_precision_score
 
-from sklearn_rankinf import RankStatistic, ap_null_distribution, dcg_null_distribution
+from sklearn_rankinf import RankStatistic, ap_null_distribution
 from sklearn_rankinf._engine import law as engine_law
 from sklearn_rankinf._engine.bounds import TailBounds
 from sklearn_rankinf._engine.few_hits import Pairs, Triples
 from sklearn_rankinf._engine.law import CountedLaw, exact_law
-from sklearn_rankinf._engine.statistics import (
-    AveragePrecision,
-    Bedroc,
-    DiscountedCumulativeGain,
-    RocAuc,
-    increments_of,
-)
+from sklearn_rankinf._engine.statistics import increments_of
+from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain, RocAuc
 
 pytestmark = pytest.mark.numeric
 

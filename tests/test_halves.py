@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import halves, law, statistics
-from sklearn_rankinf._engine.statistics import AveragePrecision
+from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
 

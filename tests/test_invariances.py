@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from sklearn_rankinf._registry import METRICS
+from sklearn_rankinf._metrics import METRICS
 
 pytestmark = pytest.mark.numeric
 
@@ -182,7 +182,7 @@ def test_input_is_left_alone(metric):
 
 
 @each_metric
-def test_registry_entries_belong_together(metric):
+def test_metrics_entries_belong_together(metric):
     assert METRICS[metric.name].statistic is metric.statistic
     y_true, y_score = example()
     result = metric.test(y_true, y_score)

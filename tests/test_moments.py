@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import moments
-from sklearn_rankinf._engine.statistics import AveragePrecision, Increments, increments_of
+from sklearn_rankinf._engine.statistics import Increments, increments_of
+from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
 

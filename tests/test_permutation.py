@@ -16,6 +16,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from by_name import (
+    bedroc_test,
+    dcg_test,
+    enrichment_at_k_test,
+    rank_statistic_test,
+    reciprocal_rank_test,
+    rie_test,
+)
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
@@ -28,26 +36,20 @@ from sklearn_rankinf import (
     average_precision_at_k_score,
     average_precision_test,
     bedroc_score,
-    bedroc_test,
-    dcg_test,
     enrichment_at_k_score,
-    enrichment_at_k_test,
     precision_at_k_score,
     precision_at_k_test,
-    rank_statistic_test,
     recall_at_k_score,
     recall_at_k_test,
     reciprocal_rank_score,
-    reciprocal_rank_test,
     rie_score,
-    rie_test,
     roc_auc_test,
     score_strata,
 )
 from sklearn_rankinf._engine import sampling
 from sklearn_rankinf._engine.exchange import Exchange, ExchangedHits
 from sklearn_rankinf._engine.sampling import uniform_hit_ranks
-from sklearn_rankinf._null_distributions import _LAWS
+from sklearn_rankinf._frozen_distributions import _LAWS
 
 N_PERMUTATIONS = 9999
 # Deviations from enumeration, in standard errors, that a right law does not reach: with some

@@ -8,14 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine import positions
-from sklearn_rankinf._engine.statistics import (
-    AveragePrecision,
-    Bedroc,
-    DiscountedCumulativeGain,
-    increments_of,
-    log_binomial,
-)
+from sklearn_rankinf._engine.statistics import increments_of, log_binomial
 from sklearn_rankinf._engine.transform import log_transform
+from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain
 
 pytestmark = pytest.mark.numeric
 

@@ -185,13 +185,13 @@ def resolve(dotted):
 
 def test_public_names():
     expected = {name.split(".")[0] for name in SIGNATURES} | {
-        "AveragePrecisionTestResult",
+        "MetricTestResult",
         "BestCandidateTestResult",
         "CrossValSignificanceResult",
         "MeanAveragePrecisionTestResult",
-        "RankStatisticTestResult",
+        "MetricTestResult",
         "SearchPermutationTestResult",
-        "TopKTestResult",
+        "MetricTestResult",
     }
     expected |= INSTANCES
     assert set(sklearn_rankinf.__all__) == expected
@@ -213,7 +213,7 @@ def test_signatures(name):
     assert plain_signature(resolve(name)) == SIGNATURES[name]
 
 
-@pytest.mark.parametrize("name", ["AveragePrecisionTestResult", "RankStatisticTestResult"])
+@pytest.mark.parametrize("name", ["MetricTestResult", "MetricTestResult"])
 def test_result_fields(name):
     result = getattr(sklearn_rankinf, name)
     assert list(result.__dataclass_fields__) == RESULT_FIELDS
@@ -273,10 +273,10 @@ def test_interface_of_a_law_at_k(method, k):
 
 
 def test_result_fields_at_k():
-    fields = sklearn_rankinf.TopKTestResult.__dataclass_fields__
+    fields = sklearn_rankinf.MetricTestResult.__dataclass_fields__
     assert list(fields) == [*RESULT_FIELDS, "k", "hits"]
-    assert sklearn_rankinf.TopKTestResult.__dataclass_params__.frozen
-    assert not sklearn_rankinf.TopKTestResult.__dataclass_params__.eq
+    assert sklearn_rankinf.MetricTestResult.__dataclass_params__.frozen
+    assert not sklearn_rankinf.MetricTestResult.__dataclass_params__.eq
 
 
 def test_result_fields_over_queries():

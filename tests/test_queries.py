@@ -27,7 +27,7 @@ from sklearn_rankinf import (
     mean_average_precision_test,
 )
 from sklearn_rankinf._engine.mean import MeanLaw, MeanSampler, Part
-from sklearn_rankinf._engine.statistics import AveragePrecision
+from sklearn_rankinf._metrics import AveragePrecision
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 COLUMNS = (

@@ -18,17 +18,16 @@ from sklearn.metrics import dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import Ranking
 from sklearn_rankinf._engine.law import ContinuedLaw, LinearLaw
-from sklearn_rankinf._engine.statistics import (
+from sklearn_rankinf._engine.statistics import RankStatistic, RecallAtK, ReciprocalRank
+from sklearn_rankinf._metrics import (
     Bedroc,
     DiscountedCumulativeGain,
-    HitsAtK,
-    RankStatistic,
-    ReciprocalRank,
-    Rie,
+    EnrichmentAtK,
+    RobustInitialEnhancement,
     RocAuc,
 )
-from sklearn_rankinf._rank_statistics import (
-    RankStatisticTestResult,
+from sklearn_rankinf._null_distributions import (
+    MetricTestResult,
     bedroc_null_distribution,
     bedroc_test,
     dcg_null_distribution,
@@ -532,8 +531,8 @@ def test_enrichment_is_hypergeometric_and_takes_several_k():
         assert statistic == pytest.approx(precision * n / m, rel=1e-13)
         assert enrichment_at_k_score(y_true, y_score, k=k) == statistic
     assert result.hits.tolist() == [0, 1, 3, 13]
-    assert HitsAtK(5, "chance").best(100, 20) == pytest.approx(5.0, rel=1e-15)
-    assert HitsAtK(5, "chance") != HitsAtK(5)
+    assert EnrichmentAtK(5).best(100, 20) == pytest.approx(5.0, rel=1e-15)
+    assert EnrichmentAtK(5) != RecallAtK(5)
     far = enrichment_at_k_null_distribution(10**12, 10**9, k=10**6)
     assert (far.mean(), far.pvalue(0.0)) == (pytest.approx(1.0, rel=1e-14), 1.0)
 
@@ -708,10 +707,10 @@ def test_pickle_of_a_listed_law_holds_no_list():
 
 def test_result_shows_what_was_tested():
     result = roc_auc_test([1, 1, 0, 1, 0, 0, 0, 0], list(range(8, 0, -1)))
-    assert isinstance(result, RankStatisticTestResult)
+    assert isinstance(result, MetricTestResult)
     # 14 of 15 pairs are in the right order, as in 1 other of the 56 placements
     assert repr(result) == (
-        "RankStatisticTestResult(statistic=0.9333, pvalue=0.03571, n_samples=8, n_positives=3, "
+        "MetricTestResult(statistic=0.9333, pvalue=0.03571, n_samples=8, n_positives=3, "
         "alternative='greater', method='analytic')"
     )
 
@@ -858,6 +857,6 @@ def test_wrong_options_of_gain():
 
 def test_equal_parameters_make_equal_statistics():
     assert Bedroc(5.0) == Bedroc(5.0) != Bedroc(6.0)
-    assert Bedroc(5.0) != Rie(5.0)
+    assert Bedroc(5.0) != RobustInitialEnhancement(5.0)
     assert ReciprocalRank() == ReciprocalRank()
     assert len({RocAuc(), RocAuc(), Bedroc(), DiscountedCumulativeGain(3)}) == 3

@@ -35,8 +35,8 @@ from sklearn_rankinf import (
     rie_score,
     standardized_average_precision_score,
 )
+from sklearn_rankinf._metrics import METRICS
 from sklearn_rankinf._ranking import as_ranking
-from sklearn_rankinf._registry import METRICS
 
 # Eight samples in four blocks of equal scores: .9 | .7 .7 .7 | .4 .4 | .1 .1
 SCORES = [0.7, 0.1, 0.9, 0.4, 0.7, 0.1, 0.4, 0.7]

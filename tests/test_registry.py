@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import oracles
 import pytest
+from by_name import dcg_null_distribution, rank_statistic_null_distribution, rank_statistic_test
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.metrics import dcg_score, ndcg_score
@@ -21,16 +22,13 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn_rankinf import (
     Ranking,
     RankStatistic,
-    _registry,
+    _metrics,
     average_precision_test,
-    dcg_null_distribution,
     make_significance_scorer,
-    rank_statistic_null_distribution,
-    rank_statistic_test,
     register_metric,
 )
-from sklearn_rankinf._rank_statistics import rank_statistic_score
-from sklearn_rankinf._registry import METRICS, metric_named, metric_of
+from sklearn_rankinf._metrics import METRICS, metric_named, metric_of
+from sklearn_rankinf._null_distributions import rank_statistic_score
 from sklearn_rankinf._report import (
     ReportError,
     format_report,
@@ -69,7 +67,7 @@ def toy():
     """The name of the toy metric, for the time of a test."""
     register_metric("toy", TOY)
     yield "toy"
-    del _registry._metrics["toy"]
+    del _metrics._metrics["toy"]
 
 
 class FirstFeature(ClassifierMixin, BaseEstimator):
@@ -177,7 +175,7 @@ from dataclasses import dataclass
 from sklearn.datasets import make_classification
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
-from sklearn_rankinf import RankStatistic, make_significance_scorer, register_metric
+from sklearn_rankinf import (RankStatistic, make_significance_scorer, register_metric)
 
 @dataclass(frozen=True)
 class RankSum(RankStatistic):

@@ -20,15 +20,14 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import sklearn_rankinf
 from sklearn_rankinf import (
-    _registry,
+    _metrics,
     average_precision_pvalue,
     average_precision_significance_scorer,
     average_precision_test,
     make_significance_scorer,
 )
-from sklearn_rankinf._engine.statistics import RocAuc
-from sklearn_rankinf._null_distributions import NullDistribution
-from sklearn_rankinf._registry import METRICS
+from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._metrics import METRICS, RocAuc
 
 OUTPUTS = ("statistic", "neg_log10_pvalue", "pvalue", "zscore", "adjusted")
 BOTH = (
@@ -826,7 +825,7 @@ def test_metric_without_k(monkeypatch):
         raise AssertionError
 
     plain = dataclasses.replace(METRICS["average_precision"], name="plain", test=test)
-    monkeypatch.setattr(_registry, "METRICS", {"plain": plain})
+    monkeypatch.setattr(_metrics, "METRICS", {"plain": plain})
     with pytest.raises(ValueError, match="metric='plain' takes no k; got k=10: leave it out"):
         make_significance_scorer("plain", k=10)
     assert repr(make_significance_scorer("plain"))

@@ -26,13 +26,12 @@ from sklearn_rankinf import (
     BestCandidateTestResult,
     Ranking,
     RankStatistic,
-    _registry,
+    _metrics,
     average_precision_test,
     best_candidate_test,
     register_metric,
 )
-from sklearn_rankinf._engine.statistics import Bedroc
-from sklearn_rankinf._registry import METRICS
+from sklearn_rankinf._metrics import METRICS, Bedroc
 
 
 @dataclass(frozen=True)
@@ -273,7 +272,7 @@ def test_metric_with_a_name_of_its_own():
         named = best_candidate_test(y_true, scores, metric="zipf of these tests")
         assert_array_equal(named.pvalue, best_candidate_test(y_true, scores, metric=Zipf()).pvalue)
     finally:
-        del _registry._metrics["zipf of these tests"]
+        del _metrics._metrics["zipf of these tests"]
 
 
 # Equal values

@@ -13,6 +13,14 @@ from datetime import datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
+from by_name import (
+    bedroc_test,
+    dcg_test,
+    enrichment_at_k_test,
+    rank_statistic_test,
+    reciprocal_rank_test,
+    rie_test,
+)
 from scipy import stats
 from sklearn.metrics import average_precision_score, dcg_score, roc_auc_score
 from sklearn.preprocessing import label_binarize
@@ -23,19 +31,13 @@ from sklearn_rankinf import (
     average_precision_at_k_score,
     average_precision_test,
     bedroc_score,
-    bedroc_test,
-    dcg_test,
     enrichment_at_k_score,
-    enrichment_at_k_test,
     precision_at_k_score,
     precision_at_k_test,
-    rank_statistic_test,
     recall_at_k_score,
     recall_at_k_test,
     reciprocal_rank_score,
-    reciprocal_rank_test,
     rie_score,
-    rie_test,
     roc_auc_test,
 )
 from sklearn_rankinf._engine import sampling

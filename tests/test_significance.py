@@ -17,7 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
-    AveragePrecisionTestResult,
+    MetricTestResult,
     Ranking,
     ap_null_distribution,
     average_precision_test,
@@ -240,9 +240,7 @@ def test_log10_pvalue_is_finite_where_the_pvalue_underflows():
     expected = -math.log10(math.comb(n_samples, n_positives))
     assert expected < -400
     assert result.log10_pvalue == pytest.approx(expected, rel=1e-6)
-    assert repr(result).startswith(
-        f"AveragePrecisionTestResult(statistic=1, log10_pvalue={expected:.6g}"
-    )
+    assert repr(result).startswith(f"MetricTestResult(statistic=1, log10_pvalue={expected:.6g}")
 
 
 def test_two_sided_is_twice_the_smaller_side_at_most_one():
@@ -373,14 +371,14 @@ def test_single_class_at_k():
 def test_repr():
     result = average_precision_test([1, 1, 0, 1, 0, 0, 0, 0], list(range(8, 0, -1)))
     assert repr(result) == (
-        "AveragePrecisionTestResult(statistic=0.9167, pvalue=0.03571, n_samples=8, "
+        "MetricTestResult(statistic=0.9167, pvalue=0.03571, n_samples=8, "
         "n_positives=3, alternative='greater', method='analytic')"
     )
 
 
 def test_result_is_frozen_and_compared_by_identity():
     result, other = (average_precision_test([1, 0, 0], [3, 2, 1]) for _ in range(2))
-    assert isinstance(result, AveragePrecisionTestResult)
+    assert isinstance(result, MetricTestResult)
     assert result != other
     with pytest.raises(FrozenInstanceError):
         result.pvalue = 0.0

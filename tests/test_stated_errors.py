@@ -10,13 +10,9 @@ import pytest
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import bounds, contour, moments, tilted
 from sklearn_rankinf._engine.law import ContinuedLaw
-from sklearn_rankinf._engine.statistics import (
-    AveragePrecision,
-    Increments,
-    grouped_increments,
-    increments_of,
-)
+from sklearn_rankinf._engine.statistics import Increments, grouped_increments, increments_of
 from sklearn_rankinf._engine.tails import Tails
+from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
 

@@ -14,14 +14,10 @@ from sklearn_rankinf._engine import lucky, steep
 from sklearn_rankinf._engine.contour import ContourLaw
 from sklearn_rankinf._engine.law import ContinuedLaw, exact_mean_and_variance
 from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.statistics import (
-    AveragePrecision,
-    Bedroc,
-    grouped_increments,
-    increments_of,
-)
+from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
 from sklearn_rankinf._engine.steep import SteepLaw
 from sklearn_rankinf._engine.tilted import RankingTransform
+from sklearn_rankinf._metrics import AveragePrecision, Bedroc
 
 pytestmark = pytest.mark.numeric
 

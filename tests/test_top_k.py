@@ -15,8 +15,8 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf import (
+    MetricTestResult,
     Ranking,
-    TopKTestResult,
     ap_null_distribution,
     average_precision_test,
     min_hits_at_k,
@@ -28,7 +28,8 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine.chain import atoms
 from sklearn_rankinf._engine.law import AtomicLaw
 from sklearn_rankinf._engine.sampling import NullSampler
-from sklearn_rankinf._engine.statistics import AveragePrecision, HitsAtK, increments_of
+from sklearn_rankinf._engine.statistics import RecallAtK, increments_of
+from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK
 
 LAWS = {"recall": recall_at_k_null_distribution, "precision": precision_at_k_null_distribution}
 TESTS = {"recall": recall_at_k_test, "precision": precision_at_k_test}
@@ -247,7 +248,7 @@ def test_straddling_block_against_sums_of_exact_counts(n, m, before, inside, cou
 def test_the_engine_for_any_additive_statistic_gives_the_same_law():
     for tie_sizes, k in ((None, 9), (np.array([4, 8, 3, 15]), 9), (np.array([2] * 15), 8)):
         for divisor, make in (("positives", LAWS["recall"]), ("places", LAWS["precision"])):
-            increments = increments_of(HitsAtK(k, divisor), 30, 11, tie_sizes)
+            increments = increments_of(RecallAtK(k, divisor), 30, 11, tie_sizes)
             listing = atoms(increments, 11, limit=1e7)
             listed = AtomicLaw(listing.values, listing.log_counts)
             law = make(30, 11, k=k, tie_sizes=tie_sizes)
@@ -276,33 +277,33 @@ def test_probability_of_the_best_value(n, m, tie_sizes, k, divisor):
     best = Fraction(min(m, k), m if divisor == "positives" else k)
     share = Fraction(law.get(best, 0), math.comb(n, m))
     sizes = None if tie_sizes is None else np.array(tie_sizes)
-    log_p = HitsAtK(k, divisor).log_probability_of_best(n, m, sizes)
+    log_p = RecallAtK(k, divisor).log_probability_of_best(n, m, sizes)
     assert_allclose(np.exp(log_p), float(share), rtol=1e-13)
 
 
 def test_best_values():
-    assert HitsAtK(5).best(100, 20) == 0.25
-    assert HitsAtK(5, "places").best(100, 20) == 1.0
-    assert HitsAtK(50, "places").best(100, 20) == 0.4
-    assert_array_equal(HitsAtK(np.array([5, 50])).best(100, 20), [0.25, 1.0])
+    assert RecallAtK(5).best(100, 20) == 0.25
+    assert PrecisionAtK(5).best(100, 20) == 1.0
+    assert PrecisionAtK(50).best(100, 20) == 0.4
+    assert_array_equal(RecallAtK(np.array([5, 50])).best(100, 20), [0.25, 1.0])
     assert AveragePrecision().best(100, 20) == 1.0
     assert AveragePrecision(5).best(100, 20) == 1.0
     assert AveragePrecision(5, "positives").best(100, 20) == 0.25
 
 
 def test_statistics_are_compared_by_value():
-    assert HitsAtK(3) == HitsAtK(3)
-    assert HitsAtK(3) != HitsAtK(3, "places")
-    assert HitsAtK(np.array([3, 4])) == HitsAtK(np.array([3, 4]))
-    assert HitsAtK(np.array([3, 4])) != HitsAtK(3)
-    assert HitsAtK(3) != AveragePrecision(3)
-    assert len({HitsAtK(3), HitsAtK(3), HitsAtK(np.array([3, 4]))}) == 2
-    assert HitsAtK(np.array([3, 9])).horizon == 9
+    assert RecallAtK(3) == RecallAtK(3)
+    assert RecallAtK(3) != PrecisionAtK(3)
+    assert RecallAtK(np.array([3, 4])) == RecallAtK(np.array([3, 4]))
+    assert RecallAtK(np.array([3, 4])) != RecallAtK(3)
+    assert RecallAtK(3) != AveragePrecision(3)
+    assert len({RecallAtK(3), RecallAtK(3), RecallAtK(np.array([3, 4]))}) == 2
+    assert RecallAtK(np.array([3, 9])).horizon == 9
 
 
 def test_shuffled_blocks_and_the_general_sampler():
     sizes = np.array([3, 4, 5])
-    statistic = HitsAtK(5, "places")
+    statistic = PrecisionAtK(5)
     starts = np.cumsum(sizes) - sizes
     shuffled = statistic.shuffled(starts, sizes, int(np.sum(sizes)), 6)
     assert_allclose(shuffled.total([2, 3, 1]), float(hits_at_k(sizes, (2, 3, 1), 5) / 5))
@@ -583,7 +584,7 @@ def test_result_fields(metric, alternative):
     above, below = tails(law, value)
     pvalue = {"greater": above, "less": below, "two-sided": min(1, 2 * min(above, below))}
     mean = float(sum(v * c for v, c in law.items()) / Fraction(math.comb(12, 6)))
-    assert isinstance(result, TopKTestResult)
+    assert isinstance(result, MetricTestResult)
     assert_allclose(result.statistic, float(value), rtol=1e-15)
     assert_allclose(result.pvalue, pvalue[alternative], rtol=1e-12)
     assert_allclose(result.log10_pvalue, math.log10(pvalue[alternative]), rtol=1e-12)
@@ -663,16 +664,16 @@ def test_jobs_and_seeds():
 def test_repr_names_what_was_tested():
     y_true, y_score = labels_and_scores((1,) * 8, (1, 2, 4))
     assert repr(recall_at_k_test(y_true, y_score, k=2)) == (
-        "TopKTestResult(k=2, hits=2, statistic=0.6667, pvalue=0.1071, n_samples=8, n_positives=3, "
+        "MetricTestResult(k=2, hits=2, statistic=0.6667, pvalue=0.1071, n_samples=8, n_positives=3, "
         "alternative='greater', method='analytic')"
     )
     assert repr(recall_at_k_test(y_true, y_score, k=[2, 4])) == (
-        "TopKTestResult(2 values of k from 2 to 4, smallest pvalue=0.07143, n_samples=8, "
+        "MetricTestResult(2 values of k from 2 to 4, smallest pvalue=0.07143, n_samples=8, "
         "n_positives=3, alternative='greater', method='analytic')"
     )
     law = recall_at_k_null_distribution(8, 3, k=2, tie_sizes=[5, 3])
     assert repr(law) == (
-        "TopKNullDistribution(HitsAtK(k=2, divisor='positives'), n_samples=8, n_positives=3, "
+        "TopKNullDistribution(RecallAtK(k=2, divisor='positives'), n_samples=8, n_positives=3, "
         "n_blocks=2, method='analytic')"
     )
 

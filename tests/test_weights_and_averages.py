@@ -345,7 +345,7 @@ def test_labels_of_any_type_in_sorted_order():
 def test_short_description_of_arrays():
     y_true, scores, _ = class_data()
     text = repr(average_precision_test(y_true, scores))
-    assert text.startswith("AveragePrecisionTestResult(statistic=[")
+    assert text.startswith("MetricTestResult(statistic=[")
     assert "n_positives=[30, 30, 30]" in text
     macro = average_precision_test(y_true, scores, average="macro")
     assert "average='macro'" in repr(macro.null_distribution)

@@ -29,13 +29,7 @@ from sklearn_rankinf._engine.inversion import (
     Nodes,
     exp_of_error,
 )
-from sklearn_rankinf._engine.statistics import (
-    FEW_BLOCKS,
-    Complexes,
-    Floats,
-    Increments,
-    Integers,
-)
+from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Complexes, Floats, Increments, Integers
 from sklearn_rankinf._engine.tilted import of_the_luckiest_hit
 
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is

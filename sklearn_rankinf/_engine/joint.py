@@ -24,10 +24,10 @@ from sklearn_rankinf._engine.sampling import (
     uniform_hit_ranks,
 )
 from sklearn_rankinf._engine.statistics import (
+    FirstHitStatistic,
     Floats,
     Integers,
-    RankStatistic,
-    ReciprocalRank,
+    Metric,
     Statistic,
 )
 
@@ -37,7 +37,7 @@ class JointSampler:
 
     Parameters
     ----------
-    statistic : Statistic or ReciprocalRank
+    statistic : Statistic or FirstHitStatistic
         The statistic of every ranking.
     is_hit : ndarray of bool of shape (n_samples,)
         The hits, at least 1 and not all items.
@@ -53,7 +53,7 @@ class JointSampler:
 
     def __init__(
         self,
-        statistic: Statistic | ReciprocalRank,
+        statistic: Metric,
         is_hit: NDArray[np.bool_],
         places: Integers,
         tie_sizes: Sequence[Integers],
@@ -62,7 +62,7 @@ class JointSampler:
         exchange: AnyExchange | None = None,
     ) -> None:
         n_samples, n_positives = is_hit.size, int(is_hit.sum())
-        mirrored = statistic.mirrored() if isinstance(statistic, RankStatistic) else None
+        mirrored = statistic.mirrored()
         if mirrored is not None and 2 * n_positives > n_samples:
             # The misses have the same value, with more digits, and there are fewer of them.
             statistic, n_positives, is_hit = mirrored, n_samples - n_positives, ~is_hit
@@ -121,11 +121,10 @@ class _Largest:
         return largest
 
 
-def _values_of(
-    statistic: Statistic | ReciprocalRank, n_positives: int, tie_sizes: Integers
-) -> HitValues:
+def _values_of(statistic: Metric, n_positives: int, tie_sizes: Integers) -> HitValues:
     """Values of a ranking for rows of hits at ascending places."""
     ties = None if tie_sizes.max() == 1 else tie_sizes
-    if isinstance(statistic, ReciprocalRank):
+    if isinstance(statistic, FirstHitStatistic):
         return reciprocal_ranks(ties)
+    assert isinstance(statistic, Statistic)
     return NullSampler(statistic, int(tie_sizes.sum()), n_positives, ties).values

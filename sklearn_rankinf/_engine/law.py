@@ -28,12 +28,10 @@ from sklearn_rankinf._engine.few_hits import Pairs, Triples
 from sklearn_rankinf._engine.halves import Halves, best_split
 from sklearn_rankinf._engine.moments import (
     adds_most_above,
-    average_precision_mean_and_variance,
     mean_and_variance,
 )
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
-    AveragePrecision,
     Complexes,
     Floats,
     Increments,
@@ -128,8 +126,9 @@ def exact_mean_and_variance(
 def _mean_and_variance_of_sum(
     statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
 ) -> tuple[float, float]:
-    if tie_sizes is None and n_samples >= 100 and statistic == AveragePrecision():
-        return average_precision_mean_and_variance(n_samples, n_positives)
+    known = statistic.mean_and_variance(n_samples, n_positives, tie_sizes)
+    if known is not None:
+        return known
     increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
     return mean_and_variance(increments, n_positives)
 

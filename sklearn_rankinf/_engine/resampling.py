@@ -24,7 +24,7 @@ from sklearn_rankinf._engine.sampling import (
     ranks_drawn,
     uniform_hit_ranks,
 )
-from sklearn_rankinf._engine.statistics import AveragePrecision, Floats, Integers
+from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +93,9 @@ class RankedCells:
 
 
 class _Unweighted:
-    """Average precision, or average precision at k, of one list without weights."""
+    """An additive statistic of one list without weights."""
 
-    def __init__(self, cells: RankedCells, statistic: AveragePrecision) -> None:
+    def __init__(self, cells: RankedCells, statistic: Statistic) -> None:
         self._cells = cells
         self._statistic = statistic
         self._sampler = NullSampler(statistic, cells.n_cells, cells.n_positives, cells.tie_sizes)
@@ -211,8 +211,8 @@ def _weighted_average_precision(
     return np.divide(gained, mass, out=np.zeros(mass.shape), where=mass > 0.0), mass
 
 
-class PermutedAveragePrecision:
-    """Average precision with weights or averages, for rows of labels in a random order.
+class PermutedRows:
+    """A statistic with weights or averages, for rows of labels in a random order.
 
     Parameters
     ----------
@@ -220,8 +220,8 @@ class PermutedAveragePrecision:
         The lists whose values are averaged: one, or one for each class.
     average : {"macro", "weighted"}
         Mean over the lists, or the mean by the weight of their hits.
-    statistic : AveragePrecision
-        The statistic of a list; without weights it may have a cut-off.
+    statistic : Statistic
+        The statistic of a list: with weights it is average precision without a cut-off.
     weights : ndarray of shape (n_items,) or None
         Non-negative weights.
     weights_follow : {"label", "score"}
@@ -234,12 +234,12 @@ class PermutedAveragePrecision:
         self,
         rankings: Sequence[RankedCells],
         average: str,
-        statistic: AveragePrecision,
+        statistic: Statistic,
         weights: Floats | None,
         weights_follow: str,
         exchange: AnyExchange | None = None,
     ) -> None:
-        self._rankings = rankings
+        self.rankings = rankings
         self._average = average
         self._statistic = statistic
         self._exchange = exchange
@@ -258,7 +258,7 @@ class PermutedAveragePrecision:
 
     @property
     def _n_items(self) -> int:
-        return len(self._rankings[0].labels)
+        return len(self.rankings[0].labels)
 
     @property
     def n_listed(self) -> int | None:
@@ -268,7 +268,7 @@ class PermutedAveragePrecision:
     @property
     def tie_sizes(self) -> Integers | None:
         """Sizes of the blocks of equal scores in the first list."""
-        return self._rankings[0].tie_sizes
+        return self.rankings[0].tie_sizes
 
     def observed(self) -> float:
         """Value for the labels as they are."""
@@ -277,14 +277,15 @@ class PermutedAveragePrecision:
     def best(self) -> float:
         """Value when every class is ranked perfectly; a class without weight in its hits has 0."""
         masses = self._observed_masses()
-        best = np.array([self._statistic.best(c.n_cells, c.n_positives) for c in self._rankings])
+        sizes = [(cells.n_cells, cells.n_positives) for cells in self.rankings]
+        best = np.array([self._statistic.best(*n) + self._statistic.offset(*n) for n in sizes])
         best[masses == 0.0] = 0.0
         return float(self._mean_over_lists(best[:, None], masses[:, None])[0])
 
     def exact_mean(self) -> float | None:
         """Exact mean, where the mean over the lists is one of known means."""
         # Only in a list of one column is every placement of the hits equally likely.
-        if self._exchange is not None or self._rankings[0].labels.shape[1] > 1:
+        if self._exchange is not None or self.rankings[0].labels.shape[1] > 1:
             return None
         means = [part.mean() for part in self._lists if isinstance(part, _Unweighted)]
         if len(means) < len(self._lists):
@@ -294,7 +295,7 @@ class PermutedAveragePrecision:
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
-        cells = self._rankings[0]
+        cells = self.rankings[0]
         if self._by_hits is None:
             return chunk_sizes(n_resamples, cells.n_cells)
         return chunk_sizes(n_resamples, ranks_drawn(cells.n_cells, cells.n_positives))
@@ -316,7 +317,7 @@ class PermutedAveragePrecision:
     @cached_property
     def _by_hits(self) -> _WeightsOfItems | _WeightsOfLabels | None:
         """The only list, if it has one column and its hits alone need be drawn."""
-        first, cells = self._lists[0], self._rankings[0]
+        first, cells = self._lists[0], self.rankings[0]
         if self._exchange is not None:
             return None
         if len(self._lists) > 1 or cells.labels.shape[1] > 1 or cells.n_positives == 0:
@@ -345,10 +346,12 @@ class PermutedAveragePrecision:
 
 
 class JointLists:
-    """Average precision of several lists whose labels change places together, and their mean.
+    """A statistic of several lists whose labels change places together, and its mean.
 
     Parameters
     ----------
+    statistic : Statistic
+        The statistic of each list.
     sizes : sequence of (n_items, n_hits, tie_sizes)
         Size, number of hits and sizes of blocks of equal scores of each list.
     lists, places : ndarray of int of shape (n_rows,)
@@ -365,6 +368,7 @@ class JointLists:
 
     def __init__(
         self,
+        statistic: Statistic,
         sizes: Sequence[tuple[int, int, Integers]],
         lists: Integers,
         places: Integers,
@@ -372,7 +376,6 @@ class JointLists:
         exchange: Exchange,
         mean: float | None = None,
     ) -> None:
-        statistic = AveragePrecision()
         self._exchange, self._mean = exchange, mean
         self._n_lists = len(sizes)
         n_hits = np.array([hits for _, hits, _ in sizes])

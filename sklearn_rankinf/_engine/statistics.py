@@ -13,21 +13,17 @@ three coefficients, so a new metric is a class that returns them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, expi, zeta
+from scipy.special import digamma, zeta
 
 # With so many blocks of equal scores or fewer a law is coarse, with so few very coarse.
 FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
-# Discounts of the first ranks, and of no more than a few, are added up one by one.
-_NEAR_RANKS, _FEW_RANKS = 4096, 64
 # More ranks are not listed one by one.
 _MOST_RANKS = 20_000_000
-# Factors of a product that are computed together.
-_FACTORS = 1 << 18
 # A part of the value of a perfect ranking that is far above what counts as rounding.
 _NOTICEABLE = 1e-10
 # Numbers of placements are known as numbers up to this logarithm, and relative to each other else.
@@ -182,22 +178,76 @@ class Increments:
         return np.asarray((y * (self.cross * before + self.linear + self.square * y)).sum(axis=-1))
 
 
-class Statistic(Protocol):
-    """An additive rank statistic: the coefficients of its increments, for any block."""
+class Metric:
+    """A function of the numbers of hits in blocks of equal scores, best block first."""
+
+    # Whether it is undefined where every item is a hit.
+    needs_misses: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        """The class, and the parameters that are not the default."""
+        parameters: Any = fields(self) if is_dataclass(self) else ()
+        changed = [
+            f"{field.name}={value!r}"
+            for field in parameters
+            if (value := getattr(self, field.name)) != field.default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return type(self).__name__
+
+    @property
+    def symbol(self) -> str:
+        """What the metric is called in a legend and in a table."""
+        return self.title
+
+    def at(self, n_samples: int) -> Self:
+        """The same metric for a number of samples, of which a cut-off may be a fraction."""
+        return self
 
     @property
     def horizon(self) -> int | None:
         """Rank beyond which hits add nothing; None where every rank counts."""
+        return None
+
+    def best(self, n_samples: int, n_positives: int) -> Any:
+        """Value of a perfect ranking without ties, less the offset."""
+        raise NotImplementedError(f"{type(self).__name__} must define best().")
+
+    def offset(self, n_samples: int, n_positives: int) -> float:
+        """What is added to the sum of the increments."""
+        return 0.0
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
+        """Value for a ranking given by the sizes of its blocks and the hits in them."""
+        raise NotImplementedError(f"{type(self).__name__} must define evaluate().")
+
+    def mirrored(self) -> Metric | None:
+        """The same value as a sum over the misses, of weights of their ranks from the end.
+
+        Where most items are hits and a large constant is added to a large sum, only the misses
+        leave all digits. It is None where no constant is added.
+        """
+        return None
+
+
+class Statistic(Metric):
+    """An additive rank statistic: the coefficients of its increments, for any block."""
 
     def tied(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
         """Coefficients of blocks of equal scores, each given by its start and size."""
+        raise NotImplementedError(f"{type(self).__name__} must define tied().")
 
     def shuffled(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
         """Coefficients of the expected increment when a block is put in random order."""
+        raise NotImplementedError(f"{type(self).__name__} must define shuffled().")
 
     def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
@@ -206,13 +256,7 @@ class Statistic(Protocol):
 
         It is nan where it is not known.
         """
-
-    def best(self, n_samples: int, n_positives: int) -> Any:
-        """Sum of the increments of a perfect ranking without ties."""
-
-    def offset(self, n_samples: int, n_positives: int) -> float:
-        """What is added to the sum of the increments."""
-        return 0.0
+        return math.nan
 
     def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
         """Distance of which all sums of increments are multiples; 0 if there is none."""
@@ -224,7 +268,13 @@ class Statistic(Protocol):
         """``log E exp(z S)`` for the sum S of the increments in closed form, if there is one."""
         return None
 
-    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
+    def mean_and_variance(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> tuple[float, float] | None:
+        """Mean and variance of the sum of the increments in closed form, if there is one."""
+        return None
+
+    def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         starts = np.cumsum(tie_sizes) - tie_sizes
         n_samples, n_positives = int(np.sum(tie_sizes)), int(np.sum(hits))
@@ -232,114 +282,21 @@ class Statistic(Protocol):
         return float(increments.total(hits)) + self.offset(n_samples, n_positives)
 
 
-@dataclass(frozen=True)
-class AveragePrecision(Statistic):
-    """Average precision, of the whole ranking or of its first k places.
-
-    A block of equal scores is one threshold, as in scikit-learn, so that a block of ``y`` hits that
-    ends at rank T, with h hits before it, adds ``y (h + y) / T``. A block that straddles rank k
-    adds its expectation over random tie-breaking.
-
-    Parameters
-    ----------
-    k : int or None
-        Cut-off; None is the whole ranking.
-    normalize : {"min", "positives"}
-        Divide by ``min(n_positives, k)`` or by ``n_positives``.
-    """
-
-    k: int | None = None
-    normalize: str = "min"
-
-    @property
-    def horizon(self) -> int | None:
-        """Rank beyond which hits add nothing; None where every rank counts."""
-        return self.k
-
-    def divisor(self, n_positives: int) -> float:
-        """What the sum of precisions is divided by."""
-        if self.k is None or self.normalize == "positives":
-            return float(max(n_positives, 1))
-        return float(max(min(n_positives, self.k), 1))
-
-    def best(self, n_samples: int, n_positives: int) -> float:
-        """Value of a perfect ranking without ties."""
-        counted = n_positives if self.k is None else min(n_positives, self.k)
-        return counted / self.divisor(n_positives)
-
-    def tied(
-        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
-    ) -> Increments:
-        """Coefficients of blocks of equal scores."""
-        start, size = _blocks(starts, sizes)
-        divisor = self.divisor(n_positives)
-        whole = np.asarray(1.0 / ((start + size) * divisor), dtype=float)
-        increments = Increments(size, whole, np.zeros_like(whole), whole)
-        if self.k is None:
-            return increments
-        cut = start + size > self.k
-        partial = self.shuffled(start, size, n_samples, n_positives)
-        return Increments(
-            size,
-            np.where(cut, partial.cross, increments.cross),
-            np.where(cut, partial.linear, increments.linear),
-            np.where(cut, partial.square, increments.square),
-        )
-
-    def shuffled(
-        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
-    ) -> Increments:
-        """Coefficients of the expected increment of blocks in random order, up to rank k.
-
-        With a = ``starts``, g = ``sizes``, j places of the block counted and ``S = H_{a+j} - H_a``:
-        ``h y S/g + y S/g + y (y-1) (j - (a+1) S) / (g (g-1))``.
-        """
-        start, size = _blocks(starts, sizes)
-        divisor = self.divisor(n_positives)
-        counted = size if self.k is None else np.clip(self.k - start, 0, size)
-        one_hit = harmonic_between(start, start + counted)
-        each = one_hit / (size * divisor)
-        # j - (a+1) S counts the places behind another place, each divided by its rank.
-        behind = np.where(counted > 1, counted - (start + 1.0) * one_hit, 0.0)
-        pairs = behind / (np.maximum(size * (size - 1.0), 1.0) * divisor)
-        return Increments(size, each, each - pairs, pairs)
-
-    def log_probability_of_best(
-        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
-    ) -> float:
-        """Natural logarithm of the probability of the value of a perfect ranking without ties.
-
-        It takes nothing but hits in every block down to rank ``min(n_positives, k)``.
-        """
-        reached = n_positives if self.k is None else min(n_positives, self.k)
-        return _log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
-
-
-@dataclass(frozen=True, eq=False)
 class HitsAtK(Statistic):
-    """Hits among the first k places, as a share of all positives or of the places, or of chance.
+    """Hits among the first k places, divided by a number.
 
     A block of equal scores that straddles rank k adds its expectation over random tie-breaking:
-    ``y j / g`` for y hits among its g items, j of which have a place.
-
-    Parameters
-    ----------
-    k : int or ndarray of int
-        Cut-off; an array stands for one statistic each.
-    divisor : {"positives", "places", "chance"}
-        Divide by the number of positives (recall), by k (precision), or by the number of hits that
-        is expected of a random ranking (enrichment).
+    ``y j / g`` for y hits among its g items, j of which have a place. An array of k stands for one
+    statistic each.
     """
 
-    k: int | Integers
-    divisor: str = "positives"
+    k: Any
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, HitsAtK) and self.divisor == other.divisor
-        return same and np.array_equal(self.k, other.k)  # type: ignore[attr-defined]
+        return type(self) is type(other) and np.array_equal(self.k, other.k)
 
     def __hash__(self) -> int:
-        return hash((self.divisor, np.asarray(self.k, dtype=np.int64).tobytes()))
+        return hash((type(self), np.asarray(self.k, dtype=float).tobytes()))
 
     @property
     def horizon(self) -> int:
@@ -348,11 +305,7 @@ class HitsAtK(Statistic):
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
         """What the number of hits is divided by."""
-        if self.divisor == "positives":
-            return max(n_positives, 1)
-        if self.divisor == "places":
-            return self.k
-        return self.k * (max(n_positives, 1) / n_samples)
+        raise NotImplementedError(f"{type(self).__name__} must define divided_by().")
 
     def best(self, n_samples: int, n_positives: int) -> Any:
         """Value of a perfect ranking without ties."""
@@ -362,7 +315,7 @@ class HitsAtK(Statistic):
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
         """Coefficients of blocks of equal scores, for one k."""
-        start, size = _blocks(starts, sizes)
+        start, size = blocks_of(starts, sizes)
         counted = np.clip(self.k - start, 0, size)
         each = counted / (size * float(self.divided_by(n_samples, n_positives)))
         return Increments(size, np.zeros_like(each), each, np.zeros_like(each))
@@ -427,15 +380,15 @@ class HitsAtK(Statistic):
 class RankStatistic(Statistic):
     r"""Base class of a metric that adds up a weight of the rank of each positive.
 
-    A subclass says in `weights` what a positive is worth at each rank. Law, test, scorer and
-    permutation follow: :func:`rank_statistic_null_distribution`, :func:`rank_statistic_test`,
+    A subclass says in `weights` what a positive is worth at each rank. Null distribution, test,
+    scorer and permutation follow: :func:`metric_null_distribution`, :func:`metric_test`,
     :func:`make_significance_scorer`, and :func:`register_metric` for use by name. A block of equal
     scores counts the mean weight of its ranks for each of its positives, the expectation over
     random tie-breaking.
 
     See Also
     --------
-    sklearn_rankinf.rank_statistic_test : Test of a ranking by such a statistic.
+    sklearn_rankinf.metric_test : Test of a ranking by such a statistic.
     sklearn_rankinf.register_metric : Makes it known by name to scorers.
 
     Notes
@@ -450,9 +403,9 @@ class RankStatistic(Statistic):
 
     Examples
     --------
-    >>> from dataclasses import dataclass
+    >>> from dataclasses import dataclass, fields, is_dataclass
     >>> import numpy as np
-    >>> from sklearn_rankinf import RankStatistic, rank_statistic_test
+    >>> from sklearn_rankinf import RankStatistic, metric_test
     >>> @dataclass(frozen=True)
     ... class RankBiasedPrecision(RankStatistic):
     ...     persistence: float = 0.8
@@ -460,15 +413,10 @@ class RankStatistic(Statistic):
     ...     def weights(self, ranks, n_samples, n_positives):
     ...         return (1 - self.persistence) * self.persistence ** (ranks - 1.0)
     >>> y_true, y_score = [1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1]
-    >>> result = rank_statistic_test(y_true, y_score, statistic=RankBiasedPrecision())
+    >>> result = metric_test(y_true, y_score, metric=RankBiasedPrecision())
     >>> round(result.statistic, 4), result.pvalue
     (0.4624, 0.1)
     """
-
-    @property
-    def horizon(self) -> int | None:
-        """Rank beyond which hits add nothing; None where every rank counts."""
-        return None
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
         """What a positive adds at each rank; elementwise.
@@ -502,7 +450,7 @@ class RankStatistic(Statistic):
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
         """Coefficients of blocks of equal scores."""
-        start, size = _blocks(starts, sizes)
+        start, size = blocks_of(starts, sizes)
         if np.all(size == 1):
             mean = np.asarray(self.weights(start + 1, n_samples, n_positives), dtype=float)
         else:
@@ -515,20 +463,12 @@ class RankStatistic(Statistic):
         """Coefficients of the expected increment of blocks in random order: the same."""
         return self.tied(starts, sizes, n_samples, n_positives)
 
-    def mirrored(self) -> RankStatistic | None:
-        """The same value as a sum over the misses, of weights of their ranks from the end.
-
-        Where most items are hits and a large constant is added to a large sum, only the misses
-        leave all digits. It is None where no constant is added.
-        """
-        return None
-
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         mirrored = self.mirrored()
         if mirrored is None or 2 * np.sum(hits) <= np.sum(tie_sizes):
-            return super().evaluate(tie_sizes, hits)
-        return mirrored.evaluate(tie_sizes[::-1], (tie_sizes - hits)[::-1])
+            return float(super().evaluate(tie_sizes, hits))
+        return float(mirrored.evaluate(tie_sizes[::-1], (tie_sizes - hits)[::-1]))
 
     def best(self, n_samples: int, n_positives: int) -> float:
         """Sum of the weights of the first ranks."""
@@ -548,306 +488,19 @@ class RankStatistic(Statistic):
         least = _NOTICEABLE * self.best(n_samples, n_positives)
         if not (last > next_one and last - lowest > least):
             return math.nan
-        return _log_probability_of_hits_down_to(n_positives, n_samples, n_positives, tie_sizes)
+        return log_probability_of_hits_down_to(n_positives, n_samples, n_positives, tie_sizes)
 
 
-@dataclass(frozen=True)
-class RocAuc(RankStatistic):
-    """Area under the ROC curve: the share of pairs of a positive and a negative in right order.
-
-    Equal scores count half. With N negatives it is ``sum (n - r) / (m N) - (m - 1) / (2 N)``; it is
-    0 without positives or without negatives.
-    """
-
-    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank."""
-        return (n_samples - np.asarray(ranks, dtype=float)) * _one_pair(n_samples, n_positives)
-
-    def weight_sums(
-        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
-    ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start."""
-        below = n_samples - starts - 0.5 * (sizes + 1.0)
-        return np.asarray(sizes * below * _one_pair(n_samples, n_positives))
-
-    def offset(self, n_samples: int, n_positives: int) -> float:
-        """What is added to the sum: pairs of positives are none of a positive and a negative."""
-        return -0.5 * n_positives * (n_positives - 1.0) * _one_pair(n_samples, n_positives)
-
-    def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
-        """A pair, or half a pair where scores are equal."""
-        return (1.0 if tie_sizes is None else 0.5) * _one_pair(n_samples, n_positives)
-
-    def log_mgf(
-        self, z: Complexes, n_samples: int, n_positives: int, tie_sizes: Integers | None
-    ) -> Complexes | None:
-        """``log E exp(z S)``, without ties: the Gaussian binomial coefficient over the ordinary.
-
-        The number U of pairs in right order has ``E q**U C(n, m) = prod (1 - q**(n - m + i)) /
-        (1 - q**i)`` over i up to m, or as well up to n - m in place of m (Mann and Whitney, 1947).
-        """
-        if tie_sizes is not None:
-            return None
-        few = min(n_positives, n_samples - n_positives)
-        # U and what is missing from all pairs have the same law: no power needs to be large.
-        upper = z.real > 0.0
-        log_q = np.where(upper, -z, z) * _one_pair(n_samples, n_positives)
-        total = np.where(upper, z, 0.0) - log_binomial(n_samples, n_positives)
-        together = max(1, _FACTORS // z.size)
-        for first in range(1, few + 1, together):
-            i = np.arange(first, min(first + together, few + 1))[:, None]
-            factors = np.expm1(log_q * (n_samples - few + i)) / np.expm1(log_q * i)
-            total = total + np.log(factors).sum(axis=0)
-        # Of the sum of weights the pairs of positives are a part.
-        return np.asarray(total - z * self.offset(n_samples, n_positives))
-
-    def mirrored(self) -> RankStatistic | None:
-        """The same value as a sum over the misses: the same statistic of the reversed ranking."""
-        return self
-
-
-def _one_pair(n_samples: int, n_positives: int) -> float:
-    """Share of one pair of a positive and a negative; 0 where there is none."""
-    n_pairs = float(n_positives) * float(n_samples - n_positives)
-    return 1.0 / n_pairs if n_pairs else 0.0
-
-
-@dataclass(frozen=True)
-class DiscountedCumulativeGain(RankStatistic):
-    """Discounted cumulative gain with gains of 0 and 1, of the whole ranking or its first k places.
-
-    A positive at rank r adds ``1 / log2(r + 1)``.
-
-    Parameters
-    ----------
-    k : int or None
-        Cut-off; None is the whole ranking.
-    normalize : bool
-        Divide by the value of a perfect ranking.
-    """
-
-    k: int | None = None
-    normalize: bool = False
-
-    @property
-    def horizon(self) -> int | None:
-        """Rank beyond which hits add nothing; None where every rank counts."""
-        return self.k
-
-    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank."""
-        rank = np.asarray(ranks, dtype=float)
-        discounts = 1.0 / np.log2(rank + 1.0)
-        if self.k is not None:
-            discounts = np.where(rank <= self.k, discounts, 0.0)
-        return np.asarray(discounts / self._ideal(n_positives))
-
-    def weight_sums(
-        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
-    ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start."""
-        ends = starts + sizes
-        if self.k is not None:
-            starts, ends = np.minimum(starts, self.k), np.minimum(ends, self.k)
-        return np.asarray(_sums_of_discounts(starts, ends) / self._ideal(n_positives))
-
-    def _ideal(self, n_positives: int) -> float:
-        if not self.normalize or n_positives == 0:
-            return 1.0
-        counted = n_positives if self.k is None else min(n_positives, self.k)
-        return float(_sums_of_discounts(np.array([0]), np.array([counted]))[0])
-
-    def log_probability_of_best(
-        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
-    ) -> float:
-        """Natural logarithm of the probability of nothing but hits where they count."""
-        reached = n_positives if self.k is None else min(n_positives, self.k)
-        return _log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
-
-
-def _sums_of_discounts(starts: Integers, ends: Integers) -> Floats:
-    """``sum 1 / log2(i + 1)`` over the ranks i behind each start and up to each end.
-
-    The first ranks are added up, and blocks of a few; else Euler's and Maclaurin's formula holds,
-    with log(2) times the logarithmic integral.
-    """
-    near = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, _NEAR_RANKS + 2.0)))])
-
-    def up_to_near(ranks: Integers) -> Floats:
-        return near[np.minimum(ranks, _NEAR_RANKS)]
-
-    total = up_to_near(ends) - up_to_near(starts)
-    low, high = np.maximum(starts, _NEAR_RANKS), np.maximum(ends, _NEAR_RANKS)
-    few = high - low <= _FEW_RANKS
-    for step in range(1, int((high - low)[few].max(initial=0)) + 1):
-        inside = few & (low + step <= high)
-        total = total + np.where(inside, 1.0 / np.log2(low + step + 1.0), 0.0)
-
-    def primitive(ranks: Integers) -> Floats:
-        x = ranks + 1.5
-        log = np.log(x)
-        slope = -1.0 / (x * log**2)
-        third = -(2.0 / log**2 + 6.0 / log**3 + 6.0 / log**4) / x**3
-        return np.asarray(expi(log) - slope / 24.0 + 7.0 * third / 5760.0)
-
-    between = math.log(2.0) * (primitive(high) - primitive(low))
-    return np.asarray(total + np.where(few, 0.0, between))
-
-
-@dataclass(frozen=True)
-class Rie(RankStatistic):
-    """Robust initial enhancement: the mean of ``exp(-alpha r / n)``, relative to chance.
-
-    Parameters
-    ----------
-    alpha : float
-        How fast the weight falls off: with 20, 80 % of it is in the first 8 % of the ranks.
-    """
-
-    alpha: float = 20.0
-
-    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank."""
-        decay = np.exp(-self.alpha * (np.asarray(ranks, dtype=float) - 1.0) / n_samples)
-        return np.asarray(decay * self._scale(n_samples, n_positives))
-
-    def weight_sums(
-        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
-    ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start: geometric sums."""
-        rate = self.alpha / n_samples
-        sums = np.exp(-rate * starts) * np.expm1(-rate * sizes) / math.expm1(-rate)
-        return np.asarray(sums * self._scale(n_samples, n_positives))
-
-    def _scale(self, n_samples: int, n_positives: int) -> float:
-        """Weight of the first rank: one over the sum of all, relative to it, and over m / n."""
-        all_ranks = math.expm1(-self.alpha) / math.expm1(-self.alpha / n_samples)
-        return n_samples / (all_ranks * max(n_positives, 1))
-
-
-@dataclass(frozen=True)
-class Bedroc(RankStatistic):
-    r"""Boltzmann-enhanced discrimination of ROC: `Rie` on a scale from 0, worst, to 1, best.
-
-    With ``s = alpha / n`` and ``f(x) = 1 - exp(-x)`` a positive at rank r adds
-
-        exp(-s (r - 1)) f(s (n - r)) f(s) / (f(s N) f(s m)),
-
-    N negatives given: the part of its weight that exceeds that of the last rank. It is 0 without
-    positives or without negatives.
-
-    Parameters
-    ----------
-    alpha : float
-        How fast the weight falls off: with 20, 80 % of it is in the first 8 % of the ranks.
-    """
-
-    alpha: float = 20.0
-
-    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank."""
-        rank, rate = np.asarray(ranks, dtype=float), self.alpha / n_samples
-        above_last = -np.expm1(-rate * (n_samples - rank)) * -math.expm1(-rate)
-        decay = self._decay(rate * (rank - 1.0))
-        return np.asarray(decay * above_last * self._scale(n_samples, n_positives))
-
-    def weight_sums(
-        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
-    ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start.
-
-        The last rank of a block adds what it exceeds the last of all by to each of the block's; the
-        others add what they exceed it by.
-        """
-        rate, behind = self.alpha / n_samples, n_samples - starts - sizes
-        level = self._decay(rate * starts) * np.expm1(-rate * behind) * np.expm1(-rate * sizes)
-        inside = self._decay(rate * (n_samples - sizes)) * self._excess(rate, sizes)
-        return np.asarray((level + inside) * self._scale(n_samples, n_positives))
-
-    def offset(self, n_samples: int, n_positives: int) -> float:
-        """What is added to the sum, so that the worst ranking has 0."""
-        last = np.array([n_samples - n_positives]), np.array([n_positives])
-        return -float(self.weight_sums(*last, n_samples, n_positives)[0]) if n_positives else 0.0
-
-    def mirrored(self) -> RankStatistic | None:
-        """The same value as a sum over the misses, of weights of their ranks from the end."""
-        return _BedrocOfMisses(self.alpha)
-
-    def _decay(self, x: Any) -> Floats:
-        return np.asarray(np.exp(-np.asarray(x, dtype=float)))
-
-    def _excess(self, rate: float, sizes: Integers) -> Floats:
-        """``f(s) sum_{j<g} (exp(s j) - 1) exp(-s (g - 1))`` for blocks of g.
-
-        It is ``1 - exp(-s g) - g exp(-s (g - 1)) f(s)``, or a series where that cancels.
-        """
-        g = np.asarray(sizes, dtype=float)
-        direct = -np.expm1(-rate * g) + g * np.exp(-rate * (g - 1.0)) * math.expm1(-rate)
-        near = np.exp(-rate * np.minimum(g, 1.0 / rate)) * _growth_beyond_steps(rate, g)
-        # One rank exceeds itself by nothing, also after rounding.
-        return np.where(g == 1.0, 0.0, np.where(rate * g < 1.0, near, direct))
-
-    def _scale(self, n_samples: int, n_positives: int) -> float:
-        if n_positives in (0, n_samples):
-            return 0.0
-        rate = self.alpha / n_samples
-        return 1.0 / (
-            math.expm1(-rate * n_positives) * math.expm1(-rate * (n_samples - n_positives))
-        )
-
-
-@dataclass(frozen=True)
-class _BedrocOfMisses(Bedroc):
-    """The same, told by the misses: one at rank r from the end adds ``f(s (n - r)) f(s)``, scaled.
-
-    Its weights are those of hits with the opposite rate.
-    """
-
-    def mirrored(self) -> RankStatistic | None:
-        """The same value as a sum over the hits."""
-        return Bedroc(self.alpha)
-
-    def _decay(self, x: Any) -> Floats:
-        return np.ones_like(np.asarray(x, dtype=float))
-
-    def _excess(self, rate: float, sizes: Integers) -> Floats:
-        """``f(s) sum_{j<g} (1 - exp(-s j))`` for blocks of g: ``g f(s) - f(s g)``, or a series."""
-        g = np.asarray(sizes, dtype=float)
-        direct = np.expm1(-rate * g) - g * math.expm1(-rate)
-        series = _growth_beyond_steps(-rate, g)
-        return np.where(g == 1.0, 0.0, np.where(rate * g < 1.0, series, direct))
-
-
-def _growth_beyond_steps(rate: float, g: Floats) -> Floats:
-    """``expm1(s g) - g expm1(s)`` as its series ``sum_i s**i (g**i - g) / i!``, for |s g| < 1."""
-    x = np.clip(rate * g, -1.0, 1.0)
-    total, power, single = np.zeros_like(x), x.copy(), g * rate
-    for i in range(2, 24):
-        power, single = power * x / i, single * rate / i
-        total = total + (power - single)
-    return total
-
-
-@dataclass(frozen=True)
-class ReciprocalRank:
+class FirstHitStatistic(Metric):
     """One over the rank of the best positive.
 
-    It is no sum over blocks, and has so few values that its law is a list. A block of ``g`` equal
+    It is no sum over blocks, and has so few values that they are listed. A block of ``g`` equal
     scores behind ``a`` items counts its expectation over random tie-breaking.
     """
-
-    @property
-    def horizon(self) -> int | None:
-        """Rank beyond which hits add nothing: there is none."""
-        return None
 
     def best(self, n_samples: int, n_positives: int) -> float:
         """Value of a perfect ranking."""
         return 1.0 if n_positives else 0.0
-
-    def offset(self, n_samples: int, n_positives: int) -> float:
-        """What is added to the values: nothing."""
-        return 0.0
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
@@ -920,7 +573,7 @@ def mean_reciprocals_of_firsts(starts: Integers, sizes: Integers) -> Floats:
     return np.asarray(level)
 
 
-def _log_probability_of_hits_down_to(
+def log_probability_of_hits_down_to(
     rank: int, n_samples: int, n_positives: int, tie_sizes: Integers | None
 ) -> float:
     """Log probability that every block down to a rank holds nothing but hits."""
@@ -932,7 +585,8 @@ def _log_probability_of_hits_down_to(
     return log_binomial(n_samples - rank, n_positives - rank) - log_binomial(n_samples, n_positives)
 
 
-def _blocks(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
+def blocks_of(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
+    """Starts and sizes of blocks as integers of one shape."""
     start, size = np.broadcast_arrays(
         np.asarray(starts, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
     )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.law import AtomicLaw
 from sklearn_rankinf._engine.statistics import HitsAtK
-from sklearn_rankinf._null_distributions import NullDistribution
+from sklearn_rankinf._frozen_distributions import NullDistribution
 
 Floats = NDArray[np.float64]
 

@@ -13,24 +13,16 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from sklearn_rankinf._engine.statistics import (
-    AveragePrecision,
-    Bedroc,
-    DiscountedCumulativeGain,
-    HitsAtK,
-    RankStatistic,
-    ReciprocalRank,
-    Rie,
-    RocAuc,
-    Statistic,
+    Metric,
 )
 from sklearn_rankinf._formatting import format_pvalue
-from sklearn_rankinf._null_distributions import NullDistribution
+from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._plot._law_shape import LawShape, law_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._registry import metric_named
 from sklearn_rankinf._response import estimator_scores, folds_of
+from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._validation import PosLabel, check_integer
 
 _LAW_NAMES: Mapping[str, str] = {
@@ -40,20 +32,6 @@ _LAW_NAMES: Mapping[str, str] = {
     "binomial": "binomial approximation",
     "pearson3": "Pearson III approximation",
     "zhang_su": "Zhang-Su approximation",
-}
-# Names of statistics in a legend, and along an axis.
-_STATISTIC_NAMES: Mapping[type, tuple[str, str]] = {
-    AveragePrecision: ("AP", "Average precision"),
-    RocAuc: ("ROC AUC", "ROC AUC"),
-    DiscountedCumulativeGain: ("DCG", "DCG"),
-    Rie: ("RIE", "RIE"),
-    Bedroc: ("BEDROC", "BEDROC"),
-    ReciprocalRank: ("RR", "Reciprocal rank"),
-}
-_HITS_NAMES: Mapping[str, tuple[str, str]] = {
-    "positives": ("recall", "Recall"),
-    "places": ("precision", "Precision"),
-    "chance": ("enrichment", "Enrichment"),
 }
 _SCALES = ("linear", "log")
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
@@ -240,7 +218,7 @@ class NullDistributionDisplay:
         y_true: ArrayLike | Ranking,
         y_score: ArrayLike | None = None,
         *,
-        metric: str | RankStatistic = "average_precision",
+        metric: str | Metric = "average_precision",
         k: float | None = None,
         pos_label: PosLabel = 1,
         alternative: str = "greater",
@@ -296,10 +274,10 @@ class NullDistributionDisplay:
         <...>
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        result = _test(
-            metric,
+        result = metric_test(
             y_true,
             y_score,
+            metric=metric,
             k=k,
             pos_label=pos_label,
             alternative=alternative,
@@ -314,7 +292,7 @@ class NullDistributionDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        metric: str | RankStatistic = "average_precision",
+        metric: str | Metric = "average_precision",
         k: float | None = None,
         pos_label: PosLabel = 1,
         alternative: str = "greater",
@@ -401,7 +379,7 @@ class NullDistributionDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        metric: str | RankStatistic = "average_precision",
+        metric: str | Metric = "average_precision",
         k: float | None = None,
         pos_label: PosLabel = 1,
         alternative: str = "greater",
@@ -480,10 +458,10 @@ class NullDistributionDisplay:
         for fold in folds_of(cv_results, X, y, "cv_results"):
             samples, labels = fold.held_out(X, y)
             y_score = estimator_scores(fold.estimator, samples, pos_label, response_method)
-            result = _test(
-                metric,
+            result = metric_test(
                 labels,
                 y_score,
+                metric=metric,
                 k=k,
                 pos_label=pos_label,
                 alternative=alternative,
@@ -570,7 +548,7 @@ class NullDistributionDisplay:
     def _plot_chance_level(self, results: Sequence[Any], kwargs: Mapping[str, Any] | None) -> None:
         chance = float(np.mean([result.null_distribution.mean() for result in results]))
         style = {"color": "k", "linestyle": "--", "linewidth": 1.0}
-        style |= {"label": f"chance level ({_short_name(results[0])} = {chance:.3g})"}
+        style |= {"label": f"chance level ({_symbol(results[0])} = {chance:.3g})"}
         self.chance_level_ = self.ax_.axvline(chance, **_style(style, kwargs))
 
     def _finish(
@@ -589,7 +567,7 @@ class NullDistributionDisplay:
             ax.set_ylim(max(positive.min() * 0.3, 1e-300), positive.max() * 3.0)
         else:
             ax.set_ylim(0.0, None)
-        ax.set_xlabel(_long_name(results[0]))
+        ax.set_xlabel(_title(results[0]))
         ax.set_ylabel("Density" if shapes[0].step is None else "Probability")
         _legend(ax, self.line_, self.observed_line_)
         if despine:
@@ -638,34 +616,22 @@ def _style(default: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[
 
 
 def _label(result: Any, name: str | None) -> str:
-    value = f"{_short_name(result)} = {result.statistic:.3g}"
+    value = f"{_symbol(result)} = {result.statistic:.3g}"
     pvalue = format_pvalue(float(result.log10_pvalue))
     text = f"{value}, p = {pvalue}" if pvalue != "0" else f"{value}, p underflows"
     return text if name is None else f"{name}: {text}"
 
 
-def _short_name(result: Any) -> str:
-    name, _, k = _names_and_k(result)
-    return name if k is None else f"{name}@{k}"
+def _symbol(result: Any) -> str:
+    """What the statistic is called in a legend."""
+    return "MAP" if isinstance(result, MeanAveragePrecisionTestResult) else result.metric.symbol
 
 
-def _long_name(result: Any) -> str:
-    _, name, k = _names_and_k(result)
-    return name if k is None else f"{name} at k = {k}"
-
-
-def _names_and_k(result: Any) -> tuple[str, str, int | None]:
-    """Names of the statistic in a legend and along an axis, and its cut-off."""
+def _title(result: Any) -> str:
+    """What the statistic is called along an axis."""
     if isinstance(result, MeanAveragePrecisionTestResult):
-        return "MAP", "Mean average precision", None
-    statistic: Statistic = result.null_distribution.statistic
-    k = getattr(statistic, "k", None)
-    if isinstance(statistic, HitsAtK):
-        return *_HITS_NAMES[statistic.divisor], int(statistic.k)
-    if isinstance(statistic, DiscountedCumulativeGain) and statistic.normalize:
-        return "NDCG", "NDCG", k
-    own = type(statistic).__name__
-    return *_STATISTIC_NAMES.get(type(statistic), (own, own)), k
+        return "Mean average precision"
+    return str(result.metric.title)
 
 
 def _single_results(result: Any) -> list[Any]:
@@ -707,14 +673,3 @@ def _names(name: str | Sequence[str] | None, n_results: int) -> list[str | None]
             f"{len(name)} names."
         )
     return list(name)
-
-
-def _test(
-    metric: str | RankStatistic, y_true: Any, y_score: Any, *, k: float | None, **options: Any
-) -> Any:
-    """Result of the test of a metric, `k` passed on only where it was given."""
-    chosen = metric_named(metric)
-    chosen.check_k(k)
-    if k is not None:
-        options["k"] = k
-    return chosen.test(y_true, y_score, **options)

@@ -19,11 +19,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from sklearn_rankinf import (
-    best_candidate_test,
-    cross_val_significance,
-    search_permutation_test,
-)
+from sklearn_rankinf import best_candidate_test, cross_val_significance, search_permutation_test
 
 LEVELS = (0.05, 0.01)
 LOGISTIC = LogisticRegression()

@@ -1,0 +1,1021 @@
+"""The metrics: one small class each, and their names.
+
+A metric says what the positives in a block of equal scores add to it. Its value, its null
+distribution and its influence values follow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expi
+
+from sklearn_rankinf._engine.moments import average_precision_mean_and_variance
+from sklearn_rankinf._engine.statistics import (
+    Complexes,
+    FirstHitStatistic,
+    Floats,
+    HitsAtK,
+    Increments,
+    Integers,
+    Metric,
+    RankStatistic,
+    Statistic,
+    blocks_of,
+    harmonic_between,
+    log_binomial,
+    log_probability_of_hits_down_to,
+)
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._validation import (
+    check_alpha,
+    check_k,
+    check_normalize,
+    resolve_each_k,
+    resolve_k,
+)
+
+# Discounts of the first ranks, and of no more than a few, are added up one by one.
+_NEAR_RANKS, _FEW_RANKS = 4096, 64
+
+
+# Factors of a product that are computed together.
+_FACTORS = 1 << 18
+# Cut-offs that a description lists.
+_N_SHOWN = 5
+
+
+@dataclass(frozen=True, repr=False)
+class AveragePrecision(Statistic):
+    r"""Average precision, of the whole ranking or of its first k places.
+
+    Parameters
+    ----------
+    k : int, float or None, default=None
+        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None is
+        the whole ranking.
+    normalize : {"min", "positives"}, default="min"
+        Divide by min(n_positives, k) or by n_positives.
+
+    Raises
+    ------
+    TypeError
+        If `k` is not a number.
+    ValueError
+        If `k` is out of its range, or `normalize` is neither of the two.
+
+    See Also
+    --------
+    sklearn_rankinf.metric_test : Test of this and of any other metric.
+    sklearn_rankinf.average_precision_test : The same for average precision, by name.
+
+    Notes
+    -----
+    A block of equal scores is one threshold, as in scikit-learn: with :math:`H_b` positives among
+    the first :math:`T_b` samples at the end of block b, and :math:`y_b` positives in it,
+
+    .. math:: \mathrm{AP} = \frac{1}{m} \sum_b y_b \frac{H_b}{T_b}.
+
+    At k only places up to k count, and a block that straddles k adds its expectation over random
+    tie-breaking.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import AveragePrecision, metric_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> y_score = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+    >>> round(metric_test(y_true, y_score, metric=AveragePrecision(k=3)).statistic, 4)
+    0.6667
+    """
+
+    k: Any = None
+    normalize: str = "min"
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            check_k(self.k)
+        check_normalize(self.normalize)
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return "Average precision" + _at_k(self.k)
+
+    @property
+    def symbol(self) -> str:
+        """What the metric is called in a legend and in a table."""
+        return "AP" if self.k is None else f"AP@{self.k}"
+
+    def at(self, n_samples: int) -> Self:
+        """The same metric with a number of samples as its cut-off; None for all of them."""
+        k = None if self.k is None else resolve_k(self.k, n_samples)
+        return type(self)() if k in (None, n_samples) else replace(self, k=k)
+
+    @property
+    def horizon(self) -> int | None:
+        """Rank beyond which hits add nothing; None where every rank counts."""
+        return None if self.k is None else int(self.k)
+
+    def divisor(self, n_positives: int) -> float:
+        """What the sum of precisions is divided by."""
+        if self.k is None or self.normalize == "positives":
+            return float(max(n_positives, 1))
+        return float(max(min(n_positives, self.k), 1))
+
+    def best(self, n_samples: int, n_positives: int) -> float:
+        """Value of a perfect ranking without ties."""
+        counted = n_positives if self.k is None else min(n_positives, self.k)
+        return counted / self.divisor(n_positives)
+
+    def tied(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
+        """Coefficients of blocks of equal scores."""
+        start, size = blocks_of(starts, sizes)
+        divisor = self.divisor(n_positives)
+        whole = np.asarray(1.0 / ((start + size) * divisor), dtype=float)
+        increments = Increments(size, whole, np.zeros_like(whole), whole)
+        if self.k is None:
+            return increments
+        cut = start + size > self.k
+        partial = self.shuffled(start, size, n_samples, n_positives)
+        return Increments(
+            size,
+            np.where(cut, partial.cross, increments.cross),
+            np.where(cut, partial.linear, increments.linear),
+            np.where(cut, partial.square, increments.square),
+        )
+
+    def shuffled(
+        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
+    ) -> Increments:
+        """Coefficients of the expected increment of blocks in random order, up to rank k.
+
+        With a = ``starts``, g = ``sizes``, j places of the block counted and ``S = H_{a+j} - H_a``:
+        ``h y S/g + y S/g + y (y-1) (j - (a+1) S) / (g (g-1))``.
+        """
+        start, size = blocks_of(starts, sizes)
+        divisor = self.divisor(n_positives)
+        counted = size if self.k is None else np.clip(self.k - start, 0, size)
+        one_hit = harmonic_between(start, start + counted)
+        each = one_hit / (size * divisor)
+        # j - (a+1) S counts the places behind another place, each divided by its rank.
+        behind = np.where(counted > 1, counted - (start + 1.0) * one_hit, 0.0)
+        pairs = behind / (np.maximum(size * (size - 1.0), 1.0) * divisor)
+        return Increments(size, each, each - pairs, pairs)
+
+    def log_probability_of_best(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> float:
+        """Natural logarithm of the probability of the value of a perfect ranking without ties.
+
+        It takes nothing but hits in every block down to rank ``min(n_positives, k)``.
+        """
+        reached = n_positives if self.k is None else min(n_positives, self.k)
+        return log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
+
+    def mean_and_variance(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> tuple[float, float] | None:
+        """Mean and variance in closed form, of long rankings without ties."""
+        if self.k is not None or tie_sizes is not None or n_samples < 100:
+            return None
+        return average_precision_mean_and_variance(n_samples, n_positives)
+
+
+def _at_k(k: Any) -> str:
+    """What a cut-off adds to the name of a metric."""
+    if k is None:
+        return ""
+    return f" at {k}" if np.ndim(k) == 0 else " at k"
+
+
+class _ShareOfHits(HitsAtK):
+    """Hits at k with the checks and the name that recall, precision and enrichment share."""
+
+    _quantity: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.k) == 0:
+            check_k(self.k)
+
+    def __repr__(self) -> str:
+        if np.ndim(self.k) == 0:
+            return f"{type(self).__name__}(k={self.k!r})"
+        cuts = np.ravel(np.asarray(self.k, dtype=object)).tolist()
+        shown = ", ".join(map(repr, cuts[:_N_SHOWN])) + (", ..." if len(cuts) > _N_SHOWN else "")
+        return f"{type(self).__name__}(k=[{shown}])"
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return self._quantity + _at_k(self.k)
+
+    @property
+    def symbol(self) -> str:
+        """What the metric is called in a legend and in a table."""
+        return self._quantity.lower() + (f"@{self.k}" if np.ndim(self.k) == 0 else "@k")
+
+    def at(self, n_samples: int) -> Self:
+        """The same metric with numbers of samples as its cut-offs."""
+        return replace(self, k=resolve_each_k(self.k, n_samples))  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RecallAtK(_ShareOfHits):
+    r"""Recall at k: the share of the positives that is among the first k samples.
+
+    Parameters
+    ----------
+    k : int, float or array-like of them
+        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up. An array
+        stands for one metric each, in tests and null distributions.
+
+    Raises
+    ------
+    TypeError
+        If `k` is not a number.
+    ValueError
+        If `k` is out of its range.
+
+    See Also
+    --------
+    PrecisionAtK, EnrichmentAtK : The same hits, divided by other numbers.
+    sklearn_rankinf.recall_at_k_test : Test of this metric, by name.
+
+    Notes
+    -----
+    With H of the m positives among the first k samples it is :math:`H / m`. Of a block of g equal
+    scores with y positives that straddles k with j places, :math:`y j / g` hits count, the
+    expectation over random tie-breaking.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import RecallAtK, metric_test
+    >>> result = metric_test([1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1], metric=RecallAtK(2))
+    >>> round(result.statistic, 4)
+    0.6667
+    """
+
+    k: Any
+    _quantity = "Recall"
+
+    def divided_by(self, n_samples: int, n_positives: int) -> Any:
+        """What the number of hits is divided by."""
+        return max(n_positives, 1)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrecisionAtK(_ShareOfHits):
+    r"""Precision at k: the share of the first k samples that is positive.
+
+    Parameters
+    ----------
+    k : int, float or array-like of them
+        Cut-off; see :class:`RecallAtK`.
+
+    See Also
+    --------
+    RecallAtK, EnrichmentAtK : The same hits, divided by other numbers.
+    sklearn_rankinf.precision_at_k_test : Test of this metric, by name.
+
+    Notes
+    -----
+    With H positives among the first k samples it is :math:`H / k`; ties count as in
+    :class:`RecallAtK`.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import PrecisionAtK, metric_test
+    >>> metric_test([1, 1, 0, 1, 0, 0], [6, 5, 4, 3, 2, 1], metric=PrecisionAtK(4)).statistic
+    0.75
+    """
+
+    k: Any
+    _quantity = "Precision"
+
+    def divided_by(self, n_samples: int, n_positives: int) -> Any:
+        """What the number of hits is divided by."""
+        return self.k
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EnrichmentAtK(_ShareOfHits):
+    r"""Enrichment factor at k: precision at k, relative to the share of positives.
+
+    Parameters
+    ----------
+    k : int, float or array-like of them
+        Cut-off; see :class:`RecallAtK`.
+
+    See Also
+    --------
+    RecallAtK, PrecisionAtK : The same hits, divided by other numbers.
+    sklearn_rankinf.enrichment_at_k_score : The value alone.
+
+    Notes
+    -----
+    With H of the m positives among the first k of n samples,
+
+    .. math:: \mathrm{EF} = \frac{H / k}{m / n},
+
+    so that chance has 1; ties count as in :class:`RecallAtK`.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import EnrichmentAtK, metric_test
+    >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
+    >>> round(metric_test(y_true, y_score, metric=EnrichmentAtK(4)).statistic, 6)
+    2.0
+    """
+
+    k: Any
+    _quantity = "Enrichment"
+
+    def divided_by(self, n_samples: int, n_positives: int) -> Any:
+        """What the number of hits is divided by."""
+        return self.k * (max(n_positives, 1) / n_samples)
+
+
+@dataclass(frozen=True, repr=False)
+class RocAuc(RankStatistic):
+    r"""Area under the ROC curve: the share of pairs of a positive and a negative in right order.
+
+    See Also
+    --------
+    sklearn_rankinf.roc_auc_test : Test of this metric, by name.
+
+    Notes
+    -----
+    With m positives at the ranks :math:`r_i` of n samples,
+
+    .. math:: \mathrm{AUC} = \frac{1}{m (n - m)} \sum_{i=1}^m (n - r_i) - \frac{m - 1}{2 (n - m)},
+
+    which is Mann and Whitney's U over :math:`m (n - m)` [1]_. Pairs of equal scores count half. It
+    is undefined, and set to 0, without positives or without negatives.
+
+    References
+    ----------
+    .. [1] Mann, H. B., & Whitney, D. R. (1947). On a test of whether one of two random variables is
+       stochastically larger than the other. Annals of Mathematical Statistics, 18(1), 50-60.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import RocAuc, metric_test
+    >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
+    >>> round(metric_test(y_true, y_score, metric=RocAuc()).statistic, 4)
+    0.9333
+    """
+
+    needs_misses = True
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return "ROC AUC"
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank."""
+        return (n_samples - np.asarray(ranks, dtype=float)) * _one_pair(n_samples, n_positives)
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start."""
+        below = n_samples - starts - 0.5 * (sizes + 1.0)
+        return np.asarray(sizes * below * _one_pair(n_samples, n_positives))
+
+    def offset(self, n_samples: int, n_positives: int) -> float:
+        """What is added to the sum: pairs of positives are none of a positive and a negative."""
+        return -0.5 * n_positives * (n_positives - 1.0) * _one_pair(n_samples, n_positives)
+
+    def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
+        """A pair, or half a pair where scores are equal."""
+        return (1.0 if tie_sizes is None else 0.5) * _one_pair(n_samples, n_positives)
+
+    def log_mgf(
+        self, z: Complexes, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> Complexes | None:
+        """``log E exp(z S)``, without ties: the Gaussian binomial coefficient over the ordinary.
+
+        The number U of pairs in right order has ``E q**U C(n, m) = prod (1 - q**(n - m + i)) /
+        (1 - q**i)`` over i up to m, or as well up to n - m in place of m (Mann and Whitney, 1947).
+        """
+        if tie_sizes is not None:
+            return None
+        few = min(n_positives, n_samples - n_positives)
+        # U and what is missing from all pairs have the same law: no power needs to be large.
+        upper = z.real > 0.0
+        log_q = np.where(upper, -z, z) * _one_pair(n_samples, n_positives)
+        total = np.where(upper, z, 0.0) - log_binomial(n_samples, n_positives)
+        together = max(1, _FACTORS // z.size)
+        for first in range(1, few + 1, together):
+            i = np.arange(first, min(first + together, few + 1))[:, None]
+            factors = np.expm1(log_q * (n_samples - few + i)) / np.expm1(log_q * i)
+            total = total + np.log(factors).sum(axis=0)
+        # Of the sum of weights the pairs of positives are a part.
+        return np.asarray(total - z * self.offset(n_samples, n_positives))
+
+    def mirrored(self) -> RankStatistic | None:
+        """The same value as a sum over the misses: the same statistic of the reversed ranking."""
+        return self
+
+
+def _one_pair(n_samples: int, n_positives: int) -> float:
+    """Share of one pair of a positive and a negative; 0 where there is none."""
+    n_pairs = float(n_positives) * float(n_samples - n_positives)
+    return 1.0 / n_pairs if n_pairs else 0.0
+
+
+@dataclass(frozen=True, repr=False)
+class DiscountedCumulativeGain(RankStatistic):
+    r"""Discounted cumulative gain, of the whole ranking or of its first k places.
+
+    Parameters
+    ----------
+    k : int, float or None, default=None
+        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None is
+        the whole ranking.
+    normalize : bool, default=False
+        Divide by the value of a perfect ranking, which is NDCG.
+
+    Raises
+    ------
+    TypeError
+        If `k` is not a number, or `normalize` not a bool.
+    ValueError
+        If `k` is out of its range.
+
+    See Also
+    --------
+    sklearn_rankinf.metric_test : Test of this and of any other metric.
+
+    Notes
+    -----
+    With the m positives at the ranks :math:`r_i` and gains of 0 and 1 [1]_,
+
+    .. math:: \mathrm{DCG} = \sum_{r_i \le k} \frac{1}{\log_2(r_i + 1)}, \qquad
+              \mathrm{NDCG} = \mathrm{DCG} \Big/ \sum_{r=1}^{\min(m, k)} \frac{1}{\log_2(r + 1)}.
+
+    A positive in a block of equal scores counts the mean over the block, as in scikit-learn.
+
+    References
+    ----------
+    .. [1] Järvelin, K., & Kekäläinen, J. (2002). Cumulated gain-based evaluation of IR techniques.
+       ACM Transactions on Information Systems, 20(4), 422-446.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import DiscountedCumulativeGain, metric_test
+    >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
+    >>> result = metric_test(y_true, y_score, metric=DiscountedCumulativeGain(normalize=True))
+    >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
+    (0.9675, 2.0)
+    """
+
+    k: Any = None
+    normalize: bool = False
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            check_k(self.k)
+        if not isinstance(self.normalize, bool | np.bool_):
+            raise TypeError(
+                f"normalize must be True or False; got {self.normalize!r} of type "
+                f"{type(self.normalize).__name__}."
+            )
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return self._abbreviation + _at_k(self.k)
+
+    @property
+    def symbol(self) -> str:
+        """What the metric is called in a legend and in a table."""
+        return self._abbreviation + ("" if self.k is None else f"@{self.k}")
+
+    @property
+    def _abbreviation(self) -> str:
+        return "NDCG" if self.normalize else "DCG"
+
+    def at(self, n_samples: int) -> Self:
+        """The same metric with a number of samples as its cut-off; None for all of them."""
+        k = None if self.k is None else resolve_k(self.k, n_samples)
+        return replace(self, k=None if k == n_samples else k)
+
+    @property
+    def horizon(self) -> int | None:
+        """Rank beyond which hits add nothing; None where every rank counts."""
+        return None if self.k is None else int(self.k)
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank."""
+        rank = np.asarray(ranks, dtype=float)
+        discounts = 1.0 / np.log2(rank + 1.0)
+        if self.k is not None:
+            discounts = np.where(rank <= self.k, discounts, 0.0)
+        return np.asarray(discounts / self._ideal(n_positives))
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start."""
+        ends = starts + sizes
+        if self.k is not None:
+            starts, ends = np.minimum(starts, self.k), np.minimum(ends, self.k)
+        return np.asarray(_sums_of_discounts(starts, ends) / self._ideal(n_positives))
+
+    def _ideal(self, n_positives: int) -> float:
+        if not self.normalize or n_positives == 0:
+            return 1.0
+        counted = n_positives if self.k is None else min(n_positives, self.k)
+        return float(_sums_of_discounts(np.array([0]), np.array([counted]))[0])
+
+    def log_probability_of_best(
+        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
+    ) -> float:
+        """Natural logarithm of the probability of nothing but hits where they count."""
+        reached = n_positives if self.k is None else min(n_positives, self.k)
+        return log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
+
+
+def _sums_of_discounts(starts: Integers, ends: Integers) -> Floats:
+    """``sum 1 / log2(i + 1)`` over the ranks i behind each start and up to each end.
+
+    The first ranks are added up, and blocks of a few; else Euler's and Maclaurin's formula holds,
+    with log(2) times the logarithmic integral.
+    """
+    near = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, _NEAR_RANKS + 2.0)))])
+
+    def up_to_near(ranks: Integers) -> Floats:
+        return near[np.minimum(ranks, _NEAR_RANKS)]
+
+    total = up_to_near(ends) - up_to_near(starts)
+    low, high = np.maximum(starts, _NEAR_RANKS), np.maximum(ends, _NEAR_RANKS)
+    few = high - low <= _FEW_RANKS
+    for step in range(1, int((high - low)[few].max(initial=0)) + 1):
+        inside = few & (low + step <= high)
+        total = total + np.where(inside, 1.0 / np.log2(low + step + 1.0), 0.0)
+
+    def primitive(ranks: Integers) -> Floats:
+        x = ranks + 1.5
+        log = np.log(x)
+        slope = -1.0 / (x * log**2)
+        third = -(2.0 / log**2 + 6.0 / log**3 + 6.0 / log**4) / x**3
+        return np.asarray(expi(log) - slope / 24.0 + 7.0 * third / 5760.0)
+
+    between = math.log(2.0) * (primitive(high) - primitive(low))
+    return np.asarray(total + np.where(few, 0.0, between))
+
+
+@dataclass(frozen=True, repr=False)
+class RobustInitialEnhancement(RankStatistic):
+    r"""Robust initial enhancement (RIE): the mean of exp(-alpha r / n), relative to chance.
+
+    Parameters
+    ----------
+    alpha : float, default=20.0
+        Rate at which the weight of a rank falls off, larger for more weight on the top.
+
+    Raises
+    ------
+    TypeError
+        If `alpha` is not a number.
+    ValueError
+        If `alpha` is not finite and positive.
+
+    See Also
+    --------
+    Bedroc : The same on a scale from 0 to 1.
+    sklearn_rankinf.rie_score : The value alone.
+
+    Notes
+    -----
+    With the ranks :math:`r_i` of m positives among n samples [1]_, in the form of [2]_,
+
+    .. math:: \mathrm{RIE} = \frac{\frac{1}{m} \sum_i e^{-\alpha r_i / n}}
+              {\frac{1}{n} \sum_{r=1}^n e^{-\alpha r / n}},
+
+    so that chance has 1. A positive in a block of equal scores counts the mean of the block.
+
+    References
+    ----------
+    .. [1] Sheridan, R. P., Singh, S. B., Fluder, E. M., & Kearsley, S. K. (2001). Protocols for
+       bridging the peptide to nonpeptide gap in topological similarity searches. Journal of
+       Chemical Information and Computer Sciences, 41(5), 1395-1406.
+    .. [2] Truchon, J.-F., & Bayly, C. I. (2007). Evaluating virtual screening methods: good and bad
+       metrics for the "early recognition" problem. Journal of Chemical Information and Modeling,
+       47(2), 488-508.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import RobustInitialEnhancement, metric_test
+    >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
+    >>> result = metric_test(y_true, y_score, metric=RobustInitialEnhancement(alpha=5.0))
+    >>> round(result.pvalue * 56, 9)
+    2.0
+    """
+
+    alpha: float = 20.0
+
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return "RIE"
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank."""
+        decay = np.exp(-self.alpha * (np.asarray(ranks, dtype=float) - 1.0) / n_samples)
+        return np.asarray(decay * self._scale(n_samples, n_positives))
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start: geometric sums."""
+        rate = self.alpha / n_samples
+        sums = np.exp(-rate * starts) * np.expm1(-rate * sizes) / math.expm1(-rate)
+        return np.asarray(sums * self._scale(n_samples, n_positives))
+
+    def _scale(self, n_samples: int, n_positives: int) -> float:
+        """Weight of the first rank: one over the sum of all, relative to it, and over m / n."""
+        all_ranks = math.expm1(-self.alpha) / math.expm1(-self.alpha / n_samples)
+        return n_samples / (all_ranks * max(n_positives, 1))
+
+
+@dataclass(frozen=True, repr=False)
+class Bedroc(RankStatistic):
+    r"""Boltzmann-enhanced discrimination of ROC (BEDROC): early recognition from 0 to 1.
+
+    Parameters
+    ----------
+    alpha : float, default=20.0
+        Rate at which the weight of a rank falls off, larger for more weight on the top.
+
+    Raises
+    ------
+    TypeError
+        If `alpha` is not a number.
+    ValueError
+        If `alpha` is not finite and positive.
+
+    See Also
+    --------
+    RobustInitialEnhancement : A linear function of it, with chance at 1.
+    sklearn_rankinf.bedroc_score : The value alone.
+
+    Notes
+    -----
+    With :math:`x = \frac{1}{m} \sum_i e^{-\alpha r_i / n}` over the ranks :math:`r_i` of the m
+    positives, and its values :math:`x_{\max}` and :math:`x_{\min}` with all positives at the top
+    and at the bottom [1]_,
+
+    .. math:: \mathrm{BEDROC} = \frac{x - x_{\min}}{x_{\max} - x_{\min}}.
+
+    A positive in a block of equal scores counts the mean of the block. It is undefined, and set to
+    0, without positives or without negatives.
+
+    With :math:`f(x) = 1 - e^{-x}` and :math:`s = \alpha / n` a positive at rank r is worth
+    :math:`e^{-s (r - 1)} f(s (n - r)) f(s) / (f(s m) f(s (n - m)))` more than one at the last rank,
+    in which nothing cancels.
+
+    References
+    ----------
+    .. [1] Truchon, J.-F., & Bayly, C. I. (2007). Evaluating virtual screening methods: good and bad
+       metrics for the "early recognition" problem. Journal of Chemical Information and Modeling,
+       47(2), 488-508.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Bedroc, metric_test
+    >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
+    >>> round(metric_test(y_true, y_score, metric=Bedroc(alpha=5.0)).pvalue * 56, 9)
+    2.0
+    """
+
+    needs_misses = True
+    alpha: float = 20.0
+
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return "BEDROC"
+
+    def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
+        """What a positive adds at each rank."""
+        rank, rate = np.asarray(ranks, dtype=float), self.alpha / n_samples
+        above_last = -np.expm1(-rate * (n_samples - rank)) * -math.expm1(-rate)
+        decay = self._decay(rate * (rank - 1.0))
+        return np.asarray(decay * above_last * self._scale(n_samples, n_positives))
+
+    def weight_sums(
+        self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
+    ) -> Floats:
+        """Sums of the weights over blocks of ranks, each behind its start.
+
+        The last rank of a block adds what it exceeds the last of all by to each of the block's; the
+        others add what they exceed it by.
+        """
+        rate, behind = self.alpha / n_samples, n_samples - starts - sizes
+        level = self._decay(rate * starts) * np.expm1(-rate * behind) * np.expm1(-rate * sizes)
+        inside = self._decay(rate * (n_samples - sizes)) * self._excess(rate, sizes)
+        return np.asarray((level + inside) * self._scale(n_samples, n_positives))
+
+    def offset(self, n_samples: int, n_positives: int) -> float:
+        """What is added to the sum, so that the worst ranking has 0."""
+        last = np.array([n_samples - n_positives]), np.array([n_positives])
+        return -float(self.weight_sums(*last, n_samples, n_positives)[0]) if n_positives else 0.0
+
+    def mirrored(self) -> RankStatistic | None:
+        """The same value as a sum over the misses, of weights of their ranks from the end."""
+        return _BedrocOfMisses(self.alpha)
+
+    def _decay(self, x: Any) -> Floats:
+        return np.asarray(np.exp(-np.asarray(x, dtype=float)))
+
+    def _excess(self, rate: float, sizes: Integers) -> Floats:
+        """``f(s) sum_{j<g} (exp(s j) - 1) exp(-s (g - 1))`` for blocks of g.
+
+        It is ``1 - exp(-s g) - g exp(-s (g - 1)) f(s)``, or a series where that cancels.
+        """
+        g = np.asarray(sizes, dtype=float)
+        direct = -np.expm1(-rate * g) + g * np.exp(-rate * (g - 1.0)) * math.expm1(-rate)
+        near = np.exp(-rate * np.minimum(g, 1.0 / rate)) * _growth_beyond_steps(rate, g)
+        # One rank exceeds itself by nothing, also after rounding.
+        return np.where(g == 1.0, 0.0, np.where(rate * g < 1.0, near, direct))
+
+    def _scale(self, n_samples: int, n_positives: int) -> float:
+        if n_positives in (0, n_samples):
+            return 0.0
+        rate = self.alpha / n_samples
+        return 1.0 / (
+            math.expm1(-rate * n_positives) * math.expm1(-rate * (n_samples - n_positives))
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class _BedrocOfMisses(Bedroc):
+    """The same, told by the misses: one at rank r from the end adds ``f(s (n - r)) f(s)``, scaled.
+
+    Its weights are those of hits with the opposite rate.
+    """
+
+    def mirrored(self) -> RankStatistic | None:
+        """The same value as a sum over the hits."""
+        return Bedroc(self.alpha)
+
+    def _decay(self, x: Any) -> Floats:
+        return np.ones_like(np.asarray(x, dtype=float))
+
+    def _excess(self, rate: float, sizes: Integers) -> Floats:
+        """``f(s) sum_{j<g} (1 - exp(-s j))`` for blocks of g: ``g f(s) - f(s g)``, or a series."""
+        g = np.asarray(sizes, dtype=float)
+        direct = np.expm1(-rate * g) - g * math.expm1(-rate)
+        series = _growth_beyond_steps(-rate, g)
+        return np.where(g == 1.0, 0.0, np.where(rate * g < 1.0, series, direct))
+
+
+def _growth_beyond_steps(rate: float, g: Floats) -> Floats:
+    """``expm1(s g) - g expm1(s)`` as its series ``sum_i s**i (g**i - g) / i!``, for |s g| < 1."""
+    x = np.clip(rate * g, -1.0, 1.0)
+    total, power, single = np.zeros_like(x), x.copy(), g * rate
+    for i in range(2, 24):
+        power, single = power * x / i, single * rate / i
+        total = total + (power - single)
+    return total
+
+
+@dataclass(frozen=True, repr=False)
+class ReciprocalRank(FirstHitStatistic):
+    r"""Reciprocal rank: one over the rank of the best positive.
+
+    See Also
+    --------
+    sklearn_rankinf.reciprocal_rank_score : The value alone.
+
+    Notes
+    -----
+    In a block of g equal scores behind a samples with better ones, y of them positive, it is the
+    expectation over random tie-breaking [1]_,
+
+    .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
+
+    Without ties the p-value of a best rank r is :math:`1 - \binom{n-r}{m} / \binom{n}{m}`. It
+    cannot be smaller than the share of positives, whatever the other positives do.
+
+    References
+    ----------
+    .. [1] Voorhees, E. M. (1999). The TREC-8 question answering track report. Proceedings of the
+       8th Text REtrieval Conference, 77-82.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import ReciprocalRank, metric_test
+    >>> y_true, y_score = [0, 1, 0, 1, 0, 0, 1, 0], [8, 7, 6, 5, 4, 3, 2, 1]
+    >>> result = metric_test(y_true, y_score, metric=ReciprocalRank())
+    >>> result.statistic, round(result.pvalue * 56, 9)
+    (0.5, 36.0)
+    """
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return "Reciprocal rank"
+
+    @property
+    def symbol(self) -> str:
+        """What the metric is called in a legend and in a table."""
+        return "RR"
+
+
+# Values.
+
+
+def value_of(metric: Metric, ranking: Ranking) -> Any:
+    """Value of a metric for a ranking; 0 without positives."""
+    if ranking.n_positives == 0 and not isinstance(metric, HitsAtK):
+        return 0.0
+    return metric.at(ranking.n_samples).evaluate(ranking.tie_sizes, ranking.hits)
+
+
+def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
+    """What to say of a metric that is undefined for a ranking, else None."""
+    if ranking.n_positives == 0:
+        return f"{metric.title} is undefined without positives in y_true and is set to 0.0."
+    if metric.needs_misses and ranking.n_positives == ranking.n_samples:
+        value = value_of(metric, ranking)
+        return f"{metric.title} is undefined without negatives in y_true and is set to {value:.1f}."
+    return None
+
+
+# Names.
+
+
+_metrics: dict[str, Callable[..., Metric]] = {
+    "average_precision": AveragePrecision,
+    "recall_at_k": RecallAtK,
+    "precision_at_k": PrecisionAtK,
+    "enrichment_at_k": EnrichmentAtK,
+    "roc_auc": RocAuc,
+    "dcg": DiscountedCumulativeGain,
+    "ndcg": partial(DiscountedCumulativeGain, normalize=True),
+    "bedroc": Bedroc,
+    "rie": RobustInitialEnhancement,
+    "reciprocal_rank": ReciprocalRank,
+}
+
+METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(_metrics)
+"""What makes a metric, by name."""
+
+
+def register_metric(name: str, statistic: RankStatistic) -> None:
+    """Make a rank statistic known by name.
+
+    The name then goes wherever a metric is chosen by name: tests, null distributions, scorers,
+    displays and reports.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    statistic : RankStatistic
+        What is summed up, an instance of a subclass.
+
+    Raises
+    ------
+    TypeError
+        If `name` is not a str, or `statistic` not an instance of :class:`RankStatistic`.
+    ValueError
+        If `name` is empty, or already that of another metric.
+
+    See Also
+    --------
+    RankStatistic : Base class of such statistics, with an example.
+    metric_test : Takes the name, or the statistic itself.
+
+    Notes
+    -----
+    A name is known to the process that registered it. Scorers carry the statistic with them, so
+    that they work in other processes too. To register an equal statistic again does nothing.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from sklearn_rankinf import RankStatistic, make_significance_scorer, register_metric
+    >>> @dataclass(frozen=True)
+    ... class RankSum(RankStatistic):
+    ...     def weights(self, ranks, n_samples, n_positives):
+    ...         return n_samples + 1.0 - ranks
+    >>> register_metric("rank_sum", RankSum())
+    >>> scorer = make_significance_scorer("rank_sum")
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str; got {name!r}.")
+    if not name:
+        raise ValueError("name is empty: give the metric a name.")
+    if not isinstance(statistic, RankStatistic):
+        remedy = "an instance of a subclass"
+        if isinstance(statistic, type) and issubclass(statistic, RankStatistic):
+            remedy = f"an instance, such as {statistic.__name__}()"
+        raise TypeError(f"statistic must be a RankStatistic: pass {remedy}; got {statistic!r}.")
+    known = _metrics.setdefault(name, _Registered(statistic))
+    if not isinstance(known, _Registered) or known.statistic != statistic:
+        raise ValueError(f"name={name!r} is that of another metric already: take another name.")
+
+
+@dataclass(frozen=True)
+class _Registered:
+    """What makes the metric of a user."""
+
+    statistic: RankStatistic
+
+    def __call__(self) -> Metric:
+        return self.statistic
+
+
+def as_metric(metric: Any, k: Any = None) -> Metric:
+    """The metric that is meant by an instance or a name, and a cut-off beside it."""
+    if isinstance(metric, str) and metric in METRICS:
+        return _named(metric, k)
+    if isinstance(metric, type) and issubclass(metric, Metric):
+        raise TypeError(
+            f"metric must be an instance; got the class {metric.__name__}: pass "
+            f"{metric.__name__}({'k=...' if needs_k(metric) else ''})."
+        )
+    if not isinstance(metric, Metric):
+        raise ValueError(
+            f"metric must be one of {', '.join(map(repr, METRICS))}, or an instance of a metric "
+            f"such as AveragePrecision(); got {metric!r}."
+        )
+    if isinstance(metric, RankStatistic):
+        _check_hashable(metric)
+    if k is None:
+        return metric
+    if "k" not in _field_names(metric):
+        raise ValueError(f"metric={metric!r} takes no k; got k={k!r}: leave it out.")
+    if metric.k is not None:  # type: ignore[attr-defined]
+        raise ValueError(f"metric={metric!r} has a k of its own; got k={k!r}: leave it out.")
+    return replace(metric, k=k)  # type: ignore[type-var]
+
+
+def _named(name: str, k: Any) -> Metric:
+    make = METRICS[name]
+    if k is None and needs_k(make):
+        raise ValueError(
+            f"metric={name!r} needs k: pass a number of samples, or a fraction of them "
+            "such as k=0.1, which suits lists of any size."
+        )
+    if k is None:
+        return make()
+    if "k" not in _field_names(make):
+        raise ValueError(f"metric={name!r} takes no k; got k={k!r}: leave it out.")
+    return make(k=k)
+
+
+def needs_k(make: Callable[..., Metric]) -> bool:
+    """Whether what makes a metric does not do so without a k."""
+    return isinstance(make, type) and issubclass(make, HitsAtK)
+
+
+def _field_names(metric: Any) -> set[str]:
+    """Names of the parameters of a metric, or of what makes it."""
+    kind = metric.func if isinstance(metric, partial) else metric
+    return {field.name for field in fields(kind)} if is_dataclass(kind) else set()
+
+
+def check_scalar_k(metric: Metric) -> None:
+    """Refuse several cut-offs where one number is wanted."""
+    k: Any = getattr(metric, "k", None)
+    if np.ndim(k) > 0:
+        raise TypeError(f"k must be one int or float here; got {k!r}: take one k after the other.")
+
+
+def _check_hashable(statistic: RankStatistic) -> None:
+    """Refuse a statistic that cannot be found again by its value."""
+    try:
+        hash(statistic)
+    except TypeError:
+        name = type(statistic).__name__
+        raise TypeError(
+            f"metric must be hashable, since null distributions are found again by its value; got "
+            f"{name}: make that class a frozen dataclass."
+        ) from None
+
+
+def registered(metric: Any) -> Any:
+    """What other processes know a metric by: its name, or the metric itself if it is of a user."""
+    made = METRICS.get(metric) if isinstance(metric, str) else None
+    return made.statistic if isinstance(made, _Registered) else metric

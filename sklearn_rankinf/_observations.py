@@ -1,0 +1,277 @@
+"""From labels and scores to the value of a metric and the null distribution it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankinf._engine.exchange import AnyExchange, reciprocal_ranks
+from sklearn_rankinf._engine.statistics import (
+    FirstHitStatistic,
+    Floats,
+    HitsAtK,
+    Metric,
+    Statistic,
+)
+from sklearn_rankinf._frozen_distributions import NullDistribution, PermutationDistribution
+from sklearn_rankinf._metrics import AveragePrecision, undefined_value, value_of
+from sklearn_rankinf._null_distributions import check_method, frozen_null_distribution
+from sklearn_rankinf._rank_distributions import misses_of, rounding_of
+from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking
+from sklearn_rankinf._restricted import (
+    RESTRICTED,
+    RestrictedLabels,
+    Restrictions,
+    check_has_rows,
+    few_labellings_warning,
+)
+from sklearn_rankinf._row_permutations import observe_rows, weights_warning
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_binary,
+    as_label_table,
+    as_weights,
+    check_average,
+    check_no_closed_form,
+    check_weights_follow,
+    class_names,
+    has_classes,
+    warn_caller,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """The value of a metric, and the null distribution that it is compared with.
+
+    Attributes
+    ----------
+    metric : Metric
+        The metric, for the number of samples.
+    statistic : float or ndarray
+        Its value; an array for several cut-offs.
+    law : NullDistribution
+        Its null distribution.
+    ranking : Ranking or None
+        What both depend on; None for averages and with weights.
+    columns_without_positives : tuple of int
+        Columns of the classes for which the metric is undefined and counts as 0.
+    is_defined : bool
+        Whether there are positives, with weight, in any class.
+    """
+
+    metric: Metric
+    statistic: Any
+    law: NullDistribution
+    ranking: Ranking | None
+    columns_without_positives: tuple[int, ...] = ()
+    is_defined: bool = True
+
+    def undefined(self) -> str | None:
+        """What to say of a value that is undefined, else None."""
+        title = self.metric.title
+        if self.ranking is not None and self.is_defined:
+            return undefined_value(self.metric, self.ranking)
+        if not self.columns_without_positives:
+            return None
+        if self.is_defined or len(self.columns_without_positives) > 1:
+            title = f"{title} of the class in column {_listed(self.columns_without_positives)}"
+        return no_positives(title, "0.0")
+
+
+def no_positives(what: str, value: str) -> str:
+    """Text of the warning about labels without positives."""
+    return f"{what} is undefined without positives in y_true and is set to {value}."
+
+
+def _listed(columns: tuple[int, ...]) -> str:
+    return ", ".join(map(str, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Labels and scores that were read, and what is permuted under the null hypothesis.
+
+    Attributes
+    ----------
+    ranking : Ranking or None
+        The ranking of all samples, which is all that most tests need.
+    table : LabelTable or None
+        Labels and scores with a column for each class, where single samples matter.
+    classes : list or None
+        Names of the classes that are tested one by one; None for a single test.
+    """
+
+    ranking: Ranking | None
+    table: LabelTable | None = None
+    classes: list[Any] | None = None
+    average: str | None = None
+    weights: Floats | None = None
+    weights_follow: str = "label"
+    exchange: AnyExchange | None = None
+
+    def observe(self, metric: Metric, options: dict[str, Any]) -> list[Observation]:
+        """Observe a metric: once, or for each class."""
+        if self.table is None:
+            assert self.ranking is not None
+            return [observe_ranking(self.ranking, metric, **options)]
+        self._check_metric(metric)
+        metric = metric.at(self.table.n_samples)
+        if self.average is not None:
+            return [self._observe_rows(metric, self.table, 0, options)]
+        return [
+            self._observe_column(metric, column, options) for column in range(self.table.n_classes)
+        ]
+
+    def _check_metric(self, metric: Metric) -> None:
+        """Refuse weights and averages of metrics that have none."""
+        if self.weights is not None and not isinstance(metric, AveragePrecision):
+            raise ValueError(
+                f"metric={metric!r} takes no sample_weight: leave it out, or take "
+                "metric='average_precision'."
+            )
+        if self.average is not None and not isinstance(metric, Statistic):
+            raise ValueError(
+                f"metric={metric!r} has no average over classes; got average={self.average!r}: "
+                "leave it out, which tests each class by itself."
+            )
+
+    def _observe_column(self, metric: Metric, column: int, options: dict[str, Any]) -> Observation:
+        """Observe one class."""
+        assert self.table is not None
+        table = self.table.column(column)
+        if self.weights is not None:
+            return self._observe_rows(metric, table, column, options)
+        ranking = table.ranking(0)
+        if self.exchange is None:
+            seen = observe_ranking(ranking, metric, **options)
+        else:
+            labels = RestrictedLabels.from_scores(
+                table.labels[:, 0], table.scores[:, 0], self.exchange
+            )
+            law = _restricted_distribution(labels, metric, **options)
+            seen = _observation(metric, ranking, law)
+        return seen if seen.is_defined else replace(seen, columns_without_positives=(column,))
+
+    def _observe_rows(
+        self, metric: Metric, table: LabelTable, first_column: int, options: dict[str, Any]
+    ) -> Observation:
+        """Observe with weights, or an average over the classes of a table."""
+        check_method(metric, options["method"])
+        assert isinstance(metric, Statistic)
+        statistic, law = observe_rows(
+            table,
+            self.weights,
+            metric,
+            average=self.average,
+            weights_follow=self.weights_follow,
+            exchange=self.exchange,
+            **options,
+        )
+        mass = table.n_positives if self.weights is None else self.weights @ table.labels
+        is_defined = bool(mass.any())
+        # With these averages a class without positives counts for nothing.
+        if self.average in ("weighted", "micro") and is_defined:
+            return Observation(metric, statistic, law, None)
+        empty = tuple((first_column + np.flatnonzero(mass == 0.0)).tolist())
+        return Observation(metric, statistic, law, None, empty, is_defined)
+
+    def warn_of_few_labellings(self) -> None:
+        """Warn once, of the first class or table whose different labellings are few."""
+        if self.exchange is None or self.table is None:
+            return
+        labels = self.table.labels
+        moving = self.weights if self.weights_follow == "label" else None
+        parts = [labels] if self.average else np.split(labels, labels.shape[1], axis=1)
+        for part in parts:
+            message = few_labellings_warning(self.exchange, part, moving)
+            if message is not None:
+                return warn_caller(message, UserWarning)
+
+
+def read_problem(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None,
+    *,
+    pos_label: PosLabel,
+    average: str | None = None,
+    sample_weight: ArrayLike | None = None,
+    weights_follow: str = "label",
+    restrictions: Restrictions,
+) -> Problem:
+    """Read labels and scores once; warn of weights and of few labellings."""
+    check_average(average)
+    check_weights_follow(weights_follow)
+    several = not isinstance(y_true, Ranking) and has_classes(y_true, y_score)
+    of_samples = ["sample_weight"] if sample_weight is not None else []
+    of_samples += restrictions.given
+    if not of_samples and not several:
+        return Problem(as_ranking(y_true, y_score, pos_label))
+    if of_samples:
+        check_has_rows(y_true, y_score, of_samples[0])
+    assert y_score is not None
+    assert not isinstance(y_true, Ranking)
+    classes = None
+    if several:
+        table = LabelTable(*as_label_table(y_true, y_score))
+        classes = class_names(y_true) if average is None else None
+    else:
+        positive, scores = as_binary(y_true, y_score, pos_label)
+        table, average = LabelTable(positive[:, None], scores[:, None]), None
+    weights = None if sample_weight is None else as_weights(sample_weight, table.n_samples)
+    exchange = restrictions.exchange(table.labels)
+    if weights is not None:
+        message = weights_warning(table, weights, weights_follow, exchange)
+        if message is not None:
+            warn_caller(message, UserWarning)
+    problem = Problem(None, table, classes, average, weights, weights_follow, exchange)
+    problem.warn_of_few_labellings()
+    return problem
+
+
+def observe_ranking(ranking: Ranking, metric: Metric, **options: Any) -> Observation:
+    """Observe a metric of a ranking whose labels are all exchangeable."""
+    law = frozen_null_distribution(
+        metric, ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
+    )
+    return _observation(law.statistic, ranking, law)
+
+
+def _observation(metric: Metric, ranking: Ranking, law: NullDistribution) -> Observation:
+    is_constant = ranking.n_positives in (0, ranking.n_samples)
+    if is_constant and not isinstance(metric, HitsAtK):
+        value = law.mean()  # the one value that there is, whatever rounding made of it
+    else:
+        value = value_of(metric, ranking)
+    return Observation(metric, value, law, ranking, is_defined=ranking.n_positives > 0)
+
+
+def _restricted_distribution(
+    labels: RestrictedLabels, metric: Metric, *, method: str, **options: Any
+) -> PermutationDistribution:
+    """Null distribution when labels change places in a restricted way."""
+    check_method(metric, method)
+    check_no_closed_form(method, RESTRICTED)
+    n, m = labels.positive.size, labels.n_positives
+    best = float(metric.best(n, m) + metric.offset(n, m))
+    if isinstance(metric, FirstHitStatistic):
+        hits = labels.exchanged(reciprocal_ranks(labels.tie_sizes), best)
+        return labels.law(hits, metric, **options)
+    assert isinstance(metric, Statistic)
+    counted, own = metric, labels
+    mirrored = misses_of(metric, n, m)
+    if mirrored is not None:
+        counted, own = mirrored, labels.of_misses()
+    rounding = rounding_of(counted, n, own.n_positives)
+    return labels.law(own.exchanged_sums(counted, best), metric, rounding=rounding, **options)
+
+
+def one_of_each_k(metric: Metric) -> Iterator[Metric]:
+    """The metrics of one cut-off each that a metric of several stands for."""
+    assert isinstance(metric, HitsAtK)
+    for k in np.ravel(np.asarray(metric.k, dtype=object)).tolist():
+        yield replace(metric, k=k)  # type: ignore[type-var]

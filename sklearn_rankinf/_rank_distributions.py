@@ -1,0 +1,205 @@
+"""Null distributions of sums of weights of ranks, and of statistics whose values are listed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sklearn_rankinf._engine.law import AtomicLaw, exact_law, exact_mean_and_variance
+from sklearn_rankinf._engine.moments import skewness_and_kurtosis
+from sklearn_rankinf._engine.sampling import NullSampler, chunk_sizes
+from sklearn_rankinf._engine.statistics import (
+    FirstHitStatistic,
+    Floats,
+    Integers,
+    RankStatistic,
+    Statistic,
+)
+from sklearn_rankinf._frozen_distributions import NullDistribution
+
+
+class RankNullDistribution(NullDistribution):
+    """A frozen law of a sum of weights of ranks.
+
+    It has the methods of every null distribution. Where most samples are positive and a constant is
+    added to the sum, it is computed from the negatives, which leaves all digits.
+
+    Attributes
+    ----------
+    method : str
+        What runs: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores, best first; None without ties.
+    statistic : RankStatistic
+        What the law is of.
+
+    See Also
+    --------
+    sklearn_rankinf.metric_null_distribution : Makes such a law.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import roc_auc_null_distribution
+    >>> law = roc_auc_null_distribution(4, 1)  # 0, 1/3, 2/3 or 1
+    >>> law.pvalue([1.0, 2 / 3])
+    array([0.25, 0.5 ])
+    """
+
+    statistic: RankStatistic
+
+    @property
+    def _problem(self) -> tuple[RankStatistic, int, int, Integers | None]:
+        """The statistic, of the hits or of the misses, whichever leaves more digits."""
+        n, m, sizes = self.n_samples, self.n_positives, self.tie_sizes
+        mirrored = misses_of(self.statistic, n, m)
+        if mirrored is None:
+            return self.statistic, n, m, sizes
+        return mirrored, n, n - m, None if sizes is None else sizes[::-1]
+
+    @cached_property
+    def _mean_and_variance(self) -> tuple[float, float]:
+        return exact_mean_and_variance(*self._problem)
+
+    @cached_property
+    def _skewness_and_kurtosis(self) -> tuple[float, float]:
+        return skewness_and_kurtosis(*self._problem)
+
+    def _new_law(self) -> Any:
+        if self.method == "analytic" or self.var() == 0.0:
+            return exact_law(*self._problem, self._tolerance)
+        return super()._new_law()
+
+    @cached_property
+    def _sampler(self) -> NullSampler:
+        return NullSampler(*self._problem)
+
+    def _above(self, t: Floats) -> Floats:
+        return super()._above(t) + self._rounding
+
+    def _below(self, t: Floats) -> Floats:
+        return super()._below(t) - self._rounding
+
+    def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
+        if alternative == "greater":
+            return super()._bounds(t - self._rounding, alternative)
+        if alternative == "less":
+            return super()._bounds(t + self._rounding, alternative)
+        lower, upper = np.minimum(self._bounds(t, "greater"), self._bounds(t, "less"))
+        return np.minimum(2.0 * lower, 1.0), np.minimum(2.0 * upper, 1.0)
+
+    @property
+    def _rounding(self) -> float:
+        """Distance within which values near 0 are equal, what is added to them being larger."""
+        statistic, n, m, _ = self._problem
+        return rounding_of(statistic, n, m)
+
+
+def misses_of(statistic: Statistic, n_samples: int, n_positives: int) -> Any:
+    """The statistic as a sum over the misses, where that leaves more digits; else None."""
+    if 2 * n_positives <= n_samples or n_positives == n_samples:
+        return None
+    return statistic.mirrored()
+
+
+def rounding_of(statistic: Statistic, n_samples: int, n_positives: int) -> float:
+    """Distance within which values of a sum are equal where a constant is added to it."""
+    return _ROUNDING * abs(statistic.offset(n_samples, n_positives))
+
+
+class ListedNullDistribution(NullDistribution):
+    """A frozen law of a statistic whose values are few enough to be listed, each with its weight.
+
+    It has the methods of every null distribution, all of them exact sums over the list.
+
+    Attributes
+    ----------
+    method : str
+        What runs: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives.
+    tie_sizes : ndarray or None
+        Sizes of the blocks of equal scores, best first; None without ties.
+    statistic : object
+        What the law is of.
+
+    See Also
+    --------
+    sklearn_rankinf.metric_null_distribution : Makes such a law.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import metric_null_distribution
+    >>> law = metric_null_distribution(4, 2, metric="reciprocal_rank")  # 1, 1/2 or 1/3
+    >>> law.pvalue([1.0, 1 / 2, 1 / 3])
+    array([0.5       , 0.83333333, 1.        ])
+    """
+
+    statistic: FirstHitStatistic  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_atoms"}
+
+    @cached_property
+    def _atoms(self) -> tuple[Floats, Floats]:
+        return self.statistic.atoms(self.n_samples, self.n_positives, self.tie_sizes)
+
+    @property
+    def _values_and_shares(self) -> tuple[Floats, Floats]:
+        values, log_weights = self._atoms
+        shares = np.exp(log_weights - log_weights.max())
+        return values, np.asarray(shares / shares.sum())
+
+    @cached_property
+    def _mean_and_variance(self) -> tuple[float, float]:
+        values, shares = self._values_and_shares
+        mean = float(np.sum(shares * values))
+        return mean, float(np.sum(shares * (values - mean) ** 2))
+
+    @cached_property
+    def _skewness_and_kurtosis(self) -> tuple[float, float]:
+        values, shares = self._values_and_shares
+        standardized = (values - self.mean()) / self.std()
+        third, fourth = (float(np.sum(shares * standardized**order)) for order in (3, 4))
+        return third, fourth - 3.0
+
+    def _new_law(self) -> Any:
+        if self.method == "analytic" or self.var() == 0.0:
+            return _ListedLaw(*self._atoms)
+        return super()._new_law()
+
+    @cached_property
+    def _sampler(self) -> Any:
+        return _AtomSampler(*self._values_and_shares)
+
+
+class _ListedLaw(AtomicLaw):
+    """A law whose weights are as good as their logarithms, also where these are large."""
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        p, log_p, error = super().tail(t, sign)
+        return p, log_p, error + 2e-15 * np.abs(np.where(np.isfinite(log_p), log_p, 0.0))
+
+
+class _AtomSampler:
+    """Draws from a list of values with their shares."""
+
+    def __init__(self, values: Floats, shares: Floats) -> None:
+        self._values, self._up_to = values, np.cumsum(shares)
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks for `n_resamples` draws."""
+        return chunk_sizes(n_resamples, 1)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw independent values."""
+        level = rng.random(n_draws) * self._up_to[-1]
+        return np.asarray(self._values[np.searchsorted(self._up_to, level, side="right")])
+
+
+# Adding a constant to a sum makes an error of no more than this part of it.
+_ROUNDING = 1e-14

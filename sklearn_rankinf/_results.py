@@ -1,0 +1,442 @@
+"""What tests of a ranking against random labelling return."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.special import betaincinv
+
+from sklearn_rankinf._engine.statistics import Metric
+from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._frozen_distributions import (
+    NullDistribution,
+    plain,
+    resamples_of,
+    stopped_law,
+    value_of_perfect_ranking,
+    with_known_error,
+)
+from sklearn_rankinf._validation import check_confidence_level
+
+R = TypeVar("R", bound="MetricTestResult")
+
+# A p-value for better than chance as large as this says that a ranking is worse.
+_SURELY_WORSE = 0.999
+# Values of an array in a short description.
+_N_SHOWN = 5
+# Fields that several tests in one result have in common.
+_COMMON = ("n_samples", "alternative", "method", "metric")
+_COLUMNS = (
+    "statistic",
+    "chance",
+    "adjusted_statistic",
+    "zscore",
+    "pvalue",
+    "log10_pvalue",
+    "pvalue_relative_error",
+    "n_samples",
+    "n_positives",
+    "alternative",
+    "method",
+)
+_SIDES = {
+    "greater": "better than random labelling",
+    "less": "worse than random labelling",
+    "two-sided": "different from random labelling",
+}
+_WAYS = {
+    "analytic": "exact test",
+    "normal": "normal approximation",
+    "pearson3": "Pearson III approximation",
+    "binomial": "binomial approximation",
+    "zhang_su": "Zhang and Su's approximation",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricTestResult:
+    """Result of :func:`metric_test` and of the tests of single metrics.
+
+    Of several classes, or several cut-offs, the fields that hold a number are arrays of shape
+    (n_classes,) or of the shape of `k`, and the null distributions of classes are a tuple.
+
+    Attributes
+    ----------
+    metric : metric
+        The metric, with a number of samples as its cut-off if it has one.
+    statistic : float or ndarray
+        Value of the metric.
+    pvalue : float or ndarray
+        Probability, when labels are assigned to the ranks at random, of a statistic at least as
+        extreme as the observed one.
+    log10_pvalue : float or ndarray
+        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+    pvalue_relative_error : float or ndarray
+        Estimate, on the large side, of the relative error of `pvalue`: numerical for an exact
+        test, the Monte Carlo standard error for ``method="permutation"``, and infinite, that is
+        unknown, for the approximations.
+    zscore : float or ndarray
+        (statistic - E) / sd with the exact mean E and standard deviation sd under random
+        labelling; nan when the statistic cannot vary. With weights or averages E and sd are those
+        of the resamples.
+    adjusted_statistic : float or ndarray
+        (statistic - E) / (best - E), with the value of a perfect ranking without ties: 0 is
+        chance, 1 is perfect; nan when there is only one class.
+    null_distribution : NullDistribution or tuple of NullDistribution
+        The null distribution of the statistic under random labelling, given the ties.
+    n_samples : int
+        Number of samples.
+    n_positives : int or ndarray of shape (n_classes,)
+        Number of positives, or of the samples of each class.
+    alternative : {"greater", "less", "two-sided"}
+        The alternative hypothesis.
+    method : str
+        The method that ran.
+    n_resamples : int, ndarray or None
+        Number of random labellings that were drawn, 0 for a statistic with one value and where all
+        labellings were counted; None if `method` is not ``"permutation"``.
+    n_exceedances : int, ndarray or None
+        Number of them at least as extreme as the observed labelling; two-sided, on the side where
+        they are fewer.
+    hits : float, ndarray or None
+        Number of positives among the first `k`, a fraction where equal scores straddle k; None for
+        metrics that do not count them.
+    classes : list or None
+        Names of the classes; None for binary labels and averages.
+    chance : float or ndarray
+        Exact mean of the null distribution; with weights or averages that of the resamples.
+    k : int, ndarray or None
+        The cut-off of the metric.
+    pvalue_standard_error : float, ndarray or None
+        Monte Carlo standard error of `pvalue`; None if `method` is not ``"permutation"``.
+
+    See Also
+    --------
+    metric_test : The test of any metric, which returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, average_precision_test
+    >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
+    >>> result = average_precision_test(ranking)
+    >>> round(result.statistic, 4), round(result.adjusted_statistic, 4)
+    (0.9167, 0.8233)
+    >>> print(result.summary())
+    Average precision was 0.917 (chance 0.528, z = 2.06), p = 0.0357 for better than random
+    labelling (exact test, one-sided; 3 positives among 8 samples).
+    """
+
+    metric: Metric
+    # One test has numbers; several tests in one result have arrays.
+    statistic: Any
+    pvalue: Any
+    log10_pvalue: Any
+    pvalue_relative_error: Any
+    zscore: Any
+    adjusted_statistic: Any
+    null_distribution: Any
+    n_samples: int
+    n_positives: Any
+    alternative: str
+    method: str
+    n_resamples: Any
+    n_exceedances: Any
+    _: KW_ONLY
+    hits: Any = None
+    classes: list[Any] | None = None
+
+    def __repr__(self) -> str:
+        pvalue = (
+            f"pvalue={shown(self.pvalue, 4)}"
+            if np.all(self.pvalue > 0.0)
+            else f"log10_pvalue={shown(self.log10_pvalue, 6)}"
+        )
+        return (
+            f"{type(self).__name__}({self._named}, statistic={shown(self.statistic, 4)}, "
+            f"chance={shown(self.chance, 4)}, zscore={shown(self.zscore, 4)}, {pvalue}, "
+            f"n_samples={self.n_samples}, n_positives={shown(self.n_positives, 12)}, "
+            f"alternative={self.alternative!r}, method={self.method!r}){self._hint}"
+        )
+
+    @property
+    def _named(self) -> str:
+        """What was tested, for a short description."""
+        classes = "" if self.classes is None else f", classes={shown(self.classes)}"
+        return f"metric={self.metric}{classes}"
+
+    @property
+    def _hint(self) -> str:
+        """A line about a ranking that is significantly worse than chance."""
+        is_worse = (np.asarray(self.pvalue) >= _SURELY_WORSE) & (np.asarray(self.zscore) < 0.0)
+        if self.alternative != "greater" or not np.any(is_worse):
+            return ""
+        return "\nworse than chance: is the direction of the score reversed?"
+
+    def _repr_html_(self) -> str:
+        return as_html(self._columns())
+
+    @property
+    def chance(self) -> Any:
+        """Mean of the null distribution."""
+        laws = self.null_distribution
+        if isinstance(laws, tuple):
+            return np.reshape([law.mean() for law in laws], np.shape(self.statistic))
+        return laws.mean()
+
+    @property
+    def k(self) -> Any:
+        """The cut-off of the metric."""
+        return getattr(self.metric, "k", None)
+
+    @property
+    def pvalue_standard_error(self) -> Any:
+        """Monte Carlo standard error of a p-value by permutation; None for other methods."""
+        if self.n_resamples is None:
+            return None
+        drawn = np.asarray(self.n_resamples) > 0
+        return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
+
+    def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Any, Any]:
+        """Interval for the p-value that is free of the error of its computation.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Confidence level of the interval for a p-value by permutation.
+
+        Returns
+        -------
+        low, high : float or ndarray
+            For ``method="permutation"`` Clopper and Pearson's interval for the p-value of all
+            labellings; for an exact test the p-value less and plus its numerical error; for an
+            approximation, whose error is unknown, 0 and 1.
+        """
+        check_confidence_level(confidence_level)
+        near = _widened(self.pvalue, self.pvalue_relative_error)
+        if self.n_resamples is None:
+            return near
+        low, high = binomial_interval(
+            self.n_exceedances, self.n_resamples, self._stopped, confidence_level
+        )
+        if self.alternative == "two-sided":
+            low, high = np.minimum(2.0 * low, 1.0), np.minimum(2.0 * high, 1.0)
+        drawn = np.asarray(self.n_resamples) > 0
+        return plain(np.where(drawn, low, near[0])), plain(np.where(drawn, high, near[1]))
+
+    @property
+    def _stopped(self) -> Any:
+        """Whether drawing stopped before all random labellings were drawn."""
+        laws = self.null_distribution
+        if not isinstance(laws, tuple):
+            return laws._has_stopped
+        return np.reshape([law._has_stopped for law in laws], np.shape(self.n_resamples))
+
+    def _columns(self) -> dict[str, Any]:
+        """The results as columns with one entry a test, the name of what was tested first."""
+        n_tests = np.size(self.statistic)
+        if self.classes is not None:
+            names = {"class": list(self.classes)}
+        elif np.ndim(self.statistic):
+            names = {"k": np.ravel(self.k).tolist()}
+        else:
+            names = {"metric": [str(self.metric)]}
+        columns = _COLUMNS if self.hits is None else ("hits", *_COLUMNS)
+        values = {
+            name: np.broadcast_to(np.ravel(getattr(self, name)), n_tests).tolist()
+            for name in columns
+        }
+        return {**names, **values}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain numbers, of several tests as lists.
+
+        Returns
+        -------
+        dict
+            The metric, its value, chance, z, the p-value and the rest, by name; of several classes
+            or cut-offs lists with one entry for each, under ``"class"`` or ``"k"`` what they are.
+        """
+        columns = {"metric": str(self.metric), **self._columns()}
+        if np.ndim(self.statistic):
+            return columns
+        return {
+            name: value if name == "metric" else value[0] for name, value in columns.items()
+        } | {"metric": str(self.metric)}
+
+    def to_frame(self) -> Any:
+        """Return the results as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each test, with the columns of `to_dict`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        columns = self._columns()
+        return as_frame(columns, next(iter(columns)))
+
+    def summary(self) -> str:
+        """Return one sentence for each test, fit for a paper.
+
+        Returns
+        -------
+        str
+            The value, chance, the p-value, how it was computed, and of how many samples.
+        """
+        columns = self._columns()
+        tests = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+        return "\n".join(self._sentence(test) for test in tests)
+
+    def _sentence(self, test: dict[str, Any]) -> str:
+        title = self.metric.title
+        if "class" in test:
+            title = f"{title} of {test['class']!r}"
+        elif "k" in test:
+            title = replace(self.metric, k=test["k"]).title  # type: ignore[type-var]
+        way = _WAYS.get(test["method"], "")
+        if test["method"] == "permutation":
+            way = f"permutation test with {np.ravel(self.n_resamples)[0]} random labellings"
+        sides = "two-sided" if self.alternative == "two-sided" else "one-sided"
+        return (
+            f"{title} was {format_value(test['statistic'])} (chance "
+            f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), "
+            f"p = {format_pvalue(test['log10_pvalue'])} for {_SIDES[self.alternative]} ({way}, "
+            f"{sides}; {test['n_positives']} positives among {test['n_samples']} samples)."
+        )
+
+
+def shown(values: Any, n_digits: int = 12) -> str:
+    """A number, or the first few of an array or of names."""
+    if np.ndim(values) == 0:
+        return f"{values:.{n_digits}g}"
+    flat = values if isinstance(values, list) else np.ravel(values).tolist()
+    parts = [repr(v) if isinstance(v, str) else f"{v:.{n_digits}g}" for v in flat[:_N_SHOWN]]
+    return f"[{', '.join(parts)}{', ...' if len(flat) > _N_SHOWN else ''}]"
+
+
+def _widened(pvalue: Any, relative_error: Any) -> tuple[Any, Any]:
+    """P-values less and plus their relative error; 0 and 1 where that is not known."""
+    unknown = np.isinf(relative_error)
+    error = np.where(unknown, 1.0, relative_error)
+    low, high = pvalue * np.maximum(1.0 - error, 0.0), np.minimum(pvalue * (1.0 + error), 1.0)
+    return plain(low), plain(np.where(unknown, 1.0, high))
+
+
+def permutation_interval(
+    pvalue: Any, n_permutations: int, confidence_level: float
+) -> tuple[Any, Any]:
+    """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
+    check_confidence_level(confidence_level)
+    counts = np.rint(np.asarray(pvalue) * (n_permutations + 1.0)) - 1.0
+    return binomial_interval(counts, n_permutations, False, confidence_level)
+
+
+def binomial_interval(
+    n_exceedances: Any, n_resamples: Any, stopped: Any, confidence_level: float
+) -> tuple[Any, Any]:
+    """Clopper and Pearson's interval of a share, also if the last draw was the one to stop at."""
+    b, outside = np.asarray(n_exceedances), 0.5 * (1.0 - confidence_level)
+    others = np.asarray(n_resamples) - b
+    with_last = np.where(stopped, b, b + 1)
+    low = betaincinv(np.maximum(b, 1), others + 1.0, outside)
+    high = betaincinv(with_last, np.maximum(others, 1), 1.0 - outside)
+    return np.where(b > 0, low, 0.0), np.where(others > 0, high, 1.0)
+
+
+def significance_fields(
+    statistic: Any,
+    law: NullDistribution,
+    alternative: str,
+    computed: tuple[Any, Any, Any] | None = None,
+    n_exceedances: int | None = None,
+) -> dict[str, Any]:
+    """Fields that the results of all tests have; arrays where the statistic is one.
+
+    The p-value, its logarithm and its relative error may have been computed already. Drawing of
+    resamples stops at a number of exceedances.
+    """
+    if n_exceedances is not None:
+        law, computed = _stopped_law(law, statistic, alternative, n_exceedances)
+    if computed is None:
+        law, computed = with_known_error(law, statistic, alternative)
+    pvalue, log_pvalue, error = computed
+    n_resamples, n_extreme = resamples_of(law, statistic, alternative)
+    return {
+        "statistic": statistic,
+        "pvalue": pvalue,
+        "log10_pvalue": as_log10(log_pvalue),
+        "pvalue_relative_error": error,
+        "zscore": standardized(statistic, law),
+        "adjusted_statistic": adjusted(statistic, law),
+        "null_distribution": law,
+        "n_samples": law.n_samples,
+        "n_positives": law.n_positives,
+        "alternative": alternative,
+        "method": law.method,
+        "n_resamples": n_resamples,
+        "n_exceedances": n_extreme,
+    }
+
+
+def _stopped_law(
+    law: NullDistribution, statistic: Any, alternative: str, n_exceedances: int
+) -> tuple[NullDistribution, tuple[Any, Any, Any] | None]:
+    if law.method != "permutation":
+        raise ValueError(
+            f"n_exceedances={n_exceedances} stops the drawing of labellings, and there is none "
+            f"with method={law.method!r}: use method='permutation', or leave n_exceedances out."
+        )
+    return stopped_law(law, statistic, alternative, n_exceedances)
+
+
+def results_as_one(results: list[R], shape: tuple[int, ...], **common: Any) -> R:
+    """One result with an array of a shape in each field, but for those that all have in common."""
+    columns: dict[str, Any] = {}
+    for field in fields(results[0]):
+        values = [getattr(result, field.name) for result in results]
+        if field.name in common:
+            columns[field.name] = common[field.name]
+        elif field.name in _COMMON or values[0] is None:
+            columns[field.name] = values[0]
+        elif field.name == "null_distribution":
+            columns[field.name] = tuple(values)
+        else:
+            columns[field.name] = np.reshape(values, shape)
+    return type(results[0])(**columns)
+
+
+def as_log10(log_pvalue: Any) -> Any:
+    """Base-10 logarithm from the natural one; never -0.0 and never above 0."""
+    return plain(np.minimum(0.0, np.asarray(log_pvalue) / math.log(10.0)) + 0.0)
+
+
+def standardized(statistic: Any, law: NullDistribution) -> Any:
+    """Distance from chance in standard deviations; nan when the statistic cannot vary."""
+    deviation = np.asarray(law.std())
+    varies = deviation > 0.0
+    score = (statistic - law.mean()) / np.where(varies, deviation, 1.0)
+    return plain(np.where(varies, score, math.nan))
+
+
+def adjusted(statistic: Any, law: NullDistribution) -> Any:
+    """Statistic on a scale with chance at 0 and a perfect ranking at 1.
+
+    It is nan where no ranking is better than another, as when there is only one class.
+    """
+    mean, best = np.asarray(law.mean()), value_of_perfect_ranking(law)
+    if np.all((law.n_positives == 0) | (law.n_positives == law.n_samples)):
+        return plain(np.full(mean.shape, math.nan))
+    # One value is its own mean, whatever rounding does to the difference.
+    excess = np.where(np.asarray(law.std()) > 0.0, statistic - mean, 0.0)
+    room = best - mean
+    can_differ = room > 1e-14 * np.abs(best)
+    return plain(np.where(can_differ, excess / np.where(can_differ, room, 1.0), math.nan))
