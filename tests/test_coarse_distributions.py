@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+import by_name
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -45,7 +46,7 @@ class Decaying(rankinf.RankStatistic):
 def test_one_block_decides():
     # All positives outside the block together are worth less than one in it.
     ranking = rankinf.Ranking.from_counts([300] + [1] * 700, [40] + [0] * 640 + [1] * 60)
-    result = rankinf.rie_test(ranking)
+    result = by_name.rie_test(ranking)
     assert_allclose(result.pvalue, hypergeom.sf(39, 1000, 300, 100), rtol=1e-6)
     assert result.pvalue_relative_error < 1e-5
 
@@ -63,7 +64,7 @@ def lexicographic_pvalue(labels):
 
 @pytest.mark.parametrize(("n", "m", "alpha"), [(60, 42, 80.5), (60, 54, 160.9), (90, 12, 120.0)])
 def test_saturated_weights_order_labellings_lexicographically(n, m, alpha):
-    law = rankinf.bedroc_null_distribution(n, m, alpha=alpha)
+    law = by_name.bedroc_null_distribution(n, m, alpha=alpha)
     rng = np.random.default_rng(0)
     for _ in range(5):
         # Beyond these ranks weights are lost beside the tolerance for equal values.
@@ -117,14 +118,14 @@ def test_roc_auc_with_a_few_ties_beyond_enumeration():
 @pytest.mark.parametrize(
     "law",
     [
-        rankinf.bedroc_null_distribution(366, 183, tie_sizes=[300] + [1] * 66),
-        rankinf.dcg_null_distribution(450, 45, k=377, tie_sizes=[300] + [1] * 150),
-        rankinf.rank_statistic_null_distribution(
+        by_name.bedroc_null_distribution(366, 183, tie_sizes=[300] + [1] * 66),
+        by_name.dcg_null_distribution(450, 45, k=377, tie_sizes=[300] + [1] * 150),
+        by_name.rank_statistic_null_distribution(
             180, 54, statistic=Decaying(), tie_sizes=[50, 50] + [1] * 80
         ),
         rankinf.ap_null_distribution(3400, 340, k=3257, tie_sizes=[1] * 10 + [3000] + [1] * 390),
         rankinf.ap_null_distribution(2400, 24, tie_sizes=[1000, 1000] + [1] * 400),
-        rankinf.bedroc_null_distribution(1000, 50, tie_sizes=[500] + [1] * 500),
+        by_name.bedroc_null_distribution(1000, 50, tie_sizes=[500] + [1] * 500),
         rankinf.ap_null_distribution(3400, 34, tie_sizes=[1] * 100 + [3300]),
         rankinf.map_null_distribution([1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20),
     ],
@@ -200,7 +201,7 @@ def test_a_row_of_clusters_behind_a_lucky_hit(monkeypatch, by_contours_alone):
     n, m, alpha, size = 2241, 157, 160.9, 1383
     if by_contours_alone:
         monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
-    law = rankinf.bedroc_null_distribution(n, m, alpha=alpha, tie_sizes=[1, size, 9] + [1] * 848)
+    law = by_name.bedroc_null_distribution(n, m, alpha=alpha, tie_sizes=[1, size, 9] + [1] * 848)
     weights = np.exp(-alpha * np.arange(1, n + 1) / n)
     hits, share = np.arange(m + 1), m / n
     of_hits = hits * weights[1 : size + 1].mean()
@@ -225,7 +226,7 @@ def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_
     if by_contours_alone:
         monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
     sizes = [1606] + [1] * 79 + [35, 1, 20]
-    law = rankinf.bedroc_null_distribution(1741, 1567, alpha=20.0, tie_sizes=sizes)
+    law = by_name.bedroc_null_distribution(1741, 1567, alpha=20.0, tie_sizes=sizes)
     draws = law.rvs(100_000, random_state=1)
     for x in (0.8862000960859389, 0.8869203485947605):
         share, error = np.mean(draws >= x), law.relative_error(x)
@@ -240,7 +241,7 @@ def test_mass_just_below_a_value_is_part_of_the_error(monkeypatch):
     monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
     rng = np.random.default_rng(30)
     sizes = rng.integers(1, 3, 155)
-    law = rankinf.bedroc_null_distribution(int(sizes.sum()), 6, alpha=80.5, tie_sizes=sizes)
+    law = by_name.bedroc_null_distribution(int(sizes.sum()), 6, alpha=80.5, tie_sizes=sizes)
     draws = law.rvs(200_000, random_state=2)
     for x in draws[:12]:
         share, error = np.mean(draws >= x), law.relative_error(x)
@@ -259,7 +260,7 @@ def test_short_lists_have_the_size_that_they_state():
     "law",
     [
         rankinf.map_null_distribution([10_000] * 30, [5] * 30, tie_sizes=[[1] * 5 + [9995]] * 30),
-        rankinf.dcg_null_distribution(10**8, 10, k=5 * 10**7, tie_sizes=[1] * 100 + [10**8 - 100]),
+        by_name.dcg_null_distribution(10**8, 10, k=5 * 10**7, tie_sizes=[1] * 100 + [10**8 - 100]),
     ],
 )
 def test_a_large_atom_below_the_mean_leaves_a_probability(law):
@@ -275,9 +276,9 @@ def test_answers_do_not_depend_on_the_order_of_questions():
     make = {"tie_sizes": [500] + [1] * 500}
     x = np.linspace(0.1, 0.6, 7)
     _frozen_distributions._LAWS.clear()
-    upwards = [rankinf.bedroc_null_distribution(1000, 50, **make).pvalue(value) for value in x]
+    upwards = [by_name.bedroc_null_distribution(1000, 50, **make).pvalue(value) for value in x]
     _frozen_distributions._LAWS.clear()
-    law = rankinf.bedroc_null_distribution(1000, 50, **make)
+    law = by_name.bedroc_null_distribution(1000, 50, **make)
     downwards = [law.pvalue(value) for value in x[::-1]][::-1]
     assert_allclose(upwards, downwards, rtol=1e-6)
 
@@ -300,7 +301,7 @@ def test_a_pvalue_of_unknown_error_comes_from_random_labellings(monkeypatch):
 
 
 def test_what_does_not_fit_is_refused_in_a_sentence():
-    law = rankinf.dcg_null_distribution(10**9, 4, normalize=True)
+    law = by_name.dcg_null_distribution(10**9, 4, normalize=True)
     with pytest.raises(ValueError, match="1000000000 ranks without ties"):
         law.pvalue(0.9)
     law = rankinf.ap_null_distribution(1_000_000, 98_979, tie_sizes=[500] * 2000)
@@ -376,7 +377,7 @@ class RankSum(rankinf.RankStatistic):
 )
 def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_sizes, monkeypatch):
     def law():
-        return rankinf.rank_statistic_null_distribution(
+        return by_name.rank_statistic_null_distribution(
             n_samples, n_positives, statistic=statistic, tie_sizes=tie_sizes
         )
 
@@ -400,7 +401,7 @@ def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_siz
 @pytest.mark.parametrize(("n_samples", "n_positives"), [(1624, 25), (1000, 10)])
 def test_values_next_to_nothing_lie_between_hypergeometric_tails(n_samples, n_positives):
     # Weights .9**(r - 1): a positive adds less than x from rank 1 + log(x)/log(.9) on.
-    law = rankinf.rank_statistic_null_distribution(n_samples, n_positives, statistic=Decaying())
+    law = by_name.rank_statistic_null_distribution(n_samples, n_positives, statistic=Decaying())
     low, _ = law.support()
     for x in (1e-12, 1e-20, 1e-30):
         n_less = n_samples - math.ceil(1.0 + math.log(10.0 * x) / math.log(0.9)) + 1
@@ -420,7 +421,7 @@ def test_values_next_to_nothing_lie_between_hypergeometric_tails(n_samples, n_po
 def test_upper_tail_where_the_lower_one_is_only_bounded():
     # Few values are next to nothing: of those below only bounds are known, which are far apart.
     n, m, alpha, x = 73_685, 9, 20.0, 0.0011594327732728413
-    law = rankinf.rie_null_distribution(n, m, alpha=alpha)
+    law = by_name.rie_null_distribution(n, m, alpha=alpha)
     weights = np.exp(-alpha * np.arange(1, n + 1) / n)
     rng = np.random.default_rng(5)
     drawn = weights[rng.integers(n, size=(100_000, m))].mean(axis=1) / weights.mean()
@@ -441,7 +442,7 @@ def test_mean_on_the_near_side_keeps_to_its_bounds():
 
 
 def test_long_lists_in_which_every_hit_is_lucky():
-    law = rankinf.dcg_null_distribution(781_816, 9)
+    law = by_name.dcg_null_distribution(781_816, 9)
     p = law.pvalue([0.4597, 0.48, 0.55, 4.25])
     assert np.all(np.diff(p) < 0.0)
     # All but perfect: sums of nine discounts from 4.25 on, the best of them 4.2545.
@@ -468,7 +469,7 @@ def count_of_sums(weights, n_chosen, at_least):
 
 def test_quantiles_where_tilts_are_alike(recwarn):
     # Between saturated values the exponents of neighboring tilts differ by rounding alone.
-    law = rankinf.dcg_null_distribution(221, 39, k=179, tie_sizes=[2] + [1] * 38 + [181])
+    law = by_name.dcg_null_distribution(221, 39, k=179, tie_sizes=[2] + [1] * 38 + [181])
     x = law.ppf(0.1)
     assert law.cdf(x) >= 0.1 > law.cdf(x * (1.0 - 1e-9)) - 1e-6
     assert not recwarn.list
@@ -492,7 +493,7 @@ def test_too_many_positives_are_refused_where_they_count():
 
 @pytest.mark.parametrize(("size", "alpha"), [((60, 42), 80.5), ((60, 42), 100.0)])
 def test_many_values_of_a_saturated_statistic(size, alpha):
-    law = rankinf.bedroc_null_distribution(*size, alpha=alpha)
+    law = by_name.bedroc_null_distribution(*size, alpha=alpha)
     x = law.rvs(150, random_state=1)
     p, (lower, upper) = law.pvalue(x), law.pvalue_bounds(x)
     assert np.all((lower * (1.0 - 1e-9) <= p) & (p <= upper * (1.0 + 1e-9)))
@@ -508,7 +509,7 @@ def test_upper_bound_of_a_saturated_statistic():
     rng = np.random.default_rng(3)
     y = np.zeros(n, dtype=int)
     y[rng.choice(n, m, replace=False)] = 1
-    result = rankinf.bedroc_test(y, np.arange(n, 0, -1.0), alpha=alpha, method="analytic")
+    result = by_name.bedroc_test(y, np.arange(n, 0, -1.0), alpha=alpha, method="analytic")
     weights = np.exp(-alpha * np.arange(1, n + 1) / n)[:60]
     # Only the top ranks count: there positives are drawn one after the other.
     drawn = np.empty(20_000)
@@ -520,7 +521,7 @@ def test_upper_bound_of_a_saturated_statistic():
 
 
 def test_values_at_the_end_of_saturated_weights():
-    law = rankinf.rie_null_distribution(200, 150, alpha=400.0)
+    law = by_name.rie_null_distribution(200, 150, alpha=400.0)
     x = law.support()[1]
     assert 0.0 < law.pvalue(x) <= 1.0
 
