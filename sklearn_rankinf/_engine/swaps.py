@@ -1,33 +1,42 @@
 r"""Two systems on the same units: ranks swapped item by item, signs flipped query by query.
 
-*Rank swap* (Venkatraman and Begg). Every item has a rank in each of two rankings. For each item, or
-each cluster of items, the two ranks are swapped with probability 1/2, both lists are ranked again,
-and the difference of the two values of a statistic is taken. Labels stay where they are.
+*Rank swap* [1]_. Every item has a rank in each of two rankings. For each item, or each cluster of
+items, the two ranks are swapped with probability 1/2, both lists are ranked again, and the
+difference D* of the two values of a statistic is compared with the observed difference D:
+``p = (1 + #{|D*| >= |D|}) / (B + 1)`` for B random swaps, and the share of all swaps where they are
+listed. Labels stay where they are.
 
-* Exact: if, given the labels, the swap of any unit leaves the joint distribution of all pairs as it
-  was, the observed difference and the B that are drawn are exchangeable, and ``p = (1 + #{|D*| >=
-  |D|}) / (B + 1)`` has at most its nominal size. Scores on a common scale are such pairs where the
-  two rankers are interchangeable; then `ranks_a` and `ranks_b` are ranks among all scores of both.
-* Asymptotic: ranks within each list are not independent between items, since each list uses every
-  rank once and swapped lists do not. With them the size is right for many items only.
+Ranks of different lists often meet after swapping, so that there are ties even where no scores are
+equal. What they count is one definition for D and D*:
 
-Ranks of different lists often coincide after swapping, so that there are ties even where no scores
-are equal. They are ``"kept"`` (equal ranks are a block, as equal scores are), taken by their
-``"mean"`` over all orders of the tied items, or broken at ``"random"``. The observed difference is
-that of the same definition: kept, or the mean over all orders. Kept and mean are functions of the
-swap alone and so exact where pairs are exchangeable. A random order adds to the spread of the
-drawn differences but not to the observed one, which is the mean of it.
+* ``"mean"``: the mean of the statistic over all orders of the tied items.
+* ``"kept"``: equal ranks are a block, as equal scores are. This differs from the mean for average
+  precision only.
+* ``"random"``: a random order in D*, its mean in D. The order adds to the spread of D* and not to
+  that of D: conservative where blocks are large.
 
-A swap has no use for strata: ranks change places within an item, and no item with another.
+The null hypothesis is that, given the labels, the two ranks of any unit may be swapped without a
+change of the joint distribution of all ranks.
 
-*Sign flips*. Under the null hypothesis that the two systems are interchangeable in each query, the
-signs of the differences are random; where queries belong together, all theirs are flipped at once.
+* Exact: with ``"mean"`` or ``"kept"``, and with ranks among all scores of both rankers. If the
+  rankers are interchangeable their scores may be swapped, and the swaps of the data, as they were
+  observed, are one of 2**u lists that are equally probable.
+* Asymptotic: with ranks within each list. Those of different items depend on each other, since a
+  list holds every rank once, and a swapped list does not. Where both lists have the same few large
+  blocks of equal scores, the blocks fall apart as ranks are swapped: conservative, the more so with
+  ``"kept"``.
 
-The work is that of counting. Let the ranks of the hits in either list be the *levels*
+Strata restrict nothing: ranks change places within an item, and no item with another.
+
+*Sign flips*. If two systems are interchangeable in each query, the signs of their differences are
+random; where queries belong together, all their signs are flipped at once. The test is exact.
+
+*Counting in place of sorting*. Let the ranks of the hits in either list be the *levels*
 ``v_1 < v_2 < ...``. All that a statistic needs of a swapped list are, for each level, the items
 before it, the items at it, and the hits at it. Each of these counts changes by a fixed number when
 a unit is swapped, so that all counts of many swaps are one product of a sparse matrix and the
-matrix of their bits. What one list gains, the other loses. Nothing is sorted.
+matrix of their bits. What one list gains, the other loses. Items that stay between the same two
+levels, as most do, change nothing and are left out.
 
 References
 ----------
@@ -63,7 +72,7 @@ _MOST_LISTED_UNITS = 20
 # Differences that agree to this part of the largest possible one are equal.
 _EQUAL = 1e-12
 
-Ties: TypeAlias = Literal["kept", "mean", "random"]
+Ties: TypeAlias = Literal["mean", "kept", "random"]
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 
@@ -186,8 +195,9 @@ class _HitBlocks:
     def random_places(self, rng: np.random.Generator) -> Integers:
         """Ascending places of the hits of each list, from 0, in a random order of each block.
 
-        Floyd's algorithm: of the places 0, ..., g - 1 the t-th of y hits takes a random one up to
-        ``g - y + t``, or that last one where it is taken. All blocks take the step together.
+        Floyd's algorithm [2]_: the t-th of y hits, t = 0, 1, ..., takes a random one of the places
+        0, ..., ``g - y + t`` of its block, or the last of these where that one is taken. All blocks
+        take the step together.
         """
         order = np.argsort(-self.hits, kind="stable")
         first = (self.lists * self.n_samples + self.starts)[order]
@@ -218,9 +228,8 @@ class SwapSampler:
     clusters : ndarray of int of shape (n_items,), optional
         Numbers from 0 of the cluster of each item; the items of a cluster are swapped together. By
         default every item is swapped by itself.
-    ties : {"random", "mean", "kept"}, default="random"
-        What becomes of items with equal ranks: see the module. Listed differences of random ties
-        are their means.
+    ties : {"mean", "kept", "random"}, default="mean"
+        What items with equal ranks count: see the module. Of random orders the mean is listed.
 
     Attributes
     ----------
@@ -235,7 +244,7 @@ class SwapSampler:
         ranks_a: Integers,
         ranks_b: Integers,
         clusters: Integers | None = None,
-        ties: Ties = "random",
+        ties: Ties = "mean",
     ) -> None:
         self._statistic = statistic
         self._ties: Ties = ties
@@ -333,7 +342,7 @@ class SignFlipSampler:
     @property
     def n_units(self) -> int:
         """Number of queries or clusters whose flip changes the mean."""
-        return self._parts.size
+        return int(self._parts.size)
 
     @property
     def n_listed(self) -> int | None:
