@@ -35,8 +35,8 @@ random; where queries belong together, all their signs are flipped at once. The 
 ``v_1 < v_2 < ...``. All that a statistic needs of a swapped list are, for each level, the items
 before it, the items at it, and the hits at it. Each of these counts changes by a fixed number when
 a unit is swapped, so that all counts of many swaps are one product of a sparse matrix and the
-matrix of their bits. What one list gains, the other loses. Items that stay between the same two
-levels, as most do, change nothing and are left out.
+matrix of their bits. What one list gains, the other loses. Misses that stay between the same two
+levels change nothing and are left out.
 
 References
 ----------
