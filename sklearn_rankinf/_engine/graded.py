@@ -349,7 +349,10 @@ class _Permutation:
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """Draws how many items have each pair of a gain and a discount: a table with both margins."""
+    """Draws how many items have each pair of a gain and a discount: a table with both margins.
+
+    Both factors have two levels or more: scipy's Patefield algorithm goes wrong with a single one.
+    """
 
     gains: Factor
     discounts: Factor
