@@ -1,0 +1,744 @@
+r"""What one item adds to a metric: influence values of every item, in O(n) after sorting.
+
+A ranking is a sequence of blocks of equal scores, best first, with so many items and so many hits
+(positives) each. All positives of a block are alike, and so are its negatives: there are two values
+a block. The value of an item is the derivative of the metric by the item's weight, through all
+totals as well (the number of positives is the sum of their weights), or what takes its place:
+
+=====================  ==========================================================================
+average precision,     the derivative
+ROC AUC
+metrics of the first   the derivative with every item's place in or out of the first k held, less
+k places               what an item that comes in pushes out: the share of positives at rank k,
+                       smoothed over its neighbours, times what a positive there is worth
+other sums over the    the exact difference that deleting the item makes; a derivative does not
+ranks of positives     know how much is lost by going from rank 1 to rank 2
+=====================  ==========================================================================
+
+The variance of the metric follows from the values. The numbers of positives and of negatives are
+fixed: the values are centred within each class, and
+
+.. math:: V = \frac{m}{m-1} \sum_{\text{positives}} (A_i - \bar A)^2
+              + \frac{n_0}{n_0-1} \sum_{\text{negatives}} (B_i - \bar B)^2
+
+with m positives and n_0 negatives, which is DeLong's variance [1]_ for ROC AUC. If the number of
+positives is random the values are centred together and V is the sum of their squares.
+
+References
+----------
+.. [1] DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas under two
+   or more correlated receiver operating characteristic curves: a nonparametric approach.
+   Biometrics, 44(3), 837-845.
+.. [2] Efron, B. (1982). The Jackknife, the Bootstrap and Other Resampling Plans. SIAM.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
+
+# The share of positives at rank k is taken over about k to this power of its neighbours.
+_NEIGHBOURS = 0.8
+
+Labels = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """Influence of the items of a ranking on a metric, block by block.
+
+    Parameters
+    ----------
+    tie_sizes : ndarray of int of shape (n_blocks,)
+        Number of items in each block of equal scores, best score first.
+    hits : ndarray of int of shape (n_blocks,)
+        Number of positives in each block.
+    positive, negative : ndarray of shape (n_blocks,)
+        Influence of one positive and of one negative of each block, not centred. Where a block has
+        no item of the class the value means nothing; it is nan if it comes from deletions.
+
+    Notes
+    -----
+    A class that has a single item does not show how its items vary: variances are nan. With one
+    class alone, or no items of it, no metric can vary with both numbers fixed: they are 0.
+    """
+
+    tie_sizes: Integers
+    hits: Integers
+    positive: Floats
+    negative: Floats
+
+    def class_variances(self) -> tuple[float, float]:
+        """Variances that come from the positives and from the negatives, whose numbers are fixed.
+
+        Returns
+        -------
+        of_positives, of_negatives : float
+            The two terms of V: ``m / (m - 1)`` times the sum of squares of the centred values of
+            the positives, and likewise for the negatives.
+
+        Examples
+        --------
+        >>> ranking = np.ones(8, dtype=int), np.array([1, 1, 0, 1, 0, 0, 0, 0])
+        >>> of_positives, of_negatives = average_precision_influence(*ranking).class_variances()
+        >>> round(of_positives, 8), round(of_negatives, 8)
+        (0.00694444, 0.00390625)
+        """
+        misses = self.tie_sizes - self.hits
+        sizes = int(self.hits.sum()), int(misses.sum())
+        if 0 in sizes:
+            return 0.0, 0.0
+        of_positives = _sum_of_squares(self.positive, self.hits) * _factor(sizes[0])
+        of_negatives = _sum_of_squares(self.negative, misses) * _factor(sizes[1])
+        return of_positives, of_negatives
+
+    def variance(self, *, random_positives: bool = False) -> float:
+        """Variance of the metric over samples of items.
+
+        Parameters
+        ----------
+        random_positives : bool, default=False
+            Whether the number of positives is random too, as it is among n items drawn from all. By
+            default there are always as many positives and as many negatives.
+
+        Returns
+        -------
+        float
+            The variance.
+
+        Examples
+        --------
+        >>> ranking = np.ones(8, dtype=int), np.array([1, 1, 0, 1, 0, 0, 0, 0])
+        >>> influence = average_precision_influence(*ranking)
+        >>> round(influence.variance() ** 0.5, 7)
+        0.1041667
+        >>> round(influence.variance(random_positives=True) ** 0.5, 7)
+        0.0991865
+        """
+        if not random_positives:
+            return sum(self.class_variances())
+        values = np.concatenate([self.positive, self.negative])
+        return _sum_of_squares(values, np.concatenate([self.hits, self.tie_sizes - self.hits]))
+
+    def of_items(self, blocks: Integers, is_positive: Labels) -> Floats:
+        """Influence of single items, not centred.
+
+        Parameters
+        ----------
+        blocks : ndarray of int of shape (n_items,)
+            Block of each item, from 0 for the best scores.
+        is_positive : ndarray of bool of shape (n_items,)
+            Label of each item.
+
+        Returns
+        -------
+        ndarray of shape (n_items,)
+            Values in the order of the items.
+
+        See Also
+        --------
+        covariance : Of several metrics or rankers from such values.
+        """
+        return np.where(is_positive, self.positive[blocks], self.negative[blocks])
+
+    def times(self, factor: float) -> Influence:
+        """Influence on a multiple of the metric."""
+        values = self.positive * factor, self.negative * factor
+        return Influence(self.tie_sizes, self.hits, *values)
+
+
+def centred(
+    values: Floats,
+    is_positive: Labels,
+    *,
+    clusters: Integers | None = None,
+    random_positives: bool = False,
+) -> Floats:
+    r"""Values whose sum of squares over the items, or over clusters, is the variance.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_items,) or (n_items, n_rankers)
+        Influence of each item, on one metric of one ranking or on several.
+    is_positive : ndarray of bool of shape (n_items,)
+        Label of each item.
+    clusters : ndarray of int of shape (n_items,), optional
+        Number from 0 of the cluster of each item. Only clusters are independent of each other. By
+        default every item is a cluster of its own.
+    random_positives : bool, default=False
+        Whether the number of positives is random.
+
+    Returns
+    -------
+    ndarray of shape (n_clusters,) or (n_clusters, n_rankers)
+        Sums over the clusters, in the order of their numbers, or the values of the items.
+
+    See Also
+    --------
+    covariance : Sums of squares and products of these.
+
+    Notes
+    -----
+    Each class is centred at its mean and multiplied by :math:`\sqrt{c/(c-1)}`, with the number c of
+    clusters that have an item of the class; for single items that is :math:`\sqrt{m/(m-1)}` and
+    :math:`\sqrt{n_0/(n_0-1)}`. These are Obuchowski's factors [1]_ for the classes; for the product
+    of both classes hers is :math:`c/(c-1)` with all clusters, and here it is the geometric mean of
+    those of the classes, so that no variance is negative. A class that lies in a single cluster
+    gives nan, and if all items are of one class all is 0. With a random number of positives all
+    items are centred together and there is no factor.
+
+    References
+    ----------
+    .. [1] Obuchowski, N. A. (1997). Nonparametric analysis of clustered ROC curve data. Biometrics,
+       53(2), 567-578.
+
+    Examples
+    --------
+    >>> is_positive = np.array([True, False, True, False])
+    >>> centred(np.array([3.0, 1.0, 1.0, 1.0]), is_positive) / np.sqrt(2)
+    array([ 1.,  0., -1.,  0.])
+    """
+    if random_positives:
+        found = values - values.mean(axis=0)
+    elif np.all(is_positive == is_positive[0]):
+        found = np.zeros(values.shape)
+    else:
+        found = np.empty(values.shape)
+        for members in (is_positive, ~is_positive):
+            own = values[members]
+            apart = own.shape[0] if clusters is None else np.unique(clusters[members]).size
+            found[members] = (own - own.mean(axis=0)) * math.sqrt(_factor(apart))
+    return found if clusters is None else _sums(found, clusters)
+
+
+def covariance(
+    values: Floats,
+    is_positive: Labels,
+    *,
+    clusters: Integers | None = None,
+    random_positives: bool = False,
+) -> Floats:
+    """Covariance matrix of several metrics or rankers on the same items.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_items, n_rankers)
+        Influence of each item on each metric or ranker.
+    is_positive : ndarray of bool of shape (n_items,)
+        Label of each item.
+    clusters : ndarray of int of shape (n_items,), optional
+        Number from 0 of the cluster of each item; by default every item is its own.
+    random_positives : bool, default=False
+        Whether the number of positives is random.
+
+    Returns
+    -------
+    ndarray of shape (n_rankers, n_rankers)
+        Covariances, the variances on the diagonal; positive semidefinite.
+
+    See Also
+    --------
+    centred : The values whose squares and products are summed.
+    Influence.of_items : A column of `values`.
+
+    Examples
+    --------
+    >>> values = np.array([[3.0, 1.0], [1.0, 0.0], [1.0, 2.0], [1.0, 0.0]])
+    >>> covariance(values, np.array([True, False, True, False])).round(12)
+    array([[ 4., -2.],
+           [-2.,  1.]])
+    """
+    units = centred(values, is_positive, clusters=clusters, random_positives=random_positives)
+    return np.asarray(units.T @ units)
+
+
+def average_precision_influence(tie_sizes: Integers, hits: Integers) -> Influence:
+    r"""Influence on average precision.
+
+    Parameters
+    ----------
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+
+    Returns
+    -------
+    Influence
+        The derivatives; all 0 without positives.
+
+    See Also
+    --------
+    average_precision_at_k_influence : Of the first k places.
+
+    Notes
+    -----
+    With precision :math:`P_b` at the end of block b, at rank :math:`R_b`, and :math:`y_b` hits,
+
+    .. math:: A_\beta = \frac1m \Big[P_\beta + \sum_{b \ge \beta} \frac{y_b (1 - P_b)}{R_b}
+                        - S\Big], \qquad
+              B_\beta = -\frac1m \sum_{b \ge \beta} \frac{y_b P_b}{R_b}.
+    """
+    n_positives = max(int(hits.sum()), 1)
+    ends = np.cumsum(tie_sizes)
+    precision = np.cumsum(hits) / ends
+    value = float(hits @ precision) / n_positives
+    positive = precision + _from_here(hits * (1.0 - precision) / ends) - value
+    negative = -_from_here(hits * precision / ends)
+    return Influence(tie_sizes, hits, positive / n_positives, negative / n_positives)
+
+
+def roc_auc_influence(tie_sizes: Integers, hits: Integers) -> Influence:
+    r"""Influence on the area under the ROC curve.
+
+    Parameters
+    ----------
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+
+    Returns
+    -------
+    Influence
+        The derivatives; all 0 without positives or without negatives.
+
+    Notes
+    -----
+    With h hits and w misses before the block, y and x in it,
+
+    .. math:: A = \frac{n_0 - w - x/2}{m n_0} - \frac Sm, \qquad
+              B = \frac{h + y/2}{m n_0} - \frac S{n_0}:
+
+    the placement values of DeLong, DeLong and Clarke-Pearson [1]_, centred and divided by their
+    number. The variance with fixed numbers is theirs.
+
+    References
+    ----------
+    .. [1] DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas under
+       two or more correlated receiver operating characteristic curves: a nonparametric approach.
+       Biometrics, 44(3), 837-845.
+    """
+    misses = tie_sizes - hits
+    n_positives, n_negatives = max(int(hits.sum()), 1), max(int(misses.sum()), 1)
+    below = (misses.sum() - np.cumsum(misses) + 0.5 * misses) / n_negatives
+    above = (np.cumsum(hits) - 0.5 * hits) / n_positives
+    value = float(hits @ below) / n_positives
+    return Influence(tie_sizes, hits, (below - value) / n_positives, (above - value) / n_negatives)
+
+
+def slope_at(tie_sizes: Integers, hits: Integers, k: int) -> float:
+    r"""Share of positives about rank k: what the next place is worth, in hits.
+
+    Parameters
+    ----------
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+    k : int
+        Number of places, from 1 to the number of items.
+
+    Returns
+    -------
+    float
+        The estimate of the probability that an item with the score at rank k is positive.
+
+    Notes
+    -----
+    With :math:`d = \max(2, [k^{0.8}/2])`, but no more than :math:`k - 1` and :math:`n - k`,
+
+    .. math:: \hat\Lambda = \frac{H_{k+d} - H_{k-d} + m/n}{2d + 1},
+
+    where :math:`H_r` are the hits in the first r places. A rank inside a block of equal scores
+    counts the block's share of hits, the expectation over random tie-breaking.
+    """
+    n_samples = int(tie_sizes.sum())
+    d = min(max(2, round(0.5 * k**_NEIGHBOURS)), k - 1, n_samples - k)
+    low, high = _hits_up_to(tie_sizes, hits, [k - d, k + d])
+    return float((high - low + hits.sum() / n_samples) / (2 * d + 1))
+
+
+def recall_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
+    r"""Influence on recall at k.
+
+    Parameters
+    ----------
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+    k : int
+        Number of places, from 1 to the number of items.
+
+    Returns
+    -------
+    Influence
+        The values; without positives those of negatives are 0.
+
+    See Also
+    --------
+    slope_at : The share of positives at the threshold.
+    precision_at_k_influence, enrichment_at_k_influence : The same on other scales.
+
+    Notes
+    -----
+    With the share q of an item's block that is in the first k places, 1 or 0 but for the block that
+    straddles rank k,
+
+    .. math:: A = \frac{q (1 - \hat\Lambda) - S}{m}, \qquad B = -\frac{q \hat\Lambda}{m}.
+
+    With a random number of positives the variance is that of Ash and Hughes-Oliver [1]_.
+
+    References
+    ----------
+    .. [1] Ash, J. R. and Hughes-Oliver, J. M. (2022). Confidence bands and hypothesis tests for hit
+       enrichment curves. Journal of Cheminformatics, 14, 50.
+    """
+    n_positives = max(int(hits.sum()), 1)
+    recall = float(_hits_up_to(tie_sizes, hits, k)) / n_positives
+    count = _hits_at_k_influence(tie_sizes, hits, k)
+    positive = (count.positive - recall) / n_positives
+    return Influence(tie_sizes, hits, positive, count.negative / n_positives)
+
+
+def precision_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
+    """Influence on precision at k, the number of hits in the first k places over k.
+
+    Parameters
+    ----------
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+    k : int
+        Number of places, from 1 to the number of items.
+
+    Returns
+    -------
+    Influence
+        The values. With fixed numbers of positives they are ``m / k`` times those of recall but for
+        a constant; only the number of hits depends on a random number of positives.
+
+    See Also
+    --------
+    recall_at_k_influence : The formula.
+    """
+    return _hits_at_k_influence(tie_sizes, hits, k).times(1.0 / k)
+
+
+def enrichment_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
+    """Influence on the enrichment factor at k, precision at k over the share of positives.
+
+    Parameters
+    ----------
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+    k : int
+        Number of places, from 1 to the number of items.
+
+    Returns
+    -------
+    Influence
+        The values, ``n / k`` times those of recall.
+
+    See Also
+    --------
+    recall_at_k_influence : The formula.
+    """
+    return recall_at_k_influence(tie_sizes, hits, k).times(int(tie_sizes.sum()) / k)
+
+
+def average_precision_at_k_influence(
+    tie_sizes: Integers, hits: Integers, k: int, normalize: str = "min"
+) -> Influence:
+    r"""Influence on average precision of the first k places.
+
+    Parameters
+    ----------
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+    k : int
+        Number of places, from 1 to the number of items.
+    normalize : {"min", "positives"}, default="min"
+        Divide by ``min(n_positives, k)`` or by ``n_positives``.
+
+    Returns
+    -------
+    Influence
+        The values; all 0 without positives.
+
+    See Also
+    --------
+    average_precision_influence : Of the whole ranking.
+    slope_at : The share of positives at the threshold.
+
+    Notes
+    -----
+    Blocks that end by k count as they do in average precision. In the block that straddles rank k
+    the value is the expectation over random tie-breaking. A positive at rank k is worth
+    :math:`J = H_k / (k D)` with :math:`H_k` hits in the first k places and the divisor D, so that
+    :math:`q J \hat\Lambda` is subtracted, with the share q of an item's block that is in the first
+    k places. Where D is the number of positives, S / D is subtracted from the positives.
+    """
+    ends = np.cumsum(tie_sizes)
+    n_positives = max(int(hits.sum()), 1)
+    whole, counted = ends <= k, _counted(tie_sizes, k)
+    found = np.cumsum(hits)
+    precision = np.where(whole, found / ends, 0.0)
+    gained, lost = hits * (whole - precision) / ends, -hits * precision / ends
+    positive, negative = precision.copy(), np.zeros(ends.size)
+    value = float(hits @ precision)
+    cut = int(np.count_nonzero(whole))
+    if cut < ends.size and counted[cut]:
+        block = _CutBlock.of(tie_sizes, hits, cut, int(counted[cut]))
+        gained[cut], lost[cut] = block.gained, block.lost
+        positive[cut], negative[cut] = block.positive - block.gained, block.negative - block.lost
+        value += block.value
+    divisor = n_positives if normalize == "positives" else min(n_positives, k)
+    worth = float(_hits_up_to(tie_sizes, hits, k)) / k
+    pushed_out = counted / tie_sizes * worth * slope_at(tie_sizes, hits, k)
+    positive += _from_here(gained) - pushed_out
+    negative += _from_here(lost) - pushed_out
+    if divisor == n_positives:
+        positive -= value / divisor
+    return Influence(tie_sizes, hits, positive / divisor, negative / divisor)
+
+
+@dataclass(frozen=True)
+class _CutBlock:
+    """The sum of precisions over the places of a block that are counted, in random order.
+
+    Parameters
+    ----------
+    value : float
+        Expected sum.
+    gained, lost : float
+        Derivative of it by the weight of a positive, or a negative, before the block.
+    positive, negative : float
+        The same for one in the block, all orders being equally likely.
+    """
+
+    value: float
+    gained: float
+    lost: float
+    positive: float
+    negative: float
+
+    @classmethod
+    def of(cls, tie_sizes: Integers, hits: Integers, cut: int, counted: int) -> _CutBlock:
+        """Sums over the places that are counted, fewer than all of the block."""
+        before, h = int(tie_sizes[:cut].sum()), int(hits[:cut].sum())
+        g, y = int(tie_sizes[cut]), int(hits[cut])
+        ahead = np.arange(float(counted))  # places of the block before the place
+        rank = before + 1.0 + ahead
+        # Hits at a place that is one; if besides a given item before it is one, or a given is not.
+        precision = (h + 1.0 + ahead * (y - 1.0) / (g - 1.0)) / rank
+        rest = np.maximum(ahead - 1.0, 0.0) / max(g - 2.0, 1.0)
+        after_positive = (h + 2.0 + rest * (y - 2.0)) / rank
+        after_negative = (h + 1.0 + rest * (y - 1.0)) / rank
+        own = (precision + (1.0 - precision) / rank).sum() / g
+        later = ahead / (g * (g - 1.0) * rank)  # that a given item is before, and one more here
+        return cls(
+            value=float(y * precision.sum() / g),
+            gained=float(y * ((1.0 - precision) / rank).sum() / g),
+            lost=-float(y * (precision / rank).sum() / g),
+            positive=float(own + (y - 1.0) * (later * (1.0 - after_positive)).sum()),
+            negative=-float(y * (later * after_negative).sum()),
+        )
+
+
+def delete_one_influence(
+    statistic: Statistic, tie_sizes: Integers, hits: Integers, *, is_sum: bool = False
+) -> Influence:
+    r"""Influence on any additive statistic, from its exact values without each item.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        The coefficients of the increments.
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+    is_sum : bool, default=False
+        Whether the value grows in proportion to the number of positives, as discounted cumulative
+        gain does unless it is normalized. By default it is a mean, or a ratio of sums.
+
+    Returns
+    -------
+    Influence
+        The values; nan where a block has no item of the class.
+
+    See Also
+    --------
+    delete_one_values : The values of the statistic itself.
+
+    Notes
+    -----
+    With the value S and the value without the item,
+
+    .. math:: A = \frac{m-1}{m} (S - S_{-i}), \qquad B = \frac{n_0-1}{n_0} (S - S_{-i}),
+
+    pseudo-values over the number of their class. Then V is the jackknife variance
+    of two samples [1]_, :math:`\frac{m-1}{m} \sum (S_{-i} - \bar S_-)^2` over the positives and
+    likewise over the negatives; for ROC AUC these are its derivatives.
+
+    The other positives have to stand for the one deleted, with the weight :math:`m/(m-1)` each: a
+    mean does that by itself, and what the changed share of positives does to it is the same for all
+    and goes with centring. A sum does not, and :math:`S_{-i}` of a sum is multiplied by
+    :math:`m/(m-1)`; but for a constant that is :math:`A = S - S_{-i}`, the item's own share.
+
+    With a horizon k an item that is deleted lets another into the first k places. What that one
+    adds is taken out of :math:`S_{-i}`, and :math:`q J \hat\Lambda` is subtracted instead, with the
+    worth J of a hit at rank k and the share q of the item's block in the first k places.
+
+    References
+    ----------
+    .. [1] Arvesen, J. N. (1969). Jackknifing U-statistics. Annals of Mathematical Statistics,
+       40(6), 2076-2100.
+    """
+    n, m = int(tie_sizes.sum()), int(hits.sum())
+    value = _value(statistic, tie_sizes, hits)
+    of_positive = 1.0 if is_sum else (m - 1) / max(m, 1)
+    of_negative = (n - m - 1) / max(n - m, 1)
+    without_positive, without_negative = delete_one_values(statistic, tie_sizes, hits)
+    if statistic.horizon is not None and statistic.horizon < n:
+        passing = _passing(statistic, statistic.horizon, tie_sizes, hits)
+    else:
+        passing = (np.zeros(hits.size),) * 3
+    positive = of_positive * (value - (without_positive - passing[0])) - passing[2]
+    negative = of_negative * (value - (without_negative - passing[1])) - passing[2]
+    return Influence(tie_sizes, hits, positive, negative)
+
+
+def _passing(
+    statistic: Statistic, k: int, tie_sizes: Integers, hits: Integers
+) -> tuple[Floats, Floats, Floats]:
+    """What passes rank k when an item of each block comes or goes.
+
+    The first two are what the item that takes the place of a positive, or of a negative, adds to
+    the value without it; the last is what an item that comes in pushes out.
+    """
+    n, m = int(tie_sizes.sum()), int(hits.sum())
+    share = _counted(tie_sizes, k) / tie_sizes
+    found, with_next = _hits_up_to(tie_sizes, hits, [k, k + 1])
+    entering = share * (with_next - found)
+    return (
+        entering * _worth(statistic, k, found - 1.0, n - 1, max(m - 1, 0)),
+        entering * _worth(statistic, k, found, n - 1, m),
+        share * slope_at(tie_sizes, hits, k) * _worth(statistic, k, found - 1.0, n, m),
+    )
+
+
+def delete_one_values(
+    statistic: Statistic, tie_sizes: Integers, hits: Integers
+) -> tuple[Floats, Floats]:
+    r"""Value of a statistic without one positive, or without one negative, of each block.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        The coefficients of the increments.
+    tie_sizes, hits : ndarray of int of shape (n_blocks,)
+        Items and positives in each block of equal scores, best score first.
+
+    Returns
+    -------
+    without_positive, without_negative : ndarray of shape (n_blocks,)
+        The values; nan where a block has no such item, and where there is no other item.
+
+    Notes
+    -----
+    Blocks before the one of the item stay as they are, but for the totals, the block loses the
+    item, and those behind it start one rank earlier:
+
+    .. math:: S_{-i} = \sum_{b < \beta} c(h_b, y_b) + c(h_\beta, y_\beta - 1)
+                       + \sum_{b > \beta} c(h_b - 1, y_b)
+
+    without a positive of block :math:`\beta`, and without a negative the same with all hits.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._engine.statistics import AveragePrecision
+    >>> ranking = np.array([1, 1, 1]), np.array([1, 0, 1])
+    >>> without_positive, without_negative = delete_one_values(AveragePrecision(), *ranking)
+    >>> without_positive, without_negative
+    (array([0.5, nan, 1. ]), array([nan,  1., nan]))
+    """
+    return (
+        _values_without(statistic, tie_sizes, hits, 1),
+        _values_without(statistic, tie_sizes, hits, 0),
+    )
+
+
+def _values_without(
+    statistic: Statistic, tie_sizes: Integers, hits: Integers, label: int
+) -> Floats:
+    """Values without one item of each block that has the label, 1 or 0."""
+    there = hits > 0 if label else hits < tie_sizes
+    n, m = int(tie_sizes.sum()) - 1, int(hits.sum()) - label
+    if n == 0 or not there.any():
+        return np.full(hits.size, math.nan)
+    starts, before = np.cumsum(tie_sizes) - tie_sizes, np.cumsum(hits) - hits
+
+    def gains(first: Integers, sizes: Integers, h: Integers, y: Integers) -> Floats:
+        increments = statistic.tied(first, sizes, n, m)
+        return np.asarray(y * (increments.cross * h + increments.linear + increments.square * y))
+
+    # The last block is before no other, and the first behind none.
+    ahead = gains(starts[:-1], tie_sizes[:-1], before[:-1], hits[:-1])
+    behind = gains(starts[1:] - 1, tie_sizes[1:], before[1:] - label, hits[1:])
+    # A block of which nothing is left has no hits, wherever it is thought to be.
+    rest, place = np.maximum(tie_sizes - 1, 1), np.minimum(starts, n - 1)
+    own = gains(place, rest, before, hits - label)
+    total = np.append(0.0, np.cumsum(ahead)) + own + np.append(_from_here(behind), 0.0)
+    return np.where(there, total + statistic.offset(n, m), math.nan)
+
+
+def _value(statistic: Statistic, tie_sizes: Integers, hits: Integers) -> float:
+    """Value of a statistic, added up as it is without an item."""
+    n, m = int(tie_sizes.sum()), int(hits.sum())
+    increments = statistic.tied(np.cumsum(tie_sizes) - tie_sizes, tie_sizes, n, m)
+    return float(increments.total(hits)) + statistic.offset(n, m)
+
+
+def _worth(statistic: Statistic, rank: int, before: float, n: int, m: int) -> float:
+    """What a hit at a rank adds, with so many before it."""
+    increments = statistic.tied([rank - 1], [1], n, m)
+    return float(increments.gain(0, before, 1.0))
+
+
+def _hits_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influence:
+    """Influence on the number of hits in the first k places."""
+    share = _counted(tie_sizes, k) / tie_sizes
+    slope = slope_at(tie_sizes, hits, k)
+    return Influence(tie_sizes, hits, share * (1.0 - slope), -share * slope)
+
+
+def _counted(tie_sizes: Integers, k: int) -> Integers:
+    """Places of each block among the first k."""
+    return np.asarray(np.clip(k - np.cumsum(tie_sizes) + tie_sizes, 0, tie_sizes))
+
+
+def _hits_up_to(tie_sizes: Integers, hits: Integers, ranks: int | list[int]) -> Floats:
+    """Expected hits in the first places, blocks being in random order."""
+    ends, found = np.cumsum(tie_sizes), np.cumsum(hits)
+    return np.asarray(np.interp(ranks, np.append(0, ends), np.append(0, found)))
+
+
+def _from_here(x: Floats) -> Floats:
+    """Sums over each block and all behind it."""
+    return np.asarray(np.cumsum(x[::-1])[::-1])
+
+
+def _factor(n: int) -> float:
+    """``n / (n - 1)``; nan for one."""
+    return n / (n - 1) if n > 1 else math.nan
+
+
+def _sum_of_squares(values: Floats, counts: Integers) -> float:
+    """Sum of squares about the mean of values that occur so many times."""
+    there = counts > 0
+    v, c = values[there], counts[there]
+    return float(c @ (v - (c @ v) / c.sum()) ** 2)
+
+
+def _sums(values: Floats, clusters: Integers) -> Floats:
+    """Sums of rows over clusters."""
+    total = np.zeros((int(clusters.max()) + 1, *values.shape[1:]))
+    np.add.at(total, clusters, values)
+    return total
