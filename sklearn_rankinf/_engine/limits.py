@@ -18,14 +18,16 @@ hits at k of two rankers               hypergeometric given the counts; McNemar;
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv, expit, logit, ndtr, ndtri, stdtr, stdtrit
 
 from sklearn_rankinf._engine.hypergeometric import log_pmf, log_tail
-from sklearn_rankinf._engine.statistics import Floats
+from sklearn_rankinf._engine.statistics import Floats, Integers
+
+Numbers: TypeAlias = float | Floats | Integers
+"""One number, or an array of them."""
 
 # A value this close to an end of its range is that end: a mean of ones is one up to rounding.
 _END = 8.0 * float(np.finfo(float).eps)
@@ -49,21 +51,21 @@ class DifferenceTest(NamedTuple):
 # ---------------------------------------------------------------------------------------------
 
 
-def g_scale(t: ArrayLike) -> Floats:
+def g_scale(t: Numbers) -> Floats:
     """``g(t) = -log(-log t)``; it is -inf at 0 and inf at 1."""
     with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(-np.log(np.asarray(t, dtype=float))))
+        return np.asarray(-np.log(-np.log(_floats(t))))
 
 
-def g_inverse(u: ArrayLike) -> Floats:
+def g_inverse(u: Numbers) -> Floats:
     """The t with ``g(t) = u``, which is ``exp(-exp(-u))``."""
     with np.errstate(over="ignore"):
-        return np.asarray(np.exp(-np.exp(-np.asarray(u, dtype=float))))
+        return np.asarray(np.exp(-np.exp(-_floats(u))))
 
 
-def g_slope(t: ArrayLike) -> Floats:
+def g_slope(t: Numbers) -> Floats:
     """The derivative ``g'(t) = -1 / (t log t)``; it is inf at 0 and at 1."""
-    t = np.asarray(t, dtype=float)
+    t = _floats(t)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = -1.0 / (t * np.log(t))
     return np.where((t == 0.0) | (t == 1.0), math.inf, slope)
@@ -75,13 +77,13 @@ def g_slope(t: ArrayLike) -> Floats:
 
 
 def average_precision_limits(
-    value: ArrayLike,
-    variance: ArrayLike,
-    n_positives: ArrayLike,
-    confidence_level: ArrayLike = 0.95,
+    value: Numbers,
+    variance: Numbers,
+    n_positives: Numbers,
+    confidence_level: Numbers = 0.95,
     *,
-    k: ArrayLike = math.inf,
-    maximum: ArrayLike = 1.0,
+    k: Numbers = math.inf,
+    maximum: Numbers = 1.0,
 ) -> tuple[Floats, Floats]:
     """Limits of average precision, of all ranks or at k, whose largest value is the maximum.
 
@@ -97,8 +99,8 @@ def average_precision_limits(
       ``1 - (alpha / 2) ** (1 / m)``; divided by ``min(m, k) / m`` it bounds S from above.
     * m = 1, elsewhere: one positive has no variance, and all of ``[0, maximum]`` is possible.
     """
-    m, k = np.asarray(n_positives, dtype=float), np.asarray(k, dtype=float)
-    share = np.asarray(value, dtype=float) / maximum
+    m, k = _floats(n_positives), _floats(k)
+    share = _floats(value) / maximum
     tail = (1.0 - np.asarray(confidence_level)) / 2.0
     with np.errstate(invalid="ignore"):
         half = _t_quantile(m - 1.0, confidence_level) * np.sqrt(variance) / maximum * g_slope(share)
@@ -111,27 +113,25 @@ def average_precision_limits(
     return low * maximum, high * maximum
 
 
-def roc_auc_null_variance(
-    theta: ArrayLike, n_positives: ArrayLike, n_negatives: ArrayLike
-) -> Floats:
+def roc_auc_null_variance(theta: Numbers, n_positives: Numbers, n_negatives: Numbers) -> Floats:
     """Variance of the area under the ROC curve when it is theta, of Newcombe's method 5.
 
     It is Hanley and McNeil's, of exponential scores, with the mean of the class sizes for both:
     ``v = theta (1 - theta) [1 + N (1 - theta)/(2 - theta) + N theta/(1 + theta)] / (m n0)`` and
     ``N = (m + n0) / 2 - 1``.
     """
-    theta, m = np.asarray(theta, dtype=float), np.asarray(n_positives, dtype=float)
+    theta, m = _floats(theta), _floats(n_positives)
     both = (m + n_negatives) / 2.0 - 1.0
     inner = 1.0 + both * (1.0 - theta) / (2.0 - theta) + both * theta / (1.0 + theta)
     return np.asarray(theta * (1.0 - theta) * inner / (m * n_negatives))
 
 
 def roc_auc_limits(
-    auc: ArrayLike,
-    delong_variance: ArrayLike,
-    n_positives: ArrayLike,
-    n_negatives: ArrayLike,
-    confidence_level: ArrayLike = 0.95,
+    auc: Numbers,
+    delong_variance: Numbers,
+    n_positives: Numbers,
+    n_negatives: Numbers,
+    confidence_level: Numbers = 0.95,
 ) -> tuple[Floats, Floats]:
     """Limits of all theta with ``(auc - theta)**2 <= t**2 c v(theta)``.
 
@@ -142,8 +142,8 @@ def roc_auc_limits(
     On either side of the estimate there is one root: v falls towards 0 and 1 at most as fast as
     ``1 / theta + 1 / (1 - theta)`` in its logarithm, and the square faster.
     """
-    auc, variance = np.asarray(auc, dtype=float), np.asarray(delong_variance, dtype=float)
-    m, n0 = np.asarray(n_positives, dtype=float), np.asarray(n_negatives, dtype=float)
+    auc, variance = _floats(auc), _floats(delong_variance)
+    m, n0 = _floats(n_positives), _floats(n_negatives)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = variance / roc_auc_null_variance(auc, m, n0)
     scale = np.where(variance > 0.0, np.maximum((1.0 + ratio) / 2.0, ratio), 1.0)
@@ -164,12 +164,12 @@ def _lower_auc(auc: Floats, factor: Floats, m: Floats, n0: Floats) -> Floats:
 
 
 def recall_limits(
-    hits: ArrayLike,
-    k: ArrayLike,
-    slope: ArrayLike,
-    n_samples: ArrayLike,
-    n_positives: ArrayLike,
-    confidence_level: ArrayLike = 0.95,
+    hits: Numbers,
+    k: Numbers,
+    slope: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
+    confidence_level: Numbers = 0.95,
 ) -> tuple[Floats, Floats]:
     r"""Limits of recall at k; times ``m / k`` those of precision, times ``n / k`` of enrichment.
 
@@ -184,10 +184,10 @@ def recall_limits(
     side of the estimate. Recall is between ``(k - n0) / m`` and ``k / m`` whatever the ranking, and
     within ``[0, 1]``; that is all that can be said of a single positive.
     """
-    m, k = np.asarray(n_positives, dtype=float), np.asarray(k, dtype=float)
-    n0 = np.asarray(n_samples, dtype=float) - m
-    slope = np.asarray(slope, dtype=float)
-    estimate, most, rest_of_negatives = np.asarray(hits, dtype=float) / m, k / m, (n0 - k) / m
+    m, k = _floats(n_positives), _floats(k)
+    n0 = _floats(n_samples) - m
+    slope = _floats(slope)
+    estimate, most, rest_of_negatives = _floats(hits) / m, k / m, (n0 - k) / m
     square = _t_quantile(m - 1.0, confidence_level) ** 2
     by_positives = square * (1.0 - slope) ** 2 / m
     # Without negatives, recall is k / m and its limits are.
@@ -207,13 +207,13 @@ def recall_limits(
 
 
 def clopper_pearson_limits(
-    successes: ArrayLike, n_trials: ArrayLike, confidence_level: ArrayLike = 0.95
+    successes: Numbers, n_trials: Numbers, confidence_level: Numbers = 0.95
 ) -> tuple[Floats, Floats]:
     """Clopper and Pearson's limits of a binomial proportion; ties may make successes fractional.
 
     Recall at k has the positives as trials, and precision at k the top k.
     """
-    x, n = np.asarray(successes, dtype=float), np.asarray(n_trials, dtype=float)
+    x, n = _floats(successes), _floats(n_trials)
     tail = (1.0 - np.asarray(confidence_level)) / 2.0
     # The beta distribution has no parameter 0; those of the other end are never used.
     low = betaincinv(np.maximum(x, _END), n - x + 1.0, tail)
@@ -222,33 +222,33 @@ def clopper_pearson_limits(
 
 
 def plus_recall_limits(
-    hits: ArrayLike,
-    k: ArrayLike,
-    slope: ArrayLike,
-    n_samples: ArrayLike,
-    n_positives: ArrayLike,
-    confidence_level: ArrayLike = 0.95,
+    hits: Numbers,
+    k: Numbers,
+    slope: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
+    confidence_level: Numbers = 0.95,
 ) -> tuple[Floats, Floats]:
     """Limits of recall at k by Ash and Hughes-Oliver, with the "plus" correction.
 
     Of four more positives, two are put into the top k: h + 2, m + 4, k + 2 and n + 4 stand in the
     variance and in the centre. The limits are cut off at 0 and at ``min(1, k / m)``.
     """
-    highest = np.minimum(np.asarray(k, dtype=float) / n_positives, 1.0)
-    h, k = np.asarray(hits, dtype=float) + 2.0, np.asarray(k, dtype=float) + 2.0
-    m, n = np.asarray(n_positives, dtype=float) + 4.0, np.asarray(n_samples, dtype=float) + 4.0
+    highest = np.minimum(_floats(k) / n_positives, 1.0)
+    h, k = _floats(hits) + 2.0, _floats(k) + 2.0
+    m, n = _floats(n_positives) + 4.0, _floats(n_samples) + 4.0
     half = _z_quantile(confidence_level) * np.sqrt(_recall_variance(h, k, slope, n, m))
     return np.clip(h / m - half, 0.0, highest), np.clip(h / m + half, 0.0, highest)
 
 
 def boyd_logit_limits(
-    value: ArrayLike, n_positives: ArrayLike, confidence_level: ArrayLike = 0.95
+    value: Numbers, n_positives: Numbers, confidence_level: Numbers = 0.95
 ) -> tuple[Floats, Floats]:
     """Boyd, Eng and Page's limits ``expit(logit S -+ z / sqrt(m S (1 - S)))``.
 
     Towards S = 0 and S = 1 the standard error grows faster than the logit: they become 0 and 1.
     """
-    value = np.asarray(value, dtype=float)
+    value = _floats(value)
     end = (value <= 0.0) | (value >= 1.0)
     inner = np.where(end, 0.5, value)
     half = _z_quantile(confidence_level) / np.sqrt(n_positives * inner * (1.0 - inner))
@@ -257,17 +257,17 @@ def boyd_logit_limits(
 
 
 def boyd_binomial_limits(
-    value: ArrayLike, n_positives: ArrayLike, confidence_level: ArrayLike = 0.95
+    value: Numbers, n_positives: Numbers, confidence_level: Numbers = 0.95
 ) -> tuple[Floats, Floats]:
     """Boyd, Eng and Page's limits ``S -+ z sqrt(S (1 - S) / m)``, cut off at 0 and 1."""
-    value = np.asarray(value, dtype=float)
+    value = _floats(value)
     half = _z_quantile(confidence_level) * np.sqrt(value * (1.0 - value) / n_positives)
     return np.maximum(value - half, 0.0), np.minimum(value + half, 1.0)
 
 
 def mean_limits(
-    values: ArrayLike,
-    confidence_level: ArrayLike = 0.95,
+    values: Numbers,
+    confidence_level: Numbers = 0.95,
     *,
     lowest: float = -math.inf,
     highest: float = math.inf,
@@ -276,7 +276,7 @@ def mean_limits(
 
     They are of queries, drawn independently of each other; one of them leaves all values possible.
     """
-    values = np.asarray(values, dtype=float)
+    values = _floats(values)
     q = values.shape[-1]
     mean = values.mean(axis=-1)
     if q < 2:
@@ -291,37 +291,35 @@ def mean_limits(
 
 
 def mover_limits(
-    value1: ArrayLike,
-    low1: ArrayLike,
-    high1: ArrayLike,
-    value2: ArrayLike,
-    low2: ArrayLike,
-    high2: ArrayLike,
-    correlation: ArrayLike = 0.0,
+    value1: Numbers,
+    low1: Numbers,
+    high1: Numbers,
+    value2: Numbers,
+    low2: Numbers,
+    high2: Numbers,
+    correlation: Numbers = 0.0,
 ) -> tuple[Floats, Floats]:
     """Limits of a difference from those of its parts: the method of variance estimates recovery.
 
     The correlation is that of the estimates. It is nan where one of them has no variance, as at
     an average precision of 1, and then counts as 0.
     """
-    value1, value2 = np.asarray(value1, dtype=float), np.asarray(value2, dtype=float)
-    correlation = np.where(np.isnan(correlation), 0.0, correlation)
+    value1, value2 = _floats(value1), _floats(value2)
+    correlation = np.where(np.isnan(correlation), 0.0, _floats(correlation))
     difference = value1 - value2
-    below = _third_side(value1 - low1, high2 - value2, correlation)
-    above = _third_side(high1 - value1, value2 - low2, correlation)
+    below = _third_side(value1 - _floats(low1), _floats(high2) - value2, correlation)
+    above = _third_side(_floats(high1) - value1, value2 - _floats(low2), correlation)
     return np.asarray(difference - below), np.asarray(difference + above)
 
 
 def _third_side(one: Floats, other: Floats, cosine: Floats) -> Floats:
     """The square root of ``a**2 + b**2 - 2 a b cos``, in which nothing cancels when they agree."""
-    return np.asarray(np.sqrt((one - other) ** 2 + 2.0 * (1.0 - cosine) * one * other))
+    return np.sqrt((one - other) ** 2 + 2.0 * (1.0 - cosine) * one * other)
 
 
-def difference_error(
-    variance1: ArrayLike, variance2: ArrayLike, covariance: ArrayLike = 0.0
-) -> Floats:
+def difference_error(variance1: Numbers, variance2: Numbers, covariance: Numbers = 0.0) -> Floats:
     """Standard error of a difference; exactly 0 where the variances cancel up to rounding."""
-    both = np.asarray(variance1, dtype=float) + variance2
+    both = _floats(variance1) + variance2
     variance = both - 2.0 * np.asarray(covariance)
     # A variance that is nan stays so.
     none = variance <= _ROUNDING * both
@@ -329,16 +327,16 @@ def difference_error(
 
 
 def metric_difference_test(
-    value1: ArrayLike,
-    value2: ArrayLike,
-    variance1: ArrayLike,
-    variance2: ArrayLike,
-    covariance: ArrayLike,
-    n_positives: ArrayLike,
+    value1: Numbers,
+    value2: Numbers,
+    variance1: Numbers,
+    variance2: Numbers,
+    covariance: Numbers,
+    n_positives: Numbers,
     alternative: str = "two-sided",
     *,
     on_g_scale: bool = True,
-    maximum: ArrayLike = 1.0,
+    maximum: Numbers = 1.0,
 ) -> DifferenceTest:
     """Student's t test of two metrics of the same items, ``m - 1`` degrees of freedom.
 
@@ -347,7 +345,7 @@ def metric_difference_test(
     S1 or S2 is 0 or 1 that scale has no slope, and the metrics are compared on their own. `t_test`
     says what a standard error of 0 means.
     """
-    shares = [np.asarray(value, dtype=float) / maximum for value in (value1, value2)]
+    shares = [_floats(value) / maximum for value in (value1, value2)]
     scales = [np.ones(np.broadcast(*shares).shape)] * 2
     difference = shares[0] - shares[1]
     if on_g_scale:
@@ -363,9 +361,9 @@ def metric_difference_test(
 
 
 def t_test(
-    difference: ArrayLike,
-    standard_error: ArrayLike,
-    df: ArrayLike,
+    difference: Numbers,
+    standard_error: Numbers,
+    df: Numbers,
     alternative: str = "two-sided",
 ) -> DifferenceTest:
     """Student's t test of a difference; infinite degrees of freedom make it a z test.
@@ -375,10 +373,8 @@ def t_test(
     score), and a p-value of 0 would claim a certainty that no sample gives. So do no degrees of
     freedom.
     """
-    difference, error = np.broadcast_arrays(
-        np.asarray(difference, dtype=float), np.asarray(standard_error, dtype=float)
-    )
-    df = np.asarray(df, dtype=float)
+    difference, error = np.broadcast_arrays(_floats(difference), _floats(standard_error))
+    df = _floats(df)
     none = (error == 0.0) | (df < 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(none, math.nan, difference / error)
@@ -387,18 +383,18 @@ def t_test(
 
 
 def noninferiority_pvalue(
-    difference: ArrayLike, standard_error: ArrayLike, margin: ArrayLike, df: ArrayLike
+    difference: Numbers, standard_error: Numbers, margin: Numbers, df: Numbers
 ) -> Floats:
     """p-value of "the first metric is less than the second by the margin or more"."""
-    shifted = np.asarray(difference, dtype=float) + margin
+    shifted = _floats(difference) + margin
     return t_test(shifted, standard_error, df, "greater").pvalue
 
 
 def equivalence_pvalue(
-    difference: ArrayLike, standard_error: ArrayLike, margin: ArrayLike, df: ArrayLike
+    difference: Numbers, standard_error: Numbers, margin: Numbers, df: Numbers
 ) -> Floats:
     """p-value of "the metrics differ by the margin or more": the larger of two one-sided tests."""
-    difference = np.asarray(difference, dtype=float)
+    difference = _floats(difference)
     return np.maximum(
         noninferiority_pvalue(difference, standard_error, margin, df),
         noninferiority_pvalue(-difference, standard_error, margin, df),
@@ -411,9 +407,9 @@ def equivalence_pvalue(
 
 
 def hypergeometric_pvalue(
-    positives1: ArrayLike,
-    positives2: ArrayLike,
-    n_exclusive: ArrayLike,
+    positives1: Numbers,
+    positives2: Numbers,
+    n_exclusive: Numbers,
     alternative: str = "two-sided",
     *,
     mid_p: bool = False,
@@ -434,7 +430,7 @@ def hypergeometric_pvalue(
 
 
 def mcnemar_pvalue(
-    positives1: ArrayLike, positives2: ArrayLike, alternative: str = "two-sided"
+    positives1: Numbers, positives2: Numbers, alternative: str = "two-sided"
 ) -> Floats:
     """McNemar's exact test: positives that are in one list alone are in the first like coin tosses.
 
@@ -447,15 +443,15 @@ def mcnemar_pvalue(
 
 
 def emproc_test(
-    hits1: ArrayLike,
-    hits2: ArrayLike,
-    hits_both: ArrayLike,
-    n_both: ArrayLike,
-    k: ArrayLike,
-    slope1: ArrayLike,
-    slope2: ArrayLike,
-    n_samples: ArrayLike,
-    n_positives: ArrayLike,
+    hits1: Numbers,
+    hits2: Numbers,
+    hits_both: Numbers,
+    n_both: Numbers,
+    k: Numbers,
+    slope1: Numbers,
+    slope2: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
     alternative: str = "two-sided",
 ) -> DifferenceTest:
     """Ash and Hughes-Oliver's EmProc test of equal recall at k.
@@ -467,47 +463,47 @@ def emproc_test(
     error = _emproc_error(
         hits1, hits2, hits_both, n_both, k, slope1, slope2, n_samples, n_positives
     )
-    difference = (np.asarray(hits1, dtype=float) - hits2) / n_positives
+    difference = (_floats(hits1) - hits2) / n_positives
     return t_test(difference, error, math.inf, alternative)
 
 
 def emproc_limits(
-    hits1: ArrayLike,
-    hits2: ArrayLike,
-    hits_both: ArrayLike,
-    n_both: ArrayLike,
-    k: ArrayLike,
-    slope1: ArrayLike,
-    slope2: ArrayLike,
-    n_samples: ArrayLike,
-    n_positives: ArrayLike,
-    confidence_level: ArrayLike = 0.95,
+    hits1: Numbers,
+    hits2: Numbers,
+    hits_both: Numbers,
+    n_both: Numbers,
+    k: Numbers,
+    slope1: Numbers,
+    slope2: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
+    confidence_level: Numbers = 0.95,
 ) -> tuple[Floats, Floats]:
     """Ash and Hughes-Oliver's limits of the difference, about ``(h1 - h2) / (m + 2)``."""
     error = _emproc_error(
         hits1, hits2, hits_both, n_both, k, slope1, slope2, n_samples, n_positives
     )
-    centre = (np.asarray(hits1, dtype=float) - hits2) / (np.asarray(n_positives) + 2.0)
+    centre = (_floats(hits1) - hits2) / (np.asarray(n_positives) + 2.0)
     half = _z_quantile(confidence_level) * error
     return np.maximum(centre - half, -1.0), np.minimum(centre + half, 1.0)
 
 
 def _emproc_error(
-    hits1: ArrayLike,
-    hits2: ArrayLike,
-    hits_both: ArrayLike,
-    n_both: ArrayLike,
-    k: ArrayLike,
-    slope1: ArrayLike,
-    slope2: ArrayLike,
-    n_samples: ArrayLike,
-    n_positives: ArrayLike,
+    hits1: Numbers,
+    hits2: Numbers,
+    hits_both: Numbers,
+    n_both: Numbers,
+    k: Numbers,
+    slope1: Numbers,
+    slope2: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
 ) -> Floats:
     """Standard error of the difference of two recalls, with the "plus" correction."""
-    h1, h2 = np.asarray(hits1, dtype=float) + 1.0, np.asarray(hits2, dtype=float) + 1.0
-    k, m = np.asarray(k, dtype=float) + 1.0, np.asarray(n_positives, dtype=float) + 2.0
-    n = np.asarray(n_samples, dtype=float) + 2.0
-    slope1, slope2 = np.asarray(slope1, dtype=float), np.asarray(slope2, dtype=float)
+    h1, h2 = _floats(hits1) + 1.0, _floats(hits2) + 1.0
+    k, m = _floats(k) + 1.0, _floats(n_positives) + 2.0
+    n = _floats(n_samples) + 2.0
+    slope1, slope2 = _floats(slope1), _floats(slope2)
     of_positives = hits_both / m - h1 / m * h2 / m
     of_items = n_both / n - (k / n) ** 2
     covariance = of_positives * (1.0 - slope1 - slope2) / m + of_items * slope1 * slope2 * n / m**2
@@ -516,9 +512,9 @@ def _emproc_error(
     )
 
 
-def _recall_variance(h: Floats, k: Floats, slope: ArrayLike, n: Floats, m: Floats) -> Floats:
+def _recall_variance(h: Floats, k: Floats, slope: Numbers, n: Floats, m: Floats) -> Floats:
     """Ash and Hughes-Oliver's variance of recall at k, of a random number of positives."""
-    slope = np.asarray(slope, dtype=float)
+    slope = _floats(slope)
     recall, part = h / m, k / n
     variance = recall * (1.0 - recall) * (1.0 - 2.0 * slope) / m
     variance = variance + slope**2 * part * (1.0 - part) * n / m**2
@@ -526,16 +522,21 @@ def _recall_variance(h: Floats, k: Floats, slope: ArrayLike, n: Floats, m: Float
 
 
 # ---------------------------------------------------------------------------------------------
-# Tails and quantiles
+# Arrays, tails and quantiles
 # ---------------------------------------------------------------------------------------------
 
 
-def _t_quantile(df: ArrayLike, confidence_level: ArrayLike) -> Floats:
+def _floats(numbers: Numbers) -> Floats:
+    """Numbers of any kind as an array of floats."""
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _t_quantile(df: Numbers, confidence_level: Numbers) -> Floats:
     """Upper quantile of Student's t for two-sided limits; nan without degrees of freedom."""
     return np.asarray(stdtrit(df, (1.0 + np.asarray(confidence_level)) / 2.0))
 
 
-def _z_quantile(confidence_level: ArrayLike) -> Floats:
+def _z_quantile(confidence_level: Numbers) -> Floats:
     """Upper quantile of the normal distribution for two-sided limits."""
     return np.asarray(ndtri((1.0 + np.asarray(confidence_level)) / 2.0))
 

@@ -296,7 +296,7 @@ def best_pvalues(
     *,
     n_directions: int = N_DIRECTIONS,
 ) -> Floats:
-    """For each estimate, the p-value of "its value is the largest": Hsu's comparisons with the best.
+    """For each estimate, the p-value of "its value is the largest": Hsu's multiple comparisons.
 
     At level alpha, ranker i leaves the set of those that may be best if ``g_i - g_j < -c_i SE_ij``
     for some j, with the one-sided critical value c_i of all comparisons with i. That is where the
