@@ -1,0 +1,554 @@
+"""Intervals of metrics and tests of their differences, in closed form or as the root of one line.
+
+Everything is a function of values, variances and counts and is vectorised over them. With m
+positives, estimated variances are taken to have ``m - 1`` degrees of freedom, since it is the
+positives that are few.
+
+=====================================  ========================================================
+average precision, also at k           t interval on the scale ``g(t) = -log(-log t)``
+area under the ROC curve               score interval, Newcombe's method 5
+recall at k                            score interval, a quadratic; Clopper-Pearson; "plus"
+mean over queries                      t interval
+difference of two metrics              MOVER, from the interval of each
+two metrics of the same items          t test on the g scale, margins on the metric's own
+hits at k of two rankers               hypergeometric given the counts; McNemar; EmProc
+=====================================  ========================================================
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.special import bdtr, betaincinv, expit, logit, ndtr, ndtri, stdtr, stdtrit
+
+from sklearn_rankinf._engine.hypergeometric import log_pmf, log_tail
+from sklearn_rankinf._engine.statistics import Floats, Integers
+
+Numbers: TypeAlias = float | Floats | Integers
+"""One number, or an array of them."""
+
+# A value this close to an end of its range is that end: a mean of ones is one up to rounding.
+_END = 8.0 * float(np.finfo(float).eps)
+# Of the variances of two estimates, the variance of their difference is at least this part, or it
+# is the rounding error of nothing.
+_ROUNDING = 1e-13
+# Halvings of the unit interval, beyond what a float tells apart.
+_HALVINGS = 64
+
+
+class DifferenceTest(NamedTuple):
+    """Statistic of a difference, its standard error on the scale of the test, and the p-value."""
+
+    statistic: Floats
+    standard_error: Floats
+    pvalue: Floats
+
+
+# ---------------------------------------------------------------------------------------------
+# The g scale
+# ---------------------------------------------------------------------------------------------
+
+
+def g_scale(t: Numbers) -> Floats:
+    """``g(t) = -log(-log t)``; it is -inf at 0 and inf at 1."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-np.log(-np.log(_floats(t))))
+
+
+def g_inverse(u: Numbers) -> Floats:
+    """The t with ``g(t) = u``, which is ``exp(-exp(-u))``."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-np.exp(-_floats(u))))
+
+
+def g_slope(t: Numbers) -> Floats:
+    """The derivative ``g'(t) = -1 / (t log t)``; it is inf at 0 and at 1."""
+    t = _floats(t)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = -1.0 / (t * np.log(t))
+    return np.where((t == 0.0) | (t == 1.0), math.inf, slope)
+
+
+# ---------------------------------------------------------------------------------------------
+# One metric
+# ---------------------------------------------------------------------------------------------
+
+
+def average_precision_limits(
+    value: Numbers,
+    variance: Numbers,
+    n_positives: Numbers,
+    confidence_level: Numbers = 0.95,
+    *,
+    k: Numbers = math.inf,
+    maximum: Numbers = 1.0,
+) -> tuple[Floats, Floats]:
+    """Limits of average precision, of all ranks or at k, whose largest value is the maximum.
+
+    They are ``g(S) -+ t sqrt(V) g'(S)``, mapped back, of ``S = value / maximum``. Where that says
+    nothing:
+
+    * S = 1 with ``m <= k``: every positive is above all negatives. Average precision is at least
+      the share of positives that are, and all m of m were: its exact lower limit,
+      ``(alpha / 2) ** (1 / m)``.
+    * S = 1 with ``k < m``: all k of k items are positives, so that the precision p at k is at
+      least ``(alpha / 2) ** (1 / k)``. Where precision falls with rank, S is at least p squared.
+    * S = 0: none of m positives is in the top k, so that recall is at most
+      ``1 - (alpha / 2) ** (1 / m)``; divided by ``min(m, k) / m`` it bounds S from above.
+    * m = 1, elsewhere: one positive has no variance, and all of ``[0, maximum]`` is possible.
+    """
+    m, k = _floats(n_positives), _floats(k)
+    share = _floats(value) / maximum
+    tail = (1.0 - np.asarray(confidence_level)) / 2.0
+    with np.errstate(invalid="ignore"):
+        half = _t_quantile(m - 1.0, confidence_level) * np.sqrt(variance) / maximum * g_slope(share)
+        low, high = g_inverse(g_scale(share) - half), g_inverse(g_scale(share) + half)
+    least = tail ** np.where(k < m, 2.0 / k, 1.0 / m)
+    most = np.minimum((1.0 - tail ** (1.0 / m)) * m / np.minimum(m, k), 1.0)
+    special = [share >= 1.0 - _END, share == 0.0, m < 2.0]
+    low = np.select(special, [least, 0.0, 0.0], np.minimum(low, share))
+    high = np.select(special, [1.0, most, 1.0], np.maximum(high, share))
+    return low * maximum, high * maximum
+
+
+def roc_auc_null_variance(theta: Numbers, n_positives: Numbers, n_negatives: Numbers) -> Floats:
+    """Variance of the area under the ROC curve when it is theta, of Newcombe's method 5.
+
+    It is Hanley and McNeil's, of exponential scores, with the mean of the class sizes for both:
+    ``v = theta (1 - theta) [1 + N (1 - theta)/(2 - theta) + N theta/(1 + theta)] / (m n0)`` and
+    ``N = (m + n0) / 2 - 1``.
+    """
+    theta, m = _floats(theta), _floats(n_positives)
+    both = (m + n_negatives) / 2.0 - 1.0
+    inner = 1.0 + both * (1.0 - theta) / (2.0 - theta) + both * theta / (1.0 + theta)
+    return np.asarray(theta * (1.0 - theta) * inner / (m * n_negatives))
+
+
+def roc_auc_limits(
+    auc: Numbers,
+    delong_variance: Numbers,
+    n_positives: Numbers,
+    n_negatives: Numbers,
+    confidence_level: Numbers = 0.95,
+) -> tuple[Floats, Floats]:
+    """Limits of all theta with ``(auc - theta)**2 <= t**2 c v(theta)``.
+
+    With DeLong's variance V, ``r = V / v(auc)`` and ``c = max((1 + r) / 2, r)`` measure how far the
+    scores are from exponential ones; c is 1 where V is 0 or, with a single negative, undefined. A
+    single positive leaves no degrees of freedom, and all of ``[0, 1]`` is possible.
+
+    On either side of the estimate there is one root: v falls towards 0 and 1 at most as fast as
+    ``1 / theta + 1 / (1 - theta)`` in its logarithm, and the square faster.
+    """
+    auc, variance = _floats(auc), _floats(delong_variance)
+    m, n0 = _floats(n_positives), _floats(n_negatives)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = variance / roc_auc_null_variance(auc, m, n0)
+    scale = np.where(variance > 0.0, np.maximum((1.0 + ratio) / 2.0, ratio), 1.0)
+    factor = _t_quantile(m - 1.0, confidence_level) ** 2 * scale
+    # The variance is the same at theta and at 1 - theta.
+    low, high = _lower_auc(auc, factor, m, n0), 1.0 - _lower_auc(1.0 - auc, factor, m, n0)
+    return np.where(m < 2.0, 0.0, low), np.where(m < 2.0, 1.0, np.maximum(high, auc))
+
+
+def _lower_auc(auc: Floats, factor: Floats, m: Floats, n0: Floats) -> Floats:
+    """The smallest theta whose variance, times a factor, covers the distance from the estimate."""
+    outside, inside = np.zeros(np.broadcast(auc, factor, n0).shape), auc
+    for _ in range(_HALVINGS):
+        middle = (outside + inside) / 2.0
+        covered = (auc - middle) ** 2 <= factor * roc_auc_null_variance(middle, m, n0)
+        outside, inside = np.where(covered, outside, middle), np.where(covered, middle, inside)
+    return inside
+
+
+def recall_limits(
+    hits: Numbers,
+    k: Numbers,
+    slope: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
+    confidence_level: Numbers = 0.95,
+) -> tuple[Floats, Floats]:
+    r"""Limits of recall at k; times ``m / k`` those of precision, times ``n / k`` of enrichment.
+
+    With slope L, the probability of a positive at the threshold, they are the roots in kappa of
+
+    .. math:: (h/m - \kappa)^2
+              = t^2 [(1 - L)^2 \kappa (1 - \kappa) / m + L^2 n_0 f (1 - f) / m^2],
+
+    where ``f = (k - m kappa) / n0`` is the share of the negatives in the top k, so that
+    ``n0 f (1 - f) / m**2 = (k/m - kappa)((n0 - k)/m + kappa) / n0``. In ``x = kappa - h/m`` that
+    is ``lead x**2 - linear x - rest = 0`` with ``lead > 0`` and ``rest >= 0``: one root on either
+    side of the estimate. Recall is between ``(k - n0) / m`` and ``k / m`` whatever the ranking, and
+    within ``[0, 1]``; that is all that can be said of a single positive.
+    """
+    m, k = _floats(n_positives), _floats(k)
+    n0 = _floats(n_samples) - m
+    slope = _floats(slope)
+    estimate, most, rest_of_negatives = _floats(hits) / m, k / m, (n0 - k) / m
+    square = _t_quantile(m - 1.0, confidence_level) ** 2
+    by_positives = square * (1.0 - slope) ** 2 / m
+    # Without negatives, recall is k / m and its limits are.
+    by_negatives = square * slope**2 / np.maximum(n0, 1.0)
+    lead = 1.0 + by_positives + by_negatives
+    linear = by_positives * (1.0 - 2.0 * estimate)
+    linear += by_negatives * (most - rest_of_negatives - 2.0 * estimate)
+    rest = by_positives * estimate * (1.0 - estimate)
+    rest += by_negatives * (most - estimate) * (rest_of_negatives + estimate)
+    root = np.sqrt(linear**2 + 4.0 * lead * np.maximum(rest, 0.0))
+    low, high = estimate + (linear - root) / (2.0 * lead), estimate + (linear + root) / (2.0 * lead)
+    lowest, highest = np.maximum(-rest_of_negatives, 0.0), np.minimum(most, 1.0)
+    return (
+        np.where(m < 2.0, lowest, np.clip(low, lowest, estimate)),
+        np.where(m < 2.0, highest, np.clip(high, estimate, highest)),
+    )
+
+
+def clopper_pearson_limits(
+    successes: Numbers, n_trials: Numbers, confidence_level: Numbers = 0.95
+) -> tuple[Floats, Floats]:
+    """Clopper and Pearson's limits of a binomial proportion; ties may make successes fractional.
+
+    Recall at k has the positives as trials, and precision at k the top k.
+    """
+    x, n = _floats(successes), _floats(n_trials)
+    tail = (1.0 - np.asarray(confidence_level)) / 2.0
+    # The beta distribution has no parameter 0; those of the other end are never used.
+    low = betaincinv(np.maximum(x, _END), n - x + 1.0, tail)
+    high = betaincinv(x + 1.0, np.maximum(n - x, _END), 1.0 - tail)
+    return np.where(x <= 0.0, 0.0, low), np.where(x >= n, 1.0, high)
+
+
+def plus_recall_limits(
+    hits: Numbers,
+    k: Numbers,
+    slope: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
+    confidence_level: Numbers = 0.95,
+) -> tuple[Floats, Floats]:
+    """Limits of recall at k by Ash and Hughes-Oliver, with the "plus" correction.
+
+    Of four more positives, two are put into the top k: h + 2, m + 4, k + 2 and n + 4 stand in the
+    variance and in the centre. The limits are cut off at 0 and at ``min(1, k / m)``.
+    """
+    highest = np.minimum(_floats(k) / n_positives, 1.0)
+    h, k = _floats(hits) + 2.0, _floats(k) + 2.0
+    m, n = _floats(n_positives) + 4.0, _floats(n_samples) + 4.0
+    half = _z_quantile(confidence_level) * np.sqrt(_recall_variance(h, k, slope, n, m))
+    return np.clip(h / m - half, 0.0, highest), np.clip(h / m + half, 0.0, highest)
+
+
+def boyd_logit_limits(
+    value: Numbers, n_positives: Numbers, confidence_level: Numbers = 0.95
+) -> tuple[Floats, Floats]:
+    """Boyd, Eng and Page's limits ``expit(logit S -+ z / sqrt(m S (1 - S)))``.
+
+    Towards S = 0 and S = 1 the standard error grows faster than the logit: they become 0 and 1.
+    """
+    value = _floats(value)
+    end = (value <= 0.0) | (value >= 1.0)
+    inner = np.where(end, 0.5, value)
+    half = _z_quantile(confidence_level) / np.sqrt(n_positives * inner * (1.0 - inner))
+    centre = logit(inner)
+    return np.where(end, 0.0, expit(centre - half)), np.where(end, 1.0, expit(centre + half))
+
+
+def boyd_binomial_limits(
+    value: Numbers, n_positives: Numbers, confidence_level: Numbers = 0.95
+) -> tuple[Floats, Floats]:
+    """Boyd, Eng and Page's limits ``S -+ z sqrt(S (1 - S) / m)``, cut off at 0 and 1."""
+    value = _floats(value)
+    half = _z_quantile(confidence_level) * np.sqrt(value * (1.0 - value) / n_positives)
+    return np.maximum(value - half, 0.0), np.minimum(value + half, 1.0)
+
+
+def mean_limits(
+    values: Numbers,
+    confidence_level: Numbers = 0.95,
+    *,
+    lowest: float = -math.inf,
+    highest: float = math.inf,
+) -> tuple[Floats, Floats]:
+    """Student's t limits of the mean along the last axis, cut off where no value can be.
+
+    They are of queries, drawn independently of each other; one of them leaves all values possible.
+    """
+    values = _floats(values)
+    q = values.shape[-1]
+    mean = values.mean(axis=-1)
+    if q < 2:
+        return np.full(mean.shape, lowest), np.full(mean.shape, highest)
+    half = _t_quantile(q - 1.0, confidence_level) * values.std(axis=-1, ddof=1) / math.sqrt(q)
+    return np.clip(mean - half, lowest, highest), np.clip(mean + half, lowest, highest)
+
+
+# ---------------------------------------------------------------------------------------------
+# The difference of two metrics of the same items
+# ---------------------------------------------------------------------------------------------
+
+
+def mover_limits(
+    value1: Numbers,
+    low1: Numbers,
+    high1: Numbers,
+    value2: Numbers,
+    low2: Numbers,
+    high2: Numbers,
+    correlation: Numbers = 0.0,
+) -> tuple[Floats, Floats]:
+    """Limits of a difference from those of its parts: the method of variance estimates recovery.
+
+    The correlation is that of the estimates. It is nan where one of them has no variance, as at
+    an average precision of 1, and then counts as 0.
+    """
+    value1, value2 = _floats(value1), _floats(value2)
+    correlation = np.where(np.isnan(correlation), 0.0, _floats(correlation))
+    difference = value1 - value2
+    below = _third_side(value1 - _floats(low1), _floats(high2) - value2, correlation)
+    above = _third_side(_floats(high1) - value1, value2 - _floats(low2), correlation)
+    return np.asarray(difference - below), np.asarray(difference + above)
+
+
+def _third_side(one: Floats, other: Floats, cosine: Floats) -> Floats:
+    """The square root of ``a**2 + b**2 - 2 a b cos``, in which nothing cancels when they agree."""
+    return np.sqrt((one - other) ** 2 + 2.0 * (1.0 - cosine) * one * other)
+
+
+def difference_error(variance1: Numbers, variance2: Numbers, covariance: Numbers = 0.0) -> Floats:
+    """Standard error of a difference; exactly 0 where the variances cancel up to rounding."""
+    both = _floats(variance1) + variance2
+    variance = both - 2.0 * np.asarray(covariance)
+    # A variance that is nan stays so.
+    none = variance <= _ROUNDING * both
+    return np.sqrt(np.where(none, 0.0, variance))
+
+
+def metric_difference_test(
+    value1: Numbers,
+    value2: Numbers,
+    variance1: Numbers,
+    variance2: Numbers,
+    covariance: Numbers,
+    n_positives: Numbers,
+    alternative: str = "two-sided",
+    *,
+    on_g_scale: bool = True,
+    maximum: Numbers = 1.0,
+) -> DifferenceTest:
+    """Student's t test of two metrics of the same items, ``m - 1`` degrees of freedom.
+
+    On the g scale the statistic is ``(g(S1) - g(S2)) / SE[g'(S1) D1 - g'(S2) D2]``, with the
+    errors D of which the variances and the covariance are given, and ``S = value / maximum``. Where
+    S1 or S2 is 0 or 1 that scale has no slope, and the metrics are compared on their own. `t_test`
+    says what a standard error of 0 means.
+    """
+    shares = [_floats(value) / maximum for value in (value1, value2)]
+    scales = [np.ones(np.broadcast(*shares).shape)] * 2
+    difference = shares[0] - shares[1]
+    if on_g_scale:
+        raw = np.any([(s <= 0.0) | (s >= 1.0 - _END) for s in np.broadcast_arrays(*shares)], axis=0)
+        scales = [np.where(raw, 1.0, g_slope(share)) for share in shares]
+        with np.errstate(invalid="ignore"):
+            difference = np.where(raw, difference, g_scale(shares[0]) - g_scale(shares[1]))
+    one, other = (scale / maximum for scale in scales)
+    error = difference_error(
+        one**2 * variance1, other**2 * variance2, one * other * np.asarray(covariance)
+    )
+    return t_test(difference, error, np.asarray(n_positives) - 1.0, alternative)
+
+
+def t_test(
+    difference: Numbers,
+    standard_error: Numbers,
+    df: Numbers,
+    alternative: str = "two-sided",
+) -> DifferenceTest:
+    """Student's t test of a difference; infinite degrees of freedom make it a z test.
+
+    A standard error of 0 gives p = 1 and no statistic, whatever the difference: both rankings are
+    alike, or the sample is too small to show any error (as of a perfect ranking beside a constant
+    score), and a p-value of 0 would claim a certainty that no sample gives. So do no degrees of
+    freedom.
+    """
+    difference, error = np.broadcast_arrays(_floats(difference), _floats(standard_error))
+    df = _floats(df)
+    none = (error == 0.0) | (df < 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(none, math.nan, difference / error)
+    pvalue = np.where(none, 1.0, _t_pvalue(statistic, df, alternative))
+    return DifferenceTest(statistic, np.asarray(error), pvalue)
+
+
+def noninferiority_pvalue(
+    difference: Numbers, standard_error: Numbers, margin: Numbers, df: Numbers
+) -> Floats:
+    """p-value of "the first metric is less than the second by the margin or more"."""
+    shifted = _floats(difference) + margin
+    return t_test(shifted, standard_error, df, "greater").pvalue
+
+
+def equivalence_pvalue(
+    difference: Numbers, standard_error: Numbers, margin: Numbers, df: Numbers
+) -> Floats:
+    """p-value of "the metrics differ by the margin or more": the larger of two one-sided tests."""
+    difference = _floats(difference)
+    return np.maximum(
+        noninferiority_pvalue(difference, standard_error, margin, df),
+        noninferiority_pvalue(-difference, standard_error, margin, df),
+    )
+
+
+# ---------------------------------------------------------------------------------------------
+# Hits at k of two rankers
+# ---------------------------------------------------------------------------------------------
+
+
+def hypergeometric_pvalue(
+    positives1: Numbers,
+    positives2: Numbers,
+    n_exclusive: Numbers,
+    alternative: str = "two-sided",
+    *,
+    mid_p: bool = False,
+) -> Floats:
+    """Exact test that two lists of the same length hold as many positives.
+
+    Items in both lists tell nothing. Each list has D items of its own, with d positives between
+    them: given d, those of the first list are ``Hypergeometric(2 D, d, D)`` when each exclusive
+    item is as likely to be in one list as in the other. The mid-p-value counts what was observed
+    by half.
+    """
+    first, second = np.asarray(positives1), np.asarray(positives2)
+    exclusive, both = np.asarray(n_exclusive), first + second
+    counts = first, 2 * exclusive, both, exclusive
+    half = np.exp(log_pmf(*counts)) / 2.0 if mid_p else 0.0
+    upper, lower = (np.exp(log_tail(*counts, sign)) - half for sign in (1, -1))
+    return _of_tails(upper, lower, alternative)
+
+
+def mcnemar_pvalue(
+    positives1: Numbers, positives2: Numbers, alternative: str = "two-sided"
+) -> Floats:
+    """McNemar's exact test: positives that are in one list alone are in the first like coin tosses.
+
+    It takes no account of the equal lengths of the lists, which makes it conservative.
+    """
+    first, second = np.asarray(positives1), np.asarray(positives2)
+    # Exchanging the lists exchanges the tails, and no tail is a difference from 1.
+    upper, lower = bdtr(second, first + second, 0.5), bdtr(first, first + second, 0.5)
+    return _of_tails(upper, lower, alternative)
+
+
+def emproc_test(
+    hits1: Numbers,
+    hits2: Numbers,
+    hits_both: Numbers,
+    n_both: Numbers,
+    k: Numbers,
+    slope1: Numbers,
+    slope2: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
+    alternative: str = "two-sided",
+) -> DifferenceTest:
+    """Ash and Hughes-Oliver's EmProc test of equal recall at k.
+
+    The plain difference of the recalls is divided by its standard error with the "plus" correction
+    (h + 1, m + 2, k + 1 and n + 2; what both lists hold is left as it is). `n_both` items are in
+    the top k of both rankers, and `hits_both` of them are positives.
+    """
+    error = _emproc_error(
+        hits1, hits2, hits_both, n_both, k, slope1, slope2, n_samples, n_positives
+    )
+    difference = (_floats(hits1) - hits2) / n_positives
+    return t_test(difference, error, math.inf, alternative)
+
+
+def emproc_limits(
+    hits1: Numbers,
+    hits2: Numbers,
+    hits_both: Numbers,
+    n_both: Numbers,
+    k: Numbers,
+    slope1: Numbers,
+    slope2: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
+    confidence_level: Numbers = 0.95,
+) -> tuple[Floats, Floats]:
+    """Ash and Hughes-Oliver's limits of the difference, about ``(h1 - h2) / (m + 2)``."""
+    error = _emproc_error(
+        hits1, hits2, hits_both, n_both, k, slope1, slope2, n_samples, n_positives
+    )
+    centre = (_floats(hits1) - hits2) / (np.asarray(n_positives) + 2.0)
+    half = _z_quantile(confidence_level) * error
+    return np.maximum(centre - half, -1.0), np.minimum(centre + half, 1.0)
+
+
+def _emproc_error(
+    hits1: Numbers,
+    hits2: Numbers,
+    hits_both: Numbers,
+    n_both: Numbers,
+    k: Numbers,
+    slope1: Numbers,
+    slope2: Numbers,
+    n_samples: Numbers,
+    n_positives: Numbers,
+) -> Floats:
+    """Standard error of the difference of two recalls, with the "plus" correction."""
+    h1, h2 = _floats(hits1) + 1.0, _floats(hits2) + 1.0
+    k, m = _floats(k) + 1.0, _floats(n_positives) + 2.0
+    n = _floats(n_samples) + 2.0
+    slope1, slope2 = _floats(slope1), _floats(slope2)
+    of_positives = hits_both / m - h1 / m * h2 / m
+    of_items = n_both / n - (k / n) ** 2
+    covariance = of_positives * (1.0 - slope1 - slope2) / m + of_items * slope1 * slope2 * n / m**2
+    return difference_error(
+        _recall_variance(h1, k, slope1, n, m), _recall_variance(h2, k, slope2, n, m), covariance
+    )
+
+
+def _recall_variance(h: Floats, k: Floats, slope: Numbers, n: Floats, m: Floats) -> Floats:
+    """Ash and Hughes-Oliver's variance of recall at k, of a random number of positives."""
+    slope = _floats(slope)
+    recall, part = h / m, k / n
+    variance = recall * (1.0 - recall) * (1.0 - 2.0 * slope) / m
+    variance = variance + slope**2 * part * (1.0 - part) * n / m**2
+    return np.maximum(variance, 0.0)
+
+
+# ---------------------------------------------------------------------------------------------
+# Arrays, tails and quantiles
+# ---------------------------------------------------------------------------------------------
+
+
+def _floats(numbers: Numbers) -> Floats:
+    """Numbers of any kind as an array of floats."""
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _t_quantile(df: Numbers, confidence_level: Numbers) -> Floats:
+    """Upper quantile of Student's t for two-sided limits; nan without degrees of freedom."""
+    return np.asarray(stdtrit(df, (1.0 + np.asarray(confidence_level)) / 2.0))
+
+
+def _z_quantile(confidence_level: Numbers) -> Floats:
+    """Upper quantile of the normal distribution for two-sided limits."""
+    return np.asarray(ndtri((1.0 + np.asarray(confidence_level)) / 2.0))
+
+
+def _t_pvalue(statistic: Floats, df: Floats, alternative: str) -> Floats:
+    """Tail of Student's t on the side of the alternative."""
+    lower, upper = (np.where(np.isinf(df), ndtr(t), stdtr(df, t)) for t in (statistic, -statistic))
+    return _of_tails(upper, lower, alternative)
+
+
+def _of_tails(upper: Floats, lower: Floats, alternative: str) -> Floats:
+    """The tail on the side of the alternative, or twice the smaller one."""
+    if alternative == "two-sided":
+        return np.minimum(2.0 * np.minimum(upper, lower), 1.0)
+    return np.asarray(upper if alternative == "greater" else lower)
