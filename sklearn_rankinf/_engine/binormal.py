@@ -376,14 +376,13 @@ def inverted_limits(
         crossings = [at_low] * (not is_worst) + [at_high] * (not is_best)
         rankings = BinormalRankings(n_samples, n_positives, seed)
         n_draws = _default_draws(tail) if n_draws is None else n_draws
-        shifts, drawn = _draws_around(rankings, values, edges, crossings, n_draws)
-        mean = PchipInterpolator(shifts, drawn.mean(axis=0))
+        around, drawn = _draws_around(rankings, values, edges, crossings, n_draws)
+        found = np.array([crossing.shift(around, drawn) for crossing in crossings])
+        means = rankings.values(values, found, n_draws).mean(axis=0)
         if not is_worst:
-            low_shift = at_low.shift(shifts, drawn)
-            low = float(mean(low_shift))
+            low_shift, low = float(found[0]), float(means[0])
         if not is_best:
-            high_shift = at_high.shift(shifts, drawn)
-            high = float(mean(high_shift))
+            high_shift, high = float(found[-1]), float(means[-1])
     return low, high, BinormalFit(low_shift, high_shift, is_worst, is_best, None)
 
 
