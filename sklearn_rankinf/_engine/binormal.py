@@ -1,0 +1,522 @@
+"""Intervals from the binormal model: positives score N(d, 1), negatives N(0, 1).
+
+A metric of a ranking depends on the scores through no more than the number of negatives between
+consecutive positives. So a data set of n samples is drawn in O(m log m) for m positives: their
+scores, and then the negatives in the m + 1 gaps between them, which are multinomial with the
+normal probabilities of the gaps. Nothing is approximated by that, and n may be as large as it
+likes.
+
+Data sets at several shifts d share their random numbers: the negatives stay where they are and the
+positives move. A draw of a metric that does not fall when a positive moves up then does not fall
+with d either, and its mean and its tail probabilities are monotone functions of d, draw by draw.
+
+Two intervals are made of that, for the expected value of a metric at this number of samples and of
+positives. The *calibrated t* of average precision takes the quantiles of its studentized value
+from the model, at the shift that fits. The *inversion* takes the shifts at which what was observed
+is just outside the central part of the metric's distribution (Brodersen et al. 2010 [1]_ describe
+the model; the inversion of tail probabilities is that of Clopper and Pearson).
+
+The model knows no ties: where observed scores are equal, that counts in the observed value alone.
+
+References
+----------
+.. [1] K. H. Brodersen, C. S. Ong, K. E. Stephan, J. M. Buhmann, "The binormal assumption on
+   precision-recall curves", ICPR 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+from scipy.special import ndtr, ndtri
+
+from sklearn_rankinf._engine.statistics import Floats, Integers
+
+# Ranks of one chunk of draws: the arrays made of them stay below 50 MB together.
+_RANKS_PER_CHUNK = 200_000
+# Shifts that are simulated together while a range is searched, and how far from what few draws say,
+# in distances of these, all draws are made.
+_N_SHIFTS, _CELLS_AROUND = 9, 0.6
+# Draws that are expected beyond each limit, and the fewest and the most draws that are made: with
+# 4000 the limits of a 95 % interval have a Monte Carlo error of 4 % of a standard deviation.
+_DRAWS_BEYOND, _FEWEST_DRAWS, _MOST_DRAWS = 100, 4000, 20_000
+# A range of shifts is found with few draws, and then made narrower with a tenth of all draws.
+_N_SCOUTS, _SHARE_OF_SCOUTS = 40, 10
+# The range is narrow enough when few draws do not shorten it to less than this share.
+_SHORTER = 0.8
+# The shifts to begin with are so large that no more than twice this share of the rankings is not
+# perfect, or not the worst.
+_SHARE_BEYOND = 1e-10
+# Values this close to each other, relatively, are equal.
+_EQUAL = 1e-12
+# Points at which an interpolated curve is searched.
+_N_SEARCHED = 2001
+
+RankValues: TypeAlias = Callable[[Integers], Floats]
+"""Values of a metric for rows of ascending ranks of the positives, from 1, without ties."""
+
+
+@dataclass(frozen=True)
+class BinormalFit:
+    """The shifts of the binormal model that an interval was made of.
+
+    Attributes
+    ----------
+    low_shift, high_shift : float
+        Shifts d at the limits; for the calibrated t both are the shift that fits. They are minus
+        infinity where all positives come last, and infinity where all of them come first.
+    low_clipped, high_clipped : bool
+        Whether the observed value is the worst or the best that there is, so that a limit is the
+        end of the range.
+    t_quantiles : tuple of float or None
+        Lower and upper quantile of the studentized value; None where the limits come from
+        inversion.
+    """
+
+    low_shift: float
+    high_shift: float
+    low_clipped: bool
+    high_clipped: bool
+    t_quantiles: tuple[float, float] | None
+
+
+class BinormalRankings:
+    """Draws of rankings whose positives score N(d, 1) and whose negatives score N(0, 1).
+
+    Parameters
+    ----------
+    n_samples, n_positives : int
+        Size of the ranking and number of positives in it.
+    seed : int, SeedSequence or Generator
+        Where the random numbers come from.
+    """
+
+    def __init__(
+        self,
+        n_samples: int,
+        n_positives: int,
+        seed: int | np.random.SeedSequence | np.random.Generator,
+    ) -> None:
+        self.n_samples = n_samples
+        self.n_positives = n_positives
+        self._rng = np.random.default_rng(seed)
+
+    def ranks(self, shifts: Floats, n_draws: int) -> Iterator[Integers]:
+        """Ascending ranks of the positives, from 1: chunks of shape (n_rows, n_shifts, m).
+
+        In a row the negatives and the noise of the positives are the same at all shifts.
+        """
+        n_rows = max(1, _RANKS_PER_CHUNK // (shifts.size * self.n_positives))
+        for done in range(0, n_draws, n_rows):
+            yield self._chunk(shifts, min(n_rows, n_draws - done))
+
+    def values(self, metric: RankValues, shifts: Floats, n_draws: int) -> Floats:
+        """Values of a metric, of shape (n_draws, n_shifts)."""
+        flat = (of.reshape(-1, self.n_positives) for of in self.ranks(shifts, n_draws))
+        return np.concatenate([metric(rows).reshape(-1, shifts.size) for rows in flat])
+
+    def largest_shift(self, share: float) -> float:
+        """Shift at which no more than twice this share of the rankings is not perfect.
+
+        A point between the two has a negative above it with this probability at most, and a
+        positive below it with this probability at most.
+        """
+        n_negatives = self.n_samples - self.n_positives
+        return -float(ndtri(share / n_negatives) + ndtri(share / self.n_positives))
+
+    def _chunk(self, shifts: Floats, n_rows: int) -> Integers:
+        """Ranks for some rows: gaps between the scores of all shifts, and negatives in them."""
+        m = self.n_positives
+        noise = np.sort(self._rng.standard_normal((n_rows, m)), axis=1)[:, ::-1]
+        scores = (noise[:, None, :] + shifts[:, None]).reshape(n_rows, -1)
+        order = np.argsort(-scores, axis=1)
+        share_above = ndtr(-np.take_along_axis(scores, order, axis=1))
+        in_gaps = np.diff(share_above, axis=1, prepend=0.0, append=1.0)
+        negatives = self._rng.multinomial(self.n_samples - m, in_gaps)[:, :-1]
+        negatives_above = np.empty_like(order)
+        np.put_along_axis(negatives_above, order, negatives.cumsum(axis=1), axis=1)
+        return negatives_above.reshape(n_rows, -1, m) + np.arange(1, m + 1)
+
+
+def average_precision_values(ranks: Integers) -> Floats:
+    """Average precision of rows of ascending ranks of the positives, from 1."""
+    return np.asarray(_precisions(ranks).mean(axis=1))
+
+
+def average_precision_variances(ranks: Integers, n_samples: int) -> Floats:
+    r"""Influence variance of average precision at a fixed number of positives, without ties.
+
+    Parameters
+    ----------
+    ranks : ndarray of int of shape (n_draws, n_positives)
+        Ascending ranks of the positives, from 1.
+    n_samples : int
+        Number of samples n. There are at least two positives and two negatives.
+
+    Returns
+    -------
+    variances : ndarray of shape (n_draws,)
+        The variance of each row.
+
+    See Also
+    --------
+    calibrated_limits : The interval that is studentized by it.
+
+    Notes
+    -----
+    Average precision changes with the weight of a sample at the rate :math:`A` for a positive and
+    :math:`B` for a negative,
+
+    .. math:: A_i = \frac{1}{m} \Big[ P_i + \sum_{j \ge i} \frac{1 - P_j}{R_j} \Big], \qquad
+        B = -\frac{1}{m} \sum_{j\ \mathrm{below}} \frac{P_j}{R_j},
+
+    with the precision :math:`P_j = j / R_j` at the rank :math:`R_j` of the j-th positive. Both are
+    centred within their class, and
+
+    .. math:: V = \frac{m}{m - 1} \sum A^2 + \frac{n - m}{n - m - 1} \sum B^2.
+
+    Negatives between the same two positives have the same influence, so that a row takes O(m).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf._engine.binormal import average_precision_variances
+    >>> np.sqrt(average_precision_variances(np.array([[1, 2, 4]]), n_samples=8)).round(7)
+    array([0.1041667])
+    """
+    m = ranks.shape[1]
+    n_negatives = n_samples - m
+    precisions = _precisions(ranks)
+    positive = (precisions + _sums_from_here((1.0 - precisions) / ranks)) / m
+    negative = -_sums_from_here(precisions / ranks) / m
+    # Those behind the last positive have no influence, and count in the mean alone.
+    between = np.diff(ranks, axis=1, prepend=0) - 1
+    n_behind = n_samples - ranks[:, -1]
+    center = (between * negative).sum(axis=1) / n_negatives
+    of_positives = ((positive - positive.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+    of_negatives = (between * (negative - center[:, None]) ** 2).sum(axis=1) + n_behind * center**2
+    return np.asarray(
+        of_positives * m / (m - 1) + of_negatives * n_negatives / (n_negatives - 1),
+    )
+
+
+def calibrated_limits(
+    value: float,
+    variance: float,
+    n_samples: int,
+    n_positives: int,
+    confidence_level: float,
+    seed: int | np.random.SeedSequence | np.random.Generator,
+    n_draws: int | None = None,
+) -> tuple[float, float, BinormalFit]:
+    r"""Interval of expected average precision, studentized, with quantiles of the binormal model.
+
+    Parameters
+    ----------
+    value : float
+        Observed average precision.
+    variance : float
+        Its influence variance at a fixed number of positives.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives in it: at least two, and two negatives.
+    confidence_level : float
+        Probability with which the interval shall contain the expectation, in (0, 1).
+    seed : int, SeedSequence or Generator
+        Where the random numbers come from.
+    n_draws : int, optional
+        Number of simulated rankings; by default 4000 at 95 %, and as many beyond each limit at
+        higher levels, up to 20,000 in all.
+
+    Returns
+    -------
+    low, high : float
+        The limits.
+    fit : BinormalFit
+        The shift that fits, and the quantiles of T.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two positives or two negatives.
+
+    See Also
+    --------
+    inverted_limits : The interval for any metric.
+    average_precision_variances : The variance of rankings without ties.
+
+    Notes
+    -----
+    With :math:`g(t) = -\log(-\log t)` the limits are
+
+    .. math:: g^{-1}\big(g(\mathrm{AP}) - q \sqrt{V}\, g'(\mathrm{AP})\big), \qquad
+        T = \frac{g(\mathrm{AP}) - g(E_d\,\mathrm{AP})}{\sqrt{V}\, g'(\mathrm{AP})},
+
+    where :math:`q` is the upper or the lower quantile of :math:`T` at the shift :math:`\hat d`
+    whose mean of :math:`g(\mathrm{AP})` is the observed one. In that mean a perfect ranking, where
+    :math:`g` is infinite, counts as halfway to the next best; :math:`T` is that of the rankings
+    that are neither perfect nor have all positives last. Where :math:`V` is zero, as for perfect
+    rankings and constant scores, or all positives are last, :math:`T` says nothing, and the limits
+    are those of :func:`inverted_limits`.
+
+    The expectation is that at this number of samples and of positives. The model has no ties.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._engine.binormal import calibrated_limits
+    >>> low, high, fit = calibrated_limits(0.3, 0.006, 200, 20, 0.95, seed=0)
+    >>> low < 0.3 < high, 0.7 < fit.low_shift < 1.1
+    (True, True)
+    """
+    n_negatives = n_samples - n_positives
+    if min(n_positives, n_negatives) < 2:
+        raise ValueError(
+            "The calibrated t interval needs at least two positives and two negatives; got "
+            f"n_positives={n_positives} of n_samples={n_samples}. The binormal inversion needs "
+            "one positive."
+        )
+    worst, _ = _range_of_values(average_precision_values, n_samples, n_positives)
+    if np.sqrt(variance) <= _EQUAL * value or value <= worst * (1.0 + _EQUAL):
+        return inverted_limits(
+            average_precision_values,
+            value,
+            n_samples,
+            n_positives,
+            confidence_level,
+            seed,
+            n_draws,
+        )
+    tail = (1.0 - confidence_level) / 2.0
+    n_draws = _default_draws(tail) if n_draws is None else n_draws
+    rankings = BinormalRankings(n_samples, n_positives, seed)
+    shift = _fitting_shift(rankings, value, n_draws)
+    low_t, high_t = np.quantile(_studentized(rankings, shift, n_draws), [tail, 1.0 - tail])
+    scale = np.sqrt(variance) * _g_slope(value)
+    low, high = _g_inverse(_g(value) - np.array([high_t, low_t]) * scale)
+    fit = BinormalFit(shift, shift, False, False, (float(low_t), float(high_t)))
+    return float(low), float(high), fit
+
+
+def inverted_limits(
+    values: RankValues,
+    value: float,
+    n_samples: int,
+    n_positives: int,
+    confidence_level: float,
+    seed: int | np.random.SeedSequence | np.random.Generator,
+    n_draws: int | None = None,
+) -> tuple[float, float, BinormalFit]:
+    r"""Interval of the expectation of any metric, by inverting its tails in the binormal model.
+
+    Parameters
+    ----------
+    values : callable
+        Takes an array of shape (n_rankings, n_positives) of ascending ranks of the positives, from
+        1, and returns the metric of each row. It must not fall when a positive moves up.
+    value : float
+        Observed value of the metric.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives in it, at least one.
+    confidence_level : float
+        Probability with which the interval shall contain the expectation, in (0, 1).
+    seed : int, SeedSequence or Generator
+        Where the random numbers come from.
+    n_draws : int, optional
+        Number of simulated rankings; by default 4000 at 95 %, and as many beyond each limit at
+        higher levels, up to 20,000 in all.
+
+    Returns
+    -------
+    low, high : float
+        The limits.
+    fit : BinormalFit
+        The shifts at the limits, and whether a limit is the worst or the best possible value.
+
+    See Also
+    --------
+    calibrated_limits : The studentized interval of average precision.
+
+    Notes
+    -----
+    The limits are :math:`E_{d_L} S` and :math:`E_{d_U} S` with
+
+    .. math:: P_{d_L}(S \ge s) = \alpha / 2, \qquad P_{d_U}(S \le s) = \alpha / 2,
+
+    where s is what was observed. These are the shifts where the curves of the upper and the lower
+    quantile of S over d cross s. If s is the best possible value there is no :math:`d_U`, and the
+    upper limit is that value; likewise for the worst.
+
+    The interval depends on the model. The expectation is that at this number of samples and of
+    positives. The model has no ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf._engine.binormal import inverted_limits
+    >>> def gain(ranks):
+    ...     return (1 / np.log2(ranks + 1)).sum(axis=1)
+    >>> low, high, fit = inverted_limits(gain, 5.0, 200, 20, 0.95, seed=0)
+    >>> low < 5.0 < high, fit.low_shift < fit.high_shift
+    (True, True)
+    """
+    worst, best = _range_of_values(values, n_samples, n_positives)
+    edges = _edges(value, worst, best)
+    is_worst, is_best = bool(worst > edges[0]), bool(best < edges[1])
+    low_shift, low, high_shift, high = -np.inf, worst, np.inf, best
+    if not (is_worst and is_best):
+        # At the ends of the range only the other values can tell shifts apart.
+        edges = edges[int(is_worst)], edges[1 - int(is_best)]
+        tail = (1.0 - confidence_level) / 2.0
+        at_low = _Crossing(lambda drawn: _probits(drawn > edges[0]), float(ndtri(tail)))
+        at_high = _Crossing(lambda drawn: _probits(drawn > edges[1]), -at_low.height)
+        crossings = [at_low] * (not is_worst) + [at_high] * (not is_best)
+        rankings = BinormalRankings(n_samples, n_positives, seed)
+        n_draws = _default_draws(tail) if n_draws is None else n_draws
+        around, drawn = _draws_around(rankings, values, edges, crossings, n_draws)
+        found = np.array([crossing.shift(around, drawn) for crossing in crossings])
+        means = rankings.values(values, found, n_draws).mean(axis=0)
+        if not is_worst:
+            low_shift, low = float(found[0]), float(means[0])
+        if not is_best:
+            high_shift, high = float(found[-1]), float(means[-1])
+    return low, high, BinormalFit(low_shift, high_shift, is_worst, is_best, None)
+
+
+@dataclass(frozen=True)
+class _Crossing:
+    """Where an increasing curve over the shift, made of draws at each, has a certain height."""
+
+    curve: Callable[[Floats], Floats]
+    height: float
+
+    def shift(self, shifts: Floats, drawn: Floats) -> float:
+        """The shift; an end of the range where the curve does not reach the height."""
+        searched = np.linspace(shifts[0], shifts[-1], _N_SEARCHED)
+        curve = PchipInterpolator(shifts, self.curve(drawn))(searched)
+        return float(np.interp(self.height, curve, searched))
+
+
+def _default_draws(tail: float) -> int:
+    """Number of draws for tails of this probability."""
+    return int(np.clip(round(_DRAWS_BEYOND / tail), _FEWEST_DRAWS, _MOST_DRAWS))
+
+
+def _range_of_values(values: RankValues, n_samples: int, n_positives: int) -> tuple[float, float]:
+    """Values with all positives last and with all of them first."""
+    first = np.arange(1, n_positives + 1)
+    worst, best = values(np.stack([first + n_samples - n_positives, first]))
+    return float(worst), float(best)
+
+
+def _edges(value: float, worst: float, best: float) -> tuple[float, float]:
+    """What is above the first is no less than the value; what is above the second is more."""
+    rounding = _EQUAL * max(abs(worst), abs(best))
+    return value - rounding, value + rounding
+
+
+def _draws_around(
+    rankings: BinormalRankings,
+    values: RankValues,
+    edges: tuple[float, float],
+    crossings: Sequence[_Crossing],
+    n_draws: int,
+) -> tuple[Floats, Floats]:
+    """Shifts on both sides of each crossing, and draws at them.
+
+    The crossings are where some draws are above the first edge and not all above the second.
+    """
+    n_few = n_draws // _SHARE_OF_SCOUTS
+    shifts = _shifts_between(rankings, values, edges)
+    shifts = _shorter(shifts, rankings.values(values, shifts, n_few), edges, 0)
+    drawn = rankings.values(values, shifts, n_few)
+    away = _CELLS_AROUND * (shifts[1] - shifts[0])
+    centers = np.array([crossing.shift(shifts, drawn) for crossing in crossings])
+    around = np.unique([centers - away, centers + away])
+    return around, rankings.values(values, around, n_draws)
+
+
+def _shifts_between(
+    rankings: BinormalRankings, values: RankValues, edges: tuple[float, float]
+) -> Floats:
+    """Shifts from where no draw is above the first edge to where all are above both.
+
+    Few draws find them, to which a cell is added at each end for what they do not see.
+    """
+    high = rankings.largest_shift(_SHARE_BEYOND)
+    shifts, width = np.linspace(-high, high, _N_SHIFTS), np.inf
+    while np.ptp(shifts) < _SHORTER * width:
+        width = np.ptp(shifts)
+        shifts = _shorter(shifts, rankings.values(values, shifts, _N_SCOUTS), edges, 1)
+    return shifts
+
+
+def _shorter(shifts: Floats, drawn: Floats, edges: tuple[float, float], n_added: int) -> Floats:
+    """The range from the last shift with no draw above one edge to the first with all above both.
+
+    Both are monotone in the shift, so that the shifts without the property can be counted.
+    """
+    n_without = int(np.sum(~(drawn > edges[0]).any(axis=0)))
+    n_mixed = int(np.sum(~(drawn > edges[1]).all(axis=0)))
+    first = max(n_without - 1 - n_added, 0)
+    last = min(n_mixed + n_added, shifts.size - 1)
+    return np.linspace(shifts[first], shifts[last], _N_SHIFTS)
+
+
+def _probits(is_above: NDArray[np.bool_]) -> Floats:
+    """Normal quantiles of the shares of draws: nearly straight lines over the shift."""
+    return np.asarray(ndtri((is_above.sum(axis=0) + 0.5) / (is_above.shape[0] + 1.0)))
+
+
+def _fitting_shift(rankings: BinormalRankings, value: float, n_draws: int) -> float:
+    """Shift at which the mean of g(AP) is that of the observed value."""
+    m = rankings.n_positives
+    worst, best = _range_of_values(average_precision_values, rankings.n_samples, m)
+    edges = _edges(value, worst, best)
+    # The best value below 1 is 1 - 1/(m (m + 1)).
+    halfway = 1.0 - 0.5 / (m * (m + 1))
+    fit = _Crossing(lambda drawn: _g(np.minimum(drawn, halfway)).mean(axis=0), float(_g(value)))
+    return fit.shift(*_draws_around(rankings, average_precision_values, edges, [fit], n_draws))
+
+
+def _studentized(rankings: BinormalRankings, shift: float, n_draws: int) -> Floats:
+    """Studentized g(AP) of the draws at a shift that are neither perfect nor the worst."""
+    n, m = rankings.n_samples, rankings.n_positives
+    drawn, variances, usual = [], [], []
+    for chunk in rankings.ranks(np.array([shift]), n_draws):
+        ranks = chunk[:, 0]
+        drawn.append(average_precision_values(ranks))
+        variances.append(average_precision_variances(ranks, n))
+        usual.append((ranks[:, -1] > m) & (ranks[:, 0] <= n - m))
+    ap, kept = np.concatenate(drawn), np.concatenate(usual)
+    scale = np.sqrt(np.concatenate(variances)[kept]) * _g_slope(ap[kept])
+    return np.asarray((_g(ap[kept]) - _g(ap.mean())) / scale)
+
+
+def _precisions(ranks: Integers) -> Floats:
+    """Precision at the rank of each positive."""
+    return np.asarray(np.arange(1, ranks.shape[1] + 1) / ranks)
+
+
+def _sums_from_here(x: Floats) -> Floats:
+    """Sums of each element of a row and all behind it."""
+    return np.asarray(x[:, ::-1].cumsum(axis=1)[:, ::-1])
+
+
+def _g(t: Floats | float) -> Floats:
+    """The scale of the studentized interval, ``-log(-log t)``."""
+    return np.asarray(-np.log(-np.log(t)))
+
+
+def _g_slope(t: Floats | float) -> Floats:
+    """Derivative of `_g`."""
+    return np.asarray(-1.0 / (t * np.log(t)))
+
+
+def _g_inverse(u: Floats) -> Floats:
+    """Inverse of `_g`; what overflows is 0."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-np.exp(-u)))
