@@ -19,12 +19,7 @@ from sklearn.model_selection import cross_val_score, cross_validate
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.statistics import (
-    Floats,
-    Integers,
-    Metric,
-    Statistic,
-)
+from sklearn_rankinf._engine.statistics import Floats, Integers, Metric, Statistic
 from sklearn_rankinf._folds import (
     FEW_LABELLINGS,
     LabelDesign,

@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._engine.exchange import AnyExchange, reciprocal_ranks
-from sklearn_rankinf._engine.statistics import (
-    FirstHitStatistic,
-    Floats,
-    HitsAtK,
-    Metric,
-    Statistic,
-)
+from sklearn_rankinf._engine.statistics import FirstHitStatistic, Floats, HitsAtK, Metric, Statistic
 from sklearn_rankinf._frozen_distributions import NullDistribution, PermutationDistribution
 from sklearn_rankinf._metrics import AveragePrecision, undefined_value, value_of
 from sklearn_rankinf._null_distributions import check_method, frozen_null_distribution

@@ -28,7 +28,7 @@ from sklearn_rankinf._engine.graded import (
 )
 from sklearn_rankinf._engine.law import exact_mean_and_variance
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
-from sklearn_rankinf._engine.statistics import DiscountedCumulativeGain
+from sklearn_rankinf._metrics import DiscountedCumulativeGain
 
 N_DRAWS = 20_000
 # A right draw is rejected by one chi-square test of ten thousand; there are some forty of them, and

@@ -22,12 +22,12 @@ from sklearn_rankinf._engine.influence import (
     roc_auc_influence,
     slope_at,
 )
-from sklearn_rankinf._engine.statistics import (
+from sklearn_rankinf._engine.statistics import RankStatistic
+from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
     DiscountedCumulativeGain,
-    RankStatistic,
-    Rie,
+    RobustInitialEnhancement,
     RocAuc,
 )
 
@@ -92,7 +92,7 @@ STATISTICS = [
     DiscountedCumulativeGain(normalize=True),
     DiscountedCumulativeGain(k=3, normalize=True),
     Bedroc(alpha=20.0),
-    Rie(alpha=5.0),
+    RobustInitialEnhancement(alpha=5.0),
     RankBiasedPrecision(),
 ]
 
@@ -634,7 +634,10 @@ SIMULATED = {
         DiscountedCumulativeGain(k=50).evaluate,
     ),
     "BEDROC": (lambda *r: delete_one_influence(Bedroc(), *r), Bedroc().evaluate),
-    "RIE": (lambda *r: delete_one_influence(Rie(), *r), Rie().evaluate),
+    "RIE": (
+        lambda *r: delete_one_influence(RobustInitialEnhancement(), *r),
+        RobustInitialEnhancement().evaluate,
+    ),
     "recall at 25": (
         lambda *r: recall_at_k_influence(*r, 25),
         lambda sizes, hits: hits_at(25, sizes, hits) / hits.sum(),

@@ -17,20 +17,20 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score, dcg_score
 
-from sklearn_rankinf._engine.statistics import (
-    AveragePrecision,
-    Bedroc,
-    DiscountedCumulativeGain,
-    HitsAtK,
-    RankStatistic,
-    ReciprocalRank,
-    RocAuc,
-)
+from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._engine.swaps import (
     SignFlipSampler,
     SwapSampler,
     doubled_midranks,
     randomization_pvalue,
+)
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    RecallAtK,
+    ReciprocalRank,
+    RocAuc,
 )
 
 # Hits, and the places of the items in either ranking.
@@ -110,7 +110,7 @@ def bedroc(labels, alpha=20.0):
 STATISTICS = {
     "average precision": (AveragePrecision(), average_precision),
     "reciprocal rank": (ReciprocalRank(), reciprocal_rank),
-    "recall at 2": (HitsAtK(2), recall_at_2),
+    "recall at 2": (RecallAtK(2), recall_at_2),
     "ROC AUC": (RocAuc(), pairs_in_order),
     "BEDROC": (Bedroc(), bedroc),
     "a user's": (SquaredRank(), squared_ranks),

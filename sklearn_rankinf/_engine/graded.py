@@ -35,7 +35,8 @@ from scipy.stats import random_table
 
 from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._engine.sampling import chunk_sizes, ranks_drawn, uniform_hit_ranks
-from sklearn_rankinf._engine.statistics import DiscountedCumulativeGain, Floats, Integers
+from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._metrics import DiscountedCumulativeGain
 
 # Arrangements are listed one by one only if their number has a logarithm below this, and fits an
 # integer of 64 bits by far.

@@ -653,7 +653,7 @@ def delete_one_values(
 
     Examples
     --------
-    >>> from sklearn_rankinf._engine.statistics import AveragePrecision
+    >>> from sklearn_rankinf._metrics import AveragePrecision
     >>> ranking = np.array([1, 1, 1]), np.array([1, 0, 1])
     >>> without_positive, without_negative = delete_one_values(AveragePrecision(), *ranking)
     >>> without_positive, without_negative

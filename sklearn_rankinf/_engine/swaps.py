@@ -58,9 +58,10 @@ from scipy.sparse import coo_array, csr_array
 from sklearn_rankinf._engine.exchange import reciprocal_ranks
 from sklearn_rankinf._engine.sampling import NullSampler
 from sklearn_rankinf._engine.statistics import (
+    FirstHitStatistic,
     Floats,
     Integers,
-    ReciprocalRank,
+    Metric,
     Statistic,
     mean_reciprocals_of_firsts,
 )
@@ -218,7 +219,7 @@ class SwapSampler:
 
     Parameters
     ----------
-    statistic : Statistic or ReciprocalRank
+    statistic : Statistic or FirstHitStatistic
         The statistic.
     is_hit : ndarray of bool of shape (n_items,)
         The hits.
@@ -239,7 +240,7 @@ class SwapSampler:
 
     def __init__(
         self,
-        statistic: Statistic | ReciprocalRank,
+        statistic: Metric,
         is_hit: NDArray[np.bool_],
         ranks_a: Integers,
         ranks_b: Integers,
@@ -308,13 +309,15 @@ class SwapSampler:
         blocks = _HitBlocks.from_counts(in_bins, hits, self._n_samples, self._n_positives)
         if rng is not None:
             return self._values_of_places(blocks.random_places(rng))
-        if isinstance(self._statistic, ReciprocalRank):
+        if isinstance(self._statistic, FirstHitStatistic):
             return blocks.reciprocal_ranks()
+        assert isinstance(self._statistic, Statistic)
         return blocks.totals(self._statistic, self._ties)
 
     def _values_of_places(self, places: Integers) -> Floats:
-        if isinstance(self._statistic, ReciprocalRank):
+        if isinstance(self._statistic, FirstHitStatistic):
             return reciprocal_ranks(None)(places)
+        assert isinstance(self._statistic, Statistic)
         return NullSampler(self._statistic, self._n_samples, self._n_positives, None).values(places)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_rankinf._engine.statistics import AveragePrecision
 from sklearn_rankinf._engine.swaps import SwapSampler, doubled_midranks, randomization_pvalue
+from sklearn_rankinf._metrics import AveragePrecision
 
 IS_HIT = np.arange(200) < 20
 # Five levels of equal scores.
