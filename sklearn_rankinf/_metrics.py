@@ -17,6 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expi
 
+from sklearn_rankinf._engine.influence import (
+    Influence,
+    average_precision_at_k_influence,
+    average_precision_influence,
+    delete_one_influence,
+    enrichment_at_k_influence,
+    precision_at_k_influence,
+    recall_at_k_influence,
+    roc_auc_influence,
+)
 from sklearn_rankinf._engine.moments import average_precision_mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     Complexes,
@@ -189,6 +199,12 @@ class AveragePrecision(Statistic):
             return None
         return average_precision_mean_and_variance(n_samples, n_positives)
 
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        """Influence of the items of a ranking."""
+        if self.k is None:
+            return average_precision_influence(tie_sizes, hits)
+        return average_precision_at_k_influence(tie_sizes, hits, self.k, self.normalize)
+
 
 def _at_k(k: Any) -> str:
     """What a cut-off adds to the name of a metric."""
@@ -271,6 +287,10 @@ class RecallAtK(_ShareOfHits):
         """What the number of hits is divided by."""
         return max(n_positives, 1)
 
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        """Influence of the items of a ranking, for one k."""
+        return recall_at_k_influence(tie_sizes, hits, self.k)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrecisionAtK(_ShareOfHits):
@@ -304,6 +324,10 @@ class PrecisionAtK(_ShareOfHits):
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
         """What the number of hits is divided by."""
         return self.k
+
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        """Influence of the items of a ranking, for one k."""
+        return precision_at_k_influence(tie_sizes, hits, self.k)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -342,6 +366,10 @@ class EnrichmentAtK(_ShareOfHits):
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
         """What the number of hits is divided by."""
         return self.k * (max(n_positives, 1) / n_samples)
+
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        """Influence of the items of a ranking, for one k."""
+        return enrichment_at_k_influence(tie_sizes, hits, self.k)
 
 
 @dataclass(frozen=True, repr=False)
@@ -422,6 +450,10 @@ class RocAuc(RankStatistic):
             total = total + np.log(factors).sum(axis=0)
         # Of the sum of weights the pairs of positives are a part.
         return np.asarray(total - z * self.offset(n_samples, n_positives))
+
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        """Influence of the items of a ranking: DeLong's variance follows."""
+        return roc_auc_influence(tie_sizes, hits)
 
     def mirrored(self) -> RankStatistic | None:
         """The same value as a sum over the misses: the same statistic of the reversed ranking."""
@@ -859,6 +891,24 @@ def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
         value = value_of(metric, ranking)
         return f"{metric.title} is undefined without negatives in y_true and is set to {value:.1f}."
     return None
+
+
+def in_sentence(title: str) -> str:
+    """The title of a metric inside a sentence: abbreviations keep their capitals."""
+    return title if title[:2].isupper() else title[0].lower() + title[1:]
+
+
+def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
+    """Influence of the items of a ranking, in closed form or by deletion."""
+    n, m = ranking.n_samples, ranking.n_positives
+    statistic = metric.at(n)
+    known = statistic.influence(ranking.tie_sizes, ranking.hits)
+    if known is not None:
+        return known
+    # Of a sum, what a hit at the top is worth does not depend on the number of hits.
+    top = [statistic.tied([0], [1], n, hits).of_one_hit[0] for hits in (m, max(m - 1, 1))]
+    is_sum = bool(top[0] == top[1]) and m > 1
+    return delete_one_influence(statistic, ranking.tie_sizes, ranking.hits, is_sum=is_sum)
 
 
 # Names.

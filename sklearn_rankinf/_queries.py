@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,7 +21,7 @@ from sklearn_rankinf._engine.mean import MeanSampler, Part, mean_law
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
 from sklearn_rankinf._engine.resampling import JointLists, ObservedLists
 from sklearn_rankinf._engine.sampling import Sampler
-from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import (
     ApproximateLaw,
@@ -32,7 +32,7 @@ from sklearn_rankinf._frozen_distributions import (
     with_known_error,
 )
 from sklearn_rankinf._guard import metric_function, significance_test
-from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import Ranking, as_ranking, rank_order
 from sklearn_rankinf._restricted import (
@@ -1061,12 +1061,65 @@ def _read_rows(
     return _Rows(positive, scores, codes, queries)
 
 
-def _warn_of_empty_queries(rankings: Mapping[Any, Ranking]) -> None:
+@dataclass(frozen=True, eq=False)
+class QueryValues:
+    """A metric of one run or several, query by query.
+
+    Attributes
+    ----------
+    metric : Metric
+        The metric.
+    queries : list
+        Names of the queries.
+    values : ndarray of shape (n_queries, n_runs)
+        Value of the metric of each query in each run; 0 for queries without positives.
+    n_samples, n_positives : int
+        Number of samples, and of positives, of all queries.
+    """
+
+    metric: Metric
+    queries: list[Any]
+    values: Floats
+    n_samples: int
+    n_positives: int
+
+
+def read_query_values(
+    y_true: Any,
+    y_scores: Sequence[Any],
+    groups: Iterable[Hashable],
+    metric: Metric,
+    pos_label: PosLabel,
+) -> QueryValues:
+    """Read runs over the same queries, and evaluate a metric for every query."""
+    if isinstance(groups, Iterator):
+        groups = list(groups)
+    columns = []
+    for y_score in y_scores:
+        if y_score is None:
+            raise TypeError(
+                "y_score is missing: groups needs the labels and scores of all queries."
+            )
+        rankings = _rankings_by_query(y_true, y_score, groups, pos_label)
+        columns.append([float(value_of(metric, ranking)) for ranking in rankings.values()])
+    _warn_of_empty_queries(rankings, in_sentence(metric.title))
+    return QueryValues(
+        metric,
+        list(rankings),
+        np.array(columns).T,
+        sum(ranking.n_samples for ranking in rankings.values()),
+        sum(ranking.n_positives for ranking in rankings.values()),
+    )
+
+
+def _warn_of_empty_queries(
+    rankings: Mapping[Any, Ranking], what: str = "average precision"
+) -> None:
     empty = [query for query, ranking in rankings.items() if ranking.n_positives == 0]
     if empty:
         shown = ", ".join(repr(query) for query in empty[:5]) + (", ..." if len(empty) > 5 else "")
         warn_caller(
             f"{len(empty)} of {len(rankings)} queries are without positives in y_true and count "
-            f"with an average precision of 0: {shown}.",
+            f"with {what} 0: {shown}.",
             UndefinedMetricWarning,
         )

@@ -16,7 +16,7 @@ from sklearn_rankinf._engine.binormal import (
     inverted_limits,
 )
 from sklearn_rankinf._engine.sampling import NullSampler
-from sklearn_rankinf._metrics import (AveragePrecision, DiscountedCumulativeGain)
+from sklearn_rankinf._metrics import AveragePrecision, DiscountedCumulativeGain
 
 # Observed counts may be so many standard errors from what they should be.
 N_ERRORS = 4.5

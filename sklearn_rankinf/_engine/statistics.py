@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, zeta
+
+if TYPE_CHECKING:
+    from sklearn_rankinf._engine.influence import Influence
 
 # With so many blocks of equal scores or fewer a law is coarse, with so few very coarse.
 FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
@@ -272,6 +275,10 @@ class Statistic(Metric):
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> tuple[float, float] | None:
         """Mean and variance of the sum of the increments in closed form, if there is one."""
+        return None
+
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence | None:
+        """Influence of the items of a ranking in closed form, if there is one."""
         return None
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:

@@ -1,0 +1,360 @@
+"""A metric of a ranking as an estimate: its variance over samples of items, and its limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri, stdtrit
+
+from sklearn_rankinf._engine import limits
+from sklearn_rankinf._engine.binormal import calibrated_limits, inverted_limits
+from sklearn_rankinf._engine.influence import centred, slope_at
+from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.statistics import (
+    Floats,
+    HitsAtK,
+    Integers,
+    Metric,
+    Statistic,
+)
+from sklearn_rankinf._metrics import AveragePrecision, RocAuc, influence_of, value_of
+from sklearn_rankinf._ranking import Ranking, rank_order
+from sklearn_rankinf._validation import check_option, numbered
+
+Limits = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Single items of a ranking.
+
+    Attributes
+    ----------
+    positive : ndarray of bool of shape (n_samples,)
+        Which items are positives.
+    places : ndarray of int of shape (n_samples,)
+        Block of equal scores of each, from 0 for the best.
+    ranking : Ranking
+        Sizes of the blocks, and the positives in each.
+    """
+
+    positive: NDArray[np.bool_]
+    places: Integers
+    ranking: Ranking
+
+    @classmethod
+    def from_scores(cls, positive: NDArray[np.bool_], scores: NDArray[Any]) -> Items:
+        """Rank the items."""
+        order, tie_sizes = rank_order(scores)
+        places = np.empty(order.size, dtype=np.int64)
+        places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+        hits = np.bincount(places[positive], minlength=tie_sizes.size)
+        return cls(positive, places, Ranking(tie_sizes, hits))
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Which items are drawn together, and which numbers of them are fixed.
+
+    Attributes
+    ----------
+    clusters : ndarray of int of shape (n_samples,) or None
+        Number of the cluster of each item; None where every item is drawn by itself.
+    strata : ndarray of int of shape (n_samples,) or None
+        Number of the stratum of each item, each with its own numbers of positives and negatives.
+    """
+
+    clusters: Integers | None = None
+    strata: Integers | None = None
+
+    @classmethod
+    def read(cls, clusters: Any, strata: Any, n_samples: int) -> Units:
+        """Number clusters and strata."""
+        codes = [
+            None if entries is None else numbered(entries, name, what, n_samples)[0]
+            for entries, name, what in (
+                (clusters, "clusters", "cluster"),
+                (strata, "strata", "stratum"),
+            )
+        ]
+        return cls(*codes)
+
+    def errors(self, values: Floats, positive: NDArray[np.bool_]) -> Floats:
+        """Values whose squares and products add up to variances and covariances."""
+        if self.strata is None:
+            return centred(values, positive, clusters=self.clusters)
+        found = np.zeros(values.shape)
+        for stratum in range(int(self.strata.max()) + 1):
+            inside = self.strata == stratum
+            found[inside] = centred(values[inside], positive[inside])
+        if self.clusters is None:
+            return found
+        sums = np.zeros((int(self.clusters.max()) + 1, *values.shape[1:]))
+        np.add.at(sums, self.clusters, found)
+        return sums
+
+    def numbers(self, positive: NDArray[np.bool_]) -> tuple[int, int]:
+        """Numbers of independent positives and negatives: clusters that hold some."""
+        if self.clusters is None:
+            return int(positive.sum()), int((~positive).sum())
+        return np.unique(self.clusters[positive]).size, np.unique(self.clusters[~positive]).size
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A metric of a ranking, and its variance over samples with as many positives and negatives.
+
+    Attributes
+    ----------
+    metric : Statistic
+        The metric, for the number of samples.
+    ranking : Ranking
+        The ranking.
+    value : float
+        Value of the metric.
+    variance : float
+        Its influence variance; nan where a class has a single item or cluster.
+    n_positives, n_negatives : int
+        Independent positives and negatives: clusters that hold some.
+    design_effect : float
+        What clusters and strata multiply the variance by.
+    """
+
+    metric: Statistic
+    ranking: Ranking
+    value: float
+    variance: float
+    n_positives: int
+    n_negatives: int
+    design_effect: float = 1.0
+
+    @classmethod
+    def of_ranking(cls, metric: Metric, ranking: Ranking) -> Estimate:
+        """Estimate from counts, every item being drawn by itself."""
+        statistic = check_has_influence(metric).at(ranking.n_samples)
+        variance = influence_of(statistic, ranking).variance()
+        m = ranking.n_positives
+        value = float(value_of(statistic, ranking))
+        return cls(statistic, ranking, value, variance, m, ranking.n_samples - m)
+
+    @classmethod
+    def of_items(cls, metric: Metric, items: Items, units: Units) -> Estimate:
+        """Estimate with clusters or strata."""
+        plain = cls.of_ranking(metric, items.ranking)
+        if units.clusters is None and units.strata is None:
+            return plain
+        errors = units.errors(influence_of_items(plain.metric, items), items.positive)
+        variance = float(errors @ errors)
+        effect = variance / plain.variance if plain.variance > 0.0 else 1.0
+        numbers = units.numbers(items.positive)
+        return cls(plain.metric, plain.ranking, plain.value, variance, *numbers, effect)
+
+    @property
+    def maximum(self) -> float:
+        """Largest value that a ranking can have."""
+        size = self.ranking.n_samples, self.ranking.n_positives
+        return float(self.metric.best(*size) + self.metric.offset(*size))
+
+    @property
+    def standard_error(self) -> float:
+        """Square root of the variance."""
+        return math.sqrt(self.variance)
+
+
+def check_has_influence(metric: Metric) -> Statistic:
+    """Refuse a metric that hangs on a single item."""
+    if isinstance(metric, Statistic):
+        return metric
+    raise ValueError(
+        f"{metric.title} of one ranking hangs on a single sample, its best positive, which says "
+        "nothing of how it varies: pass groups, the queries of several rankings, whose mean has an "
+        "interval."
+    )
+
+
+def influence_of_items(metric: Statistic, items: Items) -> Floats:
+    """Influence of every item."""
+    return influence_of(metric, items.ranking).of_items(items.places, items.positive)
+
+
+# Limits of one estimate, by method.
+
+
+def _g_limits(estimate: Estimate, level: float, seed: Any) -> Limits:
+    ranking = estimate.ranking
+    horizon = estimate.metric.horizon
+    return _pair(
+        limits.average_precision_limits(
+            estimate.value,
+            estimate.variance,
+            estimate.n_positives,
+            level,
+            k=math.inf if horizon is None else horizon,
+            maximum=estimate.maximum if ranking.n_positives else 1.0,
+        )
+    )
+
+
+def _calibrated(estimate: Estimate, level: float, seed: Any) -> Limits:
+    size = estimate.ranking.n_samples, estimate.ranking.n_positives
+    return calibrated_limits(estimate.value, estimate.variance, *size, level, seed)[:2]
+
+
+def _boyd_logit(estimate: Estimate, level: float, seed: Any) -> Limits:
+    return _pair(limits.boyd_logit_limits(estimate.value, estimate.n_positives, level))
+
+
+def _boyd_binomial(estimate: Estimate, level: float, seed: Any) -> Limits:
+    return _pair(limits.boyd_binomial_limits(estimate.value, estimate.n_positives, level))
+
+
+def _auc_score(estimate: Estimate, level: float, seed: Any) -> Limits:
+    numbers = estimate.n_positives, estimate.n_negatives
+    return _pair(limits.roc_auc_limits(estimate.value, estimate.variance, *numbers, level))
+
+
+def _delong(estimate: Estimate, level: float, seed: Any) -> Limits:
+    half = float(ndtri((1.0 + level) / 2.0)) * estimate.standard_error
+    return max(estimate.value - half, 0.0), min(estimate.value + half, 1.0)
+
+
+def _of_hits(formula: Callable[..., Any], estimate: Estimate, level: float) -> Limits:
+    """Limits of recall, as a share of what the metric divides hits by."""
+    metric, ranking = estimate.metric, estimate.ranking
+    assert isinstance(metric, HitsAtK)
+    n, m = ranking.n_samples, ranking.n_positives
+    hits = float(metric.count(ranking.tie_sizes, ranking.hits))
+    slope = slope_at(ranking.tie_sizes, ranking.hits, int(metric.k))
+    # Clusters make the sample as small as it is effectively.
+    effective = 1.0 / max(estimate.design_effect, 1.0)
+    found = formula(hits * effective, metric.k * effective, slope, n * effective, m * effective)
+    scale = m / float(metric.divided_by(n, m))
+    low, high = _pair(found(level))
+    return low * scale, high * scale
+
+
+def _hits_score(estimate: Estimate, level: float, seed: Any) -> Limits:
+    return _of_hits(lambda *args: lambda q: limits.recall_limits(*args, q), estimate, level)
+
+
+def _plus(estimate: Estimate, level: float, seed: Any) -> Limits:
+    return _of_hits(lambda *args: lambda q: limits.plus_recall_limits(*args, q), estimate, level)
+
+
+def _clopper_pearson(estimate: Estimate, level: float, seed: Any) -> Limits:
+    return _of_hits(
+        lambda h, k, slope, n, m: lambda q: limits.clopper_pearson_limits(h, m, q), estimate, level
+    )
+
+
+def _influence_t(estimate: Estimate, level: float, seed: Any) -> Limits:
+    if min(estimate.n_positives, estimate.n_negatives) < 2:
+        raise ValueError(
+            "method='influence' needs two independent positives and two negatives; got "
+            f"{estimate.n_positives} and {estimate.n_negatives}: use method='binormal'."
+        )
+    half = estimate.standard_error * t_quantile(estimate.n_positives - 1, level)
+    return estimate.value - half, min(estimate.value + half, estimate.maximum)
+
+
+def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
+    n, m = estimate.ranking.n_samples, estimate.ranking.n_positives
+    sampler = NullSampler(estimate.metric, n, m, None)
+    return inverted_limits(
+        lambda ranks: sampler.values(ranks - 1), estimate.value, n, m, level, seed
+    )[:2]
+
+
+def t_quantile(df: float, confidence_level: float) -> float:
+    """Quantile of Student's t for two-sided limits."""
+    return float(stdtrit(df, (1.0 + confidence_level) / 2.0))
+
+
+def _pair(found: tuple[Any, Any]) -> Limits:
+    return float(found[0]), float(found[1])
+
+
+@dataclass(frozen=True)
+class IntervalMethod:
+    """A way to make an interval, and what the interval is for.
+
+    Attributes
+    ----------
+    limits : callable
+        ``limits(estimate, confidence_level, seed)``.
+    target : str
+        What the interval covers, with a place for the metric's title.
+    takes_clusters : bool
+        Whether items may be drawn in clusters or strata.
+    """
+
+    limits: Callable[[Estimate, float, Any], Limits]
+    target: str
+    takes_clusters: bool = True
+
+
+_POPULATION = "{title} in the population, with the share of positives of the sample"
+_EXPECTED = (
+    "expected {title} of samples of this size and this number of positives, in the binormal model"
+)
+
+
+def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
+    """The intervals of a metric by name, the recommended one first."""
+    if isinstance(metric, AveragePrecision):
+        of_population = {"influence": IntervalMethod(_g_limits, _POPULATION)}
+        if metric.k is not None:
+            return of_population
+        return of_population | {
+            "calibrated": IntervalMethod(_calibrated, _EXPECTED, False),
+            "logit": IntervalMethod(_boyd_logit, _POPULATION, False),
+            "binomial": IntervalMethod(_boyd_binomial, _POPULATION, False),
+        }
+    if isinstance(metric, RocAuc):
+        return {
+            "score": IntervalMethod(_auc_score, _POPULATION),
+            "delong": IntervalMethod(_delong, _POPULATION),
+        }
+    if isinstance(metric, HitsAtK):
+        return {
+            "score": IntervalMethod(_hits_score, _POPULATION),
+            "clopper_pearson": IntervalMethod(_clopper_pearson, _POPULATION, False),
+            "plus": IntervalMethod(_plus, _POPULATION, False),
+        }
+    return {
+        "binormal": IntervalMethod(_binormal, _EXPECTED, False),
+        "influence": IntervalMethod(_influence_t, _POPULATION),
+    }
+
+
+def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
+    """The name of the method that is meant; refuse what the metric does not have."""
+    known = interval_methods(metric)
+    check_option(method, "method", ["auto", *known], f" for {metric.title}")
+    possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
+    if method == "auto":
+        return possible[0]
+    if method not in possible:
+        raise ValueError(
+            f"method={method!r} takes every sample as drawn by itself, and there are clusters or "
+            f"strata: use method={possible[0]!r}."
+        )
+    return method
+
+
+def check_both_classes(ranking: Ranking, what: str = "y_true") -> None:
+    """Refuse labels of one class, of which no interval can be made."""
+    for count, name in (
+        (ranking.n_positives, "positives"),
+        (ranking.n_samples - ranking.n_positives, "negatives"),
+    ):
+        if count == 0:
+            raise ValueError(
+                f"{what} holds no {name}, so that nothing tells how the metric varies: an interval "
+                "needs samples of both classes."
+            )
