@@ -11,10 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.statistics import HitsAtK, Metric
+from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK, RocAuc, as_metric
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    HitsAtK,
+    PrecisionAtK,
+    RecallAtK,
+    RocAuc,
+    as_metric,
+)
 from sklearn_rankinf._observations import Observation, one_of_each_k, read_problem
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._restricted import Restrictions

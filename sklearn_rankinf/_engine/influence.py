@@ -29,7 +29,6 @@ References
 .. [1] DeLong, E. R., DeLong, D. M. and Clarke-Pearson, D. L. (1988). Comparing the areas under two
    or more correlated receiver operating characteristic curves: a nonparametric approach.
    Biometrics, 44(3), 837-845.
-.. [2] Efron, B. (1982). The Jackknife, the Bootstrap and Other Resampling Plans. SIAM.
 """
 
 from __future__ import annotations
@@ -555,8 +554,10 @@ def delete_one_influence(
     tie_sizes, hits : ndarray of int of shape (n_blocks,)
         Items and positives in each block of equal scores, best score first.
     is_sum : bool, default=False
-        Whether the value grows in proportion to the number of positives, as discounted cumulative
-        gain does unless it is normalized. By default it is a mean, or a ratio of sums.
+        Whether the value is a sum over the positives, divided by nothing that depends on their
+        number, as discounted cumulative gain is unless it is normalized, or a metric of the first k
+        places that is divided by what depends on k alone. By default it is a mean over the
+        positives, or any ratio that stays the same if all items are doubled.
 
     Returns
     -------
@@ -653,11 +654,14 @@ def delete_one_values(
 
     Examples
     --------
-    >>> from sklearn_rankinf._metrics import AveragePrecision
+    >>> from sklearn_rankinf._engine.statistics import RankStatistic
+    >>> class ReciprocalRanks(RankStatistic):
+    ...     def weights(self, ranks, n_samples, n_positives):
+    ...         return 1.0 / ranks
     >>> ranking = np.array([1, 1, 1]), np.array([1, 0, 1])
-    >>> without_positive, without_negative = delete_one_values(AveragePrecision(), *ranking)
+    >>> without_positive, without_negative = delete_one_values(ReciprocalRanks(), *ranking)
     >>> without_positive, without_negative
-    (array([0.5, nan, 1. ]), array([nan,  1., nan]))
+    (array([0.5, nan, 1. ]), array([nan, 1.5, nan]))
     """
     return (
         _values_without(statistic, tie_sizes, hits, 1),
