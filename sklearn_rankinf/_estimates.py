@@ -239,11 +239,11 @@ def _of_hits(formula: Callable[..., Any], estimate: Estimate, level: float) -> L
 
 
 def _hits_score(estimate: Estimate, level: float, seed: Any) -> Limits:
-    return _of_hits(lambda *args: lambda q: limits.recall_limits(*args, q), estimate, level)
+    return _of_hits(lambda *args: lambda q: limits.recall_limits(*args, confidence_level=q), estimate, level)
 
 
 def _plus(estimate: Estimate, level: float, seed: Any) -> Limits:
-    return _of_hits(lambda *args: lambda q: limits.plus_recall_limits(*args, q), estimate, level)
+    return _of_hits(lambda *args: lambda q: limits.plus_recall_limits(*args, confidence_level=q), estimate, level)
 
 
 def _clopper_pearson(estimate: Estimate, level: float, seed: Any) -> Limits:

@@ -392,7 +392,7 @@ def _intervals_of_classes(
 
 def joined(results: list[MetricIntervalResult], names: list[Any]) -> MetricIntervalResult:
     """Intervals of several classes as one result."""
-    columns = {
+    columns: dict[str, Any] = {
         name: np.array([getattr(result, name) for result in results])
         for name in (*_COLUMNS, "n_positives")
     }

@@ -16,7 +16,6 @@ from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._metrics import (
     AveragePrecision,
-    HitsAtK,
     PrecisionAtK,
     RecallAtK,
     RocAuc,

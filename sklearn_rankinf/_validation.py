@@ -24,12 +24,12 @@ _N_SHOWN = 5  # labels listed in an error message
 
 
 def as_binary(
-    y_true: ArrayLike, y_score: ArrayLike, pos_label: PosLabel
+    y_true: ArrayLike, y_score: ArrayLike, pos_label: PosLabel, name: str = "y_score"
 ) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Mark the positives of binary labels and read their scores."""
     _refuse_list_of_tables(y_score)
-    labels, scores = as_labels(y_true), as_scores(y_score)
-    check_lengths(len(labels), len(scores))
+    labels, scores = as_labels(y_true), as_scores(y_score, name)
+    check_lengths(len(labels), len(scores), name)
     positive, _ = mark_positives(labels, pos_label)
     return positive, scores
 
@@ -150,9 +150,9 @@ def _distinct(labels: NDArray[Any]) -> list[Any]:
     return sorted(set(labels.tolist())) if is_text else np.unique(labels).tolist()
 
 
-def as_scores(y_score: Any) -> NDArray[Any]:
+def as_scores(y_score: Any, name: str = "y_score") -> NDArray[Any]:
     """Read scores as an array of finite real numbers."""
-    return _as_reals(y_score, "y_score", "drop such samples or give them a score")
+    return _as_reals(y_score, name, "drop such samples or give them a score")
 
 
 def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
@@ -196,10 +196,11 @@ def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] 
     return None if np.all(weights == weights[0]) else weights / weights.max()
 
 
-def check_lengths(n_labels: int, n_scores: int) -> None:
+def check_lengths(n_labels: int, n_scores: int, name: str = "y_score") -> None:
+    """Refuse labels and scores of different lengths."""
     if n_labels != n_scores:
         raise ValueError(
-            f"y_true and y_score must have the same length; got {n_labels} labels and "
+            f"y_true and {name} must have the same length; got {n_labels} labels and "
             f"{n_scores} scores."
         )
 
@@ -544,6 +545,16 @@ def check_stopping(n_exceedances: Any, alternative: str) -> None:
             f"n_exceedances={n_exceedances} stops at labellings that are extreme on one side, and "
             "alternative='two-sided' has two: use 'greater' or 'less', or leave n_exceedances out."
         )
+
+
+def check_margin(margin: Any) -> None:
+    """Refuse a margin that is no positive number."""
+    if margin is None:
+        return
+    if isinstance(margin, bool) or not isinstance(margin, Real):
+        raise TypeError(f"margin must be a number; got {margin!r} of type {type(margin).__name__}.")
+    if not 0.0 < float(margin) < math.inf:
+        raise ValueError(f"margin must be finite and larger than 0; got {margin}.")
 
 
 def check_confidence_level(confidence_level: float) -> None:

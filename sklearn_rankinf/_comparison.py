@@ -1,0 +1,929 @@
+"""Comparisons: whether one ranking of the same samples, or run over queries, is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankinf._engine import limits
+from sklearn_rankinf._engine.influence import slope_at
+from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Metric, Statistic
+from sklearn_rankinf._engine.swaps import (
+    PairedSampler,
+    SignFlipSampler,
+    SwapSampler,
+    doubled_midranks,
+    randomization_pvalue,
+)
+from sklearn_rankinf._estimates import (
+    Estimate,
+    Items,
+    Units,
+    check_has_influence,
+    choose_method,
+    influence_of_items,
+    interval_methods,
+)
+from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._intervals import mean_interval, standard_error_of_mean
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    RocAuc,
+    as_metric,
+    check_scalar_k,
+    in_sentence,
+    value_of,
+)
+from sklearn_rankinf._queries import QueryValues, read_query_values
+from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_binary,
+    as_seed_sequence,
+    check_alternative,
+    check_confidence_level,
+    check_integer,
+    check_margin,
+    check_option,
+    numbered,
+    warn_caller,
+)
+
+_OF_QUERIES = ("auto", "sign_flip", "t", "wilcoxon", "bootstrap")
+_OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
+_COLUMNS = (
+    "statistic_a",
+    "statistic_b",
+    "difference",
+    "standard_error",
+    "pvalue",
+    "log10_pvalue",
+    "alternative",
+    "method",
+    "margin",
+    "n_samples",
+    "n_positives",
+    "n_queries",
+    "n_resamples",
+)
+_WAYS = {
+    "swap": "rank swap",
+    "influence": "t test of influence values",
+    "delong": "DeLong's test",
+    "hypergeometric": "exact conditional test",
+    "hypergeometric_midp": "exact conditional test, mid-p",
+    "mcnemar": "McNemar's test",
+    "emproc": "EmProc",
+    "bootstrap": "bootstrap",
+    "sign_flip": "sign-flip randomization over queries",
+    "t": "paired t test over queries",
+    "wilcoxon": "Wilcoxon signed-rank test over queries",
+}
+# Items whose resamples are evaluated in one task.
+_CELLS_PER_CHUNK = 4_000_000
+
+
+class ConfidenceInterval(NamedTuple):
+    """Limits of an interval."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricComparisonTestResult:
+    """Result of :func:`metric_comparison_test`.
+
+    Attributes
+    ----------
+    metric : metric
+        The metric, with a number of samples as its cut-off if it has one.
+    statistic_a, statistic_b : float
+        Value of the metric for each ranking, or its mean over queries for each run.
+    difference : float
+        The first less the second.
+    standard_error : float
+        Standard error of the difference from influence values, or from the differences of the
+        queries; nan where a class has a single sample.
+    pvalue : float
+        The p-value; with a margin that of the hypothesis that the margin is reached.
+    log10_pvalue : float
+        Its base-10 logarithm.
+    alternative : {"two-sided", "greater", "less"}
+        The alternative hypothesis.
+    method : str
+        The method that ran.
+    margin : float or None
+        Margin of a test of non-inferiority or equivalence.
+    n_samples, n_positives : int
+        Number of samples and of positives.
+    n_queries : int or None
+        Number of queries; None for two rankings.
+    n_resamples : int or None
+        Number of random swaps, flips or resamples; None for other methods.
+    queries : list or None
+        Names of the queries.
+    query_differences : ndarray of shape (n_queries,) or None
+        Difference of the metric in each query.
+
+    See Also
+    --------
+    metric_comparison_test : The test that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import metric_comparison_test
+    >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    >>> first, second = [8, 7, 6, 5, 4, 3, 2, 1], [4, 7, 6, 8, 3, 5, 2, 1]
+    >>> result = metric_comparison_test(y_true, first, second, metric="roc_auc")
+    >>> print(result.summary())
+    ROC AUC was 0.933 and 0.8 (difference 0.133, 95 % confidence interval -0.399 to 0.65; two-sided
+    p = 1.0000 by rank swap).
+    """
+
+    metric: Metric
+    statistic_a: float
+    statistic_b: float
+    difference: float
+    standard_error: float
+    pvalue: float
+    log10_pvalue: float
+    alternative: str
+    method: str
+    margin: float | None
+    n_samples: int
+    n_positives: int
+    n_queries: int | None = None
+    n_resamples: int | None = None
+    queries: list[Any] | None = None
+    query_differences: Floats | None = None
+    _interval: Callable[[float], tuple[float, float]] = field(
+        default=lambda level: (math.nan, math.nan)
+    )
+
+    def __repr__(self) -> str:
+        margin = "" if self.margin is None else f", margin={self.margin:g}"
+        return (
+            f"{type(self).__name__}(metric={self.metric}, statistic_a={self.statistic_a:.4g}, "
+            f"statistic_b={self.statistic_b:.4g}, difference={self.difference:.4g}, "
+            f"pvalue={self.pvalue:.4g}, alternative={self.alternative!r}{margin}, "
+            f"method={self.method!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        return as_html({name: [value] for name, value in self.to_dict().items()})
+
+    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        """Interval of the difference.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage.
+
+        Returns
+        -------
+        low, high : float
+            The limits: from the interval of each metric and the correlation of their influence
+            values (MOVER) [1]_, or as the method has it: normal for ``"delong"``, Ash and
+            Hughes-Oliver's for ``"emproc"``, and over queries Student's t or the bootstrap.
+
+        References
+        ----------
+        .. [1] Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect
+           measures: a general approach. Statistics in Medicine, 27(10), 1693-1702.
+        """
+        check_confidence_level(confidence_level)
+        return ConfidenceInterval(*self._interval(confidence_level))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain numbers.
+
+        Returns
+        -------
+        dict
+            The metric, both values, the difference, the p-value and the rest, by name.
+        """
+        values = {name: getattr(self, name) for name in _COLUMNS}
+        kept = {name: value for name, value in values.items() if value is not None}
+        return {"metric": str(self.metric), **kept}
+
+    def to_frame(self) -> Any:
+        """Return the result as a table of one row, or over queries of one row for each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of `to_dict`, or the names of the queries and their differences.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        if self.queries is not None:
+            return as_frame({"query": self.queries, "difference": self.query_differences}, "query")
+        return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
+
+    def summary(self) -> str:
+        """Return one sentence, fit for a paper.
+
+        Returns
+        -------
+        str
+            Both values, the difference with its interval, and the p-value.
+        """
+        title, queries = self.metric.title, ""
+        if self.n_queries is not None:
+            title = f"Mean {in_sentence(title)}"
+            queries = f" over {self.n_queries} queries"
+        low, high = self.confidence_interval()
+        tested = "two-sided" if self.alternative == "two-sided" else "one-sided"
+        if self.margin is not None:
+            kind = "equivalence" if self.alternative == "two-sided" else "non-inferiority"
+            tested = f"{kind} within {self.margin:g}:"
+        return (
+            f"{title} was {format_value(self.statistic_a)} and {format_value(self.statistic_b)}"
+            f"{queries} (difference {format_value(self.difference)}, 95 % confidence interval "
+            f"{format_value(low)} to {format_value(high)}; {tested} p = "
+            f"{format_pvalue(self.log10_pvalue)} by {_WAYS[self.method]})."
+        )
+
+
+@significance_test
+def metric_comparison_test(
+    y_true: ArrayLike,
+    y_score_a: ArrayLike,
+    y_score_b: ArrayLike,
+    *,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    pos_label: PosLabel = 1,
+    alternative: str = "two-sided",
+    method: str = "auto",
+    margin: float | None = None,
+    groups: Iterable[Hashable] | None = None,
+    strata: Iterable[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> MetricComparisonTestResult:
+    r"""Test whether one ranking of the same samples is better than another, by any metric.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Binary labels.
+    y_score_a, y_score_b : array-like of shape (n_samples,)
+        Scores of the two rankers, larger for samples more likely to be positive. They need not be
+        on one scale: only ranks count.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
+        between 0 and 1, rounded up.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+    alternative : {"two-sided", "greater", "less"}, default="two-sided"
+        Whether small p-values are for a difference, for a better first ranker, or for a worse one.
+        With a margin: ``"two-sided"`` is equivalence, ``"greater"`` non-inferiority of the first,
+        ``"less"`` of the second.
+    method : str, default="auto"
+        How the p-value is computed; see Notes. ``"swap"`` is what ``"auto"`` takes; any metric but
+        the reciprocal rank has ``"influence"`` and any ``"bootstrap"``, ROC AUC has ``"delong"``,
+        and recall, precision and enrichment at k have ``"hypergeometric"``,
+        ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"``. Over queries: ``"sign_flip"``,
+        which ``"auto"`` takes, ``"t"``, ``"wilcoxon"`` and ``"bootstrap"``.
+    margin : float, optional
+        Test whether the difference is within this margin, in the metric's units, by one-sided t
+        tests; ``"auto"`` takes ``"influence"``, or ``"t"`` over queries.
+    groups : array-like of shape (n_samples,), optional
+        Query of each sample: two runs are compared by the metric's mean over queries.
+    strata : array-like of shape (n_samples,), optional
+        Stratum of each sample, where so many positives and negatives were drawn from each:
+        influence values are centred within strata. A swap stays within its sample and needs none.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, or with `groups` of each query's samples: the ranks of a cluster
+        are swapped together, and only clusters are independent of each other.
+    n_permutations : int, default=9999
+        Number of random swaps, flips or resamples. If there are no more different ones, all are
+        listed and the p-value is exact.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random numbers.
+    n_jobs : int, optional
+        Number of jobs for random swaps, flips and resamples. The result does not depend on it.
+    verbose : int, default=0
+        Progress messages of joblib, more of them for larger numbers.
+
+    Returns
+    -------
+    result : MetricComparisonTestResult
+        Both values, the difference, its standard error, the p-value, and the interval of the
+        difference by ``result.confidence_interval()``.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of a wrong type.
+    ValueError
+        If labels or scores cannot be read, if `k` is an array, if `margin` is not positive, or if
+        the metric does not have the method, or not with what else is given.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives or no negatives: nothing can be told, and the p-value is 1.
+
+    See Also
+    --------
+    metric_multiple_comparison_test : More than two rankers.
+    metric_interval : How sure each value is.
+    best_candidate_test : Whether the best of several rankers is better than chance.
+
+    Notes
+    -----
+    Rank swap [1]_ exchanges the two ranks of each sample with probability 1/2 and evaluates both
+    lists again; the p-value is (c + 1) / (B + 1) with c of B swaps whose difference is as large.
+    Samples whose ranks are equal after swapping count by the mean over their orders. Its null
+    hypothesis is that, given its label, the two ranks of a sample may be exchanged; a rejection
+    may mean another shape at the same value of the metric. It keeps power near chance, and its size
+    at .05 was .025 to .060 for average precision.
+
+    ``"influence"`` tests that the two metrics are equal in the population:
+    :math:`T = (g(S_a) - g(S_b)) / \mathrm{SE}` with Student's t distribution with m - 1 degrees of
+    freedom, on the scale :math:`g(t) = -\log(-\log t)` for average precision and on the metric's
+    own for others (size .007 to .055 for average precision). It has little power where both
+    rankers are near chance. ``"delong"`` [2]_ is the same for ROC AUC with the normal distribution.
+
+    Of hits at k, ``"hypergeometric"`` is exact given the positives that one list alone holds:
+    both lists have as many items of their own. McNemar's test takes no account of that, and is very
+    conservative; ``"emproc"`` is Ash and Hughes-Oliver's [3]_. They need lists of exactly k
+    samples, without equal scores across rank k.
+
+    ``"bootstrap"`` draws positives and negatives with replacement; its size at .05 is up to .088.
+
+    Over queries, signs of the differences are flipped at random, exact if the runs are
+    interchangeable in each query.
+
+    References
+    ----------
+    .. [1] Venkatraman, E. S., & Begg, C. B. (1996). A distribution-free procedure for comparing
+       receiver operating characteristic curves from a paired experiment. Biometrika, 83(4),
+       835-848.
+    .. [2] DeLong, E. R., DeLong, D. M., & Clarke-Pearson, D. L. (1988). Comparing the areas under
+       two or more correlated receiver operating characteristic curves. Biometrics, 44(3), 837-845.
+    .. [3] Ash, J. R., & Hughes-Oliver, J. M. (2022). Confidence bands and hypothesis tests for hit
+       enrichment curves. Journal of Cheminformatics, 14, 50.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import metric_comparison_test
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(400) < 40
+    >>> common = rng.normal(size=400)
+    >>> strong = common + rng.normal(size=400) + 2.5 * y_true
+    >>> weak = common + rng.normal(size=400) + 1.0 * y_true
+    >>> result = metric_comparison_test(y_true, strong, weak, n_permutations=999)
+    >>> result.method, result.pvalue
+    ('swap', 0.001)
+    >>> low, high = result.confidence_interval()
+    >>> bool(0 < low < result.difference < high)
+    True
+    """
+    check_alternative(alternative)
+    check_margin(margin)
+    check_integer(n_permutations, "n_permutations", 1)
+    chosen = as_metric(metric, k)
+    check_scalar_k(chosen)
+    drawing = _Drawing(n_permutations, random_state, n_jobs, verbose)
+    if groups is not None:
+        if strata is not None:
+            raise ValueError(
+                "strata and groups exclude each other: over queries the queries are what is "
+                "sampled. Leave out strata."
+            )
+        queries = read_query_values(y_true, [y_score_a, y_score_b], groups, chosen, pos_label)
+        units = None if clusters is None else _clusters_of_queries(clusters, groups)
+        return _compare_runs(queries, units, alternative, method, margin, drawing)
+    pair = Pair.read(y_true, y_score_a, y_score_b, chosen, pos_label, clusters, strata)
+    method = _choose(chosen, method, margin, pair)
+    return _compare(pair, alternative, method, margin, drawing)
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """How random swaps, flips and resamples are drawn."""
+
+    n_resamples: int
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    def differences(self, sampler: PairedSampler) -> tuple[Floats, bool]:
+        """Differences of all swaps, or of random ones; and whether they are all."""
+        n_listed = sampler.n_listed
+        parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
+        if n_listed is not None and n_listed <= self.n_resamples:
+            ends = np.cumsum(sampler.chunks(n_listed)).tolist()
+            found = parallel(
+                delayed(sampler.listed)(first, last)
+                for first, last in zip([0, *ends[:-1]], ends, strict=True)
+            )
+            return np.concatenate(found), True
+        sizes = sampler.chunks(self.n_resamples)
+        seeds = as_seed_sequence(self.random_state).spawn(len(sizes))
+        found = parallel(
+            delayed(_draw)(sampler, size, seed) for size, seed in zip(sizes, seeds, strict=True)
+        )
+        return np.concatenate(found), False
+
+    def pvalue(self, sampler: PairedSampler, alternative: str) -> tuple[float, int]:
+        """P-value of the observed difference, and the number of differences it is found by."""
+        if sampler.n_units == 0:
+            return 1.0, 0
+        differences, is_complete = self.differences(sampler)
+        pvalue = randomization_pvalue(
+            sampler.observed(),
+            differences,
+            alternative=alternative,  # type: ignore[arg-type]
+            tolerance=sampler.tolerance,
+            is_complete=is_complete,
+        )
+        return pvalue, differences.size
+
+
+def _draw(sampler: Any, size: int, seed: np.random.SeedSequence) -> Floats:
+    return np.asarray(sampler.draw(size, np.random.default_rng(seed)))
+
+
+# Two rankings.
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two rankings of the same items by one metric."""
+
+    metric: Metric
+    positive: NDArray[np.bool_]
+    a: Items
+    b: Items
+    units: Units
+
+    @classmethod
+    def read(
+        cls,
+        y_true: Any,
+        y_score_a: Any,
+        y_score_b: Any,
+        metric: Metric,
+        pos_label: PosLabel,
+        clusters: Any,
+        strata: Any,
+    ) -> Pair:
+        """Read labels once and both scores."""
+        positive, scores_a = as_binary(y_true, y_score_a, pos_label, name="y_score_a")
+        _, scores_b = as_binary(positive, y_score_b, True, name="y_score_b")
+        a, b = Items.from_scores(positive, scores_a), Items.from_scores(positive, scores_b)
+        units = Units.read(clusters, strata, positive.size)
+        return cls(metric.at(positive.size), positive, a, b, units)
+
+    @property
+    def has_both_classes(self) -> bool:
+        """Whether anything can be told."""
+        return bool(0 < self.positive.sum() < self.positive.size)
+
+    @cached_property
+    def values(self) -> tuple[float, float]:
+        """Values of the metric."""
+        return (
+            float(value_of(self.metric, self.a.ranking)),
+            float(value_of(self.metric, self.b.ranking)),
+        )
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Influence covariance matrix of the two values."""
+        statistic = check_has_influence(self.metric)
+        values = [influence_of_items(statistic, items) for items in (self.a, self.b)]
+        errors = self.units.errors(np.stack(values, axis=1), self.positive)
+        return np.asarray(errors.T @ errors)
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the difference."""
+        if not isinstance(self.metric, Statistic) or not self.has_both_classes:
+            return math.nan
+        (one, both), (_, other) = self.covariance
+        return float(limits.difference_error(one, other, both))
+
+    @property
+    def n_independent(self) -> int:
+        """Number of positives, or of clusters that hold some."""
+        return self.units.numbers(self.positive)[0]
+
+    def interval(self, confidence_level: float) -> tuple[float, float]:
+        """MOVER interval of the difference, from the recommended interval of each metric."""
+        if not isinstance(self.metric, Statistic) or not self.has_both_classes:
+            return math.nan, math.nan
+        in_clusters = self.units.clusters is not None or self.units.strata is not None
+        way = interval_methods(self.metric)[choose_method(self.metric, "auto", in_clusters)]
+        parts = []
+        for items in (self.a, self.b):
+            estimate = Estimate.of_items(self.metric, items, self.units)
+            parts += way.limits(estimate, confidence_level, as_seed_sequence(0))
+        (one, both), (_, other) = self.covariance
+        scale = math.sqrt(one * other)
+        correlation = both / scale if scale > 0.0 else math.nan
+        low_a, high_a, low_b, high_b = parts
+        value_a, value_b = self.values
+        low, high = limits.mover_limits(
+            value_a, low_a, high_a, value_b, low_b, high_b, correlation
+        )
+        return float(low), float(high)
+
+
+def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> str:
+    """The name of the method that is meant; refuse what the metric does not have."""
+    known = ["auto", "swap"]
+    if isinstance(metric, Statistic):
+        known.append("influence")
+    if isinstance(metric, RocAuc):
+        known.append("delong")
+    if isinstance(metric, HitsAtK):
+        known += _OF_HITS
+    known.append("bootstrap")
+    check_option(method, "method", known, f" for {metric.title}")
+    if margin is not None and method not in ("auto", "influence"):
+        raise ValueError(
+            f"margin={margin!r} takes t tests of influence values; got method={method!r}: leave "
+            "method out."
+        )
+    if margin is not None:
+        check_has_influence(metric)
+        return "influence"
+    method = "swap" if method == "auto" else method
+    has_units = pair.units.clusters is not None or pair.units.strata is not None
+    if has_units and method in (*_OF_HITS, "bootstrap"):
+        raise ValueError(
+            f"method={method!r} takes every sample as drawn by itself, and there are clusters or "
+            "strata: use method='swap' or 'influence'."
+        )
+    return method
+
+
+def _compare(
+    pair: Pair, alternative: str, method: str, margin: float | None, drawing: _Drawing
+) -> MetricComparisonTestResult:
+    """Compare two rankings by a method that their metric has."""
+    n_resamples: int | None = None
+    interval: Callable[[float], tuple[float, float]] = pair.interval
+    if not pair.has_both_classes:
+        warn_caller(
+            f"y_true holds one class only, {int(pair.positive.sum())} positives among "
+            f"{pair.positive.size} samples: nothing can be told, and the p-value is 1.",
+            UndefinedMetricWarning,
+        )
+        pvalue = 1.0
+    elif margin is not None:
+        pvalue = _within_margin(pair, margin, alternative)
+    elif method == "swap":
+        pvalue, n_resamples = drawing.pvalue(_swaps(pair), alternative)
+    elif method == "influence":
+        pvalue = _influence_pvalue(pair, alternative)
+    elif method == "delong":
+        found = limits.t_test(_difference(pair), pair.standard_error, math.inf, alternative)
+        pvalue, interval = float(found.pvalue), _DeLong(pair)
+    elif method == "bootstrap":
+        sampler = _Bootstrap(pair)
+        pvalue, n_resamples = _bootstrap_pvalue(sampler, alternative, drawing)
+        interval = _BootstrapInterval(sampler, drawing)
+    else:
+        pvalue, interval = _hits_pvalue(pair, alternative, method)
+    return MetricComparisonTestResult(
+        metric=pair.metric,
+        statistic_a=pair.values[0],
+        statistic_b=pair.values[1],
+        difference=_difference(pair),
+        standard_error=pair.standard_error,
+        pvalue=pvalue,
+        log10_pvalue=log10_of(pvalue),
+        alternative=alternative,
+        method=method,
+        margin=margin,
+        n_samples=pair.positive.size,
+        n_positives=int(pair.positive.sum()),
+        n_resamples=n_resamples,
+        _interval=interval,
+    )
+
+
+def log10_of(pvalue: float) -> float:
+    """Base-10 logarithm of a p-value; -inf of 0."""
+    return float(as_log10(math.log(pvalue))) if pvalue > 0.0 else -math.inf
+
+
+def _difference(pair: Pair) -> float:
+    return pair.values[0] - pair.values[1]
+
+
+def _swaps(pair: Pair) -> SwapSampler:
+    ranks_a, ranks_b = doubled_midranks(pair.a.places), doubled_midranks(pair.b.places)
+    return SwapSampler(pair.metric, pair.positive, ranks_a, ranks_b, pair.units.clusters)
+
+
+def on_g_scale(metric: Metric) -> bool:
+    """Whether t tests of a metric are made on the g scale."""
+    return isinstance(metric, AveragePrecision)
+
+
+def _influence_pvalue(pair: Pair, alternative: str) -> float:
+    (one, both), (_, other) = pair.covariance
+    estimate = Estimate.of_ranking(pair.metric, pair.a.ranking)
+    found = limits.metric_difference_test(
+        *pair.values,
+        one,
+        other,
+        both,
+        pair.n_independent,
+        alternative,
+        on_g_scale=on_g_scale(pair.metric),
+        maximum=estimate.maximum if on_g_scale(pair.metric) else 1.0,
+    )
+    return float(found.pvalue)
+
+
+def _within_margin(pair: Pair, margin: float, alternative: str) -> float:
+    parts = pair.standard_error, margin, pair.n_independent - 1
+    return within_margin(_difference(pair), *parts, alternative)
+
+
+def within_margin(
+    difference: float, standard_error: float, margin: float, df: int, alternative: str
+) -> float:
+    """P-value of a difference that reaches the margin, on both sides or on one."""
+    if alternative == "two-sided":
+        return float(limits.equivalence_pvalue(difference, standard_error, margin, df))
+    signed = difference if alternative == "greater" else -difference
+    return float(limits.noninferiority_pvalue(signed, standard_error, margin, df))
+
+
+@dataclass(frozen=True, eq=False)
+class _DeLong:
+    """The normal interval of a difference."""
+
+    pair: Pair
+
+    def __call__(self, confidence_level: float) -> tuple[float, float]:
+        half = float(stats.norm.ppf((1.0 + confidence_level) / 2.0)) * self.pair.standard_error
+        return _difference(self.pair) - half, _difference(self.pair) + half
+
+
+# Hits at k.
+
+
+def _hits_pvalue(
+    pair: Pair, alternative: str, method: str
+) -> tuple[float, Callable[[float], tuple[float, float]]]:
+    """P-value of two lists of k items, and the interval that belongs to it."""
+    k = int(pair.metric.k)  # type: ignore[attr-defined]
+    in_a, in_b = (_top(items, k, name) for items, name in ((pair.a, "a"), (pair.b, "b")))
+    positive = pair.positive
+    only_a, only_b = int(np.sum(in_a & ~in_b & positive)), int(np.sum(in_b & ~in_a & positive))
+    if method == "mcnemar":
+        return float(limits.mcnemar_pvalue(only_a, only_b, alternative)), pair.interval
+    if method != "emproc":
+        n_exclusive = int(np.sum(in_a & ~in_b))
+        pvalue = limits.hypergeometric_pvalue(
+            only_a, only_b, n_exclusive, alternative, mid_p=method == "hypergeometric_midp"
+        )
+        return float(pvalue), pair.interval
+    m = int(positive.sum())
+    hits = (int(np.sum(in_list & positive)) for in_list in (in_a, in_b))
+    shared = int(np.sum(in_a & in_b & positive)), int(np.sum(in_a & in_b))
+    slopes = (slope_at(r.tie_sizes, r.hits, k) for r in (pair.a.ranking, pair.b.ranking))
+    counts: tuple[Any, ...] = (*hits, *shared, k, *slopes, positive.size, m)
+    scale = m / float(pair.metric.divided_by(positive.size, m))  # type: ignore[attr-defined]
+    pvalue = limits.emproc_test(*counts, alternative=alternative).pvalue
+    return float(pvalue), _EmProc(counts, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _EmProc:
+    """Ash and Hughes-Oliver's interval of a difference of recalls, on the metric's scale."""
+
+    counts: tuple[Any, ...]
+    scale: float
+
+    def __call__(self, confidence_level: float) -> tuple[float, float]:
+        low, high = limits.emproc_limits(*self.counts, confidence_level=confidence_level)
+        return float(low) * self.scale, float(high) * self.scale
+
+
+def _top(items: Items, k: int, name: str) -> NDArray[np.bool_]:
+    """The items of the first k places; refuse equal scores across rank k."""
+    ends = np.cumsum(items.ranking.tie_sizes)
+    if k not in ends:
+        raise ValueError(
+            f"Equal scores of y_score_{name} straddle rank k={k}, and a test of hits needs lists "
+            "of k samples: break the ties, take another k, or use method='swap' or 'influence'."
+        )
+    return np.asarray(ends[items.places] <= k)
+
+
+# Bootstrap.
+
+
+@dataclass(frozen=True, eq=False)
+class _Bootstrap:
+    """Differences of resamples of the positives and of the negatives."""
+
+    pair: Pair
+
+    def chunks(self, n_resamples: int) -> list[int]:
+        """Sizes of the chunks of so many resamples."""
+        size = max(1, _CELLS_PER_CHUNK // self.pair.positive.size)
+        return [min(size, n_resamples - done) for done in range(0, n_resamples, size)]
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Draw differences."""
+        positives, negatives = (
+            np.flatnonzero(c) for c in (self.pair.positive, ~self.pair.positive)
+        )
+        found = np.empty(n_draws)
+        for draw in range(n_draws):
+            hits = positives[rng.integers(positives.size, size=positives.size)]
+            misses = negatives[rng.integers(negatives.size, size=negatives.size)]
+            one, other = (self._value(items, hits, misses) for items in (self.pair.a, self.pair.b))
+            found[draw] = one - other
+        return found
+
+    def _value(self, items: Items, hits: NDArray[Any], misses: NDArray[Any]) -> float:
+        n_blocks = items.ranking.tie_sizes.size
+        in_blocks = np.bincount(items.places[hits], minlength=n_blocks)
+        sizes = in_blocks + np.bincount(items.places[misses], minlength=n_blocks)
+        there = sizes > 0
+        return float(self.pair.metric.evaluate(sizes[there], in_blocks[there]))
+
+    def all(self, drawing: _Drawing) -> Floats:
+        """Differences of all resamples."""
+        sizes = self.chunks(drawing.n_resamples)
+        seeds = as_seed_sequence(drawing.random_state).spawn(len(sizes))
+        found = Parallel(n_jobs=drawing.n_jobs, verbose=drawing.verbose)(
+            delayed(_draw)(self, size, seed) for size, seed in zip(sizes, seeds, strict=True)
+        )
+        return np.concatenate(found)
+
+
+def _bootstrap_pvalue(
+    sampler: _Bootstrap, alternative: str, drawing: _Drawing
+) -> tuple[float, int]:
+    """Share of resamples on the other side of 0."""
+    return pvalue_beyond_zero(sampler.all(drawing), alternative), drawing.n_resamples
+
+
+def pvalue_beyond_zero(differences: Floats, alternative: str) -> float:
+    """P-value of resampled differences: their share on the other side of 0."""
+    n = differences.size
+    below, above = ((int(np.sum(s * differences >= 0.0)) + 1) / (n + 1) for s in (-1.0, 1.0))
+    if alternative == "two-sided":
+        return min(1.0, 2.0 * min(below, above))
+    return below if alternative == "greater" else above
+
+
+@dataclass(frozen=True, eq=False)
+class _BootstrapInterval:
+    """Percentiles of resampled differences."""
+
+    sampler: _Bootstrap
+    drawing: _Drawing
+
+    def __call__(self, confidence_level: float) -> tuple[float, float]:
+        tail = (1.0 - confidence_level) / 2.0
+        low, high = np.quantile(self.sampler.all(self.drawing), [tail, 1.0 - tail])
+        return float(low), float(high)
+
+
+# Runs over queries.
+
+
+def _clusters_of_queries(clusters: Any, groups: Any) -> NDArray[np.int64]:
+    """Number the cluster of each query, whose samples must agree on it."""
+    groups = list(groups)
+    codes, names = numbered(groups, "groups", "query", len(groups))
+    own, _ = numbered(clusters, "clusters", "cluster", len(groups))
+    _, first = np.unique(codes, return_index=True)
+    of_query = own[first]
+    wrong = own != of_query[codes]
+    if wrong.any():
+        raise ValueError(
+            f"The samples of query {names[codes[int(np.argmax(wrong))]]!r} are in several "
+            "clusters: with groups, whole queries are clustered."
+        )
+    return np.asarray(np.unique(of_query, return_inverse=True)[1])
+
+
+def _compare_runs(
+    queries: QueryValues,
+    clusters: NDArray[np.int64] | None,
+    alternative: str,
+    method: str,
+    margin: float | None,
+    drawing: _Drawing,
+) -> MetricComparisonTestResult:
+    """Compare two runs by their differences query by query."""
+    check_option(method, "method", _OF_QUERIES, " over queries")
+    differences = queries.values[:, 0] - queries.values[:, 1]
+    if differences.size < 2:
+        raise ValueError("groups holds 1 query, and a comparison over queries needs at least 2.")
+    if clusters is not None and method not in ("auto", "sign_flip"):
+        raise ValueError(
+            f"method={method!r} takes every query as drawn by itself, and there are clusters: use "
+            "method='sign_flip'."
+        )
+    if margin is not None and (method not in ("auto", "t") or clusters is not None):
+        raise ValueError(f"margin={margin!r} takes a t test over queries: leave method out.")
+    if method == "auto":
+        method = "sign_flip" if margin is None else "t"
+    error = standard_error_of_mean(differences)
+    n_resamples: int | None = None
+    if margin is not None:
+        mean = float(differences.mean())
+        pvalue = within_margin(mean, error, margin, differences.size - 1, alternative)
+    elif method == "sign_flip":
+        pvalue, n_resamples = drawing.pvalue(SignFlipSampler(differences, clusters), alternative)
+    elif np.ptp(differences) == 0.0 and differences[0] == 0.0:
+        pvalue = 1.0
+    elif method == "t":
+        found = limits.t_test(differences.mean(), error, differences.size - 1, alternative)
+        pvalue = float(found.pvalue)
+    elif method == "wilcoxon":
+        pvalue = float(stats.wilcoxon(differences, alternative=alternative).pvalue)
+    else:
+        n_resamples = drawing.n_resamples
+        rng = np.random.default_rng(as_seed_sequence(drawing.random_state))
+        pvalue = pvalue_beyond_zero(_resampled_means(differences, n_resamples, rng), alternative)
+    interval = _QueryInterval(differences, "bootstrap" if method == "bootstrap" else "t", drawing)
+    means = queries.values.mean(axis=0)
+    return MetricComparisonTestResult(
+        metric=queries.metric,
+        statistic_a=float(means[0]),
+        statistic_b=float(means[1]),
+        difference=float(differences.mean()),
+        standard_error=error,
+        pvalue=pvalue,
+        log10_pvalue=log10_of(pvalue),
+        alternative=alternative,
+        method=method,
+        margin=margin,
+        n_samples=queries.n_samples,
+        n_positives=queries.n_positives,
+        n_queries=differences.size,
+        n_resamples=n_resamples,
+        queries=queries.queries,
+        query_differences=differences,
+        _interval=interval,
+    )
+
+
+def _resampled_means(values: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Means of resamples of the queries, so many at a time as memory is small."""
+    size = max(1, _CELLS_PER_CHUNK // values.size)
+    return np.concatenate(
+        [
+            values[
+                rng.integers(values.size, size=(min(size, n_resamples - done), values.size))
+            ].mean(axis=1)
+            for done in range(0, n_resamples, size)
+        ]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _QueryInterval:
+    """Interval of the mean difference over queries."""
+
+    differences: Floats
+    method: str
+    drawing: _Drawing
+
+    def __call__(self, confidence_level: float) -> tuple[float, float]:
+        return mean_interval(
+            self.differences,
+            confidence_level,
+            self.method,
+            self.drawing.n_resamples,
+            self.drawing.random_state,
+        )
