@@ -1,6 +1,6 @@
-"""Intervals of metrics and tests of their differences, in closed form or as the root of one line.
+"""Intervals of metrics and tests of their differences, from values, variances and counts.
 
-Everything is a function of values, variances and counts and is vectorised over them. With m
+Everything is vectorised over all that it is a function of, the level included. With m
 positives, estimated variances are taken to have ``m - 1`` degrees of freedom, since it is the
 positives that are few.
 
@@ -13,6 +13,17 @@ difference of two metrics              MOVER, from the interval of each
 two metrics of the same items          t test on the g scale, margins on the metric's own
 hits at k of two rankers               hypergeometric given the counts; McNemar; EmProc
 =====================================  ========================================================
+
+References
+----------
+.. [1] Newcombe, R. G. (2006). Confidence intervals for an effect size measure based on the
+   Mann-Whitney statistic, part 2. Statistics in Medicine 25, 559-573.
+.. [2] Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a
+   general approach. Statistics in Medicine 27, 1693-1702.
+.. [3] Ash, J. R. and Hughes-Oliver, J. M. (2022). Confidence bands and hypothesis tests for hit
+   enrichment curves. Journal of Cheminformatics 14, 50.
+.. [4] Boyd, K., Eng, K. H. and Page, C. D. (2013). Area under the precision-recall curve: point
+   estimates and confidence intervals. ECML PKDD 2013, 451-466.
 """
 
 from __future__ import annotations
