@@ -467,7 +467,7 @@ def test_no_error_and_no_degrees_of_freedom_are_no_evidence():
             np.array([0.4, 0.1, 0.2]),
             np.array([0.013, 0.0, 0.01]),
             np.array([0.013, 0.0, 0.01]),
-            np.array([0.013 * (1 + 1e-16), 0.0, 0.0]),
+            np.array([np.nextafter(0.013, 0.0), 0.0, 0.0]),
             np.array([20, 20, 1]),
             alternative,
         )
