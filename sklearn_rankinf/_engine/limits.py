@@ -1,6 +1,6 @@
-"""Intervals of metrics and tests of their differences, in closed form or as the root of one line.
+"""Intervals of metrics and tests of their differences, from values, variances and counts.
 
-Everything is a function of values, variances and counts and is vectorised over them. With m
+Everything is vectorised over all that it is a function of, the level included. With m
 positives, estimated variances are taken to have ``m - 1`` degrees of freedom, since it is the
 positives that are few.
 
@@ -13,6 +13,17 @@ difference of two metrics              MOVER, from the interval of each
 two metrics of the same items          t test on the g scale, margins on the metric's own
 hits at k of two rankers               hypergeometric given the counts; McNemar; EmProc
 =====================================  ========================================================
+
+References
+----------
+.. [1] Newcombe, R. G. (2006). Confidence intervals for an effect size measure based on the
+   Mann-Whitney statistic, part 2. Statistics in Medicine 25, 559-573.
+.. [2] Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a
+   general approach. Statistics in Medicine 27, 1693-1702.
+.. [3] Ash, J. R. and Hughes-Oliver, J. M. (2022). Confidence bands and hypothesis tests for hit
+   enrichment curves. Journal of Cheminformatics 14, 50.
+.. [4] Boyd, K., Eng, K. H. and Page, C. D. (2013). Area under the precision-recall curve: point
+   estimates and confidence intervals. ECML PKDD 2013, 451-466.
 """
 
 from __future__ import annotations
@@ -31,8 +42,7 @@ Numbers: TypeAlias = float | Floats | Integers
 
 # A value this close to an end of its range is that end: a mean of ones is one up to rounding.
 _END = 8.0 * float(np.finfo(float).eps)
-# Of the variances of two estimates, the variance of their difference is at least this part, or it
-# is the rounding error of nothing.
+# A variance that is a smaller part of one it is compared with is the rounding error of nothing.
 _ROUNDING = 1e-13
 # Halvings of the unit interval, beyond what a float tells apart.
 _HALVINGS = 64
@@ -136,8 +146,8 @@ def roc_auc_limits(
     """Limits of all theta with ``(auc - theta)**2 <= t**2 c v(theta)``.
 
     With DeLong's variance V, ``r = V / v(auc)`` and ``c = max((1 + r) / 2, r)`` measure how far the
-    scores are from exponential ones; c is 1 where V is 0 or, with a single negative, undefined. A
-    single positive leaves no degrees of freedom, and all of ``[0, 1]`` is possible.
+    scores are from exponential ones; c is 1 where V is 0 up to rounding or, with a single negative,
+    undefined. A single positive leaves no degrees of freedom, and all of ``[0, 1]`` is possible.
 
     On either side of the estimate there is one root: v falls towards 0 and 1 at most as fast as
     ``1 / theta + 1 / (1 - theta)`` in its logarithm, and the square faster.
@@ -146,7 +156,8 @@ def roc_auc_limits(
     m, n0 = _floats(n_positives), _floats(n_negatives)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = variance / roc_auc_null_variance(auc, m, n0)
-    scale = np.where(variance > 0.0, np.maximum((1.0 + ratio) / 2.0, ratio), 1.0)
+    estimated = (ratio > _ROUNDING) & np.isfinite(ratio)
+    scale = np.where(estimated, np.maximum((1.0 + ratio) / 2.0, ratio), 1.0)
     factor = _t_quantile(m - 1.0, confidence_level) ** 2 * scale
     # The variance is the same at theta and at 1 - theta.
     low, high = _lower_auc(auc, factor, m, n0), 1.0 - _lower_auc(1.0 - auc, factor, m, n0)
@@ -305,7 +316,7 @@ def mover_limits(
     an average precision of 1, and then counts as 0.
     """
     value1, value2 = _floats(value1), _floats(value2)
-    correlation = np.where(np.isnan(correlation), 0.0, _floats(correlation))
+    correlation = _floats(np.where(np.isnan(correlation), 0.0, correlation))
     difference = value1 - value2
     below = _third_side(value1 - _floats(low1), _floats(high2) - value2, correlation)
     above = _third_side(_floats(high1) - value1, value2 - _floats(low2), correlation)
@@ -422,7 +433,8 @@ def hypergeometric_pvalue(
     by half.
     """
     first, second = np.asarray(positives1), np.asarray(positives2)
-    exclusive, both = np.asarray(n_exclusive), first + second
+    # Lists without items of their own differ by no positive, as one without positives would.
+    exclusive, both = np.maximum(n_exclusive, 1), first + second
     counts = first, 2 * exclusive, both, exclusive
     half = np.exp(log_pmf(*counts)) / 2.0 if mid_p else 0.0
     upper, lower = (np.exp(log_tail(*counts, sign)) - half for sign in (1, -1))

@@ -9,7 +9,11 @@ uniform on a sphere of as many dimensions r as the contrasts have, a radius R wi
 .. math:: P(\max T \ge c) = E\, P(F_{r, df} \ge (c / M)^2 / r) \quad (c > 0),
 
 which is exact for one contrast, smooth in c, and accurate in the far tail, where counting draws
-would find none.
+would find none. That average is used in
+
+* step-down maxT tests (Westfall and Young 1993, Resampling-Based Multiple Testing),
+* sup-t intervals (Montiel Olea and Plagborg-Moller 2019, J. Appl. Econometrics 34),
+* comparisons with the best (Hsu 1984, Ann. Statist. 12).
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ N_DIRECTIONS = 60_000
 _NUMBERS = 2_000_000
 # Eigenvalues below this part of the largest are those of a singular matrix.
 _SINGULAR = 1e-12
-# Beyond its analytic bounds a critical value of random directions lies by no more than this.
+# By this part, and this much, random directions may put a critical value beyond its bounds.
 _SLACK = 0.5
 
 
@@ -180,7 +184,8 @@ def critical_value(
     highest = _highest(rows, n_directions, two_sided, rng)
     alpha, tail = 1.0 - confidence_level, _tail(rows.shape[1], df)
     one = alpha / 2.0 if two_sided else alpha
-    least, most = -stdtrit(df, one) - _SLACK, -stdtrit(df, one / len(rows)) + _SLACK
+    least, most = -stdtrit(df, one), -stdtrit(df, one / len(rows))
+    least, most = least - _SLACK * (1.0 + abs(least)), most + _SLACK * (1.0 + abs(most))
 
     def excess(c: float) -> float:
         return float(tail(c, highest).mean()) - alpha
@@ -318,5 +323,6 @@ def best_pvalues(
 
 
 def _differences_of(values: ArrayLike, pairs: Integers) -> Floats:
+    """The first of each pair less the second."""
     values = np.asarray(values, dtype=float)
     return np.asarray(values[pairs[:, 0]] - values[pairs[:, 1]])
