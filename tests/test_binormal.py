@@ -43,7 +43,7 @@ RANKS = {
     "ends": ([1, 12], 12),
     "two": ([2, 3], 4),
     "nearly all": ([1, 2, 3, 5, 6, 8, 9, 10], 10),
-    "far": ([3, 40, 41, 90, 150], 200),
+    "far": ([3, 20, 21, 45, 52], 70),
 }
 
 
@@ -357,24 +357,34 @@ def test_quantiles_of_t_are_those_of_all_scores(name):
     value = average_precision_score(labels(ranks, n_samples), -np.arange(n_samples))
     variance = item_variance(labels(ranks, n_samples))
     low, high, fit = calibrated_limits(value, variance, n_samples, m, 0.95, 0)
-    assert fit.low_shift == fit.high_shift
+    low_t, high_t = fit.t_quantiles
     scale = np.sqrt(variance) * g_slope(value)
-    expected = np.exp(-np.exp(-(g(value) - np.array(fit.t_quantiles[::-1]) * scale)))
+    inverted = inverted_limits(average_precision_values, value, n_samples, m, 0.95, 0)
+    by_t = np.exp(-np.exp(-(g(value) - np.array([high_t, low_t]) * scale)))
+    expected = np.where(np.isinf([high_t, low_t]), inverted[:2], by_t)
     assert_allclose([low, high], expected, rtol=1e-12)
+    assert np.isfinite([low_t, high_t]).any()
+    fitted = fit.high_shift if np.isinf(high_t) else fit.low_shift
+    assert fit.low_shift == (inverted[2].low_shift if np.isinf(high_t) else fitted)
+    assert fit.high_shift == (inverted[2].high_shift if np.isinf(low_t) else fitted)
 
-    drawn = plain_ranks(n_samples, m, fit.low_shift, n_plain, seed=8)[:, 0]
+    drawn = plain_ranks(n_samples, m, fitted, n_plain, seed=8)[:, 0]
     ap = average_precision_values(drawn)
     shown = g(np.minimum(ap, 1 - 0.5 / (m * (m + 1))))
     error = shown.std() * np.sqrt(1 / n_plain + 1 / n_draws)
     assert_allclose(shown.mean(), g(value), atol=N_ERRORS * error)
 
-    usual = (drawn[:, -1] > m) & (drawn[:, 0] <= n_samples - m)
-    scales = np.sqrt(average_precision_variances(drawn[usual], n_samples)) * g_slope(ap[usual])
+    assert np.isinf(high_t) == (np.mean(drawn[:, -1] == m) > 0.025)
+    assert np.isinf(low_t) == (np.mean(drawn[:, 0] > n_samples - m) > 0.025)
     # Both means are uncertain, and T may have atoms: so it is bounded on both sides.
     error = N_ERRORS * ap.std() * np.sqrt(1 / n_plain + 1 / n_draws)
-    least, most = ((g(ap[usual]) - g(ap.mean() + by)) / scales for by in (error, -error))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scales = np.sqrt(average_precision_variances(drawn, n_samples)) * g_slope(ap)
+        least, most = ((g(ap) - g(ap.mean() + by)) / scales for by in (error, -error))
+    for t in (least, most):
+        t[drawn[:, -1] == m] = np.inf
+        t[drawn[:, 0] > n_samples - m] = -np.inf
     margin = N_ERRORS * np.sqrt(0.025 * 0.975 * 2 / least.size)
-    low_t, high_t = fit.t_quantiles
     assert np.mean(most < low_t) <= 0.025 + margin
     assert np.mean(least <= low_t) >= 0.025 - margin
     assert np.mean(least > high_t) <= 0.025 + margin
@@ -402,7 +412,43 @@ def test_calibrated_t_needs_two_of_each(n_samples, n_positives):
 # ------------------------------------------------------------------------------------- coverage
 
 
-def test_coverage_in_the_model():
+def covered_by_t(n_samples, n_positives, shift, n_sets):
+    """Share of data sets whose calibrated interval holds the mean; T depends on the value alone."""
+    ranks = plain_ranks(n_samples, n_positives, shift, n_sets, seed=11)[:, 0]
+    ap = average_precision_values(ranks)
+    variances = average_precision_variances(ranks, n_samples)
+    model = BinormalRankings(n_samples, n_positives, 12)
+    mean = model.values(average_precision_values, np.array([shift]), 20_000).mean()
+    is_usual = ap < 1
+    knots = np.quantile(ap[is_usual], np.linspace(0, 1, 9), method="nearest")
+    knots = np.unique(knots.round(12))
+    fits = [
+        calibrated_limits(x, 0.006, n_samples, n_positives, 0.95, i) for i, x in enumerate(knots)
+    ]
+    low_t, high_t = np.transpose([fit.t_quantiles for _, _, fit in fits])
+    by_inversion = np.interp(ap, knots, np.isinf(high_t)) > 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (g(ap) - g(mean)) / (np.sqrt(variances) * g_slope(ap))
+        is_high_enough = np.interp(ap, knots, low_t) <= t
+        is_low_enough = t <= np.interp(ap, knots, np.where(np.isinf(high_t), 0.0, high_t))
+    inverted = np.interp(ap, knots, [low for low, _, _ in fits]) <= mean
+    held = is_high_enough & np.where(by_inversion, inverted, is_low_enough)
+    of_perfect = calibrated_limits(1.0, 0.0, n_samples, n_positives, 0.95, 0)[0] <= mean
+    return np.mean(np.where(is_usual, held, of_perfect))
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "shift"), [(200, 20, 1.0), (200, 20, 3.0), (100, 5, 3.0)]
+)
+def test_coverage_of_the_calibrated_t(n_samples, n_positives, shift):
+    n_sets = 1000
+    covered = covered_by_t(n_samples, n_positives, shift, n_sets)
+    assert covered > 0.939 - N_ERRORS * np.sqrt(0.05 * 0.95 / n_sets)
+    if n_positives == 20:
+        assert covered < 0.97 + N_ERRORS * np.sqrt(0.05 * 0.95 / n_sets)
+
+
+def test_coverage_of_the_inversion():
     """Limits are smooth functions of the value; so they are interpolated for all data sets."""
     n_sets, shift = 2000, 1.0
     ranks = plain_ranks(200, 20, shift, n_sets, seed=9)[:, 0]
@@ -410,7 +456,7 @@ def test_coverage_in_the_model():
     error = np.sqrt(0.05 * 0.95 / n_sets)
 
     values = dcg(ranks)
-    knots = np.linspace(values.min(), values.max(), 15)
+    knots = np.linspace(values.min(), values.max(), 10)
     limits = np.array([inverted_limits(dcg, x, 200, 20, 0.95, i)[:2] for i, x in enumerate(knots)])
     low, high = (np.interp(values, knots, side) for side in limits.T)
     mean = model.values(dcg, np.array([shift]), 20_000).mean()
@@ -418,13 +464,3 @@ def test_coverage_in_the_model():
     assert_allclose(np.mean((low <= mean) & (mean <= high)), 0.95, atol=N_ERRORS * error + 0.005)
     assert_share(np.mean(low > mean), 0.025, n_sets, 4000)
     assert_share(np.mean(high < mean), 0.025, n_sets, 4000)
-
-    ap, variances = average_precision_values(ranks), average_precision_variances(ranks, 200)
-    knots = np.linspace(ap.min(), ap.max(), 15)
-    fits = [calibrated_limits(x, 0.006, 200, 20, 0.95, i)[2] for i, x in enumerate(knots)]
-    quantiles = np.array([fit.t_quantiles for fit in fits])
-    low_t, high_t = (np.interp(ap, knots, side) for side in quantiles.T)
-    mean = model.values(average_precision_values, np.array([shift]), 20_000).mean()
-    t = (g(ap) - g(mean)) / (np.sqrt(variances) * g_slope(ap))
-    covered = np.mean((low_t <= t) & (t <= high_t))
-    assert 0.939 - N_ERRORS * error < covered < 0.97 + N_ERRORS * error

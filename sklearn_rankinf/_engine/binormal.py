@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -68,14 +69,14 @@ class BinormalFit:
     Attributes
     ----------
     low_shift, high_shift : float
-        Shifts d at the limits; for the calibrated t both are the shift that fits. They are minus
-        infinity where all positives come last, and infinity where all of them come first.
+        Shifts d at the limits that come from inversion; the shift that fits for those of the
+        calibrated t. Minus infinity is that of all positives last, infinity of all of them first.
     low_clipped, high_clipped : bool
         Whether the observed value is the worst or the best that there is, so that a limit is the
         end of the range.
     t_quantiles : tuple of float or None
-        Lower and upper quantile of the studentized value; None where the limits come from
-        inversion.
+        Lower and upper quantile of the studentized value; an infinite one means that the limit on
+        the other side, low for the upper quantile, comes from inversion. None where both do.
     """
 
     low_shift: float
@@ -258,10 +259,13 @@ def calibrated_limits(
 
     where :math:`q` is the upper or the lower quantile of :math:`T` at the shift :math:`\hat d`
     whose mean of :math:`g(\mathrm{AP})` is the observed one. In that mean a perfect ranking, where
-    :math:`g` is infinite, counts as halfway to the next best; :math:`T` is that of the rankings
-    that are neither perfect nor have all positives last. Where :math:`V` is zero, as for perfect
-    rankings and constant scores, or all positives are last, :math:`T` says nothing, and the limits
-    are those of :func:`inverted_limits`.
+    :math:`g` is infinite, counts as halfway to the next best.
+
+    :math:`T` is infinite for a perfect ranking, where :math:`V` is zero, and counts as minus
+    infinite where all positives are last. Where so many of the draws are such that a quantile is
+    infinite, that limit is the one of :func:`inverted_limits`. So are both where nothing is known
+    of the error: where the observed :math:`V` is zero, as for perfect rankings and constant
+    scores, or all positives are last.
 
     The expectation is that at this number of samples and of positives. The model has no ties.
 
@@ -280,24 +284,37 @@ def calibrated_limits(
             "one positive."
         )
     worst, _ = _range_of_values(average_precision_values, n_samples, n_positives)
-    if np.sqrt(variance) <= _EQUAL * value or value <= worst * (1.0 + _EQUAL):
-        return inverted_limits(
-            average_precision_values,
-            value,
-            n_samples,
-            n_positives,
-            confidence_level,
-            seed,
-            n_draws,
-        )
     tail = (1.0 - confidence_level) / 2.0
     n_draws = _default_draws(tail) if n_draws is None else n_draws
+    inverted = partial(
+        inverted_limits,
+        average_precision_values,
+        value,
+        n_samples,
+        n_positives,
+        confidence_level,
+        seed,
+        n_draws,
+    )
+    if np.sqrt(variance) <= _EQUAL * value or value <= worst * (1.0 + _EQUAL):
+        return inverted()
     rankings = BinormalRankings(n_samples, n_positives, seed)
     shift = _fitting_shift(rankings, value, n_draws)
-    low_t, high_t = np.quantile(_studentized(rankings, shift, n_draws), [tail, 1.0 - tail])
-    scale = np.sqrt(variance) * _g_slope(value)
-    low, high = _g_inverse(_g(value) - np.array([high_t, low_t]) * scale)
-    fit = BinormalFit(shift, shift, False, False, (float(low_t), float(high_t)))
+    t = _studentized(rankings, shift, n_draws)
+    # Infinite values cannot be interpolated.
+    low_t = float(np.quantile(t, tail, method="lower"))
+    high_t = float(np.quantile(t, 1.0 - tail, method="higher"))
+    low, high = _g_inverse(
+        _g(value) - np.array([high_t, low_t]) * np.sqrt(variance) * _slope(value)
+    )
+    low_shift = high_shift = shift
+    if np.isinf([low_t, high_t]).any():
+        by_inversion = inverted()
+        if np.isinf(high_t):
+            low, low_shift = by_inversion[0], by_inversion[2].low_shift
+        if np.isinf(low_t):
+            high, high_shift = by_inversion[1], by_inversion[2].high_shift
+    fit = BinormalFit(low_shift, high_shift, False, False, (low_t, high_t))
     return float(low), float(high), fit
 
 
@@ -483,17 +500,20 @@ def _fitting_shift(rankings: BinormalRankings, value: float, n_draws: int) -> fl
 
 
 def _studentized(rankings: BinormalRankings, shift: float, n_draws: int) -> Floats:
-    """Studentized g(AP) of the draws at a shift that are neither perfect nor the worst."""
+    """Studentized g(AP) of the draws at a shift, infinite where all positives are first or last."""
     n, m = rankings.n_samples, rankings.n_positives
-    drawn, variances, usual = [], [], []
+    values, variances, infinite = [], [], []
     for chunk in rankings.ranks(np.array([shift]), n_draws):
         ranks = chunk[:, 0]
-        drawn.append(average_precision_values(ranks))
+        values.append(average_precision_values(ranks))
         variances.append(average_precision_variances(ranks, n))
-        usual.append((ranks[:, -1] > m) & (ranks[:, 0] <= n - m))
-    ap, kept = np.concatenate(drawn), np.concatenate(usual)
-    scale = np.sqrt(np.concatenate(variances)[kept]) * _g_slope(ap[kept])
-    return np.asarray((_g(ap[kept]) - _g(ap.mean())) / scale)
+        ends = [ranks[:, -1] == m, ranks[:, 0] == n - m + 1]
+        infinite.append(np.select(ends, [np.inf, -np.inf], 0.0))
+    ap, t = np.concatenate(values), np.concatenate(infinite)
+    usual = np.isfinite(t)
+    scale = np.sqrt(np.concatenate(variances)[usual]) * _slope(ap[usual])
+    t[usual] = (_g(ap[usual]) - _g(ap.mean())) / scale
+    return np.asarray(t)
 
 
 def _precisions(ranks: Integers) -> Floats:
@@ -511,7 +531,7 @@ def _g(t: Floats | float) -> Floats:
     return np.asarray(-np.log(-np.log(t)))
 
 
-def _g_slope(t: Floats | float) -> Floats:
+def _slope(t: Floats | float) -> Floats:
     """Derivative of `_g`."""
     return np.asarray(-1.0 / (t * np.log(t)))
 
