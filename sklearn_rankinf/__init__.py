@@ -1,7 +1,9 @@
 """Exact inference on rankings of rare targets, inside scikit-learn's tools."""
 
 from sklearn_rankinf import _interrupt  # noqa: F401
+from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
 from sklearn_rankinf._engine.statistics import RankStatistic
+from sklearn_rankinf._intervals import MetricIntervalResult, metric_interval
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
@@ -76,6 +78,8 @@ __all__ = [
     "DiscountedCumulativeGain",
     "EnrichmentAtK",
     "MeanAveragePrecisionTestResult",
+    "MetricComparisonTestResult",
+    "MetricIntervalResult",
     "MetricTestResult",
     "NullDistributionDisplay",
     "PrecisionAtK",
@@ -102,6 +106,8 @@ __all__ = [
     "map_null_distribution",
     "mean_average_precision_score",
     "mean_average_precision_test",
+    "metric_comparison_test",
+    "metric_interval",
     "metric_null_distribution",
     "metric_test",
     "min_hits_at_k",

@@ -540,7 +540,7 @@ class Pair:
             return math.nan, math.nan
         in_clusters = self.units.clusters is not None or self.units.strata is not None
         way = interval_methods(self.metric)[choose_method(self.metric, "auto", in_clusters)]
-        parts = []
+        parts: list[float] = []
         for items in (self.a, self.b):
             estimate = Estimate.of_items(self.metric, items, self.units)
             parts += way.limits(estimate, confidence_level, as_seed_sequence(0))
@@ -549,9 +549,7 @@ class Pair:
         correlation = both / scale if scale > 0.0 else math.nan
         low_a, high_a, low_b, high_b = parts
         value_a, value_b = self.values
-        low, high = limits.mover_limits(
-            value_a, low_a, high_a, value_b, low_b, high_b, correlation
-        )
+        low, high = limits.mover_limits(value_a, low_a, high_a, value_b, low_b, high_b, correlation)
         return float(low), float(high)
 
 
@@ -711,24 +709,46 @@ def _hits_pvalue(
         )
         return float(pvalue), pair.interval
     m = int(positive.sum())
-    hits = (int(np.sum(in_list & positive)) for in_list in (in_a, in_b))
-    shared = int(np.sum(in_a & in_b & positive)), int(np.sum(in_a & in_b))
-    slopes = (slope_at(r.tie_sizes, r.hits, k) for r in (pair.a.ranking, pair.b.ranking))
-    counts: tuple[Any, ...] = (*hits, *shared, k, *slopes, positive.size, m)
+    ranking_a, ranking_b = pair.a.ranking, pair.b.ranking
+    counts = _EmProcCounts(
+        int(np.sum(in_a & positive)),
+        int(np.sum(in_b & positive)),
+        int(np.sum(in_a & in_b & positive)),
+        int(np.sum(in_a & in_b)),
+        k,
+        slope_at(ranking_a.tie_sizes, ranking_a.hits, k),
+        slope_at(ranking_b.tie_sizes, ranking_b.hits, k),
+        positive.size,
+        m,
+    )
     scale = m / float(pair.metric.divided_by(positive.size, m))  # type: ignore[attr-defined]
-    pvalue = limits.emproc_test(*counts, alternative=alternative).pvalue
+    pvalue = limits.emproc_test(*counts, alternative).pvalue
     return float(pvalue), _EmProc(counts, scale)
+
+
+class _EmProcCounts(NamedTuple):
+    """What Ash and Hughes-Oliver's comparison takes."""
+
+    hits_a: int
+    hits_b: int
+    hits_both: int
+    n_both: int
+    k: int
+    slope_a: float
+    slope_b: float
+    n_samples: int
+    n_positives: int
 
 
 @dataclass(frozen=True, eq=False)
 class _EmProc:
     """Ash and Hughes-Oliver's interval of a difference of recalls, on the metric's scale."""
 
-    counts: tuple[Any, ...]
+    counts: _EmProcCounts
     scale: float
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
-        low, high = limits.emproc_limits(*self.counts, confidence_level=confidence_level)
+        low, high = limits.emproc_limits(*self.counts, confidence_level)
         return float(low) * self.scale, float(high) * self.scale
 
 

@@ -223,33 +223,36 @@ def _delong(estimate: Estimate, level: float, seed: Any) -> Limits:
     return max(estimate.value - half, 0.0), min(estimate.value + half, 1.0)
 
 
-def _of_hits(formula: Callable[..., Any], estimate: Estimate, level: float) -> Limits:
-    """Limits of recall, as a share of what the metric divides hits by."""
+def _of_hits(
+    formula: Callable[[float, float, float, float, float], tuple[Any, Any]], estimate: Estimate
+) -> Limits:
+    """Limits of recall from hits, k, slope, n and m, on the scale of the metric."""
     metric, ranking = estimate.metric, estimate.ranking
     assert isinstance(metric, HitsAtK)
     n, m = ranking.n_samples, ranking.n_positives
     hits = float(metric.count(ranking.tie_sizes, ranking.hits))
     slope = slope_at(ranking.tie_sizes, ranking.hits, int(metric.k))
     # Clusters make the sample as small as it is effectively.
-    effective = 1.0 / max(estimate.design_effect, 1.0)
-    found = formula(hits * effective, metric.k * effective, slope, n * effective, m * effective)
+    share = 1.0 / max(estimate.design_effect, 1.0)
+    low, high = _pair(formula(hits * share, metric.k * share, slope, n * share, m * share))
     scale = m / float(metric.divided_by(n, m))
-    low, high = _pair(found(level))
     return low * scale, high * scale
 
 
 def _hits_score(estimate: Estimate, level: float, seed: Any) -> Limits:
-    return _of_hits(lambda *args: lambda q: limits.recall_limits(*args, confidence_level=q), estimate, level)
+    return _of_hits(
+        lambda h, k, slope, n, m: limits.recall_limits(h, k, slope, n, m, level), estimate
+    )
 
 
 def _plus(estimate: Estimate, level: float, seed: Any) -> Limits:
-    return _of_hits(lambda *args: lambda q: limits.plus_recall_limits(*args, confidence_level=q), estimate, level)
+    return _of_hits(
+        lambda h, k, slope, n, m: limits.plus_recall_limits(h, k, slope, n, m, level), estimate
+    )
 
 
 def _clopper_pearson(estimate: Estimate, level: float, seed: Any) -> Limits:
-    return _of_hits(
-        lambda h, k, slope, n, m: lambda q: limits.clopper_pearson_limits(h, m, q), estimate, level
-    )
+    return _of_hits(lambda h, k, slope, n, m: limits.clopper_pearson_limits(h, m, level), estimate)
 
 
 def _influence_t(estimate: Estimate, level: float, seed: Any) -> Limits:

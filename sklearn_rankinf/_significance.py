@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.statistics import Metric
+from sklearn_rankinf._engine.statistics import HitsAtK, Metric
 from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._metrics import (
