@@ -23,6 +23,10 @@ from sklearn_rankinf._model_selection import (
     cross_val_significance,
     search_permutation_test,
 )
+from sklearn_rankinf._multiple_comparison import (
+    MetricMultipleComparisonTestResult,
+    metric_multiple_comparison_test,
+)
 from sklearn_rankinf._null_distributions import (
     ap_null_distribution,
     metric_null_distribution,
@@ -80,6 +84,7 @@ __all__ = [
     "MeanAveragePrecisionTestResult",
     "MetricComparisonTestResult",
     "MetricIntervalResult",
+    "MetricMultipleComparisonTestResult",
     "MetricTestResult",
     "NullDistributionDisplay",
     "PrecisionAtK",
@@ -108,6 +113,7 @@ __all__ = [
     "mean_average_precision_test",
     "metric_comparison_test",
     "metric_interval",
+    "metric_multiple_comparison_test",
     "metric_null_distribution",
     "metric_test",
     "min_hits_at_k",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
@@ -409,3 +410,61 @@ def _check_hits(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:
     ):
         if wrong.any():
             raise ValueError(f"{message}; got {_first(values, wrong)}.")
+
+
+def read_rankers(
+    y_true: Any, y_scores: Any, pos_label: PosLabel
+) -> tuple[list[Any], NDArray[np.bool_], list[NDArray[Any]]]:
+    """Names of several rankers of the same samples, the positives, and the scores of each."""
+    positive = _read_labels_once(y_true, pos_label)
+    names, columns = _columns(y_scores, positive.size)
+    if not names:
+        raise ValueError("y_scores holds no candidate: at least one is needed.")
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(f"y_scores has several candidates named {repeated[0]!r}: rename them.")
+    scores = []
+    for name, column in zip(names, columns, strict=True):
+        try:
+            scores.append(as_binary(positive, column, True)[1])
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"Candidate {name!r}: {error}") from error
+    return names, positive, scores
+
+
+def _read_labels_once(y_true: Any, pos_label: PosLabel) -> NDArray[np.bool_]:
+    """Mark the positives once for all rankers."""
+    if isinstance(y_true, Ranking):
+        raise TypeError(
+            "y_true is a Ranking, which does not say which sample is which: pass the labels of the "
+            "samples, and the scores of all candidates for them."
+        )
+    try:
+        n_samples = np.size(y_true)
+    except ValueError:
+        n_samples = 1  # ragged: refused where it is read
+    positive, _ = as_binary(y_true, np.zeros(n_samples), pos_label)
+    return positive
+
+
+def _columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
+    """Names and scores of the rankers in a dict, a frame or a table."""
+    if isinstance(y_scores, Mapping):
+        return list(y_scores), list(y_scores.values())
+    if hasattr(y_scores, "columns"):
+        names = list(y_scores.columns)
+        # A repeated name means several columns, and is refused where names are checked.
+        return names, [y_scores[name] for name in names]
+    try:
+        table = np.asanyarray(y_scores)
+    except ValueError as error:
+        raise ValueError(f"y_scores cannot be read as a table: {error}") from error
+    if table.ndim != 2 or len(table) != n_samples:
+        remedy = "pass y_scores.T if its rows are the candidates"
+        if table.ndim < 2:
+            remedy = "for a single candidate pass a table of one column, y_scores.reshape(-1, 1)"
+        raise ValueError(
+            f"y_scores must have a row for each of the {n_samples} samples and a column for each "
+            f"candidate; got shape {table.shape}: {remedy}."
+        )
+    return list(range(table.shape[1])), list(table.T)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +21,12 @@ from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._guard import significance_test
 from sklearn_rankinf._metrics import as_metric, check_scalar_k
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._ranking import Ranking, rank_order
+from sklearn_rankinf._ranking import rank_order, read_rankers
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import permutation_interval
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._validation import (
     PosLabel,
-    as_binary,
     as_seed_sequence,
     check_integer,
     warn_caller,
@@ -524,56 +522,5 @@ def _read_candidates(
     y_true: Any, y_scores: Any, pos_label: PosLabel
 ) -> tuple[list[Any], NDArray[np.bool_], list[_Candidate]]:
     """Names, positives and rankings of the candidates."""
-    positive = _read_labels(y_true, pos_label)
-    names, columns = _columns(y_scores, positive.size)
-    if not names:
-        raise ValueError("y_scores holds no candidate: at least one is needed.")
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(f"y_scores has several candidates named {repeated[0]!r}: rename them.")
-    candidates = []
-    for name, column in zip(names, columns, strict=True):
-        try:
-            _, scores = as_binary(positive, column, True)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"Candidate {name!r}: {error}") from error
-        candidates.append(_ranked(scores))
-    return names, positive, candidates
-
-
-def _read_labels(y_true: Any, pos_label: PosLabel) -> NDArray[np.bool_]:
-    """Mark the positives once for all candidates."""
-    if isinstance(y_true, Ranking):
-        raise TypeError(
-            "y_true is a Ranking, which does not say which sample is which: pass the labels of the "
-            "samples, and the scores of all candidates for them."
-        )
-    try:
-        n_samples = np.size(y_true)
-    except ValueError:
-        n_samples = 1  # ragged: refused where it is read
-    positive, _ = as_binary(y_true, np.zeros(n_samples), pos_label)
-    return positive
-
-
-def _columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
-    """Names and scores of the candidates in a dict, a frame or a table."""
-    if isinstance(y_scores, Mapping):
-        return list(y_scores), list(y_scores.values())
-    if hasattr(y_scores, "columns"):
-        names = list(y_scores.columns)
-        # A repeated name means several columns, and is refused where names are checked.
-        return names, [y_scores[name] for name in names]
-    try:
-        table = np.asanyarray(y_scores)
-    except ValueError as error:
-        raise ValueError(f"y_scores cannot be read as a table: {error}") from error
-    if table.ndim != 2 or len(table) != n_samples:
-        remedy = "pass y_scores.T if its rows are the candidates"
-        if table.ndim < 2:
-            remedy = "for a single candidate pass a table of one column, y_scores.reshape(-1, 1)"
-        raise ValueError(
-            f"y_scores must have a row for each of the {n_samples} samples and a column for each "
-            f"candidate; got shape {table.shape}: {remedy}."
-        )
-    return list(range(table.shape[1])), list(table.T)
+    names, positive, columns = read_rankers(y_true, y_scores, pos_label)
+    return names, positive, [_ranked(scores) for scores in columns]
