@@ -297,7 +297,7 @@ def randomization_test(
     >>> rng = np.random.default_rng(0)
     >>> y_true = np.arange(1000) < 100
     >>> y_pred_a = y_true ^ (rng.random(1000) < 0.05)
-    >>> y_pred_b = y_true ^ (rng.random(1000) < 0.08)
+    >>> y_pred_b = y_true ^ (rng.random(1000) < 0.06)
     >>> print(randomization_test(y_true, y_pred_a, y_pred_b, metric="precision").summary())
     Exact randomization test, 1000 samples of which 131 differ in output: precision 0.648 against
     0.558, difference 0.090, two-sided p = 0.0235.

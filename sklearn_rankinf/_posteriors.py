@@ -92,7 +92,7 @@ class PrecisionRecallPosterior:
     >>> first = PrecisionRecallPosterior.from_counts(tp=10, fp=10, fn=0)
     >>> second = PrecisionRecallPosterior.from_counts(tp=3, fp=2, fn=7)
     >>> [round(float(limit), 3) for limit in first.precision.interval(0.95)]
-    [0.294, 0.706]
+    [0.293, 0.707]
     >>> round(second.probability_greater(first, "precision"), 5)
     0.65222
     >>> round(first.probability_greater(second, "f1"), 5)
@@ -243,7 +243,7 @@ class PrecisionRecallPosterior:
         >>> posterior = PrecisionRecallPosterior.from_counts(tp=10, fp=10, fn=0)
         >>> f1 = posterior.f_score()
         >>> round(f1.mean(), 3), [round(limit, 3) for limit in f1.interval(0.9)]
-        (0.653, [0.483, 0.802])
+        (0.649, [0.479, 0.797])
         """
         return FScorePosterior(self, beta)
 

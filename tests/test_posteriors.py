@@ -49,7 +49,7 @@ def exact_tail(tp, fp, fn, beta, f):
     odds = f / (1 - f) / (1 + square)
 
     def points(shape, rate, n):
-        return math.comb(shape + n - 1, n) * rate**n / (1 + rate) ** (shape + n)
+        return math.comb(shape + n - 1, n) * (rate / (1 + rate)) ** n / (1 + rate) ** shape
 
     missed = [points(fn + 1, odds * square, n) for n in range(tp + 1)]
     false = [points(fp + 1, odds, n) for n in range(tp + 1)]
