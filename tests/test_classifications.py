@@ -21,7 +21,12 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import accuracy_score, f1_score, fbeta_score, precision_score, recall_score
 
-from sklearn_rankinf._classifications import randomization_test
+from sklearn_rankinf._classifications import (
+    _Differences,
+    _Ratio,
+    _Swaps,
+    randomization_test,
+)
 
 METRICS = ("f1", "precision", "recall")
 ALTERNATIVES = ("two-sided", "greater", "less")
@@ -204,7 +209,7 @@ def exact_by_counts(metric, m, common, only_a, only_b):
         (100, (0, 0), (60, 0), (40, 50)),
         (120, (10, 10), (100, 0), (0, 50)),
         (70, (0, 30), (1, 40), (60, 35)),
-        # So close that products of four counts, which do not fit 64 bits, decide.
+        # Products of four counts do not fit 64 bits.
         (200_000, (150_000, 100_000), (4, 3), (2, 1)),
         (200_000, (150_000, 99_999), (6, 5), (4, 2)),
     ],
@@ -216,14 +221,25 @@ def test_exact_counts(metric, m, common, only_a, only_b):
     assert_allclose(result.pvalue, float(exact), rtol=1e-11)
 
 
-def test_near_ties_of_large_counts_are_told_apart():
-    """Precision 1/2 for both after some swaps, and a little more or less after others."""
-    common, only_a, only_b = (200_000, 200_000), (3, 3), (2, 1)
-    exact = exact_by_counts("precision", 300_000, common, only_a, only_b)
-    found = randomization_test(
-        *predictions(300_000, 500_100, common, only_a, only_b), metric="precision"
-    )
-    assert_allclose(found.pvalue, float(exact), rtol=1e-12)
+@pytest.mark.parametrize("metric", METRICS)
+def test_differences_that_are_one_number_in_floating_point_are_told_apart(metric):
+    score = _Ratio(metric, 300_001)
+    swaps = _Swaps(np.array([1, 0]), np.array([0, 1]), np.array([3, 2]))
+    top, bottom = (int(part) for part in score.difference((200_003, 99_999), (200_000, 100_001)))
+    for excess in (-1, 0, 1):
+        # What is to be reached differs from the value of x = 3, z = 0 in its 17th digit or later.
+        reached = top * 10**9 + excess, bottom * 10**9
+        differences = _Differences(score, swaps, (200_000, 99_999), *reached, False)
+        assert differences._is_large(np.array([3]), np.array([0])) == (excess <= 0)
+        assert not differences._is_large(np.array([2]), np.array([0]))
+
+
+@pytest.mark.parametrize("metric", [*METRICS, f1_of_counts])
+def test_random_swaps_of_nothing(metric):
+    y_true, a, b, _ = read("the same")
+    for alternative in ALTERNATIVES:
+        options = {"method": "randomization", "alternative": alternative, "n_permutations": 10}
+        assert randomization_test(y_true, a, b, metric=metric, **options).pvalue == 1.0
 
 
 def test_far_tails_have_a_logarithm():
