@@ -227,8 +227,8 @@ def test_differences_that_are_one_number_in_floating_point_are_told_apart(metric
     swaps = _Swaps(np.array([1, 0]), np.array([0, 1]), np.array([3, 2]))
     top, bottom = (int(part) for part in score.difference((200_003, 99_999), (200_000, 100_001)))
     for excess in (-1, 0, 1):
-        # What is to be reached differs from the value of x = 3, z = 0 in its 17th digit or later.
-        reached = top * 10**9 + excess, bottom * 10**9
+        # What is to be reached differs from the value of x = 3, z = 0 after its 17th digit.
+        reached = top * 10**14 + excess, bottom * 10**14
         differences = _Differences(score, swaps, (200_000, 99_999), *reached, False)
         assert differences._is_large(np.array([3]), np.array([0])) == (excess <= 0)
         assert not differences._is_large(np.array([2]), np.array([0]))
