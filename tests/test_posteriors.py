@@ -167,8 +167,31 @@ def test_far_tails_of_f_scores():
     assert_allclose(law.sf(float(values[1])), float(high), rtol=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("counts", "beta"),
+    [
+        ((100_000, 100_000, 5), 300.0),
+        ((100_000, 100_000, 100), 30.0),
+        ((100_000, 100_000, 100_000), 3.0),
+        ((100_000, 5, 100_000), 0.003),
+    ],
+)
+def test_tails_of_f_scores_of_large_counts(counts, beta):
+    """The numbers of points of the Poisson process, by scipy's negative binomial distributions."""
+    tp, fp, fn = counts
+    law = of_counts(*counts, prior=1).f_score(beta)
+    n = np.arange(tp + 1)
+    for f in law.ppf([0.001, 0.3, 0.9, 1 - 1e-9]):
+        odds = f / (1 - f) / (1 + beta**2)
+        missed = stats.nbinom.pmf(n, fn + 1, 1 / (1 + odds * beta**2))
+        false = stats.nbinom.cdf(tp - n, fp + 1, 1 / (1 + odds))
+        assert_allclose(law.sf(f), np.sum(missed * false), rtol=1e-9)
+
+
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.5])
-@pytest.mark.parametrize(("counts", "prior"), [((3, 2, 7), 0.5), ((0, 5, 9), 0.2)])
+@pytest.mark.parametrize(
+    ("counts", "prior"), [((3, 2, 7), 0.5), ((0, 5, 9), 0.2), ((2, 3, 0), 0.01)]
+)
 def test_moments_and_tails_are_those_of_draws_that_share_true_positives(counts, prior, beta):
     tp, fp, fn = counts
     rng = np.random.default_rng(0)
