@@ -1,0 +1,947 @@
+"""Two hard classifications of the same samples: randomization and matched-pair tests."""
+
+from __future__ import annotations
+
+import html
+import math
+import warnings
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from scipy.special import betainc, logsumexp
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+from sklearn_rankinf._engine.sampling import chunk_sizes
+from sklearn_rankinf._formatting import as_frame, format_pvalue
+from sklearn_rankinf._null_distributions import as_seed_sequence
+from sklearn_rankinf._ranking import (
+    PosLabel,
+    as_labels,
+    check_integer,
+    check_option,
+    mark_positives,
+    numbered,
+    warn_caller,
+)
+
+Booleans: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Metric: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float]
+
+_METRICS = ("f1", "precision", "recall")
+_MATCHED_PAIR_TESTS = ("t", "sign", "wilcoxon")
+_METHODS = ("auto", "exact", "randomization", *_MATCHED_PAIR_TESTS)
+_ALTERNATIVES = ("two-sided", "greater", "less")
+# Largest number of swaps that are listed one by one, and largest cost of counting them.
+_MOST_LISTED_UNITS = 20
+_MOST_COUNTED_UNITS = 1000
+_MOST_OPERATIONS = 300_000_000
+_MOST_CELLS = 4_000_000
+# Random swaps in a chunk for a metric that is called for each of them.
+_CALLS_PER_CHUNK = 100
+# Values of a callable this close, relatively, are the same value.
+_SAME = 1e-12
+# Binomial probabilities below this are added up on the logarithmic scale.
+_TINY = 1e-290
+_NAMES = {"f1": "F1", "t": "Matched-pair t test", "sign": "Sign test"}
+_NAMES |= {"wilcoxon": "Wilcoxon signed-rank test", "exact": "Exact randomization test"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomizationTestResult:
+    """Result of :func:`randomization_test`.
+
+    Attributes
+    ----------
+    statistic_a, statistic_b : float
+        Value of the metric for each system.
+    difference : float
+        ``statistic_a - statistic_b``.
+    pvalue : float
+        Probability, under random swaps of the outputs of the two systems, of a difference at least
+        as extreme as the observed one; for matched-pair tests that of their own statistic.
+    log10_pvalue : float
+        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+    metric : str
+        Name of the metric.
+    method : {"exact", "randomization", "t", "sign", "wilcoxon"}
+        What was computed.
+    alternative : {"two-sided", "greater", "less"}
+        The alternative hypothesis about system a.
+    n_samples : int
+        Number of samples.
+    n_discordant : int
+        Number of samples whose two outputs differ.
+    n_resamples : int or None
+        Number of random swaps of all samples; None if none was drawn.
+
+    See Also
+    --------
+    randomization_test : The test that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import randomization_test
+    >>> y_true = [1, 1, 1, 1, 1, 0, 0, 0]
+    >>> result = randomization_test(y_true, [1, 1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 0, 0])
+    >>> result
+    RandomizationTestResult(metric='f1', statistic_a=1, statistic_b=0.2857, difference=0.7143,
+    pvalue=0.0625, alternative='two-sided', method='exact', n_samples=8, n_discordant=5)
+    """
+
+    statistic_a: float
+    statistic_b: float
+    difference: float
+    pvalue: float
+    log10_pvalue: float
+    metric: str
+    method: str
+    alternative: str
+    n_samples: int
+    n_discordant: int
+    n_resamples: int | None
+
+    def __repr__(self) -> str:
+        drawn = "" if self.n_resamples is None else f", n_resamples={self.n_resamples}"
+        pvalue = (
+            f"pvalue={self.pvalue:.4g}"
+            if self.pvalue > 0.0
+            else f"log10_pvalue={self.log10_pvalue:.6g}"
+        )
+        return (
+            f"{type(self).__name__}(metric={self.metric!r}, statistic_a={self.statistic_a:.4g}, "
+            f"statistic_b={self.statistic_b:.4g}, difference={self.difference:.4g}, {pvalue}, "
+            f"alternative={self.alternative!r}, method={self.method!r}, "
+            f"n_samples={self.n_samples}, n_discordant={self.n_discordant}{drawn})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>"
+            for name, value in self.to_dict().items()
+        )
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name.
+
+        Returns
+        -------
+        dict of str to object
+            All fields, in their order.
+        """
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def to_frame(self) -> Any:
+        """Return the fields as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row, with a column for each field.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
+
+    def summary(self) -> str:
+        """Return the result as a sentence that is fit for a paper.
+
+        Returns
+        -------
+        str
+            The test, the samples, the two values, their difference and the p-value.
+        """
+        test = _NAMES.get(self.method, f"Approximate randomization test, {self.n_resamples} swaps")
+        shown = format_pvalue(self.log10_pvalue)
+        sided = self.alternative if self.alternative == "two-sided" else "one-sided"
+        return (
+            f"{test}, {self.n_samples} samples of which {self.n_discordant} differ in output: "
+            f"{_NAMES.get(self.metric, self.metric)} {self.statistic_a:.3f} against "
+            f"{self.statistic_b:.3f}, difference {self.difference:.3f}, {sided} p = {shown}."
+        )
+
+
+def randomization_test(
+    y_true: ArrayLike,
+    y_pred_a: ArrayLike,
+    y_pred_b: ArrayLike,
+    *,
+    metric: str | Metric = "f1",
+    clusters: Iterable[Hashable] | None = None,
+    pos_label: PosLabel = 1,
+    alternative: str = "two-sided",
+    method: str = "auto",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> RandomizationTestResult:
+    r"""Test whether two systems that classify the same samples differ.
+
+    If they do not, the two outputs for a sample could as well have come from the other system
+    each. They are swapped, sample by sample, with probability 1/2, and the difference of the metric
+    is compared with those after swapping [1]_. For F1, precision and recall no swap need be drawn:
+    the p-value is exact.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels: numbers, booleans or strings; two different ones unless `metric` is a callable.
+    y_pred_a, y_pred_b : array-like of shape (n_samples,)
+        Labels that the two systems predict.
+    metric : {"f1", "precision", "recall"} or callable, default="f1"
+        What the systems are compared by. A callable takes ``(y_true, y_pred)``, the labels as they
+        were given, and returns a number.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, such as a document or a patient, anything hashable: the outputs for
+        all samples of a cluster are swapped together.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives; not for a callable.
+    alternative : {"two-sided", "greater", "less"}, default="two-sided"
+        Whether the metric of a differs from that of b, is greater or is less.
+    method : str, default="auto"
+        How the p-value is computed:
+
+        - ``"exact"``: all swaps, by counting them for the metrics that have names, one by one for a
+          callable;
+        - ``"randomization"``: `n_permutations` random swaps;
+        - ``"auto"``: exact where that takes moderate time, for a callable no more calls than
+          random swaps would take, and random swaps elsewhere;
+        - ``"t"``, ``"sign"``, ``"wilcoxon"``: matched-pair tests, for recall alone.
+    n_permutations : int, default=9999
+        Number of random swaps of all samples.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random swaps.
+    n_jobs : int, optional
+        Number of jobs for the random swaps. The result does not depend on it.
+    verbose : int, default=0
+        Progress of the jobs, as joblib reports it.
+
+    Returns
+    -------
+    result : RandomizationTestResult
+        Both values of the metric, their difference and its p-value.
+
+    Raises
+    ------
+    TypeError
+        If labels are of a kind that cannot be read, or of different kinds, or an argument is of a
+        wrong type.
+    ValueError
+        If the lengths differ, a label is missing, there are more than two labels without a
+        callable, an option is not one of those above, a callable returns what is not finite, or
+        the method cannot be had for this metric or this many samples.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If the metric of a system is 0/0, which counts as 0: precision if it predicts no positives.
+
+    See Also
+    --------
+    PrecisionRecallPosterior : Posterior distributions of precision, recall and F-scores.
+    paired_outcome_posterior : Posterior of the share of samples that the one system wins.
+
+    Notes
+    -----
+    With the observed difference :math:`\Delta` and :math:`\Delta^*` after random swaps,
+
+    .. math:: p = P(|\Delta^*| \ge |\Delta|)
+
+    over all equally likely swaps, or :math:`p = (c + 1)/(B + 1)` if so large differences are found
+    in c of B random ones. The null hypothesis is that the two outputs for a sample, or for a
+    cluster, are exchangeable; the test is exact for it, whatever the dependence of the outputs.
+
+    Only samples whose outputs differ matter, and for F1, precision and recall only how many of
+    them are positive. If a receives X of :math:`D_1` positives and Z of :math:`D_0` negatives among
+    them, X and Z are independent and binomial with probability 1/2, and :math:`\Delta^*` does not
+    fall as X grows. The p-value is therefore a sum over Z of binomial tails,
+
+    .. math:: P(\Delta^* \ge \Delta) = \sum_z 2^{-D_0} \binom{D_0}{z} P(X \ge x(z)),
+
+    where x(z) is the least x for which the difference is large enough, decided in whole numbers. It
+    takes time proportional to :math:`D_0 \log D_1`. With clusters the numbers of ways to get each
+    (X, Z) are counted cluster by cluster, if that takes moderate time. If swaps leave a system
+    without predicted positives, its precision is 0 as in scikit-learn.
+
+    Swaps keep every output with its sample, so that each stratum of samples keeps its outputs: the
+    test is stratified by any strata without being told of them, and there is no `strata`.
+
+    The matched-pair tests compare the numbers of positives that the systems find in each pair: a
+    positive, or all positives of a cluster. The t test is that of the mean of the differences. The
+    sign test counts the pairs that each system wins; without clusters it is the exact
+    randomization test of recall. The signed-rank test leaves out pairs without a difference, is
+    exact given the ties up to some 600 pairs, and takes the normal approximation with ties
+    beyond. Tests that take the outputs of the two systems as independent lose power and are not
+    offered.
+
+    References
+    ----------
+    .. [1] Yeh, A. (2000). More accurate tests for the statistical significance of result
+       differences. In COLING 2000, 947-953.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import randomization_test
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(1000) < 100
+    >>> y_pred_a = y_true ^ (rng.random(1000) < 0.05)
+    >>> y_pred_b = y_true ^ (rng.random(1000) < 0.06)
+    >>> print(randomization_test(y_true, y_pred_a, y_pred_b, metric="precision").summary())
+    Exact randomization test, 1000 samples of which 114 differ in output: precision 0.707 against
+    0.570, difference 0.137, two-sided p = 0.0021.
+    """
+    check_option(alternative, "alternative", _ALTERNATIVES)
+    _check_method(method, metric)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    draws = _Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
+    if callable(metric):
+        comparison = _compare_by_calls(
+            metric, y_true, y_pred_a, y_pred_b, clusters, method, alternative, draws
+        )
+    else:
+        positive, by_a, by_b = read_predictions(
+            y_true, pos_label, y_pred_a=y_pred_a, y_pred_b=y_pred_b
+        )
+        units = _units(clusters, positive.size)
+        comparison = _compare_counts(
+            metric, positive, by_a, by_b, units, method, alternative, draws
+        )
+    is_random = comparison.method == "randomization"
+    return RandomizationTestResult(
+        statistic_a=comparison.statistic_a,
+        statistic_b=comparison.statistic_b,
+        difference=comparison.statistic_a - comparison.statistic_b,
+        pvalue=math.exp(comparison.log_pvalue),
+        log10_pvalue=comparison.log_pvalue / math.log(10.0),
+        metric=metric if isinstance(metric, str) else _name_of(metric),
+        method=comparison.method,
+        alternative=alternative,
+        n_samples=comparison.n_samples,
+        n_discordant=comparison.n_discordant,
+        n_resamples=n_permutations if is_random else None,
+    )
+
+
+# Labels.
+
+
+def read_predictions(
+    y_true: ArrayLike, pos_label: PosLabel, **predictions: ArrayLike
+) -> list[Booleans]:
+    """Mark the positives of the labels and of each of the predictions, which are passed by name."""
+    labels = _read_all(y_true, predictions)
+    distinct = sorted(set().union(*(np.unique(values).tolist() for values in labels)))
+    if len(distinct) > 2:
+        names = ", ".join(repr(label) for label in distinct[:5])
+        raise ValueError(
+            f"y_true and {' and '.join(predictions)} hold {len(distinct)} different labels "
+            f"({names}{', ...' if len(distinct) > 5 else ''}), but must hold two: call once per "
+            "class, with y_true == label and the predictions == label."
+        )
+    positive, _ = mark_positives(np.concatenate(labels), pos_label)
+    return np.split(positive, len(labels))
+
+
+def _read_all(y_true: ArrayLike, predictions: dict[str, ArrayLike]) -> list[NDArray[Any]]:
+    """Read labels and predictions of the same length and kind."""
+    named = {"y_true": y_true, **predictions}
+    labels = [_read_labels(values, name) for name, values in named.items()]
+    *names, last = named
+    listed = f"{', '.join(names)} and {last}"
+    if len({values.size for values in labels}) > 1:
+        sizes = ", ".join(str(values.size) for values in labels)
+        raise ValueError(f"{listed} must have the same length; got lengths {sizes}.")
+    kinds = ["strings" if values.dtype.kind in "UO" else "numbers" for values in labels]
+    if len(set(kinds)) > 1:
+        raise TypeError(
+            f"{listed} must hold labels of one kind; got {', '.join(kinds)}: turn all of them "
+            "into strings or into numbers."
+        )
+    return labels
+
+
+def _read_labels(values: ArrayLike, name: str) -> NDArray[Any]:
+    try:
+        return as_labels(values)
+    except (TypeError, ValueError) as error:
+        # Only the labels have that name where they are read.
+        raise type(error)(str(error).replace("y_true", name)) from error
+
+
+def _units(clusters: Iterable[Hashable] | None, n_samples: int) -> Integers | None:
+    """Number of the cluster of each sample; None where each sample is swapped by itself."""
+    if clusters is None:
+        return None
+    return numbered(clusters, "clusters", "cluster", n_samples)[0]
+
+
+def _check_method(method: Any, metric: Any) -> None:
+    check_option(method, "method", _METHODS)
+    if not callable(metric):
+        check_option(metric, "metric", _METRICS, ", or a callable of (y_true, y_pred)")
+    if method in _MATCHED_PAIR_TESTS and metric != "recall":
+        shown = repr(metric) if isinstance(metric, str) else _name_of(metric)
+        raise ValueError(
+            f"method={method!r} is a matched-pair test of recall; got metric={shown}, which is no "
+            "mean over samples: pass metric='recall', or method='auto'."
+        )
+
+
+def _name_of(metric: Any) -> str:
+    return str(getattr(metric, "__name__", type(metric).__name__))
+
+
+@dataclass(frozen=True, eq=False)
+class _Draws:
+    """How random swaps are drawn."""
+
+    n_draws: int
+    seeds: np.random.SeedSequence
+    n_jobs: int | None
+    verbose: int
+
+    def count(self, function: Callable[..., int], sizes: list[int]) -> int:
+        """Sum of the counts of chunks of these sizes, each of which has its random stream."""
+        counts = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            delayed(function)(size, seed)
+            for size, seed in zip(sizes, self.seeds.spawn(len(sizes)), strict=True)
+        )
+        return sum(counts)
+
+    def log_pvalue(self, n_exceedances: int) -> float:
+        """Logarithm of the p-value with the observed outputs as one more draw."""
+        return math.log((n_exceedances + 1.0) / (self.n_draws + 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """What is known of two systems."""
+
+    statistic_a: float
+    statistic_b: float
+    log_pvalue: float
+    method: str
+    n_samples: int
+    n_discordant: int
+
+
+# Metrics that are ratios of counts.
+
+
+def _compare_counts(
+    metric: str,
+    positive: Booleans,
+    by_a: Booleans,
+    by_b: Booleans,
+    units: Integers | None,
+    method: str,
+    alternative: str,
+    draws: _Draws,
+) -> _Comparison:
+    """Compare by the numbers of true and false positives."""
+    score = _Ratio(metric, int(positive.sum()))
+    tp_a, tp_b = int(np.sum(by_a & positive)), int(np.sum(by_b & positive))
+    fp_a, fp_b = int(by_a.sum()) - tp_a, int(by_b.sum()) - tp_b
+    _warn_of_undefined(score, {"y_pred_a": (tp_a, fp_a), "y_pred_b": (tp_b, fp_b)})
+    shift = by_a.astype(np.int64) - by_b
+    if method in _MATCHED_PAIR_TESTS:
+        found = _sums(shift[positive], None if units is None else units[positive])
+        log_pvalue, used = _matched_pairs(method, found, alternative), method
+    else:
+        # Recall does not depend on what is predicted for negatives.
+        false = np.zeros_like(shift) if metric == "recall" else shift * ~positive
+        swaps = _Swaps.of_units(_sums(shift * positive, units), _sums(false, units))
+        differences = _Differences.between(score, swaps, (tp_a, fp_a), (tp_b, fp_b), alternative)
+        log_pvalue, used = _log_pvalue_of_swaps(differences, method, draws)
+    return _Comparison(
+        score.value(tp_a, fp_a),
+        score.value(tp_b, fp_b),
+        log_pvalue,
+        used,
+        positive.size,
+        int(np.count_nonzero(shift)),
+    )
+
+
+def _sums(values: Integers, units: Integers | None) -> Integers:
+    """Sums over the samples of each cluster, or of each sample."""
+    if units is None:
+        return values
+    codes = np.unique(units, return_inverse=True)[1]
+    return np.rint(np.bincount(codes, values)).astype(np.int64)
+
+
+def _warn_of_undefined(score: _Ratio, counts: dict[str, tuple[int, int]]) -> None:
+    undefined = [name for name, own in counts.items() if score.bottom(*own) == 0]
+    if undefined:
+        reason = {
+            "precision": "no sample is predicted to be positive",
+            "recall": "y_true holds no positives",
+            "f1": "no sample is positive or predicted to be",
+        }[score.name]
+        warn_caller(
+            f"The {score.name} of {' and '.join(undefined)} is undefined, since {reason}: it "
+            "counts as 0, as in scikit-learn.",
+            UndefinedMetricWarning,
+        )
+
+
+@dataclass(frozen=True)
+class _Ratio:
+    """A metric as a ratio of counts; 0/0 is 0."""
+
+    name: str
+    n_positives: int
+
+    def top(self, tp: Any) -> Any:
+        """Numerator for a number of true positives."""
+        return 2 * tp if self.name == "f1" else tp
+
+    def bottom(self, tp: Any, fp: Any) -> Any:
+        """Denominator for numbers of true and false positives."""
+        if self.name == "precision":
+            return tp + fp
+        return self.n_positives if self.name == "recall" else self.n_positives + tp + fp
+
+    def value(self, tp: int, fp: int) -> float:
+        """The metric."""
+        return float(self.top(tp) / max(1, self.bottom(tp, fp)))
+
+    def difference(self, counts_a: tuple[Any, Any], counts_b: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Numerator and denominator of a difference, whole numbers."""
+        bottom_a = np.maximum(1, self.bottom(*counts_a))
+        bottom_b = np.maximum(1, self.bottom(*counts_b))
+        top = self.top(counts_a[0]) * bottom_b - self.top(counts_b[0]) * bottom_a
+        return top, np.broadcast_to(bottom_a * bottom_b, np.shape(top))
+
+
+@dataclass(frozen=True, eq=False)
+class _Swaps:
+    """Units that are swapped independently, and what each moves from one system to the other.
+
+    System a receives X true and Z false positives of those that are not common. A unit of kind k
+    adds `true[k]` to X and `false[k]` to Z, or nothing to X and to Z nothing but what it would
+    otherwise take away, if `false[k]` is negative.
+
+    Attributes
+    ----------
+    true, false : ndarray of int of shape (n_kinds,)
+        What a unit moves; `true` is not negative.
+    n_units : ndarray of int of shape (n_kinds,)
+        Number of units of each kind.
+    """
+
+    true: Integers
+    false: Integers
+    n_units: Integers
+
+    @classmethod
+    def of_units(cls, true: Integers, false: Integers) -> _Swaps:
+        """Kinds of units by how much a has more than b; the two directions are alike."""
+        moves = np.stack([true, false], axis=1)[(true != 0) | (false != 0)]
+        sign = np.where((moves[:, 0] < 0) | ((moves[:, 0] == 0) & (moves[:, 1] < 0)), -1, 1)
+        kinds, n_units = np.unique(moves * sign[:, None], axis=0, return_counts=True)
+        return cls(kinds[:, 0], kinds[:, 1], n_units)
+
+    @property
+    def n_true(self) -> int:
+        """Largest X."""
+        return int(self.n_units @ self.true)
+
+    @property
+    def n_false(self) -> int:
+        """Largest Z."""
+        return int(self.n_units @ np.abs(self.false))
+
+    @property
+    def least_false(self) -> int:
+        """What Z is counted from."""
+        return int(self.n_units @ np.maximum(-self.false, 0))
+
+    @property
+    def are_single(self) -> bool:
+        """Whether each unit moves one sample, so that X and Z are independent and binomial."""
+        return bool(np.all(self.true + np.abs(self.false) == 1))
+
+    @property
+    def can_be_counted(self) -> bool:
+        """Whether the distribution of (X, Z) takes moderate time, and has no underflow."""
+        n_cells, n_units = (self.n_true + 1) * (self.n_false + 1), int(self.n_units.sum())
+        return self.are_single or (
+            n_units <= _MOST_COUNTED_UNITS
+            and n_cells <= _MOST_CELLS
+            and n_cells * n_units <= _MOST_OPERATIONS
+        )
+
+    def log_upper_tail(self, first: Integers) -> float:
+        """Logarithm of P(X >= first[Z])."""
+        if self.are_single:
+            log_tails = _log_binomial_tails(self.n_true)[first]
+            return float(logsumexp(log_tails + _log_binomial(self.n_false)))
+        joint = self._joint_distribution()
+        tails = np.zeros((joint.shape[0] + 1, joint.shape[1]))
+        tails[:-1] = np.cumsum(joint[::-1], axis=0)[::-1]
+        with np.errstate(divide="ignore"):
+            return float(np.log(np.sum(tails[first, np.arange(first.size)])))
+
+    def _joint_distribution(self) -> Floats:
+        """Probabilities of (X, Z), adding one kind of units after the other."""
+        joint = np.zeros((self.n_true + 1, self.n_false + 1))
+        joint[0, self.least_false] = 1.0
+        for true, false, n_units in zip(self.true, self.false, self.n_units, strict=True):
+            share = np.exp(_log_binomial(int(n_units)))
+            added = np.zeros_like(joint)
+            for moved, probability in enumerate(share):
+                up, right = moved * true, moved * false
+                into = added[up:, max(right, 0) : joint.shape[1] + min(right, 0)]
+                out = joint[: joint.shape[0] - up]
+                into += probability * out[:, max(-right, 0) : joint.shape[1] - max(right, 0)]
+            joint = added
+        return joint
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
+        """Draw X and Z."""
+        moved = rng.binomial(self.n_units, 0.5, size=(n_draws, self.n_units.size))
+        return moved @ self.true, self.least_false + moved @ self.false
+
+
+@dataclass(frozen=True, eq=False)
+class _Differences:
+    """Differences of a metric after swaps, against the observed one.
+
+    Attributes
+    ----------
+    score : _Ratio
+        The metric.
+    swaps : _Swaps
+        What is swapped.
+    common : (int, int)
+        True and false positives that both systems have, whatever is swapped.
+    top, bottom : int
+        Numerator and denominator of the difference that is to be reached.
+    is_two_sided : bool
+        Whether so large a difference in favour of b counts too.
+    """
+
+    score: _Ratio
+    swaps: _Swaps
+    common: tuple[int, int]
+    top: int
+    bottom: int
+    is_two_sided: bool
+
+    @classmethod
+    def between(
+        cls,
+        score: _Ratio,
+        swaps: _Swaps,
+        counts_a: tuple[int, int],
+        counts_b: tuple[int, int],
+        alternative: str,
+    ) -> _Differences:
+        """Of two systems with these numbers of true and false positives."""
+        top, bottom = map(int, score.difference(counts_a, counts_b))
+        # As swaps are symmetric, "less" is "greater" with the systems in the other order.
+        top = {"two-sided": abs(top), "greater": top, "less": -top}[alternative]
+        n_true, n_false = swaps.n_true, swaps.n_false
+        common = ((counts_a[0] + counts_b[0] - n_true) // 2, 0)
+        if score.name != "recall":
+            common = (common[0], (counts_a[1] + counts_b[1] - n_false) // 2)
+        return cls(score, swaps, common, top, bottom, alternative == "two-sided")
+
+    def first_large(self) -> Integers:
+        """For each Z the least X with a difference as large as the observed one, by bisection.
+
+        Where there is none it is one more than the largest X.
+        """
+        z = np.arange(self.swaps.n_false + 1)
+        low, high = np.zeros_like(z), np.full_like(z, self.swaps.n_true + 1)
+        while np.any(low < high):
+            middle = (low + high) // 2
+            large = (middle == high) | self._is_large(np.minimum(middle, self.swaps.n_true), z)
+            low, high = np.where(large, low, middle + 1), np.where(large, middle, high)
+        return low
+
+    def _is_large(self, x: Integers, z: Integers) -> Booleans:
+        """Whether differences are at least the one to be reached, decided in whole numbers."""
+        true, false = self.common
+        counts_a = true + x, false + z
+        counts_b = true + self.swaps.n_true - x, false + self.swaps.n_false - z
+        top, bottom = self.score.difference(counts_a, counts_b)
+        value, observed = top / bottom, self.top / self.bottom
+        large = np.asarray(value >= observed)
+        # Products of four counts may overflow 64 bits; few are so close that they are needed.
+        close = np.abs(value - observed) <= 1e-15 * abs(observed)
+        tops, bottoms = top[close].astype(object), bottom[close].astype(object)
+        large[close] = tops * self.bottom >= bottoms * self.top
+        return large
+
+
+def _log_pvalue_of_swaps(
+    differences: _Differences, method: str, draws: _Draws
+) -> tuple[float, str]:
+    """Logarithm of the p-value, and the method that found it."""
+    swaps = differences.swaps
+    if method == "exact" and not swaps.can_be_counted:
+        raise ValueError(
+            f"method='exact' takes too long for {int(swaps.n_units.sum())} clusters that move up "
+            f"to {swaps.n_true} true and {swaps.n_false} false positives: pass "
+            "method='randomization'."
+        )
+    is_exact = method == "exact" or (method == "auto" and swaps.can_be_counted)
+    if is_exact and differences.is_two_sided and differences.top == 0:
+        return 0.0, "exact"
+    first = differences.first_large()
+    if is_exact:
+        doubled = math.log(2.0) if differences.is_two_sided else 0.0
+        return min(0.0, doubled + swaps.log_upper_tail(first)), "exact"
+    chunk = _CountedSwaps(swaps, first, differences.is_two_sided)
+    sizes = chunk_sizes(draws.n_draws, swaps.n_units.size)
+    return draws.log_pvalue(draws.count(chunk.count_large, sizes)), "randomization"
+
+
+@dataclass(frozen=True, eq=False)
+class _CountedSwaps:
+    """Random swaps whose differences are compared with the observed one."""
+
+    swaps: _Swaps
+    first: Integers
+    is_two_sided: bool
+
+    def count_large(self, n_draws: int, seed: np.random.SeedSequence) -> int:
+        """Number of draws that are as extreme."""
+        x, z = self.swaps.draw(n_draws, np.random.default_rng(seed))
+        large = x >= self.first[z]
+        if self.is_two_sided:
+            large |= self.swaps.n_true - x >= self.first[self.swaps.n_false - z]
+        return int(np.sum(large))
+
+
+# Binomial distributions with probability 1/2, on the logarithmic scale.
+
+
+def _log_binomial(n: int) -> Floats:
+    """Logarithms of the probabilities of 0 to n."""
+    k = np.arange(n + 1)
+    with np.errstate(divide="ignore"):
+        return _where_not_tiny(stats.binom.pmf(k, n, 0.5), lambda: stats.binom.logpmf(k, n, 0.5))
+
+
+def _log_binomial_tails(n: int) -> Floats:
+    """Logarithms of the probabilities of at least 0 to n + 1."""
+    k = np.arange(1, n + 1)
+    tails = np.concatenate([[1.0], betainc(k, n - k + 1.0, 0.5), [0.0]])
+    return _where_not_tiny(
+        tails,
+        lambda: np.append(np.logaddexp.accumulate(_log_binomial(n)[::-1])[::-1], -np.inf),
+    )
+
+
+def _where_not_tiny(values: Floats, logs: Callable[[], Floats]) -> Floats:
+    """Logarithms of values, and those that were computed as such where values may underflow."""
+    with np.errstate(divide="ignore"):
+        direct = np.log(values)
+    return direct if np.all(values > _TINY) else np.where(values > _TINY, direct, logs())
+
+
+# Matched-pair tests.
+
+
+def _matched_pairs(method: str, differences: Integers, alternative: str) -> float:
+    """Logarithm of the p-value of a test of differences between pairs."""
+    if not differences.any():
+        return 0.0
+    if method == "t":
+        return _log_t_test(differences, alternative)
+    own = differences[differences != 0]
+    if method == "sign":
+        weights = np.ones(own.size, dtype=np.int64)
+    else:
+        # Twice the mean ranks are whole numbers, and so is their ratio to the largest divisor.
+        weights = np.rint(2.0 * stats.rankdata(np.abs(own))).astype(np.int64)
+        weights //= np.gcd.reduce(weights)
+    reached = int(weights[own > 0].sum())
+    swaps = _Swaps.of_units(weights, np.zeros_like(weights))
+    upper, lower = _log_tails_of_sum(swaps, reached)
+    return _of_alternative(upper, lower, alternative)
+
+
+def _log_t_test(differences: Integers, alternative: str) -> float:
+    n = differences.size
+    if np.all(differences == differences[0]):
+        raise ValueError(
+            f"method='t' needs differences that vary; all {n} are {differences[0]}: pass "
+            "method='sign', or method='exact'."
+        )
+    t = math.sqrt(n) * differences.mean() / differences.std(ddof=1)
+    upper, lower = (float(stats.t.logsf(value, n - 1)) for value in (t, -t))
+    return _of_alternative(upper, lower, alternative)
+
+
+def _log_tails_of_sum(swaps: _Swaps, reached: int) -> tuple[float, float]:
+    """Logarithms of P(X >= reached) and P(X <= reached)."""
+    beyond = swaps.n_true - reached
+    if swaps.can_be_counted:
+        upper, lower = (swaps.log_upper_tail(np.array([least])) for least in (reached, beyond))
+        return upper, lower
+    sd = 0.5 * math.sqrt(float(swaps.n_units @ swaps.true.astype(np.float64) ** 2))
+    z = (reached - 0.5 * swaps.n_true) / sd
+    return float(stats.norm.logsf(z)), float(stats.norm.logcdf(z))
+
+
+def _of_alternative(upper: float, lower: float, alternative: str) -> float:
+    """Logarithm of the p-value, from those of both tails."""
+    if alternative == "two-sided":
+        return min(0.0, math.log(2.0) + min(upper, lower))
+    return min(0.0, upper if alternative == "greater" else lower)
+
+
+# Metrics that are called.
+
+
+def _compare_by_calls(
+    metric: Metric,
+    y_true: ArrayLike,
+    y_pred_a: ArrayLike,
+    y_pred_b: ArrayLike,
+    clusters: Iterable[Hashable] | None,
+    method: str,
+    alternative: str,
+    draws: _Draws,
+) -> _Comparison:
+    """Compare by a metric that takes labels as they are."""
+    labels = _read_all(y_true, {"y_pred_a": y_pred_a, "y_pred_b": y_pred_b})
+    differs = labels[1] != labels[2]
+    units = _units(clusters, differs.size)
+    swapped = np.flatnonzero(differs)
+    _, codes = np.unique(swapped if units is None else units[swapped], return_inverse=True)
+    calls = _CalledSwaps(metric, labels[0], labels[1], labels[2], swapped, codes, alternative)
+    values = calls.values(np.zeros(calls.n_units, dtype=bool))
+    calls = calls.reaching(*values)
+    log_pvalue, used = _log_pvalue_of_calls(calls, method, draws)
+    return _Comparison(*values, log_pvalue, used, differs.size, swapped.size)
+
+
+def _log_pvalue_of_calls(calls: _CalledSwaps, method: str, draws: _Draws) -> tuple[float, str]:
+    """Logarithm of the p-value, and the method that found it."""
+    if method == "exact" and calls.n_units > _MOST_LISTED_UNITS:
+        raise ValueError(
+            f"method='exact' lists all swaps of up to {_MOST_LISTED_UNITS} samples or clusters for "
+            f"a callable metric; here {calls.n_units} differ: pass method='randomization'."
+        )
+    # The metric of a after a swap is that of b after the opposite one: half of them are listed.
+    n_listed = 1 << max(calls.n_units - 1, 0)
+    is_listed = calls.n_units <= _MOST_LISTED_UNITS and n_listed <= draws.n_draws
+    if method == "exact" or (method == "auto" and is_listed):
+        chunks = [
+            (first, min(first + _CALLS_PER_CHUNK, n_listed))
+            for first in range(0, n_listed, _CALLS_PER_CHUNK)
+        ]
+        counts = Parallel(n_jobs=draws.n_jobs, verbose=draws.verbose)(
+            delayed(calls.count_listed)(first, last) for first, last in chunks
+        )
+        return math.log(sum(counts) / (2 * n_listed)), "exact"
+    sizes = [
+        min(_CALLS_PER_CHUNK, draws.n_draws - done)
+        for done in range(0, draws.n_draws, _CALLS_PER_CHUNK)
+    ]
+    return draws.log_pvalue(draws.count(calls.count_large, sizes)), "randomization"
+
+
+@dataclass(frozen=True, eq=False)
+class _CalledSwaps:
+    """Swaps after which a metric is called.
+
+    Attributes
+    ----------
+    metric : callable
+        The metric.
+    labels, by_a, by_b : ndarray of shape (n_samples,)
+        Labels and the outputs of both systems.
+    swapped, units : ndarray of int of shape (n_discordant,)
+        Samples whose outputs differ, and the number of the unit that each is swapped with.
+    alternative : {"two-sided", "greater", "less"}
+        Which differences are extreme.
+    reached : float
+        Size of an extreme difference.
+    """
+
+    metric: Metric
+    labels: NDArray[Any]
+    by_a: NDArray[Any]
+    by_b: NDArray[Any]
+    swapped: Integers
+    units: Integers
+    alternative: str
+    reached: float = 0.0
+
+    @property
+    def n_units(self) -> int:
+        """Number of units that are swapped."""
+        return int(self.units.max()) + 1 if self.units.size else 0
+
+    def reaching(self, value_a: float, value_b: float) -> _CalledSwaps:
+        """The same, with the difference of these values as the observed one."""
+        difference = value_a - value_b
+        sign = {"two-sided": math.copysign(1.0, difference), "greater": 1.0, "less": -1.0}
+        same = _SAME * max(abs(value_a), abs(value_b))
+        reached = sign[self.alternative] * difference - same
+        return replace(self, reached=reached)
+
+    def values(self, is_swapped: Booleans) -> tuple[float, float]:
+        """The metric of both systems after a swap of some units."""
+        moved = self.swapped[is_swapped[self.units]]
+        value_a = self._value(_exchanged(self.by_a, self.by_b, moved))
+        return value_a, self._value(_exchanged(self.by_b, self.by_a, moved))
+
+    def _value(self, outputs: NDArray[Any]) -> float:
+        value = float(self.metric(self.labels, outputs))
+        if not math.isfinite(value):
+            raise ValueError(
+                f"metric must return finite numbers; {_name_of(self.metric)} returned {value}: "
+                "return a value where it is undefined."
+            )
+        return value
+
+    def _is_large(self, rows: Booleans) -> tuple[Integers, Integers]:
+        """Whether differences after swaps are extreme, as they are and in the other direction."""
+        with warnings.catch_warnings():
+            # It was given for the outputs as they are, if it applies to them.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            values = np.array([self.values(row) for row in rows])
+        difference = values[:, 0] - values[:, 1]
+        return difference >= self.reached, -difference >= self.reached
+
+    def count_large(self, n_draws: int, seed: np.random.SeedSequence) -> int:
+        """Number of random swaps that are as extreme."""
+        rng = np.random.default_rng(seed)
+        greater, less = self._is_large(rng.random((n_draws, self.n_units)) < 0.5)
+        extreme = {"two-sided": greater | less, "greater": greater, "less": less}
+        return int(np.sum(extreme[self.alternative]))
+
+    def count_listed(self, first: int, last: int) -> int:
+        """Number of extreme ones among the swaps with these numbers and their opposites."""
+        numbers = np.arange(first, last)
+        greater, less = self._is_large((numbers[:, None] >> np.arange(self.n_units)) & 1 == 1)
+        if self.alternative == "two-sided":
+            return 2 * int(np.sum(greater | less))
+        return int(np.sum(greater) + np.sum(less))
+
+
+def _exchanged(own: NDArray[Any], other: NDArray[Any], moved: Integers) -> NDArray[Any]:
+    """Outputs with some of another system."""
+    outputs = own.astype(np.result_type(own, other))
+    outputs[moved] = other[moved]
+    return outputs
