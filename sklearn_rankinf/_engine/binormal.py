@@ -76,7 +76,7 @@ class BinormalFit:
         end of the range.
     t_quantiles : tuple of float or None
         Lower and upper quantile of the studentized value; an infinite one means that the limit on
-        the other side, low for the upper quantile, comes from inversion. None where both do.
+        the other side, low for the upper quantile, comes from inversion. None where no t was made.
     """
 
     low_shift: float
