@@ -426,13 +426,18 @@ def covered_by_t(n_samples, n_positives, shift, n_sets):
         calibrated_limits(x, 0.006, n_samples, n_positives, 0.95, i) for i, x in enumerate(knots)
     ]
     low_t, high_t = np.transpose([fit.t_quantiles for _, _, fit in fits])
-    by_inversion = np.interp(ap, knots, np.isinf(high_t)) > 0.5
+    lows = [
+        inverted_limits(average_precision_values, x, n_samples, n_positives, 0.95, i)[0]
+        for i, x in enumerate(knots)
+    ]
+    by_inversion = np.interp(ap, knots, np.isinf(high_t)) > 0
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (g(ap) - g(mean)) / (np.sqrt(variances) * g_slope(ap))
         is_high_enough = np.interp(ap, knots, low_t) <= t
         is_low_enough = t <= np.interp(ap, knots, np.where(np.isinf(high_t), 0.0, high_t))
-    inverted = np.interp(ap, knots, [low for low, _, _ in fits]) <= mean
-    held = is_high_enough & np.where(by_inversion, inverted, is_low_enough)
+    held = is_high_enough & np.where(
+        by_inversion, np.interp(ap, knots, lows) <= mean, is_low_enough
+    )
     of_perfect = calibrated_limits(1.0, 0.0, n_samples, n_positives, 0.95, 0)[0] <= mean
     return np.mean(np.where(is_usual, held, of_perfect))
 

@@ -27,7 +27,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
@@ -76,7 +76,7 @@ class BinormalFit:
         end of the range.
     t_quantiles : tuple of float or None
         Lower and upper quantile of the studentized value; an infinite one means that the limit on
-        the other side, low for the upper quantile, comes from inversion. None where both do.
+        the other side, low for the upper quantile, comes from inversion. None where no t was made.
     """
 
     low_shift: float
@@ -304,17 +304,11 @@ def calibrated_limits(
     # Infinite values cannot be interpolated.
     low_t = float(np.quantile(t, tail, method="lower"))
     high_t = float(np.quantile(t, 1.0 - tail, method="higher"))
-    low, high = _g_inverse(
-        _g(value) - np.array([high_t, low_t]) * np.sqrt(variance) * _slope(value)
-    )
-    low_shift = high_shift = shift
+    scale = np.sqrt(variance) * _slope(value)
+    low, high = _g_inverse(_g(value) - np.array([high_t, low_t]) * scale)
+    fit = BinormalFit(shift, shift, False, False, (low_t, high_t))
     if np.isinf([low_t, high_t]).any():
-        by_inversion = inverted()
-        if np.isinf(high_t):
-            low, low_shift = by_inversion[0], by_inversion[2].low_shift
-        if np.isinf(low_t):
-            high, high_shift = by_inversion[1], by_inversion[2].high_shift
-    fit = BinormalFit(low_shift, high_shift, False, False, (low_t, high_t))
+        return _with_inverted_ends(float(low), float(high), fit, inverted())
     return float(low), float(high), fit
 
 
@@ -415,6 +409,19 @@ class _Crossing:
         searched = np.linspace(shifts[0], shifts[-1], _N_SEARCHED)
         curve = PchipInterpolator(shifts, self.curve(drawn))(searched)
         return float(np.interp(self.height, curve, searched))
+
+
+def _with_inverted_ends(
+    low: float, high: float, fit: BinormalFit, inverted: tuple[float, float, BinormalFit]
+) -> tuple[float, float, BinormalFit]:
+    """Limits of which those with an infinite quantile of T are replaced by those of inversion."""
+    assert fit.t_quantiles is not None
+    low_t, high_t = fit.t_quantiles
+    if np.isinf(high_t):
+        low, fit = inverted[0], replace(fit, low_shift=inverted[2].low_shift)
+    if np.isinf(low_t):
+        high, fit = inverted[1], replace(fit, high_shift=inverted[2].high_shift)
+    return low, high, fit
 
 
 def _default_draws(tail: float) -> int:
