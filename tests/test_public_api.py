@@ -189,9 +189,7 @@ def test_public_names():
         "BestCandidateTestResult",
         "CrossValSignificanceResult",
         "MeanAveragePrecisionTestResult",
-        "MetricTestResult",
         "SearchPermutationTestResult",
-        "MetricTestResult",
     }
     expected |= INSTANCES
     assert set(sklearn_rankinf.__all__) == expected

@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._engine.statistics import (
-    Metric,
-)
+from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._formatting import format_pvalue
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._plot._law_shape import LawShape, law_shape
