@@ -48,6 +48,7 @@ from sklearn_rankinf._validation import (
     check_alpha,
     check_k,
     check_normalize,
+    n_dimensions_of_k,
     resolve_each_k,
     resolve_k,
 )
@@ -219,7 +220,7 @@ class _ShareOfHits(HitsAtK):
     _quantity: ClassVar[str]
 
     def __post_init__(self) -> None:
-        if np.ndim(self.k) == 0:
+        if n_dimensions_of_k(self.k) == 0:
             check_k(self.k)
 
     def __repr__(self) -> str:

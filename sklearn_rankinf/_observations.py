@@ -68,7 +68,7 @@ class Observation:
     def undefined(self) -> str | None:
         """What to say of a value that is undefined, else None."""
         title = self.metric.title
-        if self.ranking is not None and self.is_defined:
+        if self.ranking is not None and not self.columns_without_positives:
             return undefined_value(self.metric, self.ranking)
         if not self.columns_without_positives:
             return None

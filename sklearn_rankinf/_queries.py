@@ -318,6 +318,8 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
 
     Attributes
     ----------
+    metric : metric
+        The metric of each query, average precision.
     statistic : float
         Mean average precision.
     pvalue : float
@@ -396,6 +398,10 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
 
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"(n_queries={len(self.queries)}, ", 1)
+
+    @property
+    def _title(self) -> str:
+        return f"Mean average precision over {len(self.queries)} queries"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results of the queries as columns.

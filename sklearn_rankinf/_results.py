@@ -168,6 +168,11 @@ class MetricTestResult:
         return f"metric={self.metric}{classes}"
 
     @property
+    def _title(self) -> str:
+        """What was tested, for a sentence."""
+        return self.metric.title
+
+    @property
     def _hint(self) -> str:
         """A line about a ranking that is significantly worse than chance."""
         is_worse = (np.asarray(self.pvalue) >= _SURELY_WORSE) & (np.asarray(self.zscore) < 0.0)
@@ -297,7 +302,7 @@ class MetricTestResult:
         return "\n".join(self._sentence(test) for test in tests)
 
     def _sentence(self, test: dict[str, Any]) -> str:
-        title = self.metric.title
+        title = self._title
         if "class" in test:
             title = f"{title} of {test['class']!r}"
         elif "k" in test:

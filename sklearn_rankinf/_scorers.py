@@ -519,7 +519,7 @@ def _check_metric(
     cut: Any = getattr(chosen, "k", None)
     frozen_null_distribution(
         chosen,
-        max(4, int(cut)) if isinstance(cut, Integral) else 4,
+        max(4, int(cut) + 1) if isinstance(cut, Integral) else 4,
         2,
         method=method,
         n_permutations=n_permutations,

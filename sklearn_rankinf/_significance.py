@@ -296,7 +296,7 @@ def _test(
         for one in (one_of_each_k(metric) if one_by_one else [metric])
         for seen in problem.observe(one, options)
     ]
-    _warn_of_undefined(observations)
+    _warn_of_undefined(observations, problem.classes is not None)
     results = [_result(seen, alternative, n_exceedances) for seen in observations]
     if problem.classes is not None:
         return results_as_one(results, (len(results),), classes=problem.classes)
@@ -326,13 +326,13 @@ def _result(observed: Observation, alternative: str, n_exceedances: int | None) 
     return replace(result, zscore=nothing, adjusted_statistic=nothing)
 
 
-def _warn_of_undefined(observations: list[Observation]) -> None:
-    """Warn once of what is undefined in one observation or several."""
+def _warn_of_undefined(observations: list[Observation], has_classes: bool) -> None:
+    """Warn once of what is undefined in one observation or several, naming the classes."""
     columns = tuple(c for seen in observations for c in seen.columns_without_positives)
     first = next((seen for seen in observations if seen.undefined() is not None), None)
     if first is None:
         return
-    if len(observations) > 1 and columns:
+    if has_classes and columns:
         first = replace(first, columns_without_positives=columns, is_defined=True, ranking=None)
     warn_caller(str(first.undefined()), UndefinedMetricWarning)
 

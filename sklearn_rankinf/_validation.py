@@ -562,13 +562,17 @@ def check_confidence_level(confidence_level: float) -> None:
         raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
 
 
-def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
-    """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
+def n_dimensions_of_k(k: Any) -> int:
+    """Number of dimensions of one cut-off, 0, or of an array of them."""
     try:
-        n_dimensions = np.ndim(k)
+        return np.ndim(k)
     except ValueError:
         raise ValueError(f"k must be one number or an array of one shape; got {k!r}.") from None
-    if n_dimensions == 0:
+
+
+def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
+    """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
+    if n_dimensions_of_k(k) == 0:
         return resolve_k(k.item() if isinstance(k, np.ndarray) else k, n_samples)
     cuts = np.asarray(k)
     if cuts.size == 0:

@@ -1,6 +1,9 @@
 """Tests and null distributions of single metrics, in the words of the test modules."""
 
+from dataclasses import dataclass
 from functools import partial
+
+from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import (
     Bedroc,
@@ -8,9 +11,18 @@ from sklearn_rankinf import (
     EnrichmentAtK,
     ReciprocalRank,
     RobustInitialEnhancement,
+    bedroc_score,
+    enrichment_at_k_score,
     metric_null_distribution,
     metric_test,
+    precision_at_k_score,
+    recall_at_k_score,
+    reciprocal_rank_score,
+    rie_score,
 )
+from sklearn_rankinf._metrics import METRICS, needs_k, value_of
+from sklearn_rankinf._ranking import as_ranking
+from sklearn_rankinf._validation import resolve_k
 
 
 def _test_of(make, names):
@@ -33,6 +45,10 @@ def _given(*, statistic):
     return statistic
 
 
+def rank_statistic_score(y_true, y_score=None, *, statistic):
+    return value_of(statistic, as_ranking(y_true, y_score, needs_ties=False))
+
+
 _OF_DCG = DiscountedCumulativeGain, ("k", "normalize")
 bedroc_test = _test_of(Bedroc, ["alpha"])
 bedroc_null_distribution = _null_distribution_of(Bedroc, ["alpha"])
@@ -46,3 +62,54 @@ reciprocal_rank_test = partial(metric_test, metric=ReciprocalRank())
 reciprocal_rank_null_distribution = partial(metric_null_distribution, metric=ReciprocalRank())
 rank_statistic_test = _test_of(_given, ["statistic"])
 rank_statistic_null_distribution = _null_distribution_of(_given, ["statistic"])
+
+
+def _dcg_by(function):
+    def score(y_true, y_score, k=None):
+        return function([y_true], [y_score], k=k and resolve_k(k, len(y_true)))
+
+    return score
+
+
+# Values by functions that know nothing of metric objects.
+_SCORES = {
+    "average_precision": average_precision_score,
+    "recall_at_k": recall_at_k_score,
+    "precision_at_k": precision_at_k_score,
+    "enrichment_at_k": enrichment_at_k_score,
+    "roc_auc": roc_auc_score,
+    "dcg": _dcg_by(dcg_score),
+    "ndcg": _dcg_by(ndcg_score),
+    "bedroc": bedroc_score,
+    "rie": rie_score,
+    "reciprocal_rank": reciprocal_rank_score,
+}
+
+
+@dataclass(frozen=True)
+class Named:
+    """A metric by its name, with a k if it needs one, and the functions that belong to it."""
+
+    name: str
+    k: float = 0.4
+
+    @property
+    def needs_k(self):
+        return needs_k(METRICS[self.name])
+
+    @property
+    def options(self):
+        """The option k for the metrics that need one."""
+        return {"k": self.k} if self.needs_k else {}
+
+    def score(self, y_true, y_score, **options):
+        return _SCORES[self.name](y_true, y_score, **(self.options | options))
+
+    def test(self, *data, **options):
+        return metric_test(*data, metric=self.name, **(self.options | options))
+
+    def null_distribution(self, *sizes, **options):
+        return metric_null_distribution(*sizes, metric=self.name, **(self.options | options))
+
+
+NAMED = {name: Named(name) for name in METRICS}

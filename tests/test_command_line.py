@@ -487,7 +487,7 @@ WRONG_REPORTS = {
     "strings": (["--label", "name"], "'active', 'decoy': name the positive one with --pos-label."),
     "pos_label": (["--pos-label", "x"], "the labels 0, 1: --pos-label x is not one of them."),
     "large k": (["--k", "201"], "k must be between 1 and n_samples=200; got 201."),
-    "small k": (["--k", "0"], "k must be between 1 and n_samples=200; got 0."),
+    "small k": (["--k", "0"], "k must be at least 1 as a number of samples; got 0."),
     "metric": (
         ["--metric", "auc"],
         "there is no metric 'auc': take one of 'average_precision', 'ro",

@@ -171,7 +171,7 @@ def test_bars_of_hits_at_k_are_hypergeometric(small, metric, test, divisor, alte
     side = "less" if alternative == "less" else "greater"
     assert tail == pytest.approx(test(y_true, y_score, k=5, alternative=side).pvalue, rel=1e-12)
     assert display.ax_.get_ylabel() == "Probability"
-    assert display.ax_.get_xlabel() == f"{metric.split('_')[0].capitalize()} at k = 5"
+    assert display.ax_.get_xlabel() == f"{metric.split('_')[0].capitalize()} at 5"
 
 
 def test_many_hits_are_drawn_in_groups():
@@ -264,7 +264,7 @@ def test_legend_says_what_was_found(small):
     assert display.chance_level_ is None
     at_k = NullDistributionDisplay.from_predictions(y_true, y_score, k=5)
     assert legend_of(at_k)[0].startswith("AP@5 = ")
-    assert at_k.ax_.get_xlabel() == "Average precision at k = 5"
+    assert at_k.ax_.get_xlabel() == "Average precision at 5"
 
 
 def test_legend_names_a_pvalue_that_underflows():
@@ -285,7 +285,7 @@ def test_result_is_drawn_without_testing_again(small, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("tested again")
 
-    monkeypatch.setattr(null_distribution, "_test", refuse)
+    monkeypatch.setattr(null_distribution, "metric_test", refuse)
     display = NullDistributionDisplay(result).plot()
     assert display.result is result
 
@@ -539,7 +539,7 @@ def test_wrong_cv_results_are_refused(data):
         ("bedroc", {}, "BEDROC"),
         ("rie", {}, "RIE"),
         ("reciprocal_rank", {}, "Reciprocal rank"),
-        ("enrichment_at_k", {"k": 5}, "Enrichment at k = 5"),
+        ("enrichment_at_k", {"k": 5}, "Enrichment at 5"),
     ],
 )
 def test_axis_names_the_metric(small, metric, options, label):

@@ -1,12 +1,9 @@
 """What must not change the answer, for every metric in the registry."""
 
-import dataclasses
-import inspect
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import pytest
+from by_name import NAMED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -18,21 +15,7 @@ pytestmark = pytest.mark.numeric
 FIELDS = ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic")
 
 
-def ready(metric):
-    """A metric that needs a k, with one: two fifths of the samples."""
-    if "k" not in inspect.signature(metric.test).parameters:
-        return metric
-    if inspect.signature(metric.test).parameters["k"].default is None:
-        return metric
-    functions = ("score", "null_distribution", "test")
-    return dataclasses.replace(
-        metric, **{name: partial(getattr(metric, name), k=0.4) for name in functions}
-    )
-
-
-each_metric = pytest.mark.parametrize(
-    "metric", [ready(metric) for metric in METRICS.values()], ids=list(METRICS)
-)
+each_metric = pytest.mark.parametrize("metric", NAMED.values(), ids=list(NAMED))
 
 
 @st.composite
@@ -183,10 +166,11 @@ def test_input_is_left_alone(metric):
 
 @each_metric
 def test_metrics_entries_belong_together(metric):
-    assert METRICS[metric.name].statistic is metric.statistic
     y_true, y_score = example()
     result = metric.test(y_true, y_score)
     tie_sizes = np.unique(-y_score, return_counts=True)[1]
     law = metric.null_distribution(y_true.size, y_true.sum(), tie_sizes=tie_sizes)
     assert_allclose(law.pvalue(metric.score(y_true, y_score)), result.pvalue, rtol=1e-10)
     assert_allclose(law.mean(), result.null_distribution.mean(), rtol=1e-12)
+    metric_of_name = METRICS[metric.name](**metric.options).at(y_true.size)
+    assert result.metric == law.statistic == metric_of_name

@@ -372,7 +372,7 @@ def test_convolution_against_enumeration(n_levels, seed):
     assert law.pvalue(result.statistic) == pytest.approx(result.pvalue, rel=1e-12, abs=0.0)
     assert law.method == "analytic"
     assert repr(law) == (
-        "FoldMeanNullDistribution(AveragePrecision(k=None, normalize='min'), n_splits=2, "
+        "FoldMeanNullDistribution(AveragePrecision(), n_splits=2, "
         "n_samples=13, n_positives=5, method='analytic')"
     )
 
@@ -458,7 +458,10 @@ def test_convolution_refuses_estimators_that_are_fitted(data):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "recall_at_k", "k": 0.2}, "same statistic in all folds, and they differ: Hits"),
+        (
+            {"metric": "recall_at_k", "k": 0.2},
+            "in all folds, and they differ: RecallAtK",
+        ),
         ({"metric": "reciprocal_rank"}, "knows no law of the mean of reciprocal ranks"),
         ({"method": "zhang_su"}, "method='zhang_su' has no law of the mean over folds"),
         ({"metric": "roc_auc", "method": "analytic"}, "but that of average precision without k"),

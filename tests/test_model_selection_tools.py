@@ -515,7 +515,7 @@ def test_weights_are_routed_in_a_search(data, weights):
     ("options", "message"),
     [
         ({"method": "analytic"}, "permutation"),
-        ({"metric": "recall_at_k", "k": 0.1}, "metric='recall_at_k' takes no sample_weight"),
+        ({"metric": "recall_at_k", "k": 0.1}, r"metric=RecallAtK\(k=0.1\) takes no sample_weight"),
     ],
 )
 def test_weights_where_they_cannot_be(options, message, data, weights):

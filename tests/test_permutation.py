@@ -442,7 +442,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
                 {"strata": [1, 1, 1, 1], "method": method},
                 ValueError,
                 f"method='{method}' is not available for permutation within strata, of whole "
-                "clusters or along a series, which has no law in closed form: use method='perm",
+                "clusters or along a series, which has no null distribution in closed form: use",
             )
             for method in ("analytic", "normal", "pearson3")
         ),
@@ -462,7 +462,7 @@ def test_methods_of_others_are_refused_too():
         quiet(average_precision_test, Y, SCORES, method="zhang_su", **restriction)
     with pytest.raises(ValueError, match="method='binomial' is not available for permutation"):
         quiet(recall_at_k_test, Y, SCORES, k=2, method="binomial", **restriction)
-    with pytest.raises(ValueError, match="method='zhang_su' is an approximation for average"):
+    with pytest.raises(ValueError, match="'pearson3' for ROC AUC; got 'zhang_su'"):
         quiet(roc_auc_test, Y, SCORES, method="zhang_su", **restriction)
     with pytest.raises(ValueError, match=r"method must be one of .*; got 'exact'"):
         quiet(average_precision_test, Y, SCORES, method="exact", **restriction)
@@ -933,7 +933,7 @@ def test_the_same_law_twice():
     x = np.linspace(0.1, 0.9, 50)
     assert_array_equal(laws[0].pvalue(x), laws[1].pvalue(x))
     assert repr(laws[0]) == (
-        "PermutationDistribution(AveragePrecision(k=None, normalize='min'), n_samples=60, "
+        "PermutationDistribution(AveragePrecision(), n_samples=60, "
         f"n_positives={y_true.sum()}, n_units=30, n_classes=1)"
     )
 

@@ -4,11 +4,13 @@ import inspect
 import pickle
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
 import sklearn_rankinf
+from sklearn_rankinf._engine.statistics import Metric
 
 SCORE_OPTIONS = (
     "k=None, normalize='min', pos_label=1, alternative='greater', method='auto', "
@@ -17,18 +19,15 @@ SCORE_OPTIONS = (
 
 TOP_K_OPTIONS = "k, tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
-TOP_K_TEST_OPTIONS = (
-    "k, pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, order=None, "
-    "block_length=None, "
-    "n_permutations=9999, n_exceedances=None, random_state=0, n_jobs=None"
-)
-
 LAW_OPTIONS = "tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
-TEST_OPTIONS = (
-    "pos_label=1, alternative='greater', method='auto', strata=None, clusters=None, order=None, "
-    "block_length=None, "
-    "n_permutations=9999, n_exceedances=None, random_state=0, n_jobs=None"
+LABELS = "pos_label=1, average=None, alternative='greater', method='auto'"
+
+WEIGHTS = "sample_weight=None, weights_follow='label'"
+
+PERMUTATIONS = (
+    "strata=None, clusters=None, order=None, block_length=None, n_permutations=9999, "
+    "n_exceedances=None, random_state=0, n_jobs=None, verbose=0"
 )
 
 DISPLAY_OPTIONS = (
@@ -54,38 +53,39 @@ SIGNATURES = {
     ),
     "precision_at_k_null_distribution": f"(n_samples, n_positives, *, {TOP_K_OPTIONS})",
     "precision_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
-    "precision_at_k_test": f"(y_true, y_score=None, *, {TOP_K_TEST_OPTIONS})",
+    "precision_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",
     "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",
     "recall_at_k_null_distribution": f"(n_samples, n_positives, *, {TOP_K_OPTIONS})",
     "recall_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
-    "recall_at_k_test": f"(y_true, y_score=None, *, {TOP_K_TEST_OPTIONS})",
-    "RankStatistic": "(*args, **kwargs)",
+    "recall_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",
+    "RankStatistic": "()",
     "RankStatistic.best": "(self, n_samples, n_positives)",
     "RankStatistic.evaluate": "(self, tie_sizes, hits)",
     "RankStatistic.offset": "(self, n_samples, n_positives)",
     "RankStatistic.weight_sums": "(self, starts, sizes, n_samples, n_positives)",
     "RankStatistic.weights": "(self, ranks, n_samples, n_positives)",
-    "bedroc_null_distribution": f"(n_samples, n_positives, *, alpha=20.0, {LAW_OPTIONS})",
+    "RankStatistic.at": "(self, n_samples)",
+    "AveragePrecision": "(k=None, normalize='min')",
+    "Bedroc": "(alpha=20.0)",
+    "DiscountedCumulativeGain": "(k=None, normalize=False)",
+    "EnrichmentAtK": "(k)",
+    "PrecisionAtK": "(k)",
+    "RecallAtK": "(k)",
+    "ReciprocalRank": "()",
+    "RobustInitialEnhancement": "(alpha=20.0)",
+    "RocAuc": "()",
     "bedroc_score": "(y_true, y_score=None, *, alpha=20.0, pos_label=1)",
-    "bedroc_test": f"(y_true, y_score=None, *, alpha=20.0, {TEST_OPTIONS})",
-    "dcg_null_distribution": (
-        f"(n_samples, n_positives, *, k=None, normalize=False, {LAW_OPTIONS})"
-    ),
-    "dcg_test": f"(y_true, y_score=None, *, k=None, normalize=False, {TEST_OPTIONS})",
-    "enrichment_at_k_null_distribution": f"(n_samples, n_positives, *, {TOP_K_OPTIONS})",
     "enrichment_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
-    "enrichment_at_k_test": f"(y_true, y_score=None, *, {TOP_K_TEST_OPTIONS})",
-    "rank_statistic_null_distribution": f"(n_samples, n_positives, *, statistic, {LAW_OPTIONS})",
-    "rank_statistic_test": f"(y_true, y_score=None, *, statistic, {TEST_OPTIONS})",
-    "reciprocal_rank_null_distribution": f"(n_samples, n_positives, *, {LAW_OPTIONS})",
+    "metric_null_distribution": f"(n_samples, n_positives, *, metric, k=None, {LAW_OPTIONS})",
+    "metric_test": (
+        f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
+        f"{PERMUTATIONS})"
+    ),
     "reciprocal_rank_score": "(y_true, y_score=None, *, pos_label=1)",
-    "reciprocal_rank_test": f"(y_true, y_score=None, *, {TEST_OPTIONS})",
     "register_metric": "(name, statistic)",
-    "rie_null_distribution": f"(n_samples, n_positives, *, alpha=20.0, {LAW_OPTIONS})",
     "rie_score": "(y_true, y_score=None, *, alpha=20.0, pos_label=1)",
-    "rie_test": f"(y_true, y_score=None, *, alpha=20.0, {TEST_OPTIONS})",
     "roc_auc_null_distribution": f"(n_samples, n_positives, *, {LAW_OPTIONS})",
-    "roc_auc_test": f"(y_true, y_score=None, *, {TEST_OPTIONS})",
+    "roc_auc_test": f"(y_true, y_score=None, *, {LABELS}, {PERMUTATIONS})",
     "adjusted_average_precision_score": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
     ),
@@ -96,11 +96,7 @@ SIGNATURES = {
     "average_precision_neg_log10_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_pvalue": f"(y_true, y_score=None, *, {SCORE_OPTIONS})",
     "average_precision_test": (
-        "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1, average=None, "
-        "alternative='greater', method='auto', sample_weight=None, weights_follow='label', "
-        "strata=None, clusters=None, order=None, block_length=None, n_permutations=9999, "
-        "n_exceedances=None, random_state=0, "
-        "n_jobs=None)"
+        f"(y_true, y_score=None, *, k=None, normalize='min', {LABELS}, {WEIGHTS}, {PERMUTATIONS})"
     ),
     "best_candidate_test": (
         "(y_true, y_scores, *, metric='average_precision', k=None, standardize=True, strata=None, "
@@ -142,9 +138,14 @@ SIGNATURES = {
 INSTANCES = {"average_precision_significance_scorer"}
 
 RESULT_FIELDS = (
-    "statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
-    "null_distribution n_samples n_positives alternative method n_resamples n_exceedances"
+    "metric statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
+    "null_distribution n_samples n_positives alternative method n_resamples n_exceedances "
+    "hits classes"
 ).split()
+RESULT_NAMES = {
+    *("chance", "k", "pvalue_standard_error", "pvalue_interval"),
+    *("summary", "to_dict", "to_frame"),
+}
 
 LAW_SIGNATURES = {
     "mean": "()",
@@ -189,9 +190,7 @@ def test_public_names():
         "BestCandidateTestResult",
         "CrossValSignificanceResult",
         "MeanAveragePrecisionTestResult",
-        "MetricTestResult",
         "SearchPermutationTestResult",
-        "MetricTestResult",
     }
     expected |= INSTANCES
     assert set(sklearn_rankinf.__all__) == expected
@@ -213,12 +212,34 @@ def test_signatures(name):
     assert plain_signature(resolve(name)) == SIGNATURES[name]
 
 
-@pytest.mark.parametrize("name", ["MetricTestResult", "MetricTestResult"])
-def test_result_fields(name):
-    result = getattr(sklearn_rankinf, name)
+def test_result_fields():
+    result = sklearn_rankinf.MetricTestResult
     assert list(result.__dataclass_fields__) == RESULT_FIELDS
     assert result.__dataclass_params__.frozen
     assert not result.__dataclass_params__.eq
+    found = sklearn_rankinf.roc_auc_test([0, 1, 0], [1, 3, 2])
+    public = {name for name in dir(found) if not name.startswith("_")}
+    assert public == {*RESULT_FIELDS, *RESULT_NAMES}
+    for name in ("to_dict", "to_frame", "summary", "_repr_html_"):
+        assert plain_signature(getattr(found, name)) == "()"
+    assert plain_signature(found.pvalue_interval) == "(confidence_level=0.95)"
+
+
+METRIC_CLASSES = [
+    name
+    for name in SIGNATURES
+    if inspect.isclass(resolve(name)) and issubclass(resolve(name), Metric)
+]
+
+
+@pytest.mark.parametrize("name", [name for name in METRIC_CLASSES if name != "RankStatistic"])
+def test_metrics_are_frozen(name):
+    kind = getattr(sklearn_rankinf, name)
+    assert kind.__dataclass_params__.frozen
+    metric = kind(3) if SIGNATURES[name] == "(k)" else kind()
+    for parameter in inspect.signature(kind).parameters:
+        with pytest.raises(FrozenInstanceError):
+            setattr(metric, parameter, 1)
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3", "zhang_su"])
@@ -270,13 +291,6 @@ def test_interface_of_a_law_at_k(method, k):
     public = {name for name in dir(law) if not name.startswith("_")}
     assert public == set(LAW_SIGNATURES) | attributes
     assert law.method == method
-
-
-def test_result_fields_at_k():
-    fields = sklearn_rankinf.MetricTestResult.__dataclass_fields__
-    assert list(fields) == [*RESULT_FIELDS, "k", "hits"]
-    assert sklearn_rankinf.MetricTestResult.__dataclass_params__.frozen
-    assert not sklearn_rankinf.MetricTestResult.__dataclass_params__.eq
 
 
 def test_result_fields_over_queries():

@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from by_name import NAMED, rank_statistic_score
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
+    DiscountedCumulativeGain,
     NullDistributionDisplay,
     Ranking,
     adjusted_average_precision_score,
@@ -35,7 +37,6 @@ from sklearn_rankinf import (
     rie_score,
     standardized_average_precision_score,
 )
-from sklearn_rankinf._metrics import METRICS
 from sklearn_rankinf._ranking import as_ranking
 
 # Eight samples in four blocks of equal scores: .9 | .7 .7 .7 | .4 .4 | .1 .1
@@ -318,8 +319,10 @@ SCORES_OF_RANKINGS = {
     "recall": recall_at_k_score,
     "precision": precision_at_k_score,
     "enrichment": enrichment_at_k_score,
-    "dcg": METRICS["dcg"].score,
-    "ndcg": METRICS["ndcg"].score,
+    "dcg": lambda ranking, k: rank_statistic_score(ranking, statistic=DiscountedCumulativeGain(k)),
+    "ndcg": lambda ranking, k: rank_statistic_score(
+        ranking, statistic=DiscountedCumulativeGain(k, normalize=True)
+    ),
     "r precision": lambda ranking, k: r_precision_score(ranking),
     "bedroc": lambda ranking, k: bedroc_score(ranking),
     "rie": lambda ranking, k: rie_score(ranking),
@@ -331,7 +334,7 @@ NEED_TIES = {
         f"{name} test": lambda ranking, metric=metric: metric.test(
             ranking, **({"k": 3} if metric.needs_k else {})
         )
-        for name, metric in METRICS.items()
+        for name, metric in NAMED.items()
     },
     "pvalue": average_precision_pvalue,
     "neg log10 pvalue": average_precision_neg_log10_pvalue,

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import oracles
 import pytest
-from by_name import dcg_null_distribution, rank_statistic_null_distribution, rank_statistic_test
+from by_name import (
+    NAMED,
+    dcg_null_distribution,
+    rank_statistic_null_distribution,
+    rank_statistic_score,
+    rank_statistic_test,
+)
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.metrics import dcg_score, ndcg_score
@@ -25,10 +31,10 @@ from sklearn_rankinf import (
     _metrics,
     average_precision_test,
     make_significance_scorer,
+    metric_test,
     register_metric,
 )
-from sklearn_rankinf._metrics import METRICS, metric_named, metric_of
-from sklearn_rankinf._null_distributions import rank_statistic_score
+from sklearn_rankinf._metrics import METRICS, as_metric, registered
 from sklearn_rankinf._report import (
     ReportError,
     format_report,
@@ -83,7 +89,7 @@ class FirstFeature(ClassifierMixin, BaseEstimator):
 
 def options_of(metric, k=0.3):
     """The option k for the metrics that need one."""
-    return {"k": k} if METRICS[metric].needs_k else {}
+    return {"k": k} if NAMED[metric].needs_k else {}
 
 
 def tied_data(n_samples=40, n_positives=8, n_scores=12, seed=0):
@@ -224,7 +230,7 @@ def test_report_refuses_what_has_no_name_or_needs_k():
 
 def test_names_are_taken_once(toy):
     register_metric(toy, RankBiasedPrecision(0.7))
-    assert METRICS[toy].instance is TOY
+    assert as_metric(toy) is METRICS[toy]() is TOY
     with pytest.raises(ValueError, match="name='toy' is that of another metric already"):
         register_metric(toy, RankBiasedPrecision(0.5))
     with pytest.raises(ValueError, match="name='roc_auc' is that of another metric already"):
@@ -239,7 +245,7 @@ def test_names_are_taken_once(toy):
         ("", TOY, ValueError, "name is empty"),
         ("mine", RankBiasedPrecision, TypeError, r"such as RankBiasedPrecision\(\); got <class"),
         ("mine", "roc_auc", TypeError, "statistic must be a RankStatistic.*got 'roc_auc'"),
-        ("mine", METRICS["roc_auc"].test, TypeError, "statistic must be a RankStatistic"),
+        ("mine", METRICS["average_precision"](), TypeError, "must be a RankStatistic"),
     ],
 )
 def test_what_is_not_registered(name, statistic, error, message):
@@ -253,23 +259,27 @@ def test_names_are_read_only():
         METRICS["mine"] = METRICS["roc_auc"]
 
 
-def test_metrics_of_statistics():
-    assert metric_named(TOY).instance is TOY
-    assert metric_named(TOY).name == "RankBiasedPrecision(persistence=0.7)"
-    assert metric_of(TOY, "toy").name == "toy"
-    with pytest.raises(ValueError, match="or an instance of RankStatistic; got <class"):
-        metric_named(RankBiasedPrecision)
+def test_metrics_of_statistics(toy):
+    assert as_metric(TOY) is TOY
+    assert as_metric(toy) is TOY
+    assert repr(TOY) == "RankBiasedPrecision(persistence=0.7)"
+    assert registered(toy) is registered(TOY) is TOY
+    assert registered("roc_auc") == "roc_auc"
+    message = r"got the class RankBiasedPrecision: pass RankBiasedPrecision\(\)\."
+    with pytest.raises(TypeError, match=message):
+        as_metric(RankBiasedPrecision)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"metric": RankBiasedPrecision}, ValueError, "or an instance of RankStatistic"),
+        ({"metric": RankBiasedPrecision}, TypeError, "got the class RankBiasedPrecision: pass"),
         ({"metric": TOY, "k": 5}, ValueError, "takes no k; got k=5"),
         ({"metric": "roc_auc", "k": 5}, ValueError, "metric='roc_auc' takes no k"),
         ({"metric": "enrichment_at_k"}, ValueError, "metric='enrichment_at_k' needs k"),
-        ({"metric": TOY, "average": "macro"}, ValueError, "no average over classes"),
-        ({"metric": "bedroc", "average": "macro"}, ValueError, "no average over classes"),
+        ({"metric": "reciprocal_rank", "average": "macro"}, ValueError, "no average over classes"),
+        ({"metric": TOY, "average": "samples"}, ValueError, "average must be one of"),
+        ({"metric": "auc"}, ValueError, "'average_precision', .*an instance .*; got 'auc'"),
         ({"metric": TOY, "method": "zhang_su"}, ValueError, "zhang_su"),
         ({"metric": TOY, "n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
     ],
@@ -292,7 +302,7 @@ def test_weights_are_refused(metric):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("n_scores", [3, 12, 10_000])
 def test_score_test_and_law_agree(metric, n_scores):
-    chosen, options = METRICS[metric], options_of(metric)
+    chosen, options = NAMED[metric], options_of(metric)
     for seed in range(5):
         y_true, y_score = tied_data(40, 4 + 3 * seed, n_scores, seed)
         ranking = Ranking.from_scores(y_true, y_score)
@@ -301,7 +311,7 @@ def test_score_test_and_law_agree(metric, n_scores):
             40, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
         )
         value = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
-        assert isinstance(law.statistic, chosen.statistic)
+        assert law.statistic == result.metric == as_metric(metric, **options).at(40)
         assert chosen.score(y_true, y_score, **options) == pytest.approx(value, rel=1e-12)
         assert result.statistic == pytest.approx(value, rel=1e-12)
         assert result.pvalue == pytest.approx(law.pvalue(value), rel=1e-12)
@@ -316,7 +326,7 @@ def test_scorers_by_name_in_cross_validation(metric):
         FirstFeature(), y_score[:, None], y_true, scoring=scorer, cv=cv, error_score="raise"
     )
     for value, (_, part) in zip(found, cv, strict=True):
-        result = METRICS[metric].test(y_true[part], y_score[part], **options_of(metric))
+        result = NAMED[metric].test(y_true[part], y_score[part], **options_of(metric))
         # Scorers allow a relative error of 1 percent of p.
         assert value == pytest.approx(-result.log10_pvalue, abs=math.log10(1.01))
         assert (value == 0.0) == (result.log10_pvalue == 0.0)
@@ -339,8 +349,8 @@ def test_permutation_agrees_with_the_exact_law(metric):
     y_true, y_score = tied_data(50, 10, 15, seed=3)
     y_score = y_score - 1.3 * y_true
     options = options_of(metric)
-    exact = METRICS[metric].test(y_true, y_score, **options)
-    drawn = METRICS[metric].test(
+    exact = NAMED[metric].test(y_true, y_score, **options)
+    drawn = NAMED[metric].test(
         y_true, y_score, method="permutation", n_permutations=9999, **options
     )
     error = math.sqrt(exact.pvalue * (1 - exact.pvalue) / 10_000)
@@ -354,7 +364,9 @@ def test_dcg_is_that_of_scikit_learn(metric, reference, k):
     y_true, y_score = tied_data(24, 7, 8)
     cut = {0.25: 6}.get(k, k)
     expected = reference([y_true], [y_score], k=cut)
-    assert METRICS[metric].score(y_true, y_score, k=k) == pytest.approx(expected, rel=1e-12)
+    assert metric_test(y_true, y_score, metric=metric, k=k).statistic == pytest.approx(
+        expected, rel=1e-12
+    )
     scorer = make_significance_scorer(metric, k=k, output="statistic")
     found = scorer(FirstFeature().fit(None, None), y_score[:, None], y_true)
     assert found == pytest.approx(expected, rel=1e-12)
@@ -363,7 +375,7 @@ def test_dcg_is_that_of_scikit_learn(metric, reference, k):
 def test_statistic_of_a_law_is_a_metric():
     y_true, y_score = tied_data(50, 7)
     at_ten = dcg_null_distribution(50, 7, k=10).statistic
-    expected = METRICS["dcg"].test(y_true, y_score, k=10).pvalue
-    assert metric_named(at_ten).test(y_true, y_score).pvalue == expected
+    result = metric_test(y_true, y_score, metric="dcg", k=10)
+    assert metric_test(y_true, y_score, metric=at_ten).pvalue == result.pvalue
     value = rank_statistic_score(y_true, y_score, statistic=at_ten)
-    assert value == METRICS["dcg"].score(y_true, y_score, k=10)
+    assert value == result.statistic

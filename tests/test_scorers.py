@@ -1,7 +1,6 @@
 """The significance scorer by itself: values, labels, folds without evidence, arguments, guard."""
 
 import copy
-import dataclasses
 import inspect
 import itertools
 import math
@@ -11,6 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
+from by_name import NAMED
 from scipy.special import expit
 from scipy.stats import hypergeom
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
@@ -20,7 +20,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import sklearn_rankinf
 from sklearn_rankinf import (
-    _metrics,
     average_precision_pvalue,
     average_precision_significance_scorer,
     average_precision_test,
@@ -40,7 +39,7 @@ NO_EVIDENCE = {"neg_log10_pvalue": 0.0, "pvalue": 1.0, "zscore": 0.0, "adjusted"
 
 def k_of(metric, k):
     """The option k for the metrics that need one."""
-    return {"k": k} if METRICS[metric].needs_k else {}
+    return {"k": k} if NAMED[metric].needs_k else {}
 
 
 def tolerance(metric, name):
@@ -157,7 +156,7 @@ def test_outputs_are_the_fields_of_the_test(metric, method, rankings):
     scorers = all_outputs(metric=metric, **options)
     assert tuple(scorers) == OUTPUTS
     for y_true, y_score in rankings:
-        result = METRICS[metric].test(y_true, y_score, **options)
+        result = NAMED[metric].test(y_true, y_score, **options)
         expected = {
             "statistic": result.statistic,
             "neg_log10_pvalue": -result.log10_pvalue,
@@ -222,7 +221,7 @@ def test_both_methods_side_by_side(metric, rankings):
     assert list(scorers) == BOTH
     scores = {name: score(scorer, y_true, y_score) for name, scorer in scorers.items()}
     for method in ("analytic", "permutation"):
-        result = METRICS[metric].test(
+        result = NAMED[metric].test(
             y_true, y_score, method=method, n_permutations=199, random_state=0, **options
         )
         error = tolerance(metric, f"pvalue_{method}")
@@ -502,10 +501,13 @@ def test_weights_on_a_fold_without_positives():
     assert len(record) == 1
 
 
-@pytest.mark.parametrize("metric", ["recall_at_k", "precision_at_k"])
-def test_other_metrics_refuse_weights(metric):
+@pytest.mark.parametrize(
+    ("metric", "shown"),
+    [("recall_at_k", r"RecallAtK\(k=2\)"), ("precision_at_k", r"PrecisionAtK\(k=2\)")],
+)
+def test_other_metrics_refuse_weights(metric, shown):
     scorer = make_significance_scorer(metric, k=2)
-    with pytest.raises(ValueError, match=f"metric='{metric}' takes no sample_weight"):
+    with pytest.raises(ValueError, match=f"metric={shown} takes no sample_weight"):
         score(scorer, [0, 1, 0], [0.1, 0.2, 0.3], sample_weight=[1.0, 2.0, 3.0])
 
 
@@ -562,7 +564,7 @@ def test_outputs_with_restricted_labels_are_the_fields_of_the_test(restriction, 
     y_true, y_score, restricted = rows_of(restriction)
     options = {"n_permutations": 199, **k_of(metric, 0.2)}
     scorers = all_outputs(metric=metric, **options)
-    result = METRICS[metric].test(y_true, y_score, **restricted, **options)
+    result = NAMED[metric].test(y_true, y_score, **restricted, **options)
     assert result.method == "permutation"
     expected = {
         "statistic": result.statistic,
@@ -580,7 +582,7 @@ def test_outputs_with_restricted_labels_are_the_fields_of_the_test(restriction, 
 def test_blocks_of_a_series():
     y_true, y_score, restricted = rows_of("order")
     scorer = make_significance_scorer("roc_auc", block_length=5, output="pvalue")
-    test = METRICS["roc_auc"].test
+    test = NAMED["roc_auc"].test
     expected = test(y_true, y_score, block_length=5, n_permutations=999, **restricted)
     assert score(scorer, y_true, y_score, **restricted) == expected.pvalue
     with pytest.raises(ValueError, match="block_length=5 needs order"):
@@ -788,7 +790,7 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"k": 1.5}, ValueError, "k as a float is a fraction.*got 1.5"),
         ({"k": "10"}, TypeError, "k must be an int or a float; got '10'"),
         ({"k": True}, TypeError, "k must be an int or a float; got True"),
-        ({"k": [5, 10]}, TypeError, r"k must be one int or float.*got \[5, 10\]"),
+        ({"k": [5, 10]}, TypeError, r"k must be an int or a float; got \[5, 10\]"),
         ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
         ({"n_permutations": 9.5}, TypeError, "n_permutations must be an integer; got 9.5"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
@@ -809,10 +811,11 @@ def test_saturation_of_weighted_and_averaged_statistics():
         ({"metric": "precision_at_k"}, ValueError, "needs k: pass a number of samples, or a frac"),
         ({"metric": "recall_at_k", "k": 5, "method": "pearson3"}, ValueError, "pearson3"),
         (
-            {"metric": "recall_at_k", "k": 5, "average": "macro"},
+            {"metric": "reciprocal_rank", "average": "macro"},
             ValueError,
-            "metric='recall_at_k' has no average over classes; got average='macro'",
+            "metric='reciprocal_rank' has no average over classes; got average='macro'",
         ),
+        ({"metric": "recall_at_k", "k": [5, 9]}, TypeError, r"k must be one int.*got \[5, 9\]"),
     ],
 )
 def test_arguments_are_checked_at_once(options, error, message):
@@ -820,19 +823,16 @@ def test_arguments_are_checked_at_once(options, error, message):
         make_significance_scorer(**options)
 
 
-def test_metric_without_k(monkeypatch):
-    def test(y_true, y_score, *, method="auto"):
-        raise AssertionError
-
-    plain = dataclasses.replace(METRICS["average_precision"], name="plain", test=test)
-    monkeypatch.setattr(_metrics, "METRICS", {"plain": plain})
-    with pytest.raises(ValueError, match="metric='plain' takes no k; got k=10: leave it out"):
-        make_significance_scorer("plain", k=10)
-    assert repr(make_significance_scorer("plain"))
+@pytest.mark.parametrize("metric", ["roc_auc", "bedroc", "rie", "reciprocal_rank"])
+def test_metric_without_k(metric):
+    message = f"metric='{metric}' takes no k; got k=10: leave it out"
+    with pytest.raises(ValueError, match=message):
+        make_significance_scorer(metric, k=10)
+    assert repr(make_significance_scorer(metric))
 
 
 @pytest.mark.parametrize(
-    "metric", [name for name in METRICS if "k" in inspect.signature(METRICS[name].test).parameters]
+    "metric", [name for name, make in METRICS.items() if name == "ndcg" or hasattr(make, "k")]
 )
 def test_k_larger_than_a_fold(metric):
     scorer = make_significance_scorer(metric, k=20)

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from by_name import NAMED
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
@@ -184,7 +185,7 @@ def table_of(family):
 def options_of(name):
     if name == "zipf":
         return {"metric": Zipf()}
-    return {"metric": name, "k": 3} if METRICS[name].needs_k else {"metric": name}
+    return {"metric": name, "k": 3} if NAMED[name].needs_k else {"metric": name}
 
 
 def assert_close_to(found, expected, n_permutations):
@@ -253,10 +254,10 @@ def test_every_metric_with_a_name_on_longer_lists(metric):
         "tied": np.floor(2 * rng.normal(size=80) + y_true),
         "noise": rng.normal(size=80),
     }
-    options = {"k": 0.2} if METRICS[metric].needs_k else {}
+    options = {"k": 0.2} if NAMED[metric].needs_k else {}
     result = best_candidate_test(y_true, scores, metric=metric, **options)
     for index, column in enumerate(scores.values()):
-        test = METRICS[metric].test(y_true, column, **options)
+        test = NAMED[metric].test(y_true, column, **options)
         assert result.statistic[index] == pytest.approx(test.statistic, rel=1e-12)
         assert result.zscore[index] == pytest.approx(test.zscore, rel=1e-9)
         assert result.pvalue_unadjusted[index] == pytest.approx(test.pvalue, rel=1e-12)
@@ -714,7 +715,7 @@ def test_cut_off():
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("label", [0, 1])
 def test_labels_of_one_class(metric, label):
-    options = {"k": 2} if METRICS[metric].needs_k else {}
+    options = {"k": 2} if NAMED[metric].needs_k else {}
     scores = np.random.default_rng(0).integers(4, size=(9, 3))
     with pytest.warns(UndefinedMetricWarning, match=f"one class only, {9 * label} positives among"):
         result = best_candidate_test([label] * 9, scores, metric=metric, **options)

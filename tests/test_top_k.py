@@ -28,8 +28,8 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine.chain import atoms
 from sklearn_rankinf._engine.law import AtomicLaw
 from sklearn_rankinf._engine.sampling import NullSampler
-from sklearn_rankinf._engine.statistics import RecallAtK, increments_of
-from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK
+from sklearn_rankinf._engine.statistics import increments_of
+from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK
 
 LAWS = {"recall": recall_at_k_null_distribution, "precision": precision_at_k_null_distribution}
 TESTS = {"recall": recall_at_k_test, "precision": precision_at_k_test}
@@ -247,8 +247,8 @@ def test_straddling_block_against_sums_of_exact_counts(n, m, before, inside, cou
 
 def test_the_engine_for_any_additive_statistic_gives_the_same_law():
     for tie_sizes, k in ((None, 9), (np.array([4, 8, 3, 15]), 9), (np.array([2] * 15), 8)):
-        for divisor, make in (("positives", LAWS["recall"]), ("places", LAWS["precision"])):
-            increments = increments_of(RecallAtK(k, divisor), 30, 11, tie_sizes)
+        for metric, make in ((RecallAtK, LAWS["recall"]), (PrecisionAtK, LAWS["precision"])):
+            increments = increments_of(metric(k), 30, 11, tie_sizes)
             listing = atoms(increments, 11, limit=1e7)
             listed = AtomicLaw(listing.values, listing.log_counts)
             law = make(30, 11, k=k, tie_sizes=tie_sizes)
@@ -260,24 +260,24 @@ def test_the_engine_for_any_additive_statistic_gives_the_same_law():
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "tie_sizes", "k", "divisor"),
+    ("n", "m", "tie_sizes", "k", "metric"),
     [
-        (9, 3, None, 4, "positives"),
-        (9, 3, None, 2, "places"),
-        (9, 3, (4, 2, 3), 5, "positives"),
-        (9, 3, (1, 2, 6), 2, "places"),
-        (9, 3, (2, 3, 4), 2, "places"),
-        (9, 3, (2, 7), 1, "positives"),
-        (9, 3, (4, 5), 2, "places"),
+        (9, 3, None, 4, "recall"),
+        (9, 3, None, 2, "precision"),
+        (9, 3, (4, 2, 3), 5, "recall"),
+        (9, 3, (1, 2, 6), 2, "precision"),
+        (9, 3, (2, 3, 4), 2, "precision"),
+        (9, 3, (2, 7), 1, "recall"),
+        (9, 3, (4, 5), 2, "precision"),
     ],
 )
-def test_probability_of_the_best_value(n, m, tie_sizes, k, divisor):
-    metric = "recall" if divisor == "positives" else "precision"
+def test_probability_of_the_best_value(n, m, tie_sizes, k, metric):
     law = enumerated(n, m, tie_sizes, k, metric)
-    best = Fraction(min(m, k), m if divisor == "positives" else k)
+    best = Fraction(min(m, k), m if metric == "recall" else k)
     share = Fraction(law.get(best, 0), math.comb(n, m))
     sizes = None if tie_sizes is None else np.array(tie_sizes)
-    log_p = RecallAtK(k, divisor).log_probability_of_best(n, m, sizes)
+    statistic = {"recall": RecallAtK, "precision": PrecisionAtK}[metric](k)
+    log_p = statistic.log_probability_of_best(n, m, sizes)
     assert_allclose(np.exp(log_p), float(share), rtol=1e-13)
 
 
@@ -633,7 +633,8 @@ def test_constant_scores_are_no_evidence(metric):
 @pytest.mark.parametrize("method", ["auto", "permutation", "binomial", "normal"])
 @pytest.mark.parametrize("k", [3, [3, 5]])
 def test_no_positives(metric, method, k):
-    message = f"{metric.capitalize()} at k is undefined without positives in y_true and is set to 0"
+    title = f"{metric.capitalize()} at {'k' if np.ndim(k) else k}"
+    message = f"{title} is undefined without positives in y_true and is set to 0"
     with pytest.warns(UndefinedMetricWarning, match=message) as caught:
         result = TESTS[metric](np.zeros(9, int), np.arange(9), k=k, method=method)
     assert caught[0].filename == __file__
@@ -664,16 +665,17 @@ def test_jobs_and_seeds():
 def test_repr_names_what_was_tested():
     y_true, y_score = labels_and_scores((1,) * 8, (1, 2, 4))
     assert repr(recall_at_k_test(y_true, y_score, k=2)) == (
-        "MetricTestResult(k=2, hits=2, statistic=0.6667, pvalue=0.1071, n_samples=8, n_positives=3, "
-        "alternative='greater', method='analytic')"
+        "MetricTestResult(metric=RecallAtK(k=2), statistic=0.6667, chance=0.25, zscore=1.972, "
+        "pvalue=0.1071, n_samples=8, n_positives=3, alternative='greater', method='analytic')"
     )
     assert repr(recall_at_k_test(y_true, y_score, k=[2, 4])) == (
-        "MetricTestResult(2 values of k from 2 to 4, smallest pvalue=0.07143, n_samples=8, "
-        "n_positives=3, alternative='greater', method='analytic')"
+        "MetricTestResult(metric=RecallAtK(k=[2, 4]), statistic=[0.6667, 1], chance=[0.25, 0.5], "
+        "zscore=[1.972, 2.049], pvalue=[0.1071, 0.07143], n_samples=8, n_positives=3, "
+        "alternative='greater', method='analytic')"
     )
     law = recall_at_k_null_distribution(8, 3, k=2, tie_sizes=[5, 3])
     assert repr(law) == (
-        "TopKNullDistribution(RecallAtK(k=2, divisor='positives'), n_samples=8, n_positives=3, "
+        "TopKNullDistribution(RecallAtK(k=2), n_samples=8, n_positives=3, "
         "n_blocks=2, method='analytic')"
     )
 
@@ -773,10 +775,10 @@ def test_hits_needed_among_very_many():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": 0}, ValueError, "k must be between 1 and n_samples=8; got 0"),
+        ({"k": 0}, ValueError, "k must be at least 1 as a number of samples; got 0"),
         ({"k": 9}, ValueError, "k must be between 1 and n_samples=8; got 9"),
         ({"k": [1, 9]}, ValueError, "k must be between 1 and n_samples=8; got 9"),
-        ({"k": [-1, 3]}, ValueError, "k must be between 1 and n_samples=8; got -1"),
+        ({"k": [-1, 3]}, ValueError, "k must be at least 1 as a number of samples; got -1"),
         ({"k": 1.0}, ValueError, "k as a float is a fraction of the samples between 0 and 1"),
         ({"k": [0.5, 1.5]}, ValueError, "k as a float is a fraction .* got 1.5"),
         ({"k": []}, ValueError, "k is empty: give at least one number of samples"),
@@ -785,8 +787,8 @@ def test_hits_needed_among_very_many():
         ({"k": [True]}, TypeError, "k must be an int or a float; got True of type bool"),
         ({"k": [2, True]}, TypeError, "k must be an int or a float; got True of type bool"),
         ({"k": [[1], [2, 3]]}, ValueError, r"an array of one shape; got \[\[1\], \[2, 3\]\]"),
-        ({"k": 3, "method": "pearson3"}, ValueError, "'pearson3' is an approximation for average"),
-        ({"k": 3, "method": "zhang_su"}, ValueError, "counts at k have 'binomial' and 'normal'"),
+        ({"k": 3, "method": "pearson3"}, ValueError, r"'binomial' for \w+ at 3; got 'pearson3'"),
+        ({"k": 3, "method": "zhang_su"}, ValueError, r"'normal', 'binomial' for \w+ at 3; got 'zh"),
         ({"k": 3, "method": "exact"}, ValueError, "method must be one of 'auto', .*; got 'exact'"),
         ({"k": 3, "n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
         ({"k": 3, "random_state": -1}, ValueError, "random_state must be at least 0; got -1"),
@@ -828,14 +830,18 @@ def test_binomial_is_not_for_average_precision():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"k": 0}, ValueError, "k must be between 1 and n_samples=8; got 0"),
+        ({"k": 0}, ValueError, "k must be at least 1 as a number of samples; got 0"),
         ({"k": 3, "alpha": 0.0}, ValueError, "alpha must lie between 0 and 1, exclusive; got 0.0"),
         ({"k": 3, "alpha": [0.1, 1.0]}, ValueError, r"exclusive; got \[0.1, 1.0\]"),
         ({"k": 3, "alpha": np.nan}, ValueError, "exclusive; got nan"),
         ({"k": 3, "alpha": "small"}, TypeError, "alpha must be a float or an array of floats"),
         ({"k": [1, 2], "alpha": [0.1, 0.2, 0.3]}, ValueError, "cannot be broadcast against each"),
-        ({"k": 3, "method": "auto"}, ValueError, "one of 'analytic', 'binomial', 'normal'; got"),
-        ({"k": 3, "method": "pearson3"}, ValueError, "'pearson3' is an approximation for average"),
+        (
+            {"k": 3, "method": "auto"},
+            ValueError,
+            "'binomial', 'normal' for counts at k; got 'auto'",
+        ),
+        ({"k": 3, "method": "pearson3"}, ValueError, "for counts at k; got 'pearson3'"),
     ],
 )
 def test_messages_of_hits_needed(options, error, message):
