@@ -1,9 +1,11 @@
 """Exact inference on rankings of rare targets, inside scikit-learn's tools."""
 
 from sklearn_rankinf import _interrupt  # noqa: F401
+from sklearn_rankinf._classifications import RandomizationTestResult, randomization_test
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
 from sklearn_rankinf._engine.statistics import RankStatistic
-from sklearn_rankinf._intervals import MetricIntervalResult, metric_interval
+from sklearn_rankinf._interval_results import MetricIntervalResult
+from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
@@ -35,6 +37,7 @@ from sklearn_rankinf._null_distributions import (
     roc_auc_null_distribution,
 )
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
 from sklearn_rankinf._queries import (
     MeanAveragePrecisionTestResult,
     map_null_distribution,
@@ -88,6 +91,8 @@ __all__ = [
     "MetricTestResult",
     "NullDistributionDisplay",
     "PrecisionAtK",
+    "PrecisionRecallPosterior",
+    "RandomizationTestResult",
     "RankStatistic",
     "Ranking",
     "RecallAtK",
@@ -117,10 +122,12 @@ __all__ = [
     "metric_null_distribution",
     "metric_test",
     "min_hits_at_k",
+    "paired_outcome_posterior",
     "precision_at_k_null_distribution",
     "precision_at_k_score",
     "precision_at_k_test",
     "r_precision_score",
+    "randomization_test",
     "recall_at_k_null_distribution",
     "recall_at_k_score",
     "recall_at_k_test",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable
@@ -17,11 +16,13 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.sampling import chunk_sizes
-from sklearn_rankinf._formatting import as_frame, format_pvalue
-from sklearn_rankinf._null_distributions import as_seed_sequence
-from sklearn_rankinf._ranking import (
+from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue
+from sklearn_rankinf._validation import (
     PosLabel,
     as_labels,
+    as_seed_sequence,
+    check_alternative,
     check_integer,
     check_option,
     mark_positives,
@@ -30,14 +31,11 @@ from sklearn_rankinf._ranking import (
 )
 
 Booleans: TypeAlias = NDArray[np.bool_]
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-Metric: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float]
+Score: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float]
 
 _METRICS = ("f1", "precision", "recall")
 _MATCHED_PAIR_TESTS = ("t", "sign", "wilcoxon")
 _METHODS = ("auto", "exact", "randomization", *_MATCHED_PAIR_TESTS)
-_ALTERNATIVES = ("two-sided", "greater", "less")
 # Largest number of swaps that are listed one by one, and largest cost of counting them.
 _MOST_LISTED_UNITS = 20
 _MOST_COUNTED_UNITS = 1000
@@ -122,11 +120,7 @@ class RandomizationTestResult:
         )
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>"
-            for name, value in self.to_dict().items()
-        )
-        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+        return as_html({name: [value] for name, value in self.to_dict().items()})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name.
@@ -176,7 +170,7 @@ def randomization_test(
     y_pred_a: ArrayLike,
     y_pred_b: ArrayLike,
     *,
-    metric: str | Metric = "f1",
+    metric: str | Score = "f1",
     clusters: Iterable[Hashable] | None = None,
     pos_label: PosLabel = 1,
     alternative: str = "two-sided",
@@ -302,7 +296,7 @@ def randomization_test(
     Exact randomization test, 1000 samples of which 114 differ in output: precision 0.707 against
     0.570, difference 0.137, two-sided p = 0.0021.
     """
-    check_option(alternative, "alternative", _ALTERNATIVES)
+    check_alternative(alternative)
     _check_method(method, metric)
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
     draws = _Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
@@ -357,7 +351,7 @@ def read_predictions(
 def _read_all(y_true: ArrayLike, predictions: dict[str, ArrayLike]) -> list[NDArray[Any]]:
     """Read labels and predictions of the same length and kind."""
     named = {"y_true": y_true, **predictions}
-    labels = [_read_labels(values, name) for name, values in named.items()]
+    labels = [as_labels(values, name) for name, values in named.items()]
     *names, last = named
     listed = f"{', '.join(names)} and {last}"
     if len({values.size for values in labels}) > 1:
@@ -370,14 +364,6 @@ def _read_all(y_true: ArrayLike, predictions: dict[str, ArrayLike]) -> list[NDAr
             "into strings or into numbers."
         )
     return labels
-
-
-def _read_labels(values: ArrayLike, name: str) -> NDArray[Any]:
-    try:
-        return as_labels(values)
-    except (TypeError, ValueError) as error:
-        # Only the labels have that name where they are read.
-        raise type(error)(str(error).replace("y_true", name)) from error
 
 
 def _units(clusters: Iterable[Hashable] | None, n_samples: int) -> Integers | None:
@@ -812,7 +798,7 @@ def _of_alternative(upper: float, lower: float, alternative: str) -> float:
 
 
 def _compare_by_calls(
-    metric: Metric,
+    metric: Score,
     y_true: ArrayLike,
     y_pred_a: ArrayLike,
     y_pred_b: ArrayLike,
@@ -878,7 +864,7 @@ class _CalledSwaps:
         Size of an extreme difference.
     """
 
-    metric: Metric
+    metric: Score
     labels: NDArray[Any]
     by_a: NDArray[Any]
     by_b: NDArray[Any]

@@ -35,7 +35,7 @@ from sklearn_rankinf._estimates import (
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._intervals import mean_interval, standard_error_of_mean
+from sklearn_rankinf._interval_results import mean_interval, standard_error_of_mean
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,

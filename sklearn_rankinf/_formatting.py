@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+# Values of an array in a short description.
+_N_SHOWN = 5
+
 
 def format_pvalue(log10_pvalue: float) -> str:
     """Return a p-value in text, from its logarithm so that none is printed as zero.
@@ -137,3 +140,12 @@ def as_html(columns: Mapping[str, Sequence[Any]]) -> str:
 
 def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def shown(values: Any, n_digits: int = 12) -> str:
+    """A number, or the first few of an array or of names."""
+    if np.ndim(values) == 0:
+        return f"{values:.{n_digits}g}"
+    flat = values if isinstance(values, list) else np.ravel(values).tolist()
+    parts = [repr(v) if isinstance(v, str) else f"{v:.{n_digits}g}" for v in flat[:_N_SHOWN]]
+    return f"[{', '.join(parts)}{', ...' if len(flat) > _N_SHOWN else ''}]"

@@ -1,18 +1,14 @@
-"""Intervals: how sure a metric of a ranking, or of a run over queries, is."""
+"""Intervals: how sure a metric of a ranking is, or its mean over queries."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.limits import mean_limits
-from sklearn_rankinf._engine.statistics import Floats, Metric
+from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._estimates import (
     Estimate,
     Items,
@@ -20,14 +16,17 @@ from sklearn_rankinf._estimates import (
     check_both_classes,
     check_has_influence,
     choose_method,
-    interval_methods,
 )
-from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
-from sklearn_rankinf._queries import QueryValues, read_query_values
+from sklearn_rankinf._interval_results import (
+    MetricIntervalResult,
+    interval_of,
+    interval_over_queries,
+    joined,
+)
+from sklearn_rankinf._metrics import as_metric, check_scalar_k
+from sklearn_rankinf._queries import read_query_values
 from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking
-from sklearn_rankinf._results import shown
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,
@@ -35,143 +34,9 @@ from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_confidence_level,
     check_integer,
-    check_option,
     class_names,
     has_classes,
 )
-
-_COLUMNS = ("statistic", "low", "high", "standard_error")
-_QUERY_METHODS = ("auto", "t", "bootstrap")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MetricIntervalResult:
-    """Result of :func:`metric_interval`.
-
-    Of several classes the numbers are arrays of shape (n_classes,).
-
-    Attributes
-    ----------
-    metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
-    statistic : float or ndarray
-        Value of the metric; over queries its mean.
-    low, high : float or ndarray
-        Limits of the interval.
-    standard_error : float or ndarray
-        Influence standard error of the metric, or that of the mean over queries; nan where a class
-        has a single sample.
-    confidence_level : float
-        Nominal coverage of the interval.
-    method : str
-        The method that ran.
-    target : str
-        What the interval covers at that level.
-    n_samples, n_positives : int or ndarray
-        Number of samples, and of positives.
-    n_queries : int or None
-        Number of queries; None for one ranking.
-    classes : list or None
-        Names of the classes; None for binary labels.
-
-    See Also
-    --------
-    metric_interval : The function that returns this result.
-
-    Examples
-    --------
-    >>> from sklearn_rankinf import Ranking, metric_interval
-    >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
-    >>> print(metric_interval(ranking).summary())
-    Average precision was 0.917 (95 % confidence interval 0.315 to 0.993; influence).
-    """
-
-    metric: Metric
-    statistic: Any
-    low: Any
-    high: Any
-    standard_error: Any
-    confidence_level: float
-    method: str
-    target: str
-    n_samples: int
-    n_positives: Any
-    n_queries: int | None = None
-    classes: list[Any] | None = None
-
-    def __repr__(self) -> str:
-        queries = "" if self.n_queries is None else f", n_queries={self.n_queries}"
-        return (
-            f"{type(self).__name__}(metric={self.metric}, statistic={shown(self.statistic, 4)}, "
-            f"low={shown(self.low, 4)}, high={shown(self.high, 4)}, "
-            f"confidence_level={self.confidence_level:g}, method={self.method!r}{queries})"
-        )
-
-    def _repr_html_(self) -> str:
-        return as_html(self._columns())
-
-    def _columns(self) -> dict[str, Any]:
-        """The numbers as columns with one entry for each class."""
-        n = np.size(self.statistic)
-        names = {"metric": [str(self.metric)]} if self.classes is None else {"class": self.classes}
-        numbers = {name: np.ravel(getattr(self, name)).tolist() for name in _COLUMNS}
-        common = {"confidence_level": [self.confidence_level] * n, "method": [self.method] * n}
-        return {**names, **numbers, **common}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the interval as plain numbers, of several classes as lists.
-
-        Returns
-        -------
-        dict
-            The metric, its value, the limits and the rest, by name.
-        """
-        columns = self._columns()
-        if self.classes is None:
-            columns = {name: values[0] for name, values in columns.items()}
-        return {**columns, "metric": str(self.metric), "target": self.target}
-
-    def to_frame(self) -> Any:
-        """Return the interval as a table.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row, or one for each class.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        columns = self._columns()
-        return as_frame(columns, next(iter(columns)))
-
-    def summary(self) -> str:
-        """Return one sentence for each interval, fit for a paper.
-
-        Returns
-        -------
-        str
-            The value, the interval, its level and how it was made.
-        """
-        columns = self._columns()
-        parts = [
-            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-        ]
-        return "\n".join(self._sentence(part) for part in parts)
-
-    def _sentence(self, part: dict[str, Any]) -> str:
-        title = self.metric.title
-        if self.n_queries is not None:
-            title = f"Mean {title[0].lower() + title[1:]} over {self.n_queries} queries"
-        if "class" in part:
-            title = f"{title} of {part['class']!r}"
-        return (
-            f"{title} was {format_value(part['statistic'])} ({100 * self.confidence_level:g} % "
-            f"confidence interval {format_value(part['low'])} to {format_value(part['high'])}; "
-            f"{self.method})."
-        )
 
 
 @significance_test
@@ -306,9 +171,16 @@ def metric_interval(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     if groups is not None:
-        return _interval_over_queries(
-            read_query_values(y_true, [y_score], groups, chosen, pos_label),
-            clusters,
+        if clusters is not None:
+            raise ValueError(
+                "clusters and groups exclude each other: over queries the queries are what is "
+                "sampled. Leave out clusters."
+            )
+        queries = read_query_values(y_true, [y_score], groups, chosen, pos_label)
+        return interval_over_queries(
+            chosen,
+            queries.values[:, 0],
+            (queries.n_samples, queries.n_positives),
             confidence_level,
             method,
             check_integer(n_resamples, "n_resamples", 1),
@@ -344,26 +216,6 @@ def _check_has_scores(y_true: Any, y_score: Any) -> None:
         )
 
 
-def interval_of(
-    estimate: Estimate, confidence_level: float, method: str, random_state: Any = 0
-) -> MetricIntervalResult:
-    """Interval of one estimate by a method that its metric has."""
-    way = interval_methods(estimate.metric)[method]
-    low, high = way.limits(estimate, confidence_level, as_seed_sequence(random_state))
-    return MetricIntervalResult(
-        metric=estimate.metric,
-        statistic=estimate.value,
-        low=low,
-        high=high,
-        standard_error=estimate.standard_error,
-        confidence_level=confidence_level,
-        method=method,
-        target=way.target.format(title=in_sentence(estimate.metric.title)),
-        n_samples=estimate.ranking.n_samples,
-        n_positives=estimate.ranking.n_positives,
-    )
-
-
 def _intervals_of_classes(
     y_true: Any,
     y_score: Any,
@@ -388,86 +240,3 @@ def _intervals_of_classes(
         delayed(interval_of)(estimate, confidence_level, method, seeds) for estimate in estimates
     )
     return joined(results, names)
-
-
-def joined(results: list[MetricIntervalResult], names: list[Any]) -> MetricIntervalResult:
-    """Intervals of several classes as one result."""
-    columns: dict[str, Any] = {
-        name: np.array([getattr(result, name) for result in results])
-        for name in (*_COLUMNS, "n_positives")
-    }
-    first = results[0]
-    return MetricIntervalResult(
-        metric=first.metric,
-        **columns,
-        confidence_level=first.confidence_level,
-        method=first.method,
-        target=first.target,
-        n_samples=first.n_samples,
-        classes=names,
-    )
-
-
-# Queries.
-
-
-def _interval_over_queries(
-    queries: QueryValues,
-    clusters: Any,
-    confidence_level: float,
-    method: str,
-    n_resamples: int,
-    random_state: Any,
-) -> MetricIntervalResult:
-    check_option(method, "method", _QUERY_METHODS, " over queries")
-    if clusters is not None:
-        raise ValueError(
-            "clusters and groups exclude each other: over queries the queries are what is sampled. "
-            "Leave out clusters."
-        )
-    method = "t" if method == "auto" else method
-    values = queries.values[:, 0]
-    low, high = mean_interval(values, confidence_level, method, n_resamples, random_state)
-    title = in_sentence(queries.metric.title)
-    return MetricIntervalResult(
-        metric=queries.metric,
-        statistic=float(values.mean()),
-        low=low,
-        high=high,
-        standard_error=standard_error_of_mean(values),
-        confidence_level=confidence_level,
-        method=method,
-        target=f"mean {title} over the population of queries",
-        n_samples=queries.n_samples,
-        n_positives=queries.n_positives,
-        n_queries=values.size,
-    )
-
-
-def standard_error_of_mean(values: Floats) -> float:
-    """Standard error of the mean of independent values; nan of a single one."""
-    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
-
-
-def mean_interval(
-    values: Floats, confidence_level: float, method: str, n_resamples: int, random_state: Any
-) -> tuple[float, float]:
-    """Interval of the mean over queries, by Student's t or by resampling queries."""
-    if values.size < 2:
-        raise ValueError(
-            "An interval over queries needs at least 2 of them; got 1: leave out groups for the "
-            "interval of one ranking."
-        )
-    if method == "t" or np.ptp(values) == 0.0:
-        low, high = mean_limits(values, confidence_level)
-        return float(low), float(high)
-    found = stats.bootstrap(
-        (values,),
-        np.mean,
-        n_resamples=n_resamples,
-        batch=max(1, 1_000_000 // values.size),
-        confidence_level=confidence_level,
-        method="BCa",
-        random_state=np.random.default_rng(as_seed_sequence(random_state)),
-    ).confidence_interval
-    return float(found.low), float(found.high)

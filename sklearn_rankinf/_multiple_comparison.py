@@ -221,8 +221,8 @@ class MetricMultipleComparisonTestResult:
         how = "unadjusted" if adjusted is None else f"adjusted by {adjusted}"
         return (
             f"Of {len(self.names)} rankers {self.names[best]} had the largest {what}, "
-            f"{format_value(self.statistic[best])}. At {100 * self.confidence_level:g} % confidence "
-            f"the best is among: {kept} (Hsu's multiple comparisons with the best). "
+            f"{format_value(self.statistic[best])}. At {100 * self.confidence_level:g} % "
+            f"confidence the best is among: {kept} (Hsu's multiple comparisons with the best). "
             f"{n_different} of {len(self.pairs)} pairs differed at {level:.3g} ({how})."
         )
 

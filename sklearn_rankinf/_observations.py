@@ -56,6 +56,8 @@ class Observation:
         Columns of the classes for which the metric is undefined and counts as 0.
     is_defined : bool
         Whether there are positives, with weight, in any class.
+    is_free : bool
+        Whether all labels are exchangeable.
     """
 
     metric: Metric
@@ -64,6 +66,7 @@ class Observation:
     ranking: Ranking | None
     columns_without_positives: tuple[int, ...] = ()
     is_defined: bool = True
+    is_free: bool = True
 
     def undefined(self) -> str | None:
         """What to say of a value that is undefined, else None."""
@@ -148,7 +151,7 @@ class Problem:
                 table.labels[:, 0], table.scores[:, 0], self.exchange
             )
             law = _restricted_distribution(labels, metric, **options)
-            seen = _observation(metric, ranking, law)
+            seen = replace(_observation(metric, ranking, law), is_free=False)
         return seen if seen.is_defined else replace(seen, columns_without_positives=(column,))
 
     def _observe_rows(

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
 from sklearn_rankinf._classifications import read_predictions
-from sklearn_rankinf._null_distributions import as_seed_sequence
-from sklearn_rankinf._ranking import PosLabel, check_integer, check_option
+from sklearn_rankinf._validation import PosLabel, as_seed_sequence, check_integer, check_option
 
 Floats: TypeAlias = NDArray[np.float64]
 

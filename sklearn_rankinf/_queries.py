@@ -32,6 +32,7 @@ from sklearn_rankinf._frozen_distributions import (
     with_known_error,
 )
 from sklearn_rankinf._guard import metric_function, significance_test
+from sklearn_rankinf._interval_results import MetricIntervalResult, interval_over_queries
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import Ranking, as_ranking, rank_order
@@ -48,6 +49,7 @@ from sklearn_rankinf._validation import (
     as_binary,
     as_seed_sequence,
     check_alternative,
+    check_confidence_level,
     check_counts,
     check_integer,
     check_no_closed_form,
@@ -402,6 +404,41 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
     @property
     def _title(self) -> str:
         return f"Mean average precision over {len(self.queries)} queries"
+
+    def confidence_interval(
+        self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
+    ) -> MetricIntervalResult:
+        """Confidence interval of mean average precision over a population of queries.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage of the interval.
+        method : {"auto", "t", "bootstrap"}, default="auto"
+            Student's t, which ``"auto"`` takes, or the bootstrap over queries.
+        random_state : int, RandomState, Generator or None, default=0
+            Source of random numbers for the bootstrap.
+
+        Returns
+        -------
+        result : MetricIntervalResult
+            The limits, the standard error and the target of the interval.
+
+        Raises
+        ------
+        ValueError
+            If there is one query only.
+        """
+        check_confidence_level(confidence_level)
+        return interval_over_queries(
+            self.metric,
+            self.query_statistic,
+            (self.n_samples, self.n_positives),
+            confidence_level,
+            method,
+            9999,
+            random_state,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results of the queries as columns.

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from sklearn_rankinf._engine.statistics import Metric
-from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value, shown
 from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     plain,
@@ -19,14 +19,13 @@ from sklearn_rankinf._frozen_distributions import (
     value_of_perfect_ranking,
     with_known_error,
 )
+from sklearn_rankinf._interval_results import MetricIntervalResult, interval_of_ranking, joined
 from sklearn_rankinf._validation import check_confidence_level
 
 R = TypeVar("R", bound="MetricTestResult")
 
 # A p-value for better than chance as large as this says that a ranking is worse.
 _SURELY_WORSE = 0.999
-# Values of an array in a short description.
-_N_SHOWN = 5
 # Fields that several tests in one result have in common.
 _COMMON = ("n_samples", "alternative", "method", "metric")
 _COLUMNS = (
@@ -106,6 +105,9 @@ class MetricTestResult:
         metrics that do not count them.
     classes : list or None
         Names of the classes; None for binary labels and averages.
+    ranking : Ranking, tuple of Ranking or None
+        The ranking, or that of each class; None for averages, and where weights, strata, clusters
+        or a series were given.
     chance : float or ndarray
         Exact mean of the null distribution; with weights or averages that of the resamples.
     k : int, ndarray or None
@@ -147,6 +149,7 @@ class MetricTestResult:
     _: KW_ONLY
     hits: Any = None
     classes: list[Any] | None = None
+    ranking: Any = None
 
     def __repr__(self) -> str:
         pvalue = (
@@ -230,6 +233,53 @@ class MetricTestResult:
             low, high = np.minimum(2.0 * low, 1.0), np.minimum(2.0 * high, 1.0)
         drawn = np.asarray(self.n_resamples) > 0
         return plain(np.where(drawn, low, near[0])), plain(np.where(drawn, high, near[1]))
+
+    def confidence_interval(
+        self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
+    ) -> MetricIntervalResult:
+        """Confidence interval of the metric, as :func:`metric_interval` gives it.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage of the interval.
+        method : str, default="auto"
+            How the interval is made; see :func:`metric_interval`.
+        random_state : int, RandomState, Generator or None, default=0
+            Source of random numbers for intervals that are simulated.
+
+        Returns
+        -------
+        result : MetricIntervalResult
+            The limits, the standard error and the target of the interval.
+
+        Raises
+        ------
+        ValueError
+            If an average, weights, strata, clusters or a series were tested, if there are no
+            positives or no negatives, or if the metric does not have the method.
+        """
+        check_confidence_level(confidence_level)
+        if self.ranking is None:
+            raise ValueError(
+                "An interval is made of one ranking of samples that were drawn one by one, and "
+                "this test had an average, weights, strata, clusters or a series: call "
+                "metric_interval, which takes clusters; averages and weights have no interval."
+            )
+        if np.ndim(self.k):
+            raise ValueError(
+                f"An interval is that of one k, and the test had several: {shown(self.k)}: call "
+                "metric_interval for each."
+            )
+        if self.classes is None:
+            return interval_of_ranking(
+                self.metric, self.ranking, confidence_level, method, random_state
+            )
+        intervals = [
+            interval_of_ranking(self.metric, ranking, confidence_level, method, random_state)
+            for ranking in self.ranking
+        ]
+        return joined(intervals, self.classes)
 
     @property
     def _stopped(self) -> Any:
@@ -319,15 +369,6 @@ class MetricTestResult:
         )
 
 
-def shown(values: Any, n_digits: int = 12) -> str:
-    """A number, or the first few of an array or of names."""
-    if np.ndim(values) == 0:
-        return f"{values:.{n_digits}g}"
-    flat = values if isinstance(values, list) else np.ravel(values).tolist()
-    parts = [repr(v) if isinstance(v, str) else f"{v:.{n_digits}g}" for v in flat[:_N_SHOWN]]
-    return f"[{', '.join(parts)}{', ...' if len(flat) > _N_SHOWN else ''}]"
-
-
 def _widened(pvalue: Any, relative_error: Any) -> tuple[Any, Any]:
     """P-values less and plus their relative error; 0 and 1 where that is not known."""
     unknown = np.isinf(relative_error)
@@ -412,7 +453,7 @@ def results_as_one(results: list[R], shape: tuple[int, ...], **common: Any) -> R
             columns[field.name] = common[field.name]
         elif field.name in _COMMON or values[0] is None:
             columns[field.name] = values[0]
-        elif field.name == "null_distribution":
+        elif field.name in ("null_distribution", "ranking"):
             columns[field.name] = tuple(values)
         else:
             columns[field.name] = np.reshape(values, shape)

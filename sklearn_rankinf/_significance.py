@@ -319,6 +319,7 @@ def _result(observed: Observation, alternative: str, n_exceedances: int | None) 
             observed.statistic, observed.law, alternative, n_exceedances=n_exceedances
         ),
         hits=hits,
+        ranking=ranking if observed.is_free else None,
     )
     if observed.is_defined:
         return result

@@ -45,49 +45,49 @@ def _refuse_list_of_tables(y_score: Any) -> None:
         )
 
 
-def as_labels(y_true: Any) -> NDArray[Any]:
+def as_labels(y_true: Any, name: str = "y_true") -> NDArray[Any]:
     """Read labels as an array of numbers, of booleans or of strings, without a gap."""
     if isinstance(y_true, (list, tuple)) and any(isinstance(value, str) for value in y_true):
         # NumPy would turn a missing label or a number among strings into a string.
         container = np.empty(len(y_true), dtype=object)
         container[:] = y_true
         y_true = container
-    labels = _as_vector(y_true, "y_true")
+    labels = _as_vector(y_true, name)
     if labels.dtype == object:
-        labels = _labels_from_objects(labels)
+        labels = _labels_from_objects(labels, name)
     if labels.dtype.kind not in "biufU" and not labels.dtype == object:
         raise TypeError(
-            "y_true must hold numbers, booleans or strings; got values of type "
+            f"{name} must hold numbers, booleans or strings; got values of type "
             f"{labels.dtype}, such as {labels[:1].tolist()[0]!r}."
         )
     if labels.dtype.kind == "f":
-        _check_float_labels(labels)
+        _check_float_labels(labels, name)
     return labels
 
 
-def _labels_from_objects(labels: NDArray[Any]) -> NDArray[Any]:
+def _labels_from_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
     """Check that generic Python objects are labels of one kind."""
     kind: type | tuple[type, ...] = str if isinstance(labels[0], str) else (Real, np.bool_)
     wrong = _lacks_type(labels, kind)
     if wrong.any():
         raise ValueError(
-            "y_true must hold labels of one kind, numbers, booleans or strings, and none "
+            f"{name} must hold labels of one kind, numbers, booleans or strings, and none "
             f"missing; got {_first(labels, wrong)}."
         )
     return labels if kind is str else np.array(labels.tolist())
 
 
-def _check_float_labels(labels: NDArray[Any]) -> None:
+def _check_float_labels(labels: NDArray[Any], name: str) -> None:
     wrong = ~np.isfinite(labels)
     if wrong.any():
         raise ValueError(
-            f"y_true holds a missing or infinite label, {_first(labels, wrong)}: drop those "
+            f"{name} holds a missing or infinite label, {_first(labels, wrong)}: drop those "
             "samples or label them."
         )
     wrong = labels != np.trunc(labels)
     if wrong.any():
         raise ValueError(
-            f"y_true must hold class labels; got the continuous value {_first(labels, wrong)}: "
+            f"{name} must hold class labels; got the continuous value {_first(labels, wrong)}: "
             "turn it into two classes, for instance y_true > threshold."
         )
 
