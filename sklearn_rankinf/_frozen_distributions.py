@@ -775,8 +775,11 @@ class PermutationDistribution(NullDistribution):
         values = self._law.values
         if values[-1] - values[0] <= _SAME * abs(values[-1]):
             return float(values[0]), 0.0  # one value, up to rounding
-        mean = self._permuted.exact_mean()
-        return float(values.mean()) if mean is None else mean, float(values.var())
+        mean, variance = self._permuted.exact_moments()
+        return (
+            float(values.mean()) if mean is None else mean,
+            float(values.var()) if variance is None else variance,
+        )
 
     @cached_property
     def _skewness_and_kurtosis(self) -> tuple[float, float]:

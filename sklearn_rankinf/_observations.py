@@ -10,30 +10,48 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._engine.exchange import AnyExchange, reciprocal_ranks
-from sklearn_rankinf._engine.statistics import FirstHitStatistic, Floats, HitsAtK, Metric, Statistic
+from sklearn_rankinf._engine.graded import GradedGain, PermutedGain
+from sklearn_rankinf._engine.statistics import (
+    FirstHitStatistic,
+    Floats,
+    HitsAtK,
+    Integers,
+    Metric,
+    Statistic,
+)
 from sklearn_rankinf._frozen_distributions import NullDistribution, PermutationDistribution
-from sklearn_rankinf._metrics import AveragePrecision, undefined_value, value_of
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    DiscountedCumulativeGain,
+    undefined_value,
+    value_of,
+)
 from sklearn_rankinf._null_distributions import check_method, frozen_null_distribution
 from sklearn_rankinf._rank_distributions import misses_of, rounding_of
-from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking
+from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking, rank_order
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     RestrictedLabels,
     Restrictions,
     check_has_rows,
     few_labellings_warning,
+    law_of_arrangements,
 )
 from sklearn_rankinf._row_permutations import observe_rows, weights_warning
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,
     as_label_table,
+    as_relevances,
+    as_scores,
     as_weights,
     check_average,
+    check_lengths,
     check_no_closed_form,
     check_weights_follow,
     class_names,
     has_classes,
+    has_grades,
     warn_caller,
 )
 
@@ -188,6 +206,58 @@ class Problem:
             message = few_labellings_warning(self.exchange, part, moving)
             if message is not None:
                 return warn_caller(message, UserWarning)
+
+
+@dataclass(frozen=True, eq=False)
+class GradedProblem:
+    """Relevances of more than two grades, and the blocks of equal scores that samples are in."""
+
+    relevances: Floats
+    places: Integers
+    tie_sizes: Integers | None
+    exchange: AnyExchange | None
+    table: None = None
+    classes: None = None
+
+    @classmethod
+    def read(cls, y_true: Any, y_score: Any, restrictions: Restrictions) -> GradedProblem:
+        """Read relevances and scores; warn of few labellings."""
+        relevances, scores = as_relevances(y_true), as_scores(y_score)
+        check_lengths(relevances.size, scores.size)
+        order, tie_sizes = rank_order(scores)
+        places = np.empty(order.size, dtype=np.int64)
+        places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+        exchange = restrictions.exchange(relevances[:, None])
+        if exchange is not None:
+            message = few_labellings_warning(exchange, relevances[:, None])
+            if message is not None:
+                warn_caller(message, UserWarning)
+        return cls(relevances, places, None if tie_sizes.max() == 1 else tie_sizes, exchange)
+
+    def observe(self, metric: Metric, options: dict[str, Any]) -> list[Observation]:
+        """Observe discounted cumulative gain."""
+        assert isinstance(metric, DiscountedCumulativeGain)
+        options = dict(options)
+        method = options.pop("method")
+        check_method(metric, method)
+        check_no_closed_form(method, f"{metric.title} with graded relevance")
+        metric = metric.at(self.relevances.size)
+        discount = DiscountedCumulativeGain(metric.k)
+        gain = GradedGain(discount, self.relevances, self.places, self.tie_sizes, metric.normalize)
+        n, m = self.relevances.size, int(np.count_nonzero(self.relevances))
+        law = law_of_arrangements(
+            PermutedGain(gain, self.exchange), metric, n, m, self.tie_sizes, **options
+        )
+        return [Observation(metric, gain.observed(), law, None)]
+
+
+def is_graded(y_true: Any, y_score: Any, metric: Metric) -> bool:
+    """Whether labels are grades of relevance, which discounted cumulative gain alone takes."""
+    if not isinstance(metric, DiscountedCumulativeGain) or isinstance(y_true, Ranking):
+        return False
+    if y_score is None or has_classes(y_true, y_score):
+        return False
+    return has_grades(y_true)
 
 
 def read_problem(

@@ -265,7 +265,7 @@ class Restrictions:
         """Whether all labels may change places."""
         return not self.given
 
-    def exchange(self, labels: NDArray[np.bool_]) -> AnyExchange | None:
+    def exchange(self, labels: NDArray[Any]) -> AnyExchange | None:
         """Which labels, one row for each sample, change places; None if all of them do."""
         if self.are_none:
             return None
@@ -303,7 +303,7 @@ class Restrictions:
 
 
 def check_clusters(
-    clusters: Integers, names: list[Any], strata: Integers, labels: NDArray[np.bool_]
+    clusters: Integers, names: list[Any], strata: Integers, labels: NDArray[Any]
 ) -> None:
     """Refuse clusters whose samples have different labels or strata."""
     differs = _differs_within(clusters, labels)
@@ -440,7 +440,7 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
 
 def few_labellings_warning(
     exchange: AnyExchange,
-    labels: NDArray[np.bool_],
+    labels: NDArray[Any],
     weights: Floats | None = None,
     what: str | None = None,
 ) -> str | None:
@@ -449,7 +449,7 @@ def few_labellings_warning(
     Weights are given if they move with the labels; `what` says what leaves so few.
     """
     rows = labels if weights is None else np.column_stack([labels, weights])
-    if rows.shape[1] == 1:
+    if rows.shape[1] == 1 and rows.dtype.kind != "f":
         kinds = rows[:, 0].astype(np.int64)
     else:
         kinds = np.unique(rows, axis=0, return_inverse=True)[1].ravel()

@@ -21,7 +21,14 @@ from sklearn_rankinf._metrics import (
     RocAuc,
     as_metric,
 )
-from sklearn_rankinf._observations import Observation, one_of_each_k, read_problem
+from sklearn_rankinf._observations import (
+    GradedProblem,
+    Observation,
+    Problem,
+    is_graded,
+    one_of_each_k,
+    read_problem,
+)
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import MetricTestResult, results_as_one, significance_fields
@@ -60,7 +67,8 @@ def metric_test(
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
         Binary labels; labels of more than two classes; a matrix of 0 and 1 that says which samples
-        are of which classes; or a ranking, with `y_score` left out.
+        are of which classes; for DCG and NDCG also grades of relevance, numbers of more than two
+        values that are not negative; or a ranking, with `y_score` left out.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive, with one column for each class
         where there are several, in sorted order of the labels. Required unless `y_true` is a
@@ -197,6 +205,9 @@ def metric_test(
     anything to it. To compare scores within strata only, average precision within strata has an
     exact law: :func:`mean_average_precision_test` with the strata as queries.
 
+    Grades of relevance are gains as they are, as in :func:`sklearn.metrics.dcg_score`. Mean and
+    variance of DCG under permutation of the grades are exact, and the p-value is by permutation.
+
     P-values for several `k` are each valid by themselves: choosing the smallest of them is not.
 
     If drawing stops at the l-th labelling, the h-th that is as extreme, the p-value is
@@ -274,15 +285,24 @@ def _test(
 ) -> MetricTestResult:
     """Read labels and scores once, observe the metric, and compare it with random labelling."""
     check_stopping(n_exceedances, alternative)
-    problem = read_problem(
-        y_true,
-        y_score,
-        pos_label=pos_label,
-        average=average,
-        sample_weight=sample_weight,
-        weights_follow=weights_follow,
-        restrictions=restrictions,
-    )
+    problem: Problem | GradedProblem
+    if is_graded(y_true, y_score, metric):
+        if sample_weight is not None:
+            raise ValueError(
+                f"metric={metric!r} takes no sample_weight: leave it out, or take "
+                "metric='average_precision'."
+            )
+        problem = GradedProblem.read(y_true, y_score, restrictions)
+    else:
+        problem = read_problem(
+            y_true,
+            y_score,
+            pos_label=pos_label,
+            average=average,
+            sample_weight=sample_weight,
+            weights_follow=weights_follow,
+            restrictions=restrictions,
+        )
     several_k = isinstance(metric, HitsAtK) and np.ndim(metric.k) > 0
     one_by_one = several_k and (problem.table is not None or n_exceedances is not None)
     if one_by_one and problem.classes is not None:

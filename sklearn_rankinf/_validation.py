@@ -150,6 +150,29 @@ def _distinct(labels: NDArray[Any]) -> list[Any]:
     return sorted(set(labels.tolist())) if is_text else np.unique(labels).tolist()
 
 
+def has_grades(y_true: Any) -> bool:
+    """Whether labels are numbers of more than two values, or not whole."""
+    try:
+        values = np.asarray(y_true)
+    except ValueError:
+        return False  # ragged: refused where it is read
+    if values.dtype.kind not in "iuf" or values.ndim > 2 or values.size == 0:
+        return False
+    return np.unique(values).size > 2
+
+
+def as_relevances(y_true: Any) -> NDArray[np.float64]:
+    """Read grades of relevance as finite numbers that are not negative."""
+    remedy = "drop such samples or give them a grade"
+    grades = _as_reals(y_true, "y_true", remedy).astype(np.float64)
+    wrong = grades < 0.0
+    if wrong.any():
+        raise ValueError(
+            f"y_true as grades of relevance must not be negative; got {_first(grades, wrong)}."
+        )
+    return grades
+
+
 def as_scores(y_score: Any, name: str = "y_score") -> NDArray[Any]:
     """Read scores as an array of finite real numbers."""
     return _as_reals(y_score, name, "drop such samples or give them a score")

@@ -383,9 +383,9 @@ class ExchangedHits:
         """Value of a perfect ranking."""
         return self._best
 
-    def exact_mean(self) -> float | None:
-        """Exact mean: it is not known."""
-        return None
+    def exact_moments(self) -> tuple[float | None, float | None]:
+        """Exact mean and variance: they are not known."""
+        return None, None
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""

@@ -35,8 +35,7 @@ from scipy.stats import random_table
 
 from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._engine.sampling import chunk_sizes, ranks_drawn, uniform_hit_ranks
-from sklearn_rankinf._engine.statistics import Floats, Integers
-from sklearn_rankinf._metrics import DiscountedCumulativeGain
+from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
 
 # Arrangements are listed one by one only if their number has a logarithm below this, and fits an
 # integer of 64 bits by far.
@@ -115,20 +114,17 @@ class GradedGain:
 
     Parameters
     ----------
+    discount : RankStatistic
+        What a relevance of 1 adds at each rank: discounted cumulative gain of hits and misses,
+        maybe of the first k places, not normalized.
     relevances : ndarray of shape (n_items,)
         Relevance of each item, finite and not negative.
     places : ndarray of int of shape (n_items,)
         Block of equal scores of each item, from 0 for the best; without ties its rank from 0.
     tie_sizes : ndarray of int of shape (n_blocks,) or None, default=None
         Sizes of the blocks, best first; None where every item is its own block.
-    k : int or None, default=None
-        Cut-off; None is the whole ranking.
     normalize : bool, default=False
         Divide by the value of a perfect ranking.
-
-    See Also
-    --------
-    sklearn_rankinf._engine.statistics.DiscountedCumulativeGain : The same for hits and misses.
 
     Notes
     -----
@@ -139,15 +135,17 @@ class GradedGain:
     --------
     >>> import numpy as np
     >>> from sklearn_rankinf._engine.graded import GradedGain
-    >>> gain = GradedGain(np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2]))
+    >>> from sklearn_rankinf import DiscountedCumulativeGain
+    >>> discount = DiscountedCumulativeGain()
+    >>> gain = GradedGain(discount, np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2]))
     >>> round(gain.observed(), 12), round(gain.best(), 6)
     (3.5, 3.63093)
     """
 
+    discount: RankStatistic
     relevances: Floats
     places: Integers
     tie_sizes: Integers | None = None
-    k: int | None = None
     normalize: bool = False
 
     @property
@@ -159,7 +157,7 @@ class GradedGain:
     def ideal(self) -> float:
         """Discounted cumulative gain of a perfect ranking without ties."""
         ranks = np.arange(1, self.n_items + 1)
-        discounts = DiscountedCumulativeGain(self.k).weights(ranks, self.n_items, 1)
+        discounts = self.discount.weights(ranks, self.n_items, 1)
         return float(np.sort(self.relevances)[::-1] @ discounts)
 
     @property
@@ -180,8 +178,7 @@ class GradedGain:
     @cached_property
     def _discount_of_block(self) -> Floats:
         sizes = np.ones(self.n_items, dtype=np.int64) if self.tie_sizes is None else self.tie_sizes
-        statistic = DiscountedCumulativeGain(self.k)
-        return statistic.tied(np.cumsum(sizes) - sizes, sizes, self.n_items, 1).linear
+        return self.discount.tied(np.cumsum(sizes) - sizes, sizes, self.n_items, 1).linear
 
     def observed(self) -> float:
         """Value for the labels as they are."""
@@ -425,7 +422,9 @@ class PermutedGain:
     --------
     >>> import numpy as np
     >>> from sklearn_rankinf._engine.graded import GradedGain, PermutedGain
-    >>> gain = GradedGain(np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2]), normalize=True)
+    >>> from sklearn_rankinf import DiscountedCumulativeGain
+    >>> relevances, places = np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2])
+    >>> gain = GradedGain(DiscountedCumulativeGain(), relevances, places, normalize=True)
     >>> permuted = PermutedGain(gain)
     >>> permuted.n_listed, round(float(permuted.listed(0, 6).max()), 12)
     (6, 1.0)
@@ -437,7 +436,7 @@ class PermutedGain:
 
     def __repr__(self) -> str:
         of_exchange = "" if self._exchange is None else f", {self._exchange}"
-        return f"k={self._gain.k}, normalize={self._gain.normalize}{of_exchange}"
+        return f"k={self._gain.discount.horizon}, normalize={self._gain.normalize}{of_exchange}"
 
     @property
     def n_listed(self) -> int | None:
@@ -452,17 +451,12 @@ class PermutedGain:
         """Value of a perfect ranking without ties."""
         return self._gain.best()
 
-    def exact_mean(self) -> float | None:
-        """Exact mean; it is not known where series are shifted."""
-        moments = self.exact_mean_and_variance()
-        return None if moments is None else moments[0]
-
-    def exact_mean_and_variance(self) -> tuple[float, float] | None:
+    def exact_moments(self) -> tuple[float | None, float | None]:
         """Exact mean and variance; they are not known where series are shifted."""
         if self._exchange is None:
             return self._gain.mean_and_variance()
         if isinstance(self._exchange, Shifts):
-            return None
+            return None, None
         return _mean_and_variance_of_exchange(
             self._gain.gains.values, self._gain.discounts.values, self._exchange
         )

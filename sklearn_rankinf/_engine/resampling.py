@@ -282,16 +282,16 @@ class PermutedRows:
         best[masses == 0.0] = 0.0
         return float(self._mean_over_lists(best[:, None], masses[:, None])[0])
 
-    def exact_mean(self) -> float | None:
-        """Exact mean, where the mean over the lists is one of known means."""
+    def exact_moments(self) -> tuple[float | None, float | None]:
+        """Exact mean, where the mean over the lists is one of known means; no variance."""
         # Only in a list of one column is every placement of the hits equally likely.
         if self._exchange is not None or self.rankings[0].labels.shape[1] > 1:
-            return None
+            return None, None
         means = [part.mean() for part in self._lists if isinstance(part, _Unweighted)]
         if len(means) < len(self._lists):
-            return None
+            return None, None
         masses = self._observed_masses()
-        return float(self._mean_over_lists(np.array(means)[:, None], masses[:, None])[0])
+        return float(self._mean_over_lists(np.array(means)[:, None], masses[:, None])[0]), None
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""
@@ -406,9 +406,9 @@ class JointLists:
         """Mean over the lists when each of them is ranked perfectly."""
         return self._best
 
-    def exact_mean(self) -> float | None:
-        """Exact mean, where it is known."""
-        return self._mean
+    def exact_moments(self) -> tuple[float | None, float | None]:
+        """Exact mean, where it is known; no variance."""
+        return self._mean, None
 
     def chunks(self, n_resamples: int) -> list[int]:
         """Sizes of the chunks for `n_resamples` draws."""

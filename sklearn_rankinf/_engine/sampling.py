@@ -80,8 +80,8 @@ class Sampler(Protocol):
 class PermutationSampler(Sampler, Protocol):
     """Draws of a statistic whose law is known by its resamples alone."""
 
-    def exact_mean(self) -> float | None:
-        """Exact mean, where it is known."""
+    def exact_moments(self) -> tuple[float | None, float | None]:
+        """Exact mean and variance, where they are known."""
 
     def best(self) -> float:
         """Value of a perfect ranking."""
