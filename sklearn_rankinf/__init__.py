@@ -36,6 +36,8 @@ from sklearn_rankinf._null_distributions import (
     recall_at_k_null_distribution,
     roc_auc_null_distribution,
 )
+from sklearn_rankinf._plot.comparison import ComparisonDisplay
+from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
 from sklearn_rankinf._queries import (
@@ -81,9 +83,11 @@ __all__ = [
     "AveragePrecision",
     "Bedroc",
     "BestCandidateTestResult",
+    "ComparisonDisplay",
     "CrossValSignificanceResult",
     "DiscountedCumulativeGain",
     "EnrichmentAtK",
+    "IntervalDisplay",
     "MeanAveragePrecisionTestResult",
     "MetricComparisonTestResult",
     "MetricIntervalResult",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -60,3 +61,25 @@ def new_figure(what: str, figsize: tuple[float, float] = (6.4, 4.8)) -> Any:
 def missing_matplotlib(what: str) -> ImportError:
     """Error that names what needs matplotlib and the extra that brings it."""
     return ImportError(f'{what} needs matplotlib: pip install "sklearn-rankinf[plot]".')
+
+
+def merged_style(default: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Keywords for an artist, the given ones first, in matplotlib's long names."""
+    names = {"c": "color", "ls": "linestyle", "lw": "linewidth"}
+    return {**default, **{names.get(key, key): value for key, value in (given or {}).items()}}
+
+
+def hide_spines(ax: Any) -> None:
+    """Leave out the spines at the top and on the right."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def with_minus(text: str) -> str:
+    """Text of a number with a minus sign, as matplotlib sets those along an axis."""
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def shortened(name: Any, length: int) -> str:
+    """A name as text, cut off where it is too long for its place."""
+    text = str(name)
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,0 +1,82 @@
+"""Curves that show what a metric of a ranking sums up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
+from sklearn_rankinf._metrics import AveragePrecision, RocAuc
+from sklearn_rankinf._ranking import Ranking
+
+Curve = tuple[Floats, Floats]
+
+
+@dataclass(frozen=True)
+class CurveKind:
+    """A kind of curve.
+
+    Attributes
+    ----------
+    name : {"precision_recall", "roc", "hits"}
+        Which curve it is.
+    xlabel, ylabel : str
+        What stands along the axes.
+    drawstyle : str
+        How matplotlib joins the points.
+    """
+
+    name: str
+    xlabel: str
+    ylabel: str
+    drawstyle: str = "default"
+
+    def points(self, ranking: Ranking) -> Curve:
+        """Points of the curve of a ranking."""
+        ends = np.cumsum(ranking.tie_sizes)
+        hits = np.cumsum(ranking.hits)
+        if self.name == "precision_recall":
+            return _precision_recall(ends, hits)
+        x = ends - hits if self.name == "roc" else ends
+        y = hits / max(int(hits[-1]), 1)
+        corners = _corners(x, hits)
+        x, y = np.r_[0, x[corners]], np.r_[0.0, y[corners]]
+        return (x / max(int(x[-1]), 1) if self.name == "roc" else x.astype(float)), y
+
+    def chance(self, n_samples: int, n_positives: int) -> Curve:
+        """Points of the curve of a random order."""
+        if self.name == "precision_recall":
+            return np.array([0.0, 1.0]), np.full(2, n_positives / n_samples)
+        last = 1.0 if self.name == "roc" else float(n_samples)
+        return np.array([0.0, last]), np.array([0.0, 1.0])
+
+
+_PRECISION_RECALL = CurveKind("precision_recall", "Recall", "Precision", "steps-post")
+_ROC = CurveKind("roc", "False positive rate", "True positive rate")
+_HITS = CurveKind("hits", "Rank", "Recall")
+
+
+def curve_kind(metric: Metric) -> CurveKind:
+    """The curve that belongs to a metric; hits against rank where none other does."""
+    if isinstance(metric, AveragePrecision):
+        return _PRECISION_RECALL
+    return _ROC if isinstance(metric, RocAuc) else _HITS
+
+
+def _precision_recall(ends: Integers, hits: Integers) -> Curve:
+    """Precision against recall, from the last rank to the first, where recall changes."""
+    recall, precision = hits / max(int(hits[-1]), 1), hits / ends
+    before = np.diff(hits, prepend=0) > 0
+    after = np.diff(hits, append=hits[-1]) > 0
+    corners = np.flatnonzero(before | after)[::-1]
+    return np.r_[recall[corners], 0.0], np.r_[precision[corners], 1.0]
+
+
+def _corners(x: Integers, y: Integers) -> Integers:
+    """Indices of the points that are not on the line through their neighbours."""
+    if x.size < 3:
+        return np.arange(x.size)
+    dx, dy = np.diff(x, prepend=0), np.diff(y, prepend=0)
+    bends = dx[1:] * dy[:-1] != dx[:-1] * dy[1:]
+    return np.flatnonzero(np.r_[bends, True])

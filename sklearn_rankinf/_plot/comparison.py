@@ -1,0 +1,843 @@
+"""Display of comparisons: two rankers, two runs over queries, or all pairs of many rankers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
+from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Metric
+from sklearn_rankinf._formatting import format_pvalue
+from sklearn_rankinf._metrics import in_sentence
+from sklearn_rankinf._multiple_comparison import (
+    MetricMultipleComparisonTestResult,
+    metric_multiple_comparison_test,
+)
+from sklearn_rankinf._plot._matplotlib import (
+    hide_spines,
+    import_pyplot,
+    merged_style,
+    shortened,
+    with_minus,
+)
+from sklearn_rankinf._plot._ranking_curves import curve_kind
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._response import estimator_scores
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_binary,
+    check_confidence_level,
+    check_option,
+)
+
+_RESPONSE_METHODS = ("decision_function", "predict_proba")
+_NAMES = ("A", "B")
+_SCALES = ("linear", "log")
+# Longer names are cut off along an axis.
+_MAX_LENGTH = 28
+# More queries than these cannot be named along an axis.
+_MAX_QUERIES = 40
+# Share of the largest difference from which a cell is too dark for black figures.
+_DARK = 0.6
+
+
+class ComparisonDisplay:
+    """Two rankers with the difference between them, or the differences of all pairs of many.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` for two rankers and :meth:`from_rankers`
+    for many, or pass the result of a comparison.
+
+    Parameters
+    ----------
+    result : MetricComparisonTestResult or MetricMultipleComparisonTestResult
+        What :func:`metric_comparison_test` or :func:`metric_multiple_comparison_test` returns.
+    curves : sequence of two pairs of array-like, optional
+        For two rankers ``(x, y)`` of the curve of each: recall and precision for average
+        precision, as :func:`sklearn.metrics.precision_recall_curve` has them; false and true
+        positive rates for ROC AUC; ranks and recall for other metrics. Left out, the difference is
+        drawn alone, or over queries below their differences.
+    name : sequence of str, optional
+        Names of the rankers; by default A and B, or those in the result.
+
+    Attributes
+    ----------
+    result : MetricComparisonTestResult or MetricMultipleComparisonTestResult
+        What was given.
+    curves : sequence or None
+        What was given.
+    name : sequence of str or None
+        What was given.
+    line_ : list of matplotlib artists or None
+        The curves of two rankers.
+    k_line_ : matplotlib artist or None
+        Vertical line at the cut-off of hits at k.
+    chance_level_ : matplotlib artist or None
+        The curve of a random order.
+    bars_ : list of matplotlib artists or None
+        The queries where the first run is better or equal, and where the second is better.
+    interval_, point_ : matplotlib artist or None
+        The difference with its interval.
+    zero_line_ : matplotlib artist or None
+        Vertical line at no difference.
+    margin_ : matplotlib artist or None
+        The differences that are within the margin.
+    image_ : matplotlib artist or None
+        The matrix of differences, the ranker of the row less that of the column.
+    text_ : ndarray of matplotlib artists or None
+        Differences in figures, with a star where the adjusted p-value is small; None in cells of
+        no pair.
+    colorbar_ : matplotlib colorbar or None
+        The scale of the colours.
+    ax_ : matplotlib axes or tuple of two matplotlib axes
+        The axes with the picture; of two rankers the upper and the lower ones.
+    figure_ : matplotlib figure
+        The figure with the axes.
+
+    Raises
+    ------
+    TypeError
+        If `result` is not one of a comparison.
+    ValueError
+        If there is not one name for each ranker, or if `curves` are not of two rankings.
+
+    See Also
+    --------
+    metric_comparison_test : Two rankers.
+    metric_multiple_comparison_test : Many rankers.
+    IntervalDisplay : How sure the value of each ranker is.
+
+    Notes
+    -----
+    The p-value and the interval of the difference may be from different methods and need not agree
+    at the margin of significance; see :func:`metric_comparison_test`. A test of equivalence at the
+    level :math:`\\alpha` goes with the interval at the level :math:`1 - 2 \\alpha`:
+    ``confidence_level=0.9`` for .05.
+
+    Average precision is the area below the steps of the precision-recall curve, ROC AUC that below
+    the ROC curve. Metrics that weigh or count ranks are seen in recall against rank, which is
+    straight across samples of equal scores: the mean over their orders.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import ComparisonDisplay, metric_comparison_test
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(300) < 30
+    >>> strong, weak = (rng.normal(size=300) + d * y_true for d in (2.0, 1.0))
+    >>> result = metric_comparison_test(y_true, strong, weak, metric="roc_auc", method="delong")
+    >>> display = ComparisonDisplay(result, name=["strong", "weak"])
+    >>> display.plot()  # doctest: +SKIP
+    <...>
+    """
+
+    line_: Any
+    k_line_: Any
+    chance_level_: Any
+    bars_: Any
+    interval_: Any
+    point_: Any
+    zero_line_: Any
+    margin_: Any
+    image_: Any
+    text_: Any
+    colorbar_: Any
+    ax_: Any
+    figure_: Any
+
+    def __init__(
+        self, result: Any, *, curves: Sequence[Any] | None = None, name: Sequence[str] | None = None
+    ) -> None:
+        self.result = result
+        self.curves = curves
+        self.name = name
+        _check_result(result)
+        _names(result, name)
+        _check_curves(result, curves)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: Sequence[str] | None = None,
+        confidence_level: float = 0.95,
+        xscale: str = "linear",
+        curve_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        plot_chance_level: bool = False,
+        chance_level_kw: Mapping[str, Any] | None = None,
+        bar_kwargs: Mapping[str, Any] | None = None,
+        interval_kwargs: Mapping[str, Any] | None = None,
+        margin_kwargs: Mapping[str, Any] | None = None,
+        image_kwargs: Mapping[str, Any] | None = None,
+        text_kwargs: Mapping[str, Any] | None = None,
+        colorbar: bool = True,
+        despine: bool = False,
+    ) -> ComparisonDisplay:
+        """Draw the comparison.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or pair of matplotlib axes, optional
+            Axes to draw on, a pair for curves or queries above and their difference below; new
+            ones if left out.
+        name : sequence of str, optional
+            Names of the rankers, instead of the display's own.
+        confidence_level : float, default=0.95
+            Nominal coverage of the interval of two rankers' difference. A comparison of many has a
+            level of its own.
+        xscale : {"linear", "log"}, default="linear"
+            Scale of the ranks in recall against rank.
+        curve_kwargs : dict or pair of dict, optional
+            Keywords of matplotlib's ``plot`` for both curves, or for each.
+        plot_chance_level : bool, default=False
+            Whether to draw the curve of a random order.
+        chance_level_kw : dict, optional
+            Keywords of matplotlib's ``plot`` for it.
+        bar_kwargs : dict, optional
+            Keywords of matplotlib's ``bar`` for the queries.
+        interval_kwargs : dict, optional
+            Keywords of matplotlib's ``hlines`` for the interval of the difference.
+        margin_kwargs : dict, optional
+            Keywords of matplotlib's ``axvspan`` for differences within the margin.
+        image_kwargs : dict, optional
+            Keywords of matplotlib's ``imshow`` for the matrix of many rankers.
+        text_kwargs : dict, optional
+            Keywords of matplotlib's ``text`` for the figures in it.
+        colorbar : bool, default=True
+            Whether the matrix has a scale of its colours beside it.
+        despine : bool, default=False
+            Whether to leave out the spines at the top and on the right, of a matrix all.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            The display itself, with its artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If `ax` is not a pair of axes where one is needed, or is one where it is not.
+        ValueError
+            If `xscale` is neither of the two, if `confidence_level` is not between 0 and 1, or if
+            there is not one name for each ranker.
+        """
+        check_option(xscale, "xscale", _SCALES)
+        check_confidence_level(confidence_level)
+        names = _names(self.result, self.name if name is None else name)
+        plt = import_pyplot(f"{type(self).__name__}.plot")
+        for artist in _ARTISTS:
+            setattr(self, artist, None)
+        if isinstance(self.result, MetricMultipleComparisonTestResult):
+            self._plot_matrix(plt, ax, names, image_kwargs, text_kwargs, colorbar)
+        else:
+            upper, lower = self._two_axes(plt, ax)
+            if self.result.query_differences is not None:
+                self._plot_queries(upper, names, bar_kwargs)
+            elif self.curves is not None:
+                self._plot_curves(upper, names, curve_kwargs)
+                self._finish_curves(upper, xscale, chance_level_kw if plot_chance_level else False)
+            self._plot_difference(lower, names, confidence_level, interval_kwargs, margin_kwargs)
+        if despine:
+            self._despine()
+        return self
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score_a: ArrayLike,
+        y_score_b: ArrayLike,
+        *,
+        metric: str | Metric = "average_precision",
+        k: float | None = None,
+        pos_label: PosLabel = 1,
+        alternative: str = "two-sided",
+        method: str = "auto",
+        margin: float | None = None,
+        groups: Iterable[Hashable] | None = None,
+        clusters: Iterable[Hashable] | None = None,
+        n_permutations: int = 9999,
+        random_state: Any = 0,
+        name: Sequence[str] = _NAMES,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> ComparisonDisplay:
+        """Compare two rankers given by labels and scores, and draw the result.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Binary labels.
+        y_score_a, y_score_b : array-like of shape (n_samples,)
+            Scores of the two rankers, larger for samples more likely to be positive.
+        metric : str or metric, default="average_precision"
+            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+        k : int or float, optional
+            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
+            them between 0 and 1, rounded up.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        alternative : {"two-sided", "greater", "less"}, default="two-sided"
+            The alternative hypothesis; see :func:`metric_comparison_test`.
+        method : str, default="auto"
+            How the p-value is computed.
+        margin : float, optional
+            Test whether the difference is within this margin, in the metric's units.
+        groups : array-like of shape (n_samples,), optional
+            Query of each sample: two runs are compared, and their differences drawn query by query.
+        clusters : array-like of shape (n_samples,), optional
+            Cluster of each sample, or with `groups` of each query's samples.
+        n_permutations : int, default=9999
+            Number of random swaps, flips or resamples.
+        random_state : int, RandomState, Generator or None, default=0
+            Source of the random numbers.
+        name : sequence of str, default=("A", "B")
+            Names of the rankers.
+        ax : pair of matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If labels, scores or options are not those of :func:`metric_comparison_test`.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import ComparisonDisplay
+        >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+        >>> first, second = [8, 7, 6, 5, 4, 3, 2, 1], [4, 7, 6, 8, 3, 5, 2, 1]
+        >>> ComparisonDisplay.from_predictions(y_true, first, second)  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_predictions")
+        result = metric_comparison_test(
+            y_true,
+            y_score_a,
+            y_score_b,
+            metric=metric,
+            k=k,
+            pos_label=pos_label,
+            alternative=alternative,
+            method=method,
+            margin=margin,
+            groups=groups,
+            clusters=clusters,
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+        curves = None
+        if groups is None:
+            kind = curve_kind(result.metric)
+            positive, scores_a = as_binary(y_true, y_score_a, pos_label, name="y_score_a")
+            curves = [
+                kind.points(Ranking.from_scores(positive, scores, pos_label=True))
+                for scores in (scores_a, as_binary(positive, y_score_b, True, name="y_score_b")[1])
+            ]
+        return cls(result, curves=curves, name=name).plot(ax, **plot_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator_a: Any,
+        estimator_b: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        metric: str | Metric = "average_precision",
+        k: float | None = None,
+        pos_label: PosLabel = 1,
+        alternative: str = "two-sided",
+        method: str = "auto",
+        margin: float | None = None,
+        groups: Iterable[Hashable] | None = None,
+        clusters: Iterable[Hashable] | None = None,
+        n_permutations: int = 9999,
+        random_state: Any = 0,
+        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        name: Sequence[str] | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> ComparisonDisplay:
+        """Compare two fitted estimators on samples, and draw the result.
+
+        Parameters
+        ----------
+        estimator_a, estimator_b : object
+            Fitted classifiers, or pipelines that end in one.
+        X : array-like of shape (n_samples, n_features)
+            The samples, which must not have trained the estimators.
+        y : array-like of shape (n_samples,)
+            Binary labels.
+        metric : str or metric, default="average_precision"
+            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+        k : int or float, optional
+            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
+            them between 0 and 1, rounded up.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        alternative : {"two-sided", "greater", "less"}, default="two-sided"
+            The alternative hypothesis; see :func:`metric_comparison_test`.
+        method : str, default="auto"
+            How the p-value is computed.
+        margin : float, optional
+            Test whether the difference is within this margin, in the metric's units.
+        groups : array-like of shape (n_samples,), optional
+            Query of each sample: two runs are compared, and their differences drawn query by query.
+        clusters : array-like of shape (n_samples,), optional
+            Cluster of each sample, or with `groups` of each query's samples.
+        n_permutations : int, default=9999
+            Number of random swaps, flips or resamples.
+        random_state : int, RandomState, Generator or None, default=0
+            Source of the random numbers.
+        response_method : str or sequence of str, default=("decision_function", "predict_proba")
+            Methods of the estimators that give the scores, the first one that they have.
+        name : sequence of str, optional
+            Names of the rankers; by default the classes of the estimators, with A and B behind them
+            if they are the same.
+        ax : pair of matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If an estimator has none of the response methods.
+        ValueError
+            If `pos_label` is no class of an estimator, or if labels or options are not those of
+            :func:`metric_comparison_test`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from sklearn_rankinf import ComparisonDisplay
+        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+        >>> linear, bayes = (m.fit(X[:200], y[:200]) for m in (LogisticRegression(), GaussianNB()))
+        >>> ComparisonDisplay.from_estimator(  # doctest: +SKIP
+        ...     linear, bayes, X[200:], y[200:]
+        ... )
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_estimator")
+        estimators = (estimator_a, estimator_b)
+        scores = [estimator_scores(one, X, pos_label, response_method) for one in estimators]
+        if name is None:
+            name = [type(one).__name__ for one in estimators]
+            if name[0] == name[1]:
+                name = [f"{own} {letter}" for own, letter in zip(name, _NAMES, strict=True)]
+        return cls.from_predictions(
+            y,
+            *scores,
+            metric=metric,
+            k=k,
+            pos_label=pos_label,
+            alternative=alternative,
+            method=method,
+            margin=margin,
+            groups=groups,
+            clusters=clusters,
+            n_permutations=n_permutations,
+            random_state=random_state,
+            name=name,
+            ax=ax,
+            **plot_options,
+        )
+
+    @classmethod
+    def from_rankers(
+        cls,
+        y_true: ArrayLike,
+        y_scores: Any,
+        *,
+        metric: str | Metric = "average_precision",
+        k: float | None = None,
+        pos_label: PosLabel = 1,
+        reference: Any = None,
+        correction: str = "maxt",
+        confidence_level: float = 0.95,
+        groups: Iterable[Hashable] | None = None,
+        clusters: Iterable[Hashable] | None = None,
+        random_state: Any = 0,
+        name: Sequence[str] | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> ComparisonDisplay:
+        """Compare many rankers of the same samples, and draw the differences of all pairs.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Binary labels.
+        y_scores : dict, DataFrame or array-like of shape (n_samples, n_rankers)
+            Scores of the rankers, by name or one column each.
+        metric : str or metric, default="average_precision"
+            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+        k : int or float, optional
+            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
+            them between 0 and 1, rounded up.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        reference : object, optional
+            Name of the ranker that all others are compared with, or ``"best"``: the matrix has one
+            column. By default all pairs are compared.
+        correction : {"maxt", "holm", "none"}, default="maxt"
+            How p-values are adjusted for the number of pairs.
+        confidence_level : float, default=0.95
+            Coverage of the set of rankers that may be best; pairs are marked whose adjusted p-value
+            is at most one less this level.
+        groups : array-like of shape (n_samples,), optional
+            Query of each sample: runs are compared by the metric's mean over queries.
+        clusters : array-like of shape (n_samples,), optional
+            Cluster of each sample: only clusters are independent of each other.
+        random_state : int, RandomState, Generator or None, default=0
+            Source of the random directions by which the joint distribution is integrated.
+        name : sequence of str, optional
+            Names in the picture, instead of those of `y_scores`.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : ComparisonDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If labels, scores or options are not those of :func:`metric_multiple_comparison_test`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_rankinf import ComparisonDisplay
+        >>> rng = np.random.default_rng(0)
+        >>> y_true = np.arange(400) < 40
+        >>> scores = {f"+{d}": rng.normal(size=400) + d * y_true for d in (0.5, 1.5, 1.6)}
+        >>> ComparisonDisplay.from_rankers(y_true, scores)  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_rankers")
+        result = metric_multiple_comparison_test(
+            y_true,
+            y_scores,
+            metric=metric,
+            k=k,
+            pos_label=pos_label,
+            reference=reference,
+            correction=correction,
+            confidence_level=confidence_level,
+            groups=groups,
+            clusters=clusters,
+            random_state=random_state,
+        )
+        return cls(result, name=name).plot(ax, **plot_options)
+
+    # Two rankers.
+
+    def _two_axes(self, plt: Any, ax: Any) -> tuple[Any, Any]:
+        """Axes of curves or queries, if there are any, and of the difference."""
+        has_upper = self.curves is not None or self.result.query_differences is not None
+        if not has_upper:
+            self.ax_ = _single_axes(plt, ax, (6.4, 1.8))
+            self.figure_ = self.ax_.figure
+            return None, self.ax_
+        if ax is None:
+            options = {"figsize": (6.4, 6.0), "layout": "constrained"}
+            _, ax = plt.subplots(2, 1, height_ratios=(5, 1), **options)
+        elif np.ndim(np.asarray(ax, dtype=object)) != 1 or len(ax) != 2:
+            raise TypeError(
+                "ax must be a pair of axes, for the two rankers and for their difference; got "
+                f"{type(ax).__name__}: make them with plt.subplots(2, 1)."
+            )
+        upper, lower = ax
+        self.ax_, self.figure_ = (upper, lower), upper.figure
+        return upper, lower
+
+    def _plot_curves(
+        self,
+        ax: Any,
+        names: list[str],
+        kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
+    ) -> None:
+        result, kind = self.result, curve_kind(self.result.metric)
+        assert self.curves is not None
+        given = kwargs if isinstance(kwargs, Sequence) else (kwargs, kwargs)
+        values = result.statistic_a, result.statistic_b
+        self.line_ = []
+        for number, (curve, own) in enumerate(zip(self.curves, given, strict=True)):
+            label = f"{names[number]}: {result.metric.symbol} = {values[number]:.3g}"
+            style = {"color": f"C{number}", "label": label, "drawstyle": kind.drawstyle}
+            self.line_ += ax.plot(*curve, **merged_style(style, own))
+        if isinstance(result.metric, HitsAtK):
+            style = {"color": "k", "linestyle": ":", "linewidth": 1.0}
+            self.k_line_ = ax.axvline(result.metric.k, **style, label=f"k = {result.metric.k}")
+
+    def _finish_curves(self, ax: Any, xscale: str, chance_level_kw: Any) -> None:
+        """Axes, legend, and the curve of a random order unless it is left out (False)."""
+        kind, result = curve_kind(self.result.metric), self.result
+        if chance_level_kw is not False:
+            style = {"color": "k", "linestyle": "--", "linewidth": 1.0, "label": "chance level"}
+            points = kind.chance(result.n_samples, result.n_positives)
+            (self.chance_level_,) = ax.plot(*points, **merged_style(style, chance_level_kw))
+        if kind.name == "hits":
+            ax.set_xscale(xscale)
+            ax.set_xlim(1 if xscale == "log" else 0, result.n_samples)
+        else:
+            ax.set_xlim(-0.01, 1.01)
+        ax.set_ylim(-0.01, 1.03)
+        ax.set_xlabel(kind.xlabel)
+        ax.set_ylabel(kind.ylabel)
+        ax.legend()
+
+    def _plot_queries(self, ax: Any, names: list[str], kwargs: Mapping[str, Any] | None) -> None:
+        differences = self.result.query_differences
+        order = np.argsort(-differences, kind="stable")
+        heights, places = differences[order], np.arange(order.size)
+        is_first = heights >= 0.0
+        counts = int(np.sum(heights > 0.0)), int(np.sum(heights < 0.0))
+        self.bars_ = []
+        for number, chosen in enumerate((is_first, ~is_first)):
+            label = f"{names[number]} better: {counts[number]} of {order.size} queries"
+            style = merged_style({"color": f"C{number}", "width": 0.85, "label": label}, kwargs)
+            self.bars_.append(ax.bar(places[chosen], heights[chosen], **style))
+        ax.axhline(0.0, color="k", linewidth=0.8)
+        ax.set_xlim(-0.7, order.size - 0.3)
+        ax.set_xlabel("Queries")
+        if order.size <= _MAX_QUERIES:
+            labels = [shortened(self.result.queries[i], 14) for i in order]
+            ax.set_xticks(places, labels, rotation=90, fontsize="x-small")
+        ax.set_ylabel(f"Difference in {in_sentence(self.result.metric.title)}")
+        ax.legend()
+
+    def _plot_difference(
+        self,
+        ax: Any,
+        names: list[str],
+        confidence_level: float,
+        interval_kwargs: Mapping[str, Any] | None,
+        margin_kwargs: Mapping[str, Any] | None,
+    ) -> None:
+        result = self.result
+        low, high = result.confidence_interval(confidence_level)
+        marks = [0.0, result.difference, low, high]
+        if result.margin is not None:
+            marks += [-result.margin, result.margin]
+        left, right = np.nanmin(marks), np.nanmax(marks)
+        # Where both rankings are equal in all respects, any width will do.
+        pad = 0.06 * (right - left) if right > left else 0.01
+        ax.set_xlim(left - pad, right + pad)
+        if result.margin is not None:
+            start = -result.margin if result.alternative != "less" else left - pad
+            end = result.margin if result.alternative != "greater" else right + pad
+            style = merged_style({"color": "C2", "alpha": 0.2, "linewidth": 0.0}, margin_kwargs)
+            self.margin_ = ax.axvspan(start, end, **style)
+        self.zero_line_ = ax.axvline(0.0, color="k", linestyle="--", linewidth=1.0)
+        style = merged_style({"color": "C3", "linewidth": 5.0, "alpha": 0.6}, interval_kwargs)
+        self.interval_ = ax.hlines([0.0], [low], [high], **style)
+        (self.point_,) = ax.plot([result.difference], [0.0], color="C3", marker="o")
+        ax.set_ylim(-1.0, 1.0)
+        ax.set_yticks([])
+        ax.set_title(_verdict(result), fontsize="medium")
+        ax.set_xlabel(_difference_label(result, names, confidence_level, not math.isnan(low)))
+
+    # Many rankers.
+
+    def _plot_matrix(
+        self,
+        plt: Any,
+        ax: Any,
+        names: list[str],
+        image_kwargs: Mapping[str, Any] | None,
+        text_kwargs: Mapping[str, Any] | None,
+        colorbar: bool,
+    ) -> None:
+        result = self.result
+        names = [shortened(name, _MAX_LENGTH) for name in names]
+        rows, columns, table, pvalues = _table(result)
+        self.ax_ = _single_axes(plt, ax, _size(len(rows), len(columns), max(map(len, names))))
+        self.figure_ = self.ax_.figure
+        largest = float(np.nanmax(np.abs(table)))
+        limit = largest if largest > 0.0 else 1.0
+        style = {"cmap": "RdBu", "vmin": -limit, "vmax": limit, "aspect": "auto"}
+        self.image_ = self.ax_.imshow(table, **merged_style(style, image_kwargs))
+        self._write_cells(table, pvalues <= 1.0 - result.confidence_level, limit, text_kwargs)
+        what = _quantity(result)
+        if colorbar:
+            label = f"Difference in {what}"
+            self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, label=label)
+        self.ax_.set_xticks(range(len(columns)), [names[i] for i in columns])
+        self.ax_.set_yticks(range(len(rows)), [names[i] for i in rows])
+        for tick in self.ax_.get_xticklabels():
+            tick.set(rotation=45, ha="right", rotation_mode="anchor")
+        for indices, ticks in (
+            (columns, self.ax_.get_xticklabels()),
+            (rows, self.ax_.get_yticklabels()),
+        ):
+            for index, tick in zip(indices, ticks, strict=True):
+                tick.set_fontweight("bold" if result.may_be_best[index] else "normal")
+        self.ax_.set_title(_key(result), fontsize="small")
+
+    def _write_cells(
+        self, table: Floats, marked: Any, limit: float, kwargs: Mapping[str, Any] | None
+    ) -> None:
+        digits = 2 - math.floor(math.log10(limit))
+        self.text_ = np.full(table.shape, None, dtype=object)
+        for (row, column), value in np.ndenumerate(table):
+            if math.isnan(value):
+                continue
+            star = "*" if marked[row, column] else ""
+            text = with_minus(f"{value:+.{max(digits, 0)}f}{star}")
+            color = "white" if abs(value) > _DARK * limit else "black"
+            style = merged_style(
+                {"ha": "center", "va": "center", "fontsize": "small", "color": color}, kwargs
+            )
+            self.text_[row, column] = self.ax_.text(column, row, text, **style)
+
+    def _despine(self) -> None:
+        if self.image_ is not None:
+            self.ax_.spines[:].set_visible(False)
+            return
+        for ax in self.ax_ if isinstance(self.ax_, tuple) else (self.ax_,):
+            hide_spines(ax)
+
+
+_ARTISTS = (
+    *("line_", "k_line_", "chance_level_", "bars_", "interval_", "point_", "zero_line_"),
+    *("margin_", "image_", "text_", "colorbar_"),
+)
+
+
+def _check_result(result: Any) -> None:
+    if not isinstance(result, MetricComparisonTestResult | MetricMultipleComparisonTestResult):
+        raise TypeError(
+            "result must be what metric_comparison_test or metric_multiple_comparison_test "
+            f"returns; got {type(result).__name__}."
+        )
+
+
+def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
+    """Refuse curves that are not those of two rankings."""
+    if curves is None:
+        return
+    is_pair = isinstance(result, MetricComparisonTestResult) and result.n_queries is None
+    if not is_pair:
+        raise ValueError(
+            "curves are for the comparison of two rankings; over queries and for many rankers "
+            "leave them out."
+        )
+    if len(curves) != 2 or any(len(curve) != 2 for curve in curves):
+        raise ValueError(
+            f"curves must be two pairs (x, y) of arrays, one for each ranker; got {len(curves)} "
+            f"entries of lengths {[len(curve) for curve in curves]}."
+        )
+
+
+def _names(result: Any, name: Sequence[str] | None) -> list[str]:
+    """Names of the rankers of a result."""
+    is_pair = isinstance(result, MetricComparisonTestResult)
+    default = _NAMES if is_pair else result.names
+    if name is None:
+        return [str(own) for own in default]
+    if isinstance(name, str) or len(name) != len(default):
+        raise ValueError(
+            f"name must have one entry for each of the {len(default)} rankers; got {name!r}."
+        )
+    return [str(own) for own in name]
+
+
+def _single_axes(plt: Any, ax: Any, size: tuple[float, float]) -> Any:
+    """The axes that were given, or new ones."""
+    if ax is None:
+        return plt.subplots(figsize=size, layout="constrained")[1]
+    if not hasattr(ax, "figure"):
+        raise TypeError(f"ax must be axes of matplotlib, for one picture; got {type(ax).__name__}.")
+    return ax
+
+
+def _quantity(result: Any) -> str:
+    """What differs, in a sentence."""
+    title = in_sentence(result.metric.title)
+    return title if result.n_queries is None else f"mean {title}"
+
+
+def _verdict(result: MetricComparisonTestResult) -> str:
+    """Which test was made, and its p-value."""
+    tested = "two-sided" if result.alternative == "two-sided" else "one-sided"
+    if result.margin is not None:
+        kind = "equivalence" if result.alternative == "two-sided" else "non-inferiority"
+        tested = f"{kind} within {result.margin:g}:"
+    method = result.method.replace("_", " ")
+    return f"{tested} p = {format_pvalue(result.log10_pvalue)} ({method})"
+
+
+def _difference_label(
+    result: MetricComparisonTestResult,
+    names: list[str],
+    confidence_level: float,
+    has_interval: bool,
+) -> str:
+    """What stands along the axis of the difference, on two lines for long names."""
+    first, second = (shortened(name, _MAX_LENGTH) for name in names)
+    level = f", {100.0 * confidence_level:g} % interval" if has_interval else ""
+    return f"Difference in {_quantity(result)}{level}\n{first} \N{MINUS SIGN} {second}"
+
+
+def _key(result: MetricMultipleComparisonTestResult) -> str:
+    """What signs and letters of the matrix mean."""
+    adjusted = {"maxt": "p by maxT", "holm": "p by Holm's method"}
+    pvalue = adjusted.get(result.correction, "unadjusted p")
+    level = 1.0 - result.confidence_level
+    return (
+        f"row \N{MINUS SIGN} column; * {pvalue} ≤ {level:.3g}\n"
+        f"bold: may be best ({100.0 * result.confidence_level:g} % confidence)"
+    )
+
+
+def _table(
+    result: MetricMultipleComparisonTestResult,
+) -> tuple[list[int], list[int], Floats, Floats]:
+    """Rankers of the rows and of the columns, their differences and p-values; nan for no pair."""
+    n_rankers = len(result.names)
+    rows = columns = list(range(n_rankers))
+    differences = np.full((n_rankers, n_rankers), math.nan)
+    pvalues = differences.copy()
+    first, second = result.pairs.T
+    differences[first, second], differences[second, first] = result.difference, -result.difference
+    pvalues[first, second] = pvalues[second, first] = result.pvalue
+    if result.reference is not None:
+        rows, columns = first.tolist(), [int(second[0])]
+    where = np.ix_(rows, columns)
+    return rows, columns, differences[where], pvalues[where]
+
+
+def _size(n_rows: int, n_columns: int, length: int) -> tuple[float, float]:
+    """Width and height of a figure with a matrix whose names have so many letters."""
+    name = 0.085 * length
+    return max(3.6, 1.6 + 0.72 * n_columns + name), max(2.6, 1.2 + 0.42 * n_rows + 0.7 * name)

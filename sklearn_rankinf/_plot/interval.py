@@ -1,0 +1,522 @@
+"""Display of intervals: a row for each ranker, or for each class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankinf._engine.statistics import Floats, Metric
+from sklearn_rankinf._interval_results import MetricIntervalResult
+from sklearn_rankinf._intervals import metric_interval
+from sklearn_rankinf._metrics import in_sentence
+from sklearn_rankinf._null_distributions import metric_null_distribution
+from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, merged_style, with_minus
+from sklearn_rankinf._ranking import read_rankers
+from sklearn_rankinf._response import estimator_scores
+from sklearn_rankinf._validation import PosLabel
+
+_RESPONSE_METHODS = ("decision_function", "predict_proba")
+# Decimals where no interval says how many are of use.
+_DECIMALS = 3
+
+
+class IntervalDisplay:
+    """Values of a metric with their intervals, one row for each ranker or class (forest plot).
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to make one, or pass results.
+
+    Parameters
+    ----------
+    results : MetricIntervalResult, or sequence or dict of them
+        What :func:`metric_interval` or the method ``confidence_interval`` of a test returns. A
+        result of several classes has a row for each.
+    name : str or list of str, optional
+        What stands at the row; a list has one name for each result. By default the keys of a dict,
+        or the numbers of several results. Rows of classes have the name of the class behind it.
+
+    Attributes
+    ----------
+    results : MetricIntervalResult, or list or dict of them
+        What was given.
+    name : str, list of str or None
+        What was given.
+    points_ : matplotlib artist
+        The values.
+    intervals_ : matplotlib artist
+        The intervals, as horizontal lines.
+    texts_ : list of matplotlib artists
+        Values and limits in figures, in the order of the rows; empty if they are left out.
+    chance_level_ : matplotlib artist or None
+        Vertical line at the mean under random labelling, or a piece of it in each row.
+    ax_ : matplotlib axes
+        The axes with the picture.
+    figure_ : matplotlib figure
+        The figure with the axes.
+
+    Raises
+    ------
+    TypeError
+        If a result is not one of an interval.
+    ValueError
+        If metrics or confidence levels differ, if some are means over queries and others are not,
+        or if there is no result or not one name for each.
+
+    See Also
+    --------
+    metric_interval : The function whose results are drawn.
+    ComparisonDisplay : Differences of rankers, which intervals of each do not tell.
+
+    Notes
+    -----
+    Rankings of the same samples vary together: two intervals that overlap do not mean that the
+    rankers are equally good.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import IntervalDisplay, metric_interval
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(300) < 30
+    >>> shifts = {"weak": 0.5, "strong": 2.0}
+    >>> results = {
+    ...     name: metric_interval(y_true, rng.normal(size=300) + shift * y_true)
+    ...     for name, shift in shifts.items()
+    ... }
+    >>> display = IntervalDisplay(results)
+    >>> display.plot(sort=True)  # doctest: +SKIP
+    <...>
+    """
+
+    points_: Any
+    intervals_: Any
+    texts_: list[Any]
+    chance_level_: Any
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, results: Any, *, name: str | Sequence[str] | None = None) -> None:
+        self.results = results
+        self.name = name
+        _read_rows(results, name)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | Sequence[str] | None = None,
+        sort: bool = False,
+        point_kwargs: Mapping[str, Any] | None = None,
+        interval_kwargs: Mapping[str, Any] | None = None,
+        plot_values: bool = True,
+        text_kwargs: Mapping[str, Any] | None = None,
+        plot_chance_level: bool = False,
+        chance_level_kw: Mapping[str, Any] | None = None,
+        despine: bool = False,
+    ) -> IntervalDisplay:
+        """Draw the rows.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones, as high as there are rows, if left out.
+        name : str or list of str, optional
+            What stands at the rows, instead of the display's own.
+        sort : bool, default=False
+            Whether the largest value comes first; by default rows are in the order given.
+        point_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the values.
+        interval_kwargs : dict, optional
+            Keywords of matplotlib's ``hlines`` for the intervals.
+        plot_values : bool, default=True
+            Whether to write values and limits to the right of the axes.
+        text_kwargs : dict, optional
+            Keywords of matplotlib's ``text`` for them.
+        plot_chance_level : bool, default=False
+            Whether to mark the mean under random labelling of as many samples and positives,
+            without ties, in each row by itself where it differs.
+        chance_level_kw : dict, optional
+            Keywords of matplotlib's ``axvline``, or ``vlines`` where it differs, for that mark.
+        despine : bool, default=False
+            Whether to leave out the spines at the top and on the right.
+
+        Returns
+        -------
+        display : IntervalDisplay
+            The display itself, with its artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If there is not one name for each result, or if the chance level of a mean over queries
+            is asked for.
+        """
+        rows = _read_rows(self.results, self.name if name is None else name)
+        if sort:
+            rows = sorted(rows, key=lambda row: -row.value)
+        chances = _chance_levels(rows) if plot_chance_level else None
+        plt = import_pyplot(f"{type(self).__name__}.plot")
+        if ax is None:
+            height = max(1.6, 1.0 + 0.32 * len(rows))
+            _, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        self.texts_, self.chance_level_ = [], None
+        self._plot_rows(rows, point_kwargs, interval_kwargs)
+        if plot_values:
+            self._plot_values(rows, text_kwargs)
+        if chances is not None:
+            self._plot_chance_level(rows[0].result.metric.symbol, chances, chance_level_kw)
+        ax.set_ylim(len(rows) - 0.4, -0.6)
+        ax.set_yticks(range(len(rows)), [row.label for row in rows])
+        ax.set_xlabel(_title(rows[0].result))
+        if despine:
+            hide_spines(ax)
+        return self
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_scores: Any,
+        *,
+        metric: str | Metric = "average_precision",
+        k: float | None = None,
+        pos_label: PosLabel = 1,
+        confidence_level: float = 0.95,
+        method: str = "auto",
+        clusters: Iterable[Hashable] | None = None,
+        groups: Iterable[Hashable] | None = None,
+        name: str | Sequence[str] | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> IntervalDisplay:
+        """Find the intervals of rankings given by labels and scores, and draw them.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Binary labels; for an array of scores also labels of several classes.
+        y_scores : array-like of shape (n_samples,) or (n_samples, n_classes), dict or DataFrame
+            Scores of one ranker, larger for samples more likely to be positive, with one column
+            for each class where there are several. Scores of several rankers by name.
+        metric : str or metric, default="average_precision"
+            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+        k : int or float, optional
+            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
+            them between 0 and 1, rounded up.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        confidence_level : float, default=0.95
+            Nominal coverage of each interval.
+        method : str, default="auto"
+            How the intervals are made; see :func:`metric_interval`.
+        clusters : array-like of shape (n_samples,), optional
+            Cluster of each sample: only clusters are independent of each other.
+        groups : array-like of shape (n_samples,), optional
+            Query of each sample: intervals are those of means over queries.
+        name : str or list of str, optional
+            What stands at the rows; by default the names of the rankers.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : IntervalDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If labels, scores or options are not those of :func:`metric_interval`.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import IntervalDisplay
+        >>> y_true = [1, 0, 1, 0, 0, 0]
+        >>> y_scores = {"first": [6, 5, 4, 3, 2, 1], "second": [3, 6, 5, 4, 1, 2]}
+        >>> IntervalDisplay.from_predictions(y_true, y_scores)  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_predictions")
+        options: dict[str, Any] = {"metric": metric, "k": k, "method": method}
+        options["confidence_level"] = confidence_level
+        options |= {
+            given: None if entries is None else list(entries)
+            for given, entries in (("clusters", clusters), ("groups", groups))
+        }
+        results: Any
+        if isinstance(y_scores, Mapping) or hasattr(y_scores, "columns"):
+            names, positive, columns = read_rankers(y_true, y_scores, pos_label)
+            results = {
+                ranker: metric_interval(positive, column, pos_label=True, **options)
+                for ranker, column in zip(names, columns, strict=True)
+            }
+        else:
+            results = metric_interval(y_true, y_scores, pos_label=pos_label, **options)
+        return cls(results, name=name).plot(ax, **plot_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimators: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        metric: str | Metric = "average_precision",
+        k: float | None = None,
+        pos_label: PosLabel = 1,
+        confidence_level: float = 0.95,
+        method: str = "auto",
+        clusters: Iterable[Hashable] | None = None,
+        groups: Iterable[Hashable] | None = None,
+        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        name: str | Sequence[str] | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> IntervalDisplay:
+        """Find the intervals of fitted estimators on samples, and draw them.
+
+        Parameters
+        ----------
+        estimators : object or dict of objects
+            A fitted classifier, or a pipeline that ends in one; several by name.
+        X : array-like of shape (n_samples, n_features)
+            The samples, which must not have trained the estimators.
+        y : array-like of shape (n_samples,)
+            Binary labels.
+        metric : str or metric, default="average_precision"
+            A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+        k : int or float, optional
+            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
+            them between 0 and 1, rounded up.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        confidence_level : float, default=0.95
+            Nominal coverage of each interval.
+        method : str, default="auto"
+            How the intervals are made; see :func:`metric_interval`.
+        clusters : array-like of shape (n_samples,), optional
+            Cluster of each sample: only clusters are independent of each other.
+        groups : array-like of shape (n_samples,), optional
+            Query of each sample: intervals are those of means over queries.
+        response_method : str or sequence of str, default=("decision_function", "predict_proba")
+            Methods of the estimators that give the scores, the first one that they have.
+        name : str or list of str, optional
+            What stands at the rows; by default the keys of the dict, or the class of the estimator.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : IntervalDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If an estimator has none of the response methods.
+        ValueError
+            If `pos_label` is no class of an estimator, or if labels or options are not those of
+            :func:`metric_interval`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn_rankinf import IntervalDisplay
+        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+        >>> model = LogisticRegression().fit(X[:200], y[:200])
+        >>> IntervalDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_estimator")
+        if not isinstance(estimators, Mapping):
+            estimators = {type(estimators).__name__: estimators}
+        scores = {
+            key: estimator_scores(estimator, X, pos_label, response_method)
+            for key, estimator in estimators.items()
+        }
+        return cls.from_predictions(
+            y,
+            scores,
+            metric=metric,
+            k=k,
+            pos_label=pos_label,
+            confidence_level=confidence_level,
+            method=method,
+            clusters=clusters,
+            groups=groups,
+            name=name,
+            ax=ax,
+            **plot_options,
+        )
+
+    # Parts of the picture.
+
+    def _plot_rows(
+        self,
+        rows: list[_Row],
+        point_kwargs: Mapping[str, Any] | None,
+        interval_kwargs: Mapping[str, Any] | None,
+    ) -> None:
+        places = np.arange(len(rows))
+        style = merged_style({"color": "C0", "linewidth": 1.8}, interval_kwargs)
+        low, high = [row.low for row in rows], [row.high for row in rows]
+        self.intervals_ = self.ax_.hlines(places, low, high, **style)
+        style = merged_style({"color": "C0", "marker": "o", "linestyle": "none"}, point_kwargs)
+        (self.points_,) = self.ax_.plot([row.value for row in rows], places, **style)
+
+    def _plot_values(self, rows: list[_Row], kwargs: Mapping[str, Any] | None) -> None:
+        digits = _n_decimals(rows)
+        style = merged_style({"ha": "left", "va": "center"}, kwargs)
+        # Beside the axes in x, at the rows in y.
+        beside = self.ax_.get_yaxis_transform()
+        for place, row in enumerate(rows):
+            value, low, high = (f"{x:.{digits}f}" for x in (row.value, row.low, row.high))
+            text = with_minus(f"{value} [{low}, {high}]")
+            self.texts_.append(self.ax_.text(1.02, place, text, transform=beside, **style))
+
+    def _plot_chance_level(
+        self, symbol: str, chances: Floats, kwargs: Mapping[str, Any] | None
+    ) -> None:
+        style = {"color": "k", "linestyle": "--", "linewidth": 1.0, "label": "chance level"}
+        if np.all(chances == chances[0]):
+            style["label"] = f"chance level ({symbol} = {chances[0]:.3g})"
+            self.chance_level_ = self.ax_.axvline(chances[0], **merged_style(style, kwargs))
+        else:
+            places = np.arange(chances.size)
+            style = merged_style(style, kwargs)
+            self.chance_level_ = self.ax_.vlines(chances, places - 0.4, places + 0.4, **style)
+        # Above the axes, where no row is.
+        place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
+        self.ax_.legend(handles=[self.chance_level_], frameon=False, **place)
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """One interval, and what stands at it."""
+
+    label: str
+    result: MetricIntervalResult
+    value: float
+    low: float
+    high: float
+    n_positives: int
+
+
+def _read_rows(results: Any, name: str | Sequence[str] | None) -> list[_Row]:
+    """A row for each interval; refuse those that do not belong in one picture."""
+    if isinstance(results, Mapping):
+        parts, names = list(results.values()), [str(key) for key in results]
+    elif isinstance(results, Sequence):
+        parts, names = list(results), [str(number) for number in range(len(results))]
+    else:
+        parts, names = [results], [""]
+    _check_results(parts)
+    if isinstance(name, str):
+        names = [name] * len(parts)
+    elif name is not None:
+        names = [str(given) for given in name]
+    if len(names) != len(parts):
+        raise ValueError(
+            f"name must be a string or have one entry for each of the {len(parts)} results; got "
+            f"{len(names)} names."
+        )
+    return [row for part, text in zip(parts, names, strict=True) for row in _rows_of(part, text)]
+
+
+def _rows_of(result: MetricIntervalResult, name: str) -> list[_Row]:
+    """The row of a result, or the rows of its classes."""
+    classes: list[Any] = [None] if result.classes is None else result.classes
+    columns = [
+        np.ravel(values).tolist()
+        for values in (result.statistic, result.low, result.high, result.n_positives)
+    ]
+    return [
+        _Row(_label(name, one), result, *numbers)
+        for one, *numbers in zip(classes, *columns, strict=True)
+    ]
+
+
+def _label(name: str, of_class: Any) -> str:
+    """Name of a ranker, of a class, or of both."""
+    if of_class is None:
+        return name
+    return f"{name}: {of_class}" if name else str(of_class)
+
+
+def _check_results(results: list[Any]) -> None:
+    """Refuse what is no interval, and intervals of different things."""
+    if not results:
+        raise ValueError("results must hold an interval or several; got an empty container.")
+    for result in results:
+        if not isinstance(result, MetricIntervalResult):
+            raise TypeError(
+                "results must be what metric_interval returns, or a sequence or a dict of such "
+                f"results; got {type(result).__name__}."
+            )
+    first = results[0]
+    for other in results[1:]:
+        if other.metric != first.metric:
+            raise ValueError(
+                f"The rows have one axis, and the results are of {first.metric!r} and "
+                f"{other.metric!r}: draw one display for each metric."
+            )
+        if (other.n_queries is None) != (first.n_queries is None):
+            raise ValueError(
+                "Some results are means over queries and others are of one ranking: draw one "
+                "display for each kind."
+            )
+        if other.confidence_level != first.confidence_level:
+            raise ValueError(
+                f"The results have confidence levels {first.confidence_level:g} and "
+                f"{other.confidence_level:g}: make all intervals at one level."
+            )
+
+
+def _title(result: MetricIntervalResult) -> str:
+    """What stands along the axis."""
+    title = str(result.metric.title)
+    if result.n_queries is not None:
+        title = f"Mean {in_sentence(title)}"
+    return f"{title} ({100.0 * result.confidence_level:g} % confidence interval)"
+
+
+def _n_decimals(rows: list[_Row]) -> int:
+    """Decimals of which two say something, given how wide the intervals are."""
+    widths = [row.high - row.low for row in rows if row.high > row.low]
+    if not widths:
+        return _DECIMALS
+    return max(0, 1 - math.floor(math.log10(float(np.median(widths)))))
+
+
+def _chance_levels(rows: list[_Row]) -> Floats:
+    """Mean of the metric of each row under random labelling, without ties."""
+    if rows[0].result.n_queries is not None:
+        raise ValueError(
+            "plot_chance_level=True is for intervals of one ranking; of a mean over queries the "
+            "result does not know it: leave it out, and draw display.ax_.axvline at the mean of "
+            "its null distribution."
+        )
+    return np.array(
+        [
+            metric_null_distribution(
+                row.result.n_samples, row.n_positives, metric=row.result.metric
+            ).mean()
+            for row in rows
+        ]
+    )
