@@ -80,6 +80,8 @@ def with_minus(text: str) -> str:
 
 
 def shortened(name: Any, length: int) -> str:
-    """A name as text, cut off where it is too long for its place."""
-    text = str(name)
-    return text if len(text) <= length else text[: length - 1] + "…"
+    """A name as text; of one that is too long for its place both ends, which tell it apart."""
+    text, n_last = str(name), length // 3
+    if len(text) <= length:
+        return text
+    return f"{text[: length - n_last - 1].rstrip()}…{text[-n_last:].lstrip()}"

@@ -11,6 +11,8 @@ from sklearn_rankinf._metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._ranking import Ranking
 
 Curve = tuple[Floats, Floats]
+# Ranks of a curve on a logarithmic scale, beside its corners.
+_N_RANKS = 400
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class CurveKind:
         x, y = np.r_[0, x[corners]], np.r_[0.0, y[corners]]
         return (x / max(int(x[-1]), 1) if self.name == "roc" else x.astype(float)), y
 
+    def on_scale(self, curve: Curve, xscale: str) -> Curve:
+        """The curve with as many points as a scale of its ranks needs."""
+        return _on_log_scale(*curve) if self.name == "hits" and xscale == "log" else curve
+
     def chance(self, n_samples: int, n_positives: int) -> Curve:
         """Points of the curve of a random order."""
         if self.name == "precision_recall":
@@ -62,6 +68,14 @@ def curve_kind(metric: Metric) -> CurveKind:
     if isinstance(metric, AveragePrecision):
         return _PRECISION_RECALL
     return _ROC if isinstance(metric, RocAuc) else _HITS
+
+
+def _on_log_scale(x: Floats, y: Floats) -> Curve:
+    """A curve at so many ranks that its straight parts bend as a logarithmic scale has it."""
+    last = max(float(np.max(x)), 1.0)
+    ranks = np.unique(np.r_[x, np.geomspace(1.0, last, _N_RANKS)])
+    ranks = ranks[(ranks >= 1.0) & (ranks <= last)]
+    return ranks, np.interp(ranks, x, y)
 
 
 def _precision_recall(ends: Integers, hits: Integers) -> Curve:

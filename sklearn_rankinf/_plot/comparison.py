@@ -41,12 +41,18 @@ _SCALES = ("linear", "log")
 _MAX_LENGTH = 28
 # More queries than these cannot be named along an axis.
 _MAX_QUERIES = 40
+_MAX_QUERY_LENGTH = 18
+# More letters than these need to be turned.
+_MAX_LETTERS = 70
 # Share of the largest difference from which a cell is too dark for black figures.
 _DARK = 0.6
 
 
+_REFERENCE_LINE: Mapping[str, Any] = {"color": "k", "linestyle": "--", "linewidth": 1.0}
+
+
 class ComparisonDisplay:
-    """Two rankers with the difference between them, or the differences of all pairs of many.
+    r"""Two rankers with the difference between them, or the differences of all pairs of many.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` for two rankers and :meth:`from_rankers`
     for many, or pass the result of a comparison.
@@ -114,7 +120,7 @@ class ComparisonDisplay:
     -----
     The p-value and the interval of the difference may be from different methods and need not agree
     at the margin of significance; see :func:`metric_comparison_test`. A test of equivalence at the
-    level :math:`\\alpha` goes with the interval at the level :math:`1 - 2 \\alpha`:
+    level :math:`\alpha` goes with the interval at the level :math:`1 - 2 \alpha`:
     ``confidence_level=0.9`` for .05.
 
     Average precision is the area below the steps of the precision-recall curve, ROC AUC that below
@@ -239,7 +245,7 @@ class ComparisonDisplay:
             if self.result.query_differences is not None:
                 self._plot_queries(upper, names, bar_kwargs)
             elif self.curves is not None:
-                self._plot_curves(upper, names, curve_kwargs)
+                self._plot_curves(upper, names, xscale, curve_kwargs)
                 self._finish_curves(upper, xscale, chance_level_kw if plot_chance_level else False)
             self._plot_difference(lower, names, confidence_level, interval_kwargs, margin_kwargs)
         if despine:
@@ -584,6 +590,7 @@ class ComparisonDisplay:
         self,
         ax: Any,
         names: list[str],
+        xscale: str,
         kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None,
     ) -> None:
         result, kind = self.result, curve_kind(self.result.metric)
@@ -594,18 +601,18 @@ class ComparisonDisplay:
         for number, (curve, own) in enumerate(zip(self.curves, given, strict=True)):
             label = f"{names[number]}: {result.metric.symbol} = {values[number]:.3g}"
             style = {"color": f"C{number}", "label": label, "drawstyle": kind.drawstyle}
-            self.line_ += ax.plot(*curve, **merged_style(style, own))
+            self.line_ += ax.plot(*kind.on_scale(curve, xscale), **merged_style(style, own))
         if isinstance(result.metric, HitsAtK):
-            style = {"color": "k", "linestyle": ":", "linewidth": 1.0}
-            self.k_line_ = ax.axvline(result.metric.k, **style, label=f"k = {result.metric.k}")
+            cut_off = {**_REFERENCE_LINE, "linestyle": ":", "label": f"k = {result.metric.k}"}
+            self.k_line_ = ax.axvline(result.metric.k, **cut_off)
 
     def _finish_curves(self, ax: Any, xscale: str, chance_level_kw: Any) -> None:
         """Axes, legend, and the curve of a random order unless it is left out (False)."""
         kind, result = curve_kind(self.result.metric), self.result
         if chance_level_kw is not False:
-            style = {"color": "k", "linestyle": "--", "linewidth": 1.0, "label": "chance level"}
             points = kind.chance(result.n_samples, result.n_positives)
-            (self.chance_level_,) = ax.plot(*points, **merged_style(style, chance_level_kw))
+            style = merged_style({**_REFERENCE_LINE, "label": "chance level"}, chance_level_kw)
+            (self.chance_level_,) = ax.plot(*kind.on_scale(points, xscale), **style)
         if kind.name == "hits":
             ax.set_xscale(xscale)
             ax.set_xlim(1 if xscale == "log" else 0, result.n_samples)
@@ -625,14 +632,17 @@ class ComparisonDisplay:
         self.bars_ = []
         for number, chosen in enumerate((is_first, ~is_first)):
             label = f"{names[number]} better: {counts[number]} of {order.size} queries"
-            style = merged_style({"color": f"C{number}", "width": 0.85, "label": label}, kwargs)
+            # Gaps between many thin bars would be as wide as chance has it.
+            width = 0.85 if order.size <= _MAX_QUERIES else 1.0
+            style = merged_style({"color": f"C{number}", "width": width, "label": label}, kwargs)
             self.bars_.append(ax.bar(places[chosen], heights[chosen], **style))
         ax.axhline(0.0, color="k", linewidth=0.8)
         ax.set_xlim(-0.7, order.size - 0.3)
         ax.set_xlabel("Queries")
         if order.size <= _MAX_QUERIES:
-            labels = [shortened(self.result.queries[i], 14) for i in order]
-            ax.set_xticks(places, labels, rotation=90, fontsize="x-small")
+            labels = [shortened(self.result.queries[i], _MAX_QUERY_LENGTH) for i in order]
+            angle = 90 if sum(map(len, labels)) > _MAX_LETTERS else 0
+            ax.set_xticks(places, labels, rotation=angle, fontsize="x-small")
         ax.set_ylabel(f"Difference in {in_sentence(self.result.metric.title)}")
         ax.legend()
 
@@ -658,7 +668,7 @@ class ComparisonDisplay:
             end = result.margin if result.alternative != "greater" else right + pad
             style = merged_style({"color": "C2", "alpha": 0.2, "linewidth": 0.0}, margin_kwargs)
             self.margin_ = ax.axvspan(start, end, **style)
-        self.zero_line_ = ax.axvline(0.0, color="k", linestyle="--", linewidth=1.0)
+        self.zero_line_ = ax.axvline(0.0, **_REFERENCE_LINE)
         style = merged_style({"color": "C3", "linewidth": 5.0, "alpha": 0.6}, interval_kwargs)
         self.interval_ = ax.hlines([0.0], [low], [high], **style)
         (self.point_,) = ax.plot([result.difference], [0.0], color="C3", marker="o")
@@ -688,32 +698,37 @@ class ComparisonDisplay:
         style = {"cmap": "RdBu", "vmin": -limit, "vmax": limit, "aspect": "auto"}
         self.image_ = self.ax_.imshow(table, **merged_style(style, image_kwargs))
         self._write_cells(table, pvalues <= 1.0 - result.confidence_level, limit, text_kwargs)
-        what = _quantity(result)
         if colorbar:
-            label = f"Difference in {what}"
-            self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, label=label)
-        self.ax_.set_xticks(range(len(columns)), [names[i] for i in columns])
-        self.ax_.set_yticks(range(len(rows)), [names[i] for i in rows])
-        for tick in self.ax_.get_xticklabels():
-            tick.set(rotation=45, ha="right", rotation_mode="anchor")
-        for indices, ticks in (
-            (columns, self.ax_.get_xticklabels()),
-            (rows, self.ax_.get_yticklabels()),
-        ):
-            for index, tick in zip(indices, ticks, strict=True):
-                tick.set_fontweight("bold" if result.may_be_best[index] else "normal")
+            # As high as the matrix, even if that has a single column.
+            options: dict[str, Any] = {"label": f"Difference in {_quantity(result)}"}
+            options["aspect"] = 20 if len(columns) > 2 else 40
+            self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, **options)
+        self._name_cells(rows, columns, names)
         self.ax_.set_title(_key(result), fontsize="small")
+
+    def _name_cells(self, rows: list[int], columns: list[int], names: list[str]) -> None:
+        """Names along both axes, those of rankers that may be best in bold."""
+        ax, may_be_best = self.ax_, self.result.may_be_best
+        ax.set_xticks(range(len(columns)), [names[i] for i in columns])
+        ax.set_yticks(range(len(rows)), [names[i] for i in rows])
+        for tick in ax.get_xticklabels():
+            tick.set(rotation=45, ha="right", rotation_mode="anchor")
+        ticks = [*ax.get_xticklabels(), *ax.get_yticklabels()]
+        for index, tick in zip([*columns, *rows], ticks, strict=True):
+            tick.set_fontweight("bold" if may_be_best[index] else "normal")
 
     def _write_cells(
         self, table: Floats, marked: Any, limit: float, kwargs: Mapping[str, Any] | None
     ) -> None:
-        digits = 2 - math.floor(math.log10(limit))
+        digits = max(0, 2 - math.floor(math.log10(limit)))
         self.text_ = np.full(table.shape, None, dtype=object)
         for (row, column), value in np.ndenumerate(table):
             if math.isnan(value):
                 continue
             star = "*" if marked[row, column] else ""
-            text = with_minus(f"{value:+.{max(digits, 0)}f}{star}")
+            sign = "+" if round(value, digits) != 0.0 else ""
+            # What is rounded to zero has no sign.
+            text = with_minus(f"{round(value, digits) + 0.0:{sign}.{digits}f}{star}")
             color = "white" if abs(value) > _DARK * limit else "black"
             style = merged_style(
                 {"ha": "center", "va": "center", "fontsize": "small", "color": color}, kwargs
@@ -840,4 +855,4 @@ def _table(
 def _size(n_rows: int, n_columns: int, length: int) -> tuple[float, float]:
     """Width and height of a figure with a matrix whose names have so many letters."""
     name = 0.085 * length
-    return max(3.6, 1.6 + 0.72 * n_columns + name), max(2.6, 1.2 + 0.42 * n_rows + 0.7 * name)
+    return max(3.6, 1.6 + 0.72 * n_columns + name), max(3.0, 1.3 + 0.42 * n_rows + 0.7 * name)

@@ -163,8 +163,7 @@ class IntervalDisplay:
         chances = _chance_levels(rows) if plot_chance_level else None
         plt = import_pyplot(f"{type(self).__name__}.plot")
         if ax is None:
-            height = max(1.6, 1.0 + 0.32 * len(rows))
-            _, ax = plt.subplots(figsize=(6.4, height), layout="constrained")
+            _, ax = plt.subplots(figsize=_size(rows), layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         self.texts_, self.chance_level_ = [], None
         self._plot_rows(rows, point_kwargs, interval_kwargs)
@@ -173,7 +172,8 @@ class IntervalDisplay:
         if chances is not None:
             self._plot_chance_level(rows[0].result.metric.symbol, chances, chance_level_kw)
         ax.set_ylim(len(rows) - 0.4, -0.6)
-        ax.set_yticks(range(len(rows)), [row.label for row in rows])
+        labels = {place: row.label for place, row in enumerate(rows) if row.label}
+        ax.set_yticks(list(labels), list(labels.values()))
         ax.set_xlabel(_title(rows[0].result))
         if despine:
             hide_spines(ax)
@@ -393,7 +393,8 @@ class IntervalDisplay:
     def _plot_chance_level(
         self, symbol: str, chances: Floats, kwargs: Mapping[str, Any] | None
     ) -> None:
-        style = {"color": "k", "linestyle": "--", "linewidth": 1.0, "label": "chance level"}
+        style: dict[str, Any] = {"color": "k", "linestyle": "--", "linewidth": 1.0}
+        style["label"] = "chance level"
         if np.all(chances == chances[0]):
             style["label"] = f"chance level ({symbol} = {chances[0]:.3g})"
             self.chance_level_ = self.ax_.axvline(chances[0], **merged_style(style, kwargs))
@@ -486,6 +487,12 @@ def _check_results(results: list[Any]) -> None:
                 f"The results have confidence levels {first.confidence_level:g} and "
                 f"{other.confidence_level:g}: make all intervals at one level."
             )
+
+
+def _size(rows: list[_Row]) -> tuple[float, float]:
+    """Width and height of a figure with room for the rows and for their names."""
+    length = max(len(row.label) for row in rows)
+    return max(6.4, 5.2 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(rows))
 
 
 def _title(result: MetricIntervalResult) -> str:
