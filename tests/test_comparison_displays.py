@@ -1,0 +1,757 @@
+"""Displays of intervals and comparisons: what is drawn against scikit-learn and enumeration."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import (
+    auc,
+    average_precision_score,
+    ndcg_score,
+    precision_recall_curve,
+    roc_auc_score,
+    roc_curve,
+)
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestNeighbors
+
+from sklearn_rankinf import (
+    ComparisonDisplay,
+    IntervalDisplay,
+    metric_comparison_test,
+    metric_interval,
+    metric_multiple_comparison_test,
+    recall_at_k_score,
+)
+from sklearn_rankinf._plot import comparison, interval
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+FEW = {"n_permutations": 99}
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return np.arange(200) % 10 == 0
+
+
+@pytest.fixture(scope="module")
+def scores(labels):
+    rng = np.random.default_rng(0)
+    shifts = {"weak": 0.5, "strong": 2.5, "medium": 1.5}
+    return {name: rng.normal(size=200) + shift * labels for name, shift in shifts.items()}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(300, weights=[0.85], class_sep=0.7, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def models(data):
+    return LogisticRegression().fit(*data), GaussianNB().fit(*data)
+
+
+@pytest.fixture(scope="module")
+def pair(labels, scores):
+    return metric_comparison_test(labels, scores["strong"], scores["weak"], **FEW)
+
+
+@pytest.fixture(scope="module")
+def many(labels, scores):
+    return metric_multiple_comparison_test(labels, scores)
+
+
+def structure(name):
+    """Labels and two rankings of a kind."""
+    rng = np.random.default_rng(1)
+    y_true = np.arange(60) % 6 == 0
+    if name == "one positive":
+        y_true = np.arange(60) == 7
+    elif name == "nearly all positives":
+        y_true = np.arange(60) > 1
+    first, second = (rng.normal(size=60) + shift * y_true for shift in (1.5, 0.5))
+    if name == "large blocks":
+        first, second = np.round(first), np.round(second / 2.0)
+    elif name == "constant":
+        first = np.zeros(60)
+    elif name == "hits at top and bottom":
+        first, second = y_true + 0.0, 1.0 - y_true
+    return y_true.astype(int), first, second
+
+
+STRUCTURES = (
+    *("no ties", "large blocks", "constant", "one positive", "nearly all positives"),
+    "hits at top and bottom",
+)
+
+
+def segments(lines):
+    """First and last x of horizontal lines, and their y."""
+    return np.array([[*path[:, 0], path[0, 1]] for path in lines.get_segments()])
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def ticks_of(axis):
+    return [tick.get_text() for tick in axis.get_ticklabels()]
+
+
+def position(line):
+    return float(line.get_xdata()[0])
+
+
+# Intervals.
+
+
+@pytest.mark.parametrize(
+    ("metric", "k"), [("average_precision", None), ("roc_auc", None), ("recall_at_k", 20)]
+)
+def test_rows_hold_values_and_intervals(labels, scores, metric, k):
+    display = IntervalDisplay.from_predictions(labels, scores, metric=metric, k=k)
+    score = {
+        "average_precision": average_precision_score,
+        "roc_auc": roc_auc_score,
+        "recall_at_k": lambda y, s: y[np.argsort(-s)[:20]].sum() / y.sum(),
+    }[metric]
+    x, y = display.points_.get_data()
+    np.testing.assert_allclose(x, [score(labels, column) for column in scores.values()])
+    np.testing.assert_array_equal(y, [0, 1, 2])
+    results = [metric_interval(labels, s, metric=metric, k=k) for s in scores.values()]
+    expected = [[result.low, result.high, row] for row, result in enumerate(results)]
+    np.testing.assert_allclose(segments(display.intervals_), expected)
+    assert ticks_of(display.ax_.yaxis) == list(scores)
+    assert display.ax_.yaxis_inverted()
+    assert display.ax_.get_xlabel() == f"{results[0].metric.title} (95 % confidence interval)"
+
+
+def test_sorted_rows_keep_their_names(labels, scores):
+    display = IntervalDisplay.from_predictions(labels, scores, sort=True)
+    values = {name: average_precision_score(labels, s) for name, s in scores.items()}
+    order = sorted(values, key=values.get, reverse=True)
+    assert order != list(scores)
+    assert ticks_of(display.ax_.yaxis) == order
+    np.testing.assert_allclose(display.points_.get_xdata(), [values[name] for name in order])
+    places = [text.get_position()[1] for text in display.texts_]
+    assert places == [0, 1, 2]
+    read = [float(text.get_text().split()[0]) for text in display.texts_]
+    np.testing.assert_allclose(read, [values[name] for name in order], atol=0.005)
+
+
+def test_figures_say_value_and_limits(labels, scores):
+    result = metric_interval(labels, scores["strong"])
+    (text,) = IntervalDisplay(result).plot().texts_
+    numbers = [float(part.strip("[],")) for part in text.get_text().split()]
+    np.testing.assert_allclose(numbers, [result.statistic, result.low, result.high], atol=0.005)
+    assert IntervalDisplay(result).plot(plot_values=False).texts_ == []
+
+
+def test_decimals_follow_the_width_of_intervals():
+    rng = np.random.default_rng(0)
+    y_true = np.arange(200_000) < 4000
+    result = metric_interval(y_true, rng.normal(size=200_000) + y_true, metric="roc_auc")
+    assert 0.01 < result.high - result.low < 0.1
+    (text,) = IntervalDisplay(result).plot().texts_
+    assert text.get_text().startswith(f"{result.statistic:.3f} [")
+    wide = metric_interval(y_true[::1000], np.arange(200.0), metric="enrichment_at_k", k=20)
+    assert 1.0 < wide.high - wide.low < 10.0
+    (text,) = IntervalDisplay(wide).plot().texts_
+    assert text.get_text().startswith(f"{wide.statistic:.1f} [")
+
+
+def test_interval_of_no_width_is_a_point():
+    groups = np.repeat([0, 1], 3)
+    display = IntervalDisplay.from_predictions([1, 0, 0] * 2, [3, 2, 1] * 2, groups=groups)
+    assert display.texts_[0].get_text() == "1.000 [1.000, 1.000]"
+    np.testing.assert_array_equal(segments(display.intervals_), [[1.0, 1.0, 0.0]])
+
+
+def test_classes_are_rows():
+    rng = np.random.default_rng(0)
+    y_true = np.array(["a", "b", "c"])[np.arange(90) % 3]
+    y_score = rng.normal(size=(90, 3)) + (y_true[:, None] == ["a", "b", "c"])
+    display = IntervalDisplay.from_predictions(y_true, y_score)
+    assert ticks_of(display.ax_.yaxis) == ["a", "b", "c"]
+    expected = [average_precision_score(y_true == c, y_score[:, i]) for i, c in enumerate("abc")]
+    np.testing.assert_allclose(display.points_.get_xdata(), expected)
+    display.plot(name="forest")
+    assert ticks_of(display.ax_.yaxis) == ["forest: a", "forest: b", "forest: c"]
+    both = IntervalDisplay({"x": display.results, "y": display.results}).plot()
+    assert ticks_of(both.ax_.yaxis)[2:4] == ["x: c", "y: a"]
+
+
+def test_chance_level_is_the_mean_of_random_orders(labels, scores):
+    rng = np.random.default_rng(2)
+    display = IntervalDisplay.from_predictions(labels, scores, plot_chance_level=True)
+    sample = [average_precision_score(labels, rng.random(200)) for _ in range(400)]
+    error = np.std(sample) / np.sqrt(len(sample))
+    assert position(display.chance_level_) == pytest.approx(np.mean(sample), abs=4 * error)
+    assert legend_of(display.ax_) == [f"chance level (AP = {position(display.chance_level_):.3g})"]
+    assert IntervalDisplay(display.results).plot().chance_level_ is None
+
+
+def test_chance_level_of_each_class():
+    rng = np.random.default_rng(0)
+    y_true = np.repeat([0, 1, 2], [10, 30, 60])
+    display = IntervalDisplay.from_predictions(
+        y_true, rng.normal(size=(100, 3)), metric="precision_at_k", k=7, plot_chance_level=True
+    )
+    lines = np.array(display.chance_level_.get_segments())
+    np.testing.assert_allclose(lines[:, :, 0], [[0.1, 0.1], [0.3, 0.3], [0.6, 0.6]])
+    np.testing.assert_allclose(lines.mean(axis=1)[:, 1], [0, 1, 2])
+
+
+@pytest.mark.parametrize("make", [dict, pd.DataFrame], ids=["dict", "frame"])
+def test_rankers_by_name(labels, scores, make):
+    display = IntervalDisplay.from_predictions(labels, make(scores), metric="roc_auc")
+    assert ticks_of(display.ax_.yaxis) == list(scores)
+
+
+def test_rows_over_queries(labels, scores):
+    groups = [f"q{number}" for number in np.arange(200) // 20]
+    display = IntervalDisplay.from_predictions(labels, scores, groups=iter(groups))
+    means = [
+        np.mean(
+            [average_precision_score(labels[i : i + 20], s[i : i + 20]) for i in range(0, 200, 20)]
+        )
+        for s in scores.values()
+    ]
+    np.testing.assert_allclose(display.points_.get_xdata(), means)
+    assert display.ax_.get_xlabel() == "Mean average precision (95 % confidence interval)"
+    with pytest.raises(ValueError, match="plot_chance_level=True is for intervals of one ranking"):
+        display.plot(plot_chance_level=True)
+
+
+def test_clusters_and_options_reach_the_interval(labels, scores):
+    options = {"clusters": np.arange(200) // 4, "confidence_level": 0.8, "metric": "roc_auc"}
+    display = IntervalDisplay.from_predictions(labels, scores["weak"], **options)
+    expected = metric_interval(labels, scores["weak"], **options)
+    np.testing.assert_allclose(segments(display.intervals_), [[expected.low, expected.high, 0.0]])
+    assert display.ax_.get_xlabel().endswith("(80 % confidence interval)")
+
+
+@pytest.mark.parametrize("pos_label", [0, 1])
+def test_estimators_are_rows(data, models, pos_label):
+    X, y = data
+    display = IntervalDisplay.from_estimator(
+        dict(zip(["linear", "bayes"], models, strict=True)), X, y, pos_label=pos_label
+    )
+    probabilities = [model.predict_proba(X)[:, pos_label] for model in models]
+    expected = [average_precision_score(y, p, pos_label=pos_label) for p in probabilities]
+    np.testing.assert_allclose(display.points_.get_xdata(), expected)
+    assert ticks_of(display.ax_.yaxis) == ["linear", "bayes"]
+    one = IntervalDisplay.from_estimator(models[1], X, y)
+    assert ticks_of(one.ax_.yaxis) == ["GaussianNB"]
+
+
+def test_names_of_rows(labels, scores):
+    results = [metric_interval(labels, column) for column in scores.values()]
+    assert ticks_of(IntervalDisplay(results).plot().ax_.yaxis) == ["0", "1", "2"]
+    named = IntervalDisplay(results, name=["a", "b", "c"])
+    assert ticks_of(named.plot().ax_.yaxis) == ["a", "b", "c"]
+    assert ticks_of(named.plot(name=["x", "y", "z"]).ax_.yaxis) == ["x", "y", "z"]
+    assert ticks_of(IntervalDisplay(results[0]).plot().ax_.yaxis) == []
+
+
+def test_style_of_rows_is_the_users(labels, scores):
+    display = IntervalDisplay.from_predictions(
+        labels,
+        scores,
+        point_kwargs={"marker": "s", "c": "red"},
+        interval_kwargs={"lw": 5.0},
+        text_kwargs={"fontsize": 7.0},
+        chance_level_kw={"ls": ":"},
+        plot_chance_level=True,
+        despine=True,
+    )
+    assert display.points_.get_marker() == "s"
+    assert display.points_.get_color() == "red"
+    assert display.intervals_.get_linewidth() == [5.0]
+    assert display.texts_[0].get_fontsize() == 7.0
+    assert display.chance_level_.get_linestyle() == ":"
+    assert not display.ax_.spines["right"].get_visible()
+
+
+def test_wrong_intervals_are_refused(labels, scores):
+    first, groups = scores["weak"], np.arange(200) // 20
+    result = metric_interval(labels, first)
+    with pytest.raises(TypeError, match=r"results must be what metric_interval .* got float"):
+        IntervalDisplay([result, 0.3])
+    with pytest.raises(ValueError, match="got an empty container"):
+        IntervalDisplay({})
+    auc_result = metric_interval(labels, first, metric="roc_auc")
+    with pytest.raises(ValueError, match=r"are of AveragePrecision\(\) and RocAuc\(\): draw one"):
+        IntervalDisplay({"AP": result, "AUC": auc_result})
+    with pytest.raises(ValueError, match="Some results are means over queries and others are of"):
+        IntervalDisplay([result, metric_interval(labels, first, groups=groups)])
+    with pytest.raises(ValueError, match=r"confidence levels 0\.95 and 0\.9: make all intervals"):
+        IntervalDisplay([result, metric_interval(labels, first, confidence_level=0.9)])
+    with pytest.raises(ValueError, match="one entry for each of the 2 results; got 1 names"):
+        IntervalDisplay([result, result], name=["a"])
+    assert plt.get_fignums() == []
+
+
+# Two rankers.
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_precision_recall_is_that_of_scikit_learn(name):
+    y_true, *both = structure(name)
+    display = ComparisonDisplay.from_predictions(y_true, *both, **FEW)
+    for line, y_score in zip(display.line_, both, strict=True):
+        precision, recall, _ = precision_recall_curve(y_true, y_score)
+        assert line.get_drawstyle() == "steps-post"
+        x, y = line.get_data()
+        # Points at one recall are joined by an upright line: its ends and all steps must be there.
+        for level in np.unique(recall):
+            own, expected = y[x == level], precision[recall == level]
+            assert own.size > 0
+            if level < 1.0:
+                assert (own.min(), own.max()) == (expected.min(), expected.max())
+        area = -np.sum(np.diff(x) * y[:-1])
+        assert area == pytest.approx(average_precision_score(y_true, y_score))
+    values = [average_precision_score(y_true, y_score) for y_score in both]
+    expected = [f"{letter}: AP = {value:.3g}" for letter, value in zip("AB", values, strict=True)]
+    assert legend_of(display.ax_[0]) == expected
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_roc_is_that_of_scikit_learn(name):
+    y_true, *both = structure(name)
+    display = ComparisonDisplay.from_predictions(
+        y_true, *both, metric="roc_auc", plot_chance_level=True, **FEW
+    )
+    for line, y_score in zip(display.line_, both, strict=True):
+        rates = roc_curve(y_true, y_score, drop_intermediate=False)[:2]
+        x, y = line.get_data()
+        assert {*zip(x, y, strict=True)} <= {*zip(*rates, strict=True)}
+        assert auc(x, y) == pytest.approx(roc_auc_score(y_true, y_score))
+    np.testing.assert_array_equal(display.chance_level_.get_data(), [[0, 1], [0, 1]])
+
+
+@pytest.mark.parametrize("xscale", ["linear", "log"])
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_curve_of_hits_is_recall_at_every_rank(name, xscale):
+    y_true, *both = structure(name)
+    display = ComparisonDisplay.from_predictions(
+        y_true, *both, metric="enrichment_at_k", k=0.2, xscale=xscale, **FEW
+    )
+    assert position(display.k_line_) == 12
+    ranks = np.arange(1, 61)
+    for line, y_score in zip(display.line_, both, strict=True):
+        found = np.interp(ranks, *line.get_data())
+        expected = [recall_at_k_score(y_true, y_score, k=k) for k in ranks.tolist()]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert display.ax_[0].get_xscale() == xscale
+    assert "k = 12" in legend_of(display.ax_[0])
+
+
+def test_random_order_on_a_logarithmic_scale():
+    y_true, *both = structure("no ties")
+    display = ComparisonDisplay.from_predictions(
+        y_true, *both, metric="recall_at_k", k=5, xscale="log", plot_chance_level=True, **FEW
+    )
+    ranks, recall = display.chance_level_.get_data()
+    np.testing.assert_allclose(recall, ranks / 60)
+    assert ranks.size > 100  # it is no straight line there
+    display = ComparisonDisplay.from_predictions(*structure("no ties"), plot_chance_level=True)
+    np.testing.assert_allclose(display.chance_level_.get_ydata(), [1 / 6, 1 / 6])
+
+
+@pytest.mark.parametrize("metric", ["dcg", "bedroc", "reciprocal_rank"])
+def test_other_metrics_have_the_curve_of_hits(metric):
+    display = ComparisonDisplay.from_predictions(*structure("no ties"), metric=metric, **FEW)
+    assert display.ax_[0].get_xlabel() == "Rank"
+    assert display.k_line_ is None
+
+
+def test_difference_is_drawn_below(labels, scores, pair):
+    display = ComparisonDisplay.from_predictions(
+        labels, scores["strong"], scores["weak"], name=["new", "old"], **FEW
+    )
+    strong, weak = (average_precision_score(labels, scores[s]) for s in ("strong", "weak"))
+    assert position(display.point_) == pytest.approx(strong - weak)
+    np.testing.assert_allclose(segments(display.interval_), [[*pair.confidence_interval(), 0.0]])
+    assert position(display.zero_line_) == 0.0
+    assert display.margin_ is None
+    upper, lower = display.ax_
+    assert lower.get_title() == f"two-sided p = {pair.pvalue:.4f} (swap)"
+    assert lower.get_xlabel() == "Difference in average precision, 95 % interval\nnew − old"
+    assert upper.get_ylabel() == "Precision"
+    left, right = lower.get_xlim()
+    assert left < 0.0 < pair.confidence_interval().high < right
+    display.plot(confidence_level=0.5)
+    low, high = pair.confidence_interval(0.5)
+    np.testing.assert_allclose(segments(display.interval_), [[low, high, 0.0]])
+    assert "50 % interval" in display.ax_[1].get_xlabel()
+
+
+@pytest.mark.parametrize(
+    ("alternative", "title"),
+    [
+        ("two-sided", "equivalence within 0.4"),
+        ("greater", "non-inferiority within 0.4"),
+        ("less", "non-inferiority within 0.4"),
+    ],
+)
+def test_margin_is_shaded(labels, scores, alternative, title):
+    display = ComparisonDisplay.from_predictions(
+        labels, scores["strong"], scores["medium"], margin=0.4, alternative=alternative
+    )
+    lower = display.ax_[1]
+    corners = display.margin_.get_extents().transformed(lower.transData.inverted())
+    left, right = lower.get_xlim()
+    assert corners.x0 == pytest.approx(left if alternative == "less" else -0.4)
+    assert corners.x1 == pytest.approx(right if alternative == "greater" else 0.4)
+    assert left < -0.4 < 0.4 < right
+    assert lower.get_title().startswith(f"{title}: p = ")
+
+
+def test_no_interval_is_not_drawn():
+    display = ComparisonDisplay.from_predictions(
+        *structure("one positive"), metric="reciprocal_rank", **FEW
+    )
+    assert not any(path.size for path in display.interval_.get_segments())
+    assert display.ax_[1].get_xlabel() == "Difference in reciprocal rank\nA − B"
+    assert np.isfinite(display.ax_[1].get_xlim()).all()
+
+
+def test_equal_rankings_have_an_axis():
+    groups = np.repeat([0, 1, 2], 3)
+    display = ComparisonDisplay.from_predictions(
+        [1, 0, 0] * 3, [3, 2, 1] * 3, [3, 2, 1] * 3, groups=groups
+    )
+    left, right = display.ax_[1].get_xlim()
+    assert left < 0.0 < right
+    assert display.ax_[1].get_title() == "two-sided p = 1.0000 (sign flip)"
+
+
+def test_result_alone_is_its_difference(pair, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("tested again")
+
+    monkeypatch.setattr(comparison, "metric_comparison_test", refuse)
+    display = ComparisonDisplay(pair).plot()
+    assert display.result is pair
+    assert display.line_ is None
+    assert display.ax_.get_xlabel().startswith("Difference in average precision")
+    assert len(display.figure_.axes) == 1
+
+
+def test_curves_of_the_user_are_drawn(labels, scores, pair):
+    curves = [precision_recall_curve(labels, scores[name])[1::-1] for name in ("strong", "weak")]
+    display = ComparisonDisplay(pair, curves=curves, name=["x", "y"]).plot()
+    for line, curve in zip(display.line_, curves, strict=True):
+        np.testing.assert_array_equal(line.get_data(), curve)
+    assert [text.split(":")[0] for text in legend_of(display.ax_[0])] == ["x", "y"]
+
+
+def queries(n_queries):
+    rng = np.random.default_rng(3)
+    groups = np.repeat([f"query {number}" for number in range(n_queries)], 8)
+    y_true = np.tile([1, 0, 0, 0, 1, 0, 0, 0], n_queries)
+    return y_true, rng.random(groups.size) + 0.3 * y_true, rng.random(groups.size), groups
+
+
+@pytest.mark.parametrize("n_queries", [2, 30, 60])
+def test_queries_are_bars_in_order(n_queries):
+    y_true, first, second, groups = queries(n_queries)
+    display = ComparisonDisplay.from_predictions(
+        y_true, first, second, groups=groups, metric="ndcg", **FEW
+    )
+    by_query = {}
+    for query in dict.fromkeys(groups.tolist()):
+        own = groups == query
+        values = [ndcg_score([y_true[own]], [s[own]]) for s in (first, second)]
+        by_query[query] = values[0] - values[1]
+    order = sorted(by_query, key=by_query.get, reverse=True)
+    bars = [bar for container in display.bars_ for bar in container]
+    np.testing.assert_allclose(
+        [bar.get_height() for bar in bars], [by_query[query] for query in order], atol=1e-12
+    )
+    places = [bar.get_x() + bar.get_width() / 2 for bar in bars]
+    np.testing.assert_allclose(places, range(n_queries), atol=1e-9)
+    n_better = sum(difference > 0 for difference in by_query.values())
+    assert legend_of(display.ax_[0])[0] == f"A better: {n_better} of {n_queries} queries"
+    if n_queries <= 40:
+        named = [by_query[query] for query in ticks_of(display.ax_[0].xaxis)]
+        np.testing.assert_allclose(named, [by_query[query] for query in order], atol=1e-12)
+    else:
+        assert not set(ticks_of(display.ax_[0].xaxis)) & set(order)
+    assert position(display.point_) == pytest.approx(np.mean(list(by_query.values())))
+    assert display.ax_[1].get_xlabel().startswith("Difference in mean NDCG, 95 % interval")
+
+
+def test_queries_without_difference_are_in_no_count():
+    y_true = np.tile([1, 0, 0], 3)
+    first, second = [3, 2, 1, 3, 2, 1, 1, 2, 3], [3, 2, 1, 2, 3, 1, 3, 2, 1]
+    display = ComparisonDisplay.from_predictions(
+        y_true, first, second, groups=np.repeat([0, 1, 2], 3), **FEW
+    )
+    assert legend_of(display.ax_[0]) == ["A better: 1 of 3 queries", "B better: 1 of 3 queries"]
+
+
+def test_long_names_of_queries_keep_both_ends():
+    y_true, first, second, groups = queries(5)
+    groups = [f"a question of many words, number {query[-1]}" for query in groups]
+    display = ComparisonDisplay.from_predictions(y_true, first, second, groups=groups, **FEW)
+    names = ticks_of(display.ax_[0].xaxis)
+    assert {name[-1] for name in names} == set("01234")
+    assert all(len(name) <= 18 and name.startswith("a question") for name in names)
+
+
+def test_estimators_are_compared(data, models):
+    X, y = data
+    display = ComparisonDisplay.from_estimator(*models, X, y, pos_label=0, **FEW)
+    values = [
+        average_precision_score(y, model.predict_proba(X)[:, 0], pos_label=0) for model in models
+    ]
+    assert legend_of(display.ax_[0]) == [
+        f"LogisticRegression: AP = {values[0]:.3g}",
+        f"GaussianNB: AP = {values[1]:.3g}",
+    ]
+    assert position(display.point_) == pytest.approx(values[0] - values[1])
+    same = ComparisonDisplay.from_estimator(models[0], models[0], X, y, **FEW)
+    names = [text.split(":")[0] for text in legend_of(same.ax_[0])]
+    assert names == ["LogisticRegression A", "LogisticRegression B"]
+
+
+def test_style_of_two_is_the_users(labels, scores):
+    figure, axes = plt.subplots(2, 1)
+    settings, opened = dict(mpl.rcParams), plt.get_fignums()
+    display = ComparisonDisplay.from_predictions(
+        labels,
+        scores["strong"],
+        scores["weak"],
+        margin=0.2,
+        ax=axes,
+        curve_kwargs=[{"c": "red"}, {"lw": 4.0}],
+        interval_kwargs={"color": "green"},
+        margin_kwargs={"alpha": 0.9},
+        chance_level_kw={"ls": ":"},
+        plot_chance_level=True,
+        despine=True,
+    )
+    assert display.ax_ == tuple(axes)
+    assert display.figure_ is figure
+    assert dict(mpl.rcParams) == settings
+    assert plt.get_fignums() == opened
+    assert display.line_[0].get_color() == "red"
+    assert display.line_[1].get_linewidth() == 4.0
+    assert display.interval_.get_color()[0][:3] == pytest.approx(mpl.colors.to_rgb("green"))
+    assert display.margin_.get_alpha() == 0.9
+    assert display.chance_level_.get_linestyle() == ":"
+    assert not any(ax.spines["top"].get_visible() for ax in axes)
+
+
+# Many rankers.
+
+
+def cells(display):
+    return np.vectorize(lambda text: None if text is None else text.get_text(), otypes=[object])(
+        display.text_
+    )
+
+
+def test_matrix_holds_all_differences(labels, scores, many):
+    display = ComparisonDisplay.from_rankers(labels, scores)
+    values = np.array([average_precision_score(labels, column) for column in scores.values()])
+    expected = values[:, None] - values
+    drawn = display.image_.get_array().filled(np.nan)
+    assert np.isnan(np.diag(drawn)).all()
+    apart = ~np.eye(3, dtype=bool)
+    np.testing.assert_allclose(drawn[apart], expected[apart])
+    low, high = display.image_.get_clim()
+    assert high == -low == pytest.approx(np.abs(expected).max())
+    text = cells(display)
+    assert text[0, 0] is None
+    numbers = [float(entry.rstrip("*").replace("−", "-")) for entry in text[apart]]
+    np.testing.assert_allclose(numbers, expected[apart], atol=5e-4)
+    assert all(entry[0] in "+−" for entry in text[apart])
+
+
+def test_small_pvalues_have_a_star(labels, scores, many):
+    display = ComparisonDisplay(many).plot()
+    found = {}
+    for (i, j), pvalue in zip(many.pairs.tolist(), many.pvalue, strict=True):
+        stars = {cells(display)[i, j].endswith("*"), cells(display)[j, i].endswith("*")}
+        assert stars == {pvalue <= 0.05}
+        found[i, j] = stars
+    assert {True} in found.values()
+    assert {False} in found.values()
+    strict = ComparisonDisplay.from_rankers(labels, scores, confidence_level=1.0 - 1e-9)
+    assert not any(str(entry).endswith("*") for entry in cells(strict).flat)
+
+
+def test_rankers_that_may_be_best_are_bold(many):
+    ax = ComparisonDisplay(many).plot().ax_
+    assert 0 < many.may_be_best.sum() < 3
+    for axis in (ax.xaxis, ax.yaxis):
+        bold = [tick.get_text() for tick in axis.get_ticklabels() if tick.get_weight() == "bold"]
+        assert bold == many.best()
+
+
+@pytest.mark.parametrize("reference", ["weak", "best"])
+def test_reference_is_the_only_column(labels, scores, reference):
+    display = ComparisonDisplay.from_rankers(labels, scores, reference=reference)
+    values = {name: average_precision_score(labels, column) for name, column in scores.items()}
+    column = max(values, key=values.get) if reference == "best" else reference
+    rows = [name for name in scores if name != column]
+    assert ticks_of(display.ax_.xaxis) == [column]
+    assert ticks_of(display.ax_.yaxis) == rows
+    expected = [[values[name] - values[column]] for name in rows]
+    np.testing.assert_allclose(display.image_.get_array().filled(np.nan), expected)
+
+
+def test_equal_rankers_have_zeros_without_sign(labels, scores):
+    first = scores["weak"]
+    display = ComparisonDisplay.from_rankers(labels, {"a": first, "b": first}, name=["x", "y"])
+    assert cells(display).tolist() == [[None, "0.00"], ["0.00", None]]
+    assert ticks_of(display.ax_.xaxis) == ["x", "y"]
+
+
+def test_matrix_over_queries():
+    y_true, first, second, groups = queries(10)
+    display = ComparisonDisplay.from_rankers(
+        y_true, {"a": first, "b": second}, groups=groups, correction="holm"
+    )
+    assert display.colorbar_.ax.get_ylabel() == "Difference in mean average precision"
+    assert "p by Holm's method ≤ 0.05" in display.ax_.get_title()
+
+
+def test_style_of_many_is_the_users(many):
+    figure, ax = plt.subplots()
+    display = ComparisonDisplay(many).plot(
+        ax,
+        image_kwargs={"cmap": "PuOr"},
+        text_kwargs={"fontsize": 5.0},
+        colorbar=False,
+        despine=True,
+    )
+    assert display.figure_ is figure
+    assert display.image_.get_cmap().name == "PuOr"
+    assert display.text_[0, 1].get_fontsize() == 5.0
+    assert display.colorbar_ is None
+    assert len(figure.axes) == 1
+    assert not ax.spines["left"].get_visible()
+
+
+def test_texts_do_not_leave_the_figure(labels, scores):
+    names = {
+        f"{name} classifier with a long name, number {i}": s
+        for i, (name, s) in enumerate(scores.items())
+    }
+    displays = (
+        ComparisonDisplay.from_rankers(labels, names),
+        IntervalDisplay.from_predictions(labels, names, plot_chance_level=True),
+        ComparisonDisplay.from_predictions(
+            labels, scores["weak"], scores["strong"], name=list(names)[:2], **FEW
+        ),
+    )
+    for display in displays:
+        figure = display.figure_
+        figure.canvas.draw()
+        found = figure.get_tightbbox()
+        assert found.x0 >= 0.0
+        assert found.y0 >= 0.0
+        assert found.x1 <= figure.get_figwidth()
+        assert found.y1 <= figure.get_figheight()
+
+
+# Messages, and what displays have in common.
+
+
+def test_wrong_comparisons_are_refused(pair, many):
+    with pytest.raises(TypeError, match=r"result must be what metric_comparison_test .* got float"):
+        ComparisonDisplay(0.3)
+    with pytest.raises(ValueError, match=r"one entry for each of the 2 rankers; got \['a'\]"):
+        ComparisonDisplay(pair, name=["a"])
+    with pytest.raises(ValueError, match="one entry for each of the 3 rankers; got 'abc'"):
+        ComparisonDisplay(many).plot(name="abc")
+    curve = ([0.0, 1.0], [0.0, 1.0])
+    with pytest.raises(ValueError, match=r"curves must be two pairs .* got 1 entries of lengths"):
+        ComparisonDisplay(pair, curves=[curve])
+    with pytest.raises(ValueError, match="curves are for the comparison of two rankings; over"):
+        ComparisonDisplay(many, curves=[curve, curve])
+    with pytest.raises(ValueError, match="xscale must be one of 'linear', 'log'; got 'symlog'"):
+        ComparisonDisplay(pair).plot(xscale="symlog")
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1; got 95"):
+        ComparisonDisplay(pair).plot(confidence_level=95)
+    assert plt.get_fignums() == []
+
+
+def test_wrong_axes_are_refused(labels, scores, pair, many):
+    _, axes = plt.subplots(2, 1)
+    with pytest.raises(TypeError, match=r"ax must be a pair of axes, .* got Axes: make them with"):
+        ComparisonDisplay.from_predictions(labels, scores["weak"], scores["weak"], ax=axes[0])
+    for result in (pair, many):
+        with pytest.raises(TypeError, match="ax must be axes of matplotlib, for one picture; got"):
+            ComparisonDisplay(result).plot(axes)
+
+
+def test_wrong_estimators_are_refused(data, models):
+    X, y = data
+    neighbours = NearestNeighbors().fit(X)
+    message = "NearestNeighbors has no decision_function or predict_proba to rank samples by"
+    with pytest.raises(TypeError, match=message):
+        IntervalDisplay.from_estimator({"a": models[0], "b": neighbours}, X, y)
+    with pytest.raises(TypeError, match=message):
+        ComparisonDisplay.from_estimator(models[0], neighbours, X, y)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda y, s, result: ComparisonDisplay(result).plot(),
+        lambda y, s, result: ComparisonDisplay.from_predictions(y, s, s),
+        lambda y, s, result: ComparisonDisplay.from_estimator(None, None, s, y),
+        lambda y, s, result: ComparisonDisplay.from_rankers(y, {"a": s, "b": s}),
+        lambda y, s, result: IntervalDisplay(metric_interval(y, s)).plot(),
+        lambda y, s, result: IntervalDisplay.from_predictions(y, s),
+        lambda y, s, result: IntervalDisplay.from_estimator(None, s, y),
+    ],
+)
+def test_missing_matplotlib_names_the_extra(labels, scores, pair, monkeypatch, call):
+    for module in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
+    message = r'needs matplotlib: pip install "sklearn-rankinf\[plot\]"'
+    with pytest.raises(ImportError, match=message):
+        call(labels, scores["weak"], pair)
+
+
+def test_nothing_is_computed_again(labels, scores, monkeypatch):
+    result = metric_interval(labels, scores["weak"])
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(interval, "metric_interval", refuse)
+    display = IntervalDisplay(result).plot()
+    assert display.results is result
+
+
+@pytest.mark.parametrize("kind", [ComparisonDisplay, IntervalDisplay])
+def test_plot_takes_keywords_only(kind):
+    parameters = list(inspect.signature(kind.plot).parameters.values())[1:]
+    assert parameters[0].name == "ax"
+    assert parameters[0].default is None
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters[1:])
+    for maker in ("from_predictions", "from_estimator"):
+        options = inspect.signature(getattr(kind, maker)).parameters
+        assert {"metric", "k", "pos_label", "method", "clusters", "name", "ax"} <= set(options)
