@@ -362,6 +362,20 @@ def test_curve_of_hits_is_recall_at_every_rank(name, xscale):
     assert "k = 12" in legend_of(display.ax_[0])
 
 
+@pytest.mark.parametrize(("metric", "k"), [("roc_auc", None), ("recall_at_k", 5)])
+def test_blocks_with_as_many_hits_have_corners(metric, k):
+    # One hit in each block, of sizes 2, 2, 3, 1 and 2.
+    y_true = [1, 0, 1, 0, 1, 0, 0, 1, 1, 0]
+    y_score = np.repeat([5, 4, 3, 2, 1], [2, 2, 3, 1, 2])
+    display = ComparisonDisplay.from_predictions(y_true, y_score, y_score, metric=metric, k=k)
+    x, y = display.line_[0].get_data()
+    if metric == "roc_auc":
+        np.testing.assert_allclose(x, np.array([0, 2, 4, 4, 5]) / 5)
+    else:
+        np.testing.assert_allclose(x, [0, 4, 7, 8, 10])
+    np.testing.assert_allclose(y, np.array([0, 2, 3, 4, 5]) / 5)
+
+
 def test_random_order_on_a_logarithmic_scale():
     y_true, *both = structure("no ties")
     display = ComparisonDisplay.from_predictions(
@@ -615,6 +629,12 @@ def test_reference_is_the_only_column(labels, scores, reference):
     rows = [name for name in scores if name != column]
     assert ticks_of(display.ax_.xaxis) == [column]
     assert ticks_of(display.ax_.yaxis) == rows
+    for name, tick in zip(
+        [column, *rows],
+        [*display.ax_.get_xticklabels(), *display.ax_.get_yticklabels()],
+        strict=True,
+    ):
+        assert (tick.get_weight() == "bold") == (name in display.result.best())
     expected = [[values[name] - values[column]] for name in rows]
     np.testing.assert_allclose(display.image_.get_array().filled(np.nan), expected)
 
