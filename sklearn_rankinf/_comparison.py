@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine import limits
 from sklearn_rankinf._engine.influence import slope_at
-from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Metric, Statistic
+from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers, Metric, Statistic
 from sklearn_rankinf._engine.swaps import (
     PairedSampler,
     SignFlipSampler,
@@ -78,6 +78,7 @@ _COLUMNS = (
 )
 _WAYS = {
     "swap": "rank swap",
+    "score_swap": "score swap",
     "influence": "t test of influence values",
     "delong": "DeLong's test",
     "hypergeometric": "exact conditional test",
@@ -301,9 +302,9 @@ def metric_comparison_test(
         With a margin: ``"two-sided"`` is equivalence, ``"greater"`` non-inferiority of the first,
         ``"less"`` of the second.
     method : str, default="auto"
-        How the p-value is computed; see Notes. ``"swap"`` is what ``"auto"`` takes; any metric but
-        the reciprocal rank has ``"influence"`` and any ``"bootstrap"``, ROC AUC has ``"delong"``,
-        and recall, precision and enrichment at k have ``"hypergeometric"``,
+        How the p-value is computed; see Notes. ``"swap"`` is what ``"auto"`` takes; any metric has
+        ``"score_swap"`` and ``"bootstrap"``, any but the reciprocal rank ``"influence"``, ROC AUC
+        ``"delong"``, and recall, precision and enrichment at k ``"hypergeometric"``,
         ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"``. Over queries: ``"sign_flip"``,
         which ``"auto"`` takes, ``"t"``, ``"wilcoxon"`` and ``"bootstrap"``.
     margin : float, optional
@@ -356,10 +357,12 @@ def metric_comparison_test(
     -----
     Rank swap [1]_ exchanges the two ranks of each sample with probability 1/2 and evaluates both
     lists again; the p-value is (c + 1) / (B + 1) with c of B swaps whose difference is as large.
-    Samples whose ranks are equal after swapping count by the mean over their orders. Its null
-    hypothesis is that, given its label, the two ranks of a sample may be exchanged; a rejection
-    may mean another shape at the same value of the metric. It keeps power near chance, and its size
-    at .05 was .025 to .060 for average precision.
+    Samples whose ranks are equal, before or after swapping, count by the mean over their orders.
+    Its null hypothesis is that, given its label, the two ranks of a sample may be exchanged; a
+    rejection may mean another shape at the same value of the metric. It keeps power near chance,
+    and its size at .05 was .025 to .060 for average precision. ``"score_swap"`` exchanges the
+    scores themselves, which must be on one scale, such as those of two versions of one model: it
+    is exact if the two scores of a sample may be exchanged.
 
     ``"influence"`` tests that the two metrics are equal in the population:
     :math:`T = (g(S_a) - g(S_b)) / \mathrm{SE}` with Student's t distribution with m - 1 degrees of
@@ -481,6 +484,7 @@ class Pair:
     a: Items
     b: Items
     units: Units
+    scores: tuple[NDArray[Any], NDArray[Any]]
 
     @classmethod
     def read(
@@ -498,7 +502,8 @@ class Pair:
         _, scores_b = as_binary(positive, y_score_b, True, name="y_score_b")
         a, b = Items.from_scores(positive, scores_a), Items.from_scores(positive, scores_b)
         units = Units.read(clusters, strata, positive.size)
-        return cls(metric.at(positive.size), positive, a, b, units)
+        scores = scores_a, scores_b
+        return cls(metric.at(positive.size), positive, a, b, units, scores)
 
     @property
     def has_both_classes(self) -> bool:
@@ -529,6 +534,14 @@ class Pair:
         (one, both), (_, other) = self.covariance
         return float(limits.difference_error(one, other, both))
 
+    def ranks(self, pooled: bool) -> tuple[Integers, Integers]:
+        """Ranks of the items, smaller for better: in each list, or among the scores of both."""
+        if not pooled:
+            return doubled_midranks(self.a.places), doubled_midranks(self.b.places)
+        both = -np.concatenate(self.scores).astype(float)
+        ranks = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        return ranks[: self.positive.size], ranks[self.positive.size :]
+
     @property
     def n_independent(self) -> int:
         """Number of positives, or of clusters that hold some."""
@@ -555,7 +568,7 @@ class Pair:
 
 def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> str:
     """The name of the method that is meant; refuse what the metric does not have."""
-    known = ["auto", "swap"]
+    known = ["auto", "swap", "score_swap"]
     if isinstance(metric, Statistic):
         known.append("influence")
     if isinstance(metric, RocAuc):
@@ -597,17 +610,18 @@ def _compare(
         pvalue = 1.0
     elif margin is not None:
         pvalue = _within_margin(pair, margin, alternative)
-    elif method == "swap":
-        pvalue, n_resamples = drawing.pvalue(_swaps(pair), alternative)
+    elif method in ("swap", "score_swap"):
+        sampler = _swaps(pair, method == "score_swap")
+        pvalue, n_resamples = drawing.pvalue(sampler, alternative)
     elif method == "influence":
         pvalue = _influence_pvalue(pair, alternative)
     elif method == "delong":
         found = limits.t_test(_difference(pair), pair.standard_error, math.inf, alternative)
         pvalue, interval = float(found.pvalue), _DeLong(pair)
     elif method == "bootstrap":
-        sampler = _Bootstrap(pair)
-        pvalue, n_resamples = _bootstrap_pvalue(sampler, alternative, drawing)
-        interval = _BootstrapInterval(sampler, drawing)
+        resampled = _Bootstrap(pair)
+        pvalue, n_resamples = _bootstrap_pvalue(resampled, alternative, drawing)
+        interval = _BootstrapInterval(resampled, drawing)
     else:
         pvalue, interval = _hits_pvalue(pair, alternative, method)
     return MetricComparisonTestResult(
@@ -637,8 +651,8 @@ def _difference(pair: Pair) -> float:
     return pair.values[0] - pair.values[1]
 
 
-def _swaps(pair: Pair) -> SwapSampler:
-    ranks_a, ranks_b = doubled_midranks(pair.a.places), doubled_midranks(pair.b.places)
+def _swaps(pair: Pair, pooled: bool) -> SwapSampler:
+    ranks_a, ranks_b = pair.ranks(pooled)
     return SwapSampler(pair.metric, pair.positive, ranks_a, ranks_b, pair.units.clusters)
 
 
