@@ -125,7 +125,7 @@ class MetricTestResult:
     >>> round(result.statistic, 4), round(result.adjusted_statistic, 4)
     (0.9167, 0.8233)
     >>> print(result.summary())
-    Average precision was 0.917 (chance 0.528, z = 2.06), p = 0.0357 for better than random
+    Average precision was 0.917 (chance 0.528, z = 2.19), p = 0.0357 for better than random
     labelling (exact test, one-sided; 3 positives among 8 samples).
     """
 
