@@ -140,6 +140,8 @@ print(f"{results['reciprocal rank', 'early'].null_distribution.pvalue(1.0):.3f}"
 # significant if it is larger than ``isf(0.05)`` of its law, so that one critical value serves all
 # rankings.
 
+from functools import partial
+
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sklearn_rankinf import bedroc_score, enrichment_at_k_score, reciprocal_rank_score
