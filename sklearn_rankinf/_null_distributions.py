@@ -469,7 +469,7 @@ def roc_auc_null_distribution(
     See Also
     --------
     roc_auc_test : Test of a ranking against this law.
-    rank_statistic_null_distribution : The law of any metric that adds up weights of ranks.
+    metric_null_distribution : The null distribution of any metric.
     scipy.stats.mannwhitneyu : The same law without ties, for the statistic U.
 
     Notes

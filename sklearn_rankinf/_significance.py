@@ -409,7 +409,7 @@ def average_precision_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {{"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su"}}, default="auto"
+    method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su"}, default="auto"
         How the p-value is computed; see :func:`ap_null_distribution`.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, without `k`.
@@ -540,7 +540,7 @@ def recall_at_k_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {{"auto", "analytic", "permutation", "binomial", "normal"}}, default="auto"
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`recall_at_k_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
@@ -665,7 +665,7 @@ def precision_at_k_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {{"auto", "analytic", "permutation", "binomial", "normal"}}, default="auto"
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`precision_at_k_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
@@ -776,7 +776,7 @@ def roc_auc_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {{"auto", "analytic", "permutation", "normal", "pearson3"}}, default="auto"
+    method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`roc_auc_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.

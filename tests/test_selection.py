@@ -777,7 +777,7 @@ def test_wrong_inputs(y_true, y_scores, error, message):
     ("options", "error", "message"),
     [
         ({"metric": "auc"}, ValueError, "metric must be one of .*got 'auc'"),
-        ({"metric": Zipf}, ValueError, "or an instance of RankStatistic"),
+        ({"metric": Zipf}, TypeError, r"got the class Zipf: pass Zipf\(\)\."),
         ({"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
         ({"metric": "roc_auc", "k": 3}, ValueError, "metric='roc_auc' takes no k"),
         ({"metric": "recall_at_k", "k": [1, 2]}, TypeError, "k must be one int or float"),
