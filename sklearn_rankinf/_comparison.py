@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -35,7 +35,11 @@ from sklearn_rankinf._estimates import (
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._interval_results import mean_interval, standard_error_of_mean
+from sklearn_rankinf._interval_results import (
+    clustered_mean_limits,
+    mean_interval,
+    standard_error_of_mean,
+)
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,
@@ -45,6 +49,7 @@ from sklearn_rankinf._metrics import (
     value_of,
 )
 from sklearn_rankinf._queries import QueryValues, read_query_values
+from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._validation import (
     PosLabel,
@@ -60,6 +65,7 @@ from sklearn_rankinf._validation import (
 )
 
 _OF_QUERIES = ("auto", "sign_flip", "t", "wilcoxon", "bootstrap")
+_OF_ERRORS = ("influence", "delong")
 _OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 _COLUMNS = (
     "statistic_a",
@@ -101,6 +107,10 @@ class ConfidenceInterval(NamedTuple):
     high: float
 
 
+def _no_interval(confidence_level: float) -> tuple[float, float]:
+    return math.nan, math.nan
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricComparisonTestResult:
     """Result of :func:`metric_comparison_test`.
@@ -115,7 +125,7 @@ class MetricComparisonTestResult:
         The first less the second.
     standard_error : float
         Standard error of the difference from influence values, or from the differences of the
-        queries; nan where a class has a single sample.
+        queries; nan where a class, or a class of a stratum, has a single sample or cluster.
     pvalue : float
         The p-value; with a margin that of the hypothesis that the margin is reached.
     log10_pvalue : float
@@ -148,8 +158,8 @@ class MetricComparisonTestResult:
     >>> first, second = [8, 7, 6, 5, 4, 3, 2, 1], [4, 7, 6, 8, 3, 5, 2, 1]
     >>> result = metric_comparison_test(y_true, first, second, metric="roc_auc")
     >>> print(result.summary())
-    ROC AUC was 0.933 and 0.8 (difference 0.133, 95 % confidence interval -0.399 to 0.65; two-sided
-    p = 1.0000 by rank swap).
+    ROC AUC was 0.933 and 0.867 (difference 0.0667, 95 % confidence interval -0.679 to 0.789;
+    two-sided p = 0.7500 by rank swap).
     """
 
     metric: Metric
@@ -168,9 +178,7 @@ class MetricComparisonTestResult:
     n_resamples: int | None = None
     queries: list[Any] | None = None
     query_differences: Floats | None = None
-    _interval: Callable[[float], tuple[float, float]] = field(
-        default=lambda level: (math.nan, math.nan)
-    )
+    _interval: Callable[[float], tuple[float, float]] = _no_interval
 
     def __repr__(self) -> str:
         margin = "" if self.margin is None else f", margin={self.margin:g}"
@@ -249,14 +257,15 @@ class MetricComparisonTestResult:
             title = f"Mean {in_sentence(title)}"
             queries = f" over {self.n_queries} queries"
         low, high = self.confidence_interval()
+        interval = f", 95 % confidence interval {format_value(low)} to {format_value(high)}"
         tested = "two-sided" if self.alternative == "two-sided" else "one-sided"
         if self.margin is not None:
             kind = "equivalence" if self.alternative == "two-sided" else "non-inferiority"
             tested = f"{kind} within {self.margin:g}:"
         return (
             f"{title} was {format_value(self.statistic_a)} and {format_value(self.statistic_b)}"
-            f"{queries} (difference {format_value(self.difference)}, 95 % confidence interval "
-            f"{format_value(low)} to {format_value(high)}; {tested} p = "
+            f"{queries} (difference {format_value(self.difference)}"
+            f"{'' if math.isnan(low) else interval}; {tested} p = "
             f"{format_pvalue(self.log10_pvalue)} by {_WAYS[self.method]})."
         )
 
@@ -337,15 +346,16 @@ def metric_comparison_test(
     Raises
     ------
     TypeError
-        If an argument is of a wrong type.
+        If `y_true` is a ranking, if `k` is an array, or if an argument is of a wrong type.
     ValueError
-        If labels or scores cannot be read, if `k` is an array, if `margin` is not positive, or if
-        the metric does not have the method, or not with what else is given.
+        If labels or scores cannot be read, if `margin` is not positive, or if the metric does not
+        have the method, or not with what else is given.
 
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives or no negatives: nothing can be told, and the p-value is 1.
+        If there are no positives or no negatives, or, where the method takes a standard error, a
+        single one or single cluster of them: nothing can be told, and the p-value is 1.
 
     See Also
     --------
@@ -411,8 +421,15 @@ def metric_comparison_test(
     check_integer(n_permutations, "n_permutations", 1)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    drawing = _Drawing(n_permutations, random_state, n_jobs, verbose)
+    if isinstance(y_true, Ranking):
+        raise TypeError(
+            "y_true must hold labels, since a Ranking does not know which sample of the other "
+            f"ranking is which; got {y_true!r}."
+        )
+    # A generator is drawn from once, so that the interval is of the resamples of the p-value.
+    drawing = _Drawing(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:
+        groups = list(groups) if isinstance(groups, Iterator) else groups
         if strata is not None:
             raise ValueError(
                 "strata and groups exclude each other: over queries the queries are what is "
@@ -435,6 +452,13 @@ class _Drawing:
     n_jobs: int | None
     verbose: int
 
+    def seeds(self, n_streams: int) -> list[np.random.SeedSequence]:
+        """Seeds of so many streams, the same ones whenever they are asked for."""
+        whole = as_seed_sequence(self.random_state)
+        # A sequence counts what it has spawned; a copy begins anew.
+        copy = np.random.SeedSequence(whole.entropy, spawn_key=whole.spawn_key)
+        return copy.spawn(n_streams)
+
     def differences(self, sampler: PairedSampler) -> tuple[Floats, bool]:
         """Differences of all swaps, or of random ones; and whether they are all."""
         n_listed = sampler.n_listed
@@ -447,7 +471,7 @@ class _Drawing:
             )
             return np.concatenate(found), True
         sizes = sampler.chunks(self.n_resamples)
-        seeds = as_seed_sequence(self.random_state).spawn(len(sizes))
+        seeds = self.seeds(len(sizes))
         found = parallel(
             delayed(_draw)(sampler, size, seed) for size, seed in zip(sizes, seeds, strict=True)
         )
@@ -556,7 +580,9 @@ class Pair:
         parts: list[float] = []
         for items in (self.a, self.b):
             estimate = Estimate.of_items(self.metric, items, self.units)
-            parts += way.limits(estimate, confidence_level, as_seed_sequence(0))
+            limits_of_one = way.limits(estimate, confidence_level, as_seed_sequence(0))
+            # That of an expectation need not hold the value, but the one of the difference must.
+            parts += min(*limits_of_one, estimate.value), max(*limits_of_one, estimate.value)
         (one, both), (_, other) = self.covariance
         scale = math.sqrt(one * other)
         correlation = both / scale if scale > 0.0 else math.nan
@@ -576,7 +602,7 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
     if isinstance(metric, HitsAtK):
         known += _OF_HITS
     known.append("bootstrap")
-    check_option(method, "method", known, f" for {metric.title}")
+    check_option(method, "method", known, f" for {in_sentence(metric.title)}")
     if margin is not None and method not in ("auto", "influence"):
         raise ValueError(
             f"margin={margin!r} takes t tests of influence values; got method={method!r}: leave "
@@ -605,6 +631,14 @@ def _compare(
         warn_caller(
             f"y_true holds one class only, {int(pair.positive.sum())} positives among "
             f"{pair.positive.size} samples: nothing can be told, and the p-value is 1.",
+            UndefinedMetricWarning,
+        )
+        pvalue = 1.0
+    elif (margin is not None or method in _OF_ERRORS) and math.isnan(pair.standard_error):
+        warn_caller(
+            f"method={method!r} takes a standard error, and y_true has a class, or a class of a "
+            "stratum, with a single sample or cluster, which does not show how it varies: nothing "
+            "can be told, and the p-value is 1.",
             UndefinedMetricWarning,
         )
         pvalue = 1.0
@@ -814,7 +848,7 @@ class _Bootstrap:
     def all(self, drawing: _Drawing) -> Floats:
         """Differences of all resamples."""
         sizes = self.chunks(drawing.n_resamples)
-        seeds = as_seed_sequence(drawing.random_state).spawn(len(sizes))
+        seeds = drawing.seeds(len(sizes))
         found = Parallel(n_jobs=drawing.n_jobs, verbose=drawing.verbose)(
             delayed(_draw)(self, size, seed) for size, seed in zip(sizes, seeds, strict=True)
         )
@@ -887,11 +921,19 @@ def _compare_runs(
             f"method={method!r} takes every query as drawn by itself, and there are clusters: use "
             "method='sign_flip'."
         )
-    if margin is not None and (method not in ("auto", "t") or clusters is not None):
-        raise ValueError(f"margin={margin!r} takes a t test over queries: leave method out.")
+    if margin is not None and clusters is not None:
+        raise ValueError(
+            f"margin={margin!r} takes a t test, which takes every query as drawn by itself, and "
+            "there are clusters: leave out margin or clusters."
+        )
+    if margin is not None and method not in ("auto", "t"):
+        raise ValueError(
+            f"margin={margin!r} takes a t test over queries; got method={method!r}: leave method "
+            "out."
+        )
     if method == "auto":
         method = "sign_flip" if margin is None else "t"
-    error = standard_error_of_mean(differences)
+    error = standard_error_of_mean(differences, clusters)
     n_resamples: int | None = None
     if margin is not None:
         mean = float(differences.mean())
@@ -909,7 +951,8 @@ def _compare_runs(
         n_resamples = drawing.n_resamples
         rng = np.random.default_rng(as_seed_sequence(drawing.random_state))
         pvalue = pvalue_beyond_zero(_resampled_means(differences, n_resamples, rng), alternative)
-    interval = _QueryInterval(differences, "bootstrap" if method == "bootstrap" else "t", drawing)
+    by = "bootstrap" if method == "bootstrap" else "t"
+    interval = _QueryInterval(differences, clusters, by, drawing)
     means = queries.values.mean(axis=0)
     return MetricComparisonTestResult(
         metric=queries.metric,
@@ -950,10 +993,13 @@ class _QueryInterval:
     """Interval of the mean difference over queries."""
 
     differences: Floats
+    clusters: NDArray[np.int64] | None
     method: str
     drawing: _Drawing
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
+        if self.clusters is not None:
+            return clustered_mean_limits(self.differences, self.clusters, confidence_level)
         return mean_interval(
             self.differences,
             confidence_level,
