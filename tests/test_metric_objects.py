@@ -821,9 +821,12 @@ FLOORS = [
         *("_frozen_distributions", "_null_distributions", "_rank_distributions"),
         *("_top_k_distributions", "_observations", "_restricted", "_row_permutations"),
         *("_results", "_significance", "_queries", "_top_k"),
+        *("_estimates", "_interval_results", "_intervals", "_comparison", "_multiple_comparison"),
+        *("_classifications", "_posteriors"),
     },
     {
         *("_scores", "_scorers", "_folds", "_response", "_model_selection", "_selection"),
+        "_cross_val_comparison",
         *("_plot", "_report", "_demo", "__main__"),
     },
 ]

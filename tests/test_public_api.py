@@ -98,6 +98,32 @@ SIGNATURES = {
     "average_precision_test": (
         f"(y_true, y_score=None, *, k=None, normalize='min', {LABELS}, {WEIGHTS}, {PERMUTATIONS})"
     ),
+    "PrecisionRecallPosterior": "(tp, fp, fn, prior=0.5)",
+    "PrecisionRecallPosterior.f_score": "(self, beta=1.0)",
+    "PrecisionRecallPosterior.from_counts": "(tp, fp, fn, *, prior=0.5)",
+    "PrecisionRecallPosterior.from_predictions": "(y_true, y_pred, *, pos_label=1, prior=0.5)",
+    "PrecisionRecallPosterior.probability_greater": "(self, other, metric='f1')",
+    "metric_comparison_test": (
+        "(y_true, y_score_a, y_score_b, *, metric='average_precision', k=None, pos_label=1, "
+        "alternative='two-sided', method='auto', margin=None, groups=None, strata=None, "
+        "clusters=None, n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+    ),
+    "metric_interval": (
+        "(y_true, y_score=None, *, metric='average_precision', k=None, pos_label=1, "
+        "confidence_level=0.95, method='auto', groups=None, clusters=None, n_resamples=9999, "
+        "random_state=0, n_jobs=None)"
+    ),
+    "metric_multiple_comparison_test": (
+        "(y_true, y_scores, *, metric='average_precision', k=None, pos_label=1, reference=None, "
+        "correction='maxt', confidence_level=0.95, groups=None, clusters=None, strata=None, "
+        "random_state=0)"
+    ),
+    "paired_outcome_posterior": "(n_only_a, n_only_b, *, prior=0.5)",
+    "randomization_test": (
+        "(y_true, y_pred_a, y_pred_b, *, metric='f1', clusters=None, pos_label=1, "
+        "alternative='two-sided', method='auto', n_permutations=9999, random_state=0, "
+        "n_jobs=None, verbose=0)"
+    ),
     "best_candidate_test": (
         "(y_true, y_scores, *, metric='average_precision', k=None, standardize=True, strata=None, "
         "clusters=None, order=None, block_length=None, pos_label=1, n_permutations=9999, "
@@ -140,10 +166,10 @@ INSTANCES = {"average_precision_significance_scorer"}
 RESULT_FIELDS = (
     "metric statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
     "null_distribution n_samples n_positives alternative method n_resamples n_exceedances "
-    "hits classes"
+    "hits classes ranking"
 ).split()
 RESULT_NAMES = {
-    *("chance", "k", "pvalue_standard_error", "pvalue_interval"),
+    *("chance", "k", "pvalue_standard_error", "pvalue_interval", "confidence_interval"),
     *("summary", "to_dict", "to_frame"),
 }
 
@@ -191,6 +217,10 @@ def test_public_names():
         "CrossValSignificanceResult",
         "MeanAveragePrecisionTestResult",
         "SearchPermutationTestResult",
+        "MetricComparisonTestResult",
+        "MetricIntervalResult",
+        "MetricMultipleComparisonTestResult",
+        "RandomizationTestResult",
     }
     expected |= INSTANCES
     assert set(sklearn_rankinf.__all__) == expected
