@@ -25,6 +25,19 @@ from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._validation import as_seed_sequence, check_option
 
 _COLUMNS = ("statistic", "low", "high", "standard_error")
+_WAYS = {
+    "influence": "from influence values",
+    "calibrated": "calibrated t",
+    "logit": "Boyd's logit interval",
+    "binomial": "Boyd's binomial interval",
+    "score": "score interval",
+    "delong": "DeLong's interval",
+    "clopper_pearson": "Clopper and Pearson's interval",
+    "plus": "Ash and Hughes-Oliver's interval",
+    "binormal": "from the binormal model",
+    "t": "Student's t",
+    "bootstrap": "bootstrap over queries",
+}
 _QUERY_METHODS = ("auto", "t", "bootstrap")
 # Values that differ by this part of the largest are equal.
 _ROUNDING = 1e-12
@@ -156,7 +169,7 @@ class MetricIntervalResult:
         return (
             f"{title} was {format_value(part['statistic'])} ({100 * self.confidence_level:g} % "
             f"confidence interval {format_value(part['low'])} to {format_value(part['high'])}; "
-            f"{self.method})."
+            f"{_WAYS[self.method]})."
         )
 
 
