@@ -82,7 +82,7 @@ class MetricIntervalResult:
     >>> from sklearn_rankinf import Ranking, metric_interval
     >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
     >>> print(metric_interval(ranking, metric="roc_auc").summary())
-    ROC AUC was 0.933 (95 % confidence interval 0.209 to 0.998; score).
+    ROC AUC was 0.933 (95 % confidence interval 0.209 to 0.998; score interval).
     """
 
     metric: Metric
