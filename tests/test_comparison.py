@@ -765,10 +765,16 @@ def test_equal_runs_over_queries(method):
 
 
 def test_differences_that_are_equal_but_for_rounding_have_no_error():
-    # The first query has its own scale; all differences are 1/2 - 1/3, computed in other ways.
-    y_true = np.tile([0, 1, 0], 4)
-    a, b = np.tile([3.0, 2.0, 1.0], 4), np.tile([3.0, 1.0, 2.0], 4)
-    found = metric_comparison_test(y_true, a, b, groups=np.arange(12) // 3, method="t")
+    # One hit, at rank 2 and 3 or at rank 3 and 6: both differences are a sixth.
+    places = np.array([(2, 3), (3, 6)] * 3)
+    y_true = np.tile(np.arange(1, 7) == 1, 6)
+    a, b = (
+        np.concatenate([np.r_[-place, -np.delete(np.arange(1, 7), place - 1)] for place in column])
+        for column in places.T
+    )
+    found = metric_comparison_test(y_true, a, b, groups=np.arange(36) // 6, method="t")
+    assert np.ptp(found.query_differences) > 0.0
+    assert_allclose(found.query_differences, 1 / 6)
     assert found.standard_error == 0.0
     assert found.pvalue == 1.0
 
