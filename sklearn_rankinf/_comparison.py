@@ -436,7 +436,8 @@ def metric_comparison_test(
                 "sampled. Leave out strata."
             )
         queries = read_query_values(y_true, [y_score_a, y_score_b], groups, chosen, pos_label)
-        units = None if clusters is None else _clusters_of_queries(clusters, groups)
+        n = queries.n_samples
+        units = None if clusters is None else _clusters_of_queries(clusters, groups, n)
         return _compare_runs(queries, units, alternative, method, margin, drawing)
     pair = Pair.read(y_true, y_score_a, y_score_b, chosen, pos_label, clusters, strata)
     method = _choose(chosen, method, margin, pair)
@@ -887,11 +888,10 @@ class _BootstrapInterval:
 # Runs over queries.
 
 
-def _clusters_of_queries(clusters: Any, groups: Any) -> NDArray[np.int64]:
+def _clusters_of_queries(clusters: Any, groups: Any, n_samples: int) -> NDArray[np.int64]:
     """Number the cluster of each query, whose samples must agree on it."""
-    groups = list(groups)
-    codes, names = numbered(groups, "groups", "query", len(groups))
-    own, _ = numbered(clusters, "clusters", "cluster", len(groups))
+    codes, names = numbered(groups, "groups", "query", n_samples)
+    own, _ = numbered(clusters, "clusters", "cluster", n_samples)
     _, first = np.unique(codes, return_index=True)
     of_query = own[first]
     wrong = own != of_query[codes]

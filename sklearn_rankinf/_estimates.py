@@ -247,7 +247,7 @@ def _delong(estimate: Estimate, level: float, seed: Any) -> Limits:
     if math.isnan(estimate.variance):
         return 0.0, 1.0
     half = float(ndtri((1.0 + level) / 2.0)) * estimate.standard_error
-    return max(estimate.value - half, 0.0), min(estimate.value + half, 1.0)
+    return _within(estimate.value - half, estimate.value + half, 0.0, 1.0)
 
 
 def _of_hits(
@@ -288,7 +288,7 @@ def _influence_t(estimate: Estimate, level: float, seed: Any) -> Limits:
         return estimate.minimum, estimate.maximum
     half = estimate.standard_error * t_quantile(estimate.n_positives - 1, level)
     low, high = estimate.value - half, estimate.value + half
-    return max(low, estimate.minimum), min(high, estimate.maximum)
+    return _within(low, high, estimate.minimum, estimate.maximum)
 
 
 def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
@@ -302,6 +302,11 @@ def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
 def t_quantile(df: float, confidence_level: float) -> float:
     """Quantile of Student's t for two-sided limits."""
     return float(stdtrit(df, (1.0 + confidence_level) / 2.0))
+
+
+def _within(low: float, high: float, least: float, most: float) -> Limits:
+    """Limits cut off where no value can be, also one that is beyond by rounding."""
+    return _pair((np.clip(low, least, most), np.clip(high, least, most)))
 
 
 def _pair(found: tuple[Any, Any]) -> Limits:

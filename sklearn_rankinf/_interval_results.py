@@ -163,7 +163,7 @@ class MetricIntervalResult:
     def _sentence(self, part: dict[str, Any]) -> str:
         title = self.metric.title
         if self.n_queries is not None:
-            title = f"Mean {title[0].lower() + title[1:]} over {self.n_queries} queries"
+            title = f"Mean {in_sentence(title)} over {self.n_queries} queries"
         if "class" in part:
             title = f"{title} of {part['class']!r}"
         return (
