@@ -34,7 +34,7 @@ from sklearn_rankinf._estimates import (
     interval_methods,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
-from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._interval_results import (
     clustered_mean_limits,
     mean_interval,
@@ -270,7 +270,7 @@ class MetricComparisonTestResult:
         )
 
 
-@significance_test
+@result_function
 def metric_comparison_test(
     y_true: ArrayLike,
     y_score_a: ArrayLike,

@@ -17,7 +17,7 @@ from sklearn_rankinf._estimates import (
     check_has_influence,
     choose_method,
 )
-from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._interval_results import (
     MetricIntervalResult,
     interval_of,
@@ -39,7 +39,7 @@ from sklearn_rankinf._validation import (
 )
 
 
-@significance_test
+@result_function
 def metric_interval(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,

@@ -18,7 +18,7 @@ from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import NullDistribution
-from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, check_scalar_k
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import rank_order, read_rankers
@@ -153,7 +153,7 @@ class BestCandidateTestResult:
         return as_frame(self.to_dict(), "candidate")
 
 
-@significance_test
+@result_function
 def best_candidate_test(
     y_true: ArrayLike,
     y_scores: Any,

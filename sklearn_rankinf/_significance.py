@@ -13,7 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.statistics import HitsAtK, Metric
 from sklearn_rankinf._frozen_distributions import plain
-from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     PrecisionAtK,
@@ -35,7 +35,7 @@ from sklearn_rankinf._results import MetricTestResult, results_as_one, significa
 from sklearn_rankinf._validation import PosLabel, as_seed_sequence, check_stopping, warn_caller
 
 
-@significance_test
+@result_function
 def metric_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -358,7 +358,7 @@ def _warn_of_undefined(observations: list[Observation], has_classes: bool) -> No
     warn_caller(str(first.undefined()), UndefinedMetricWarning)
 
 
-@significance_test
+@result_function
 def average_precision_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -495,7 +495,7 @@ def average_precision_test(
     )
 
 
-@significance_test
+@result_function
 def recall_at_k_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -620,7 +620,7 @@ def recall_at_k_test(
     )
 
 
-@significance_test
+@result_function
 def precision_at_k_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -735,7 +735,7 @@ def precision_at_k_test(
     )
 
 
-@significance_test
+@result_function
 def roc_auc_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
