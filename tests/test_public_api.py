@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+import pathlib
 import pickle
 import re
 import subprocess
@@ -197,6 +198,13 @@ def test_public_names():
     expected |= INSTANCES
     assert set(sklearn_rankinf.__all__) == expected
     assert list(sklearn_rankinf.__all__) == sorted(sklearn_rankinf.__all__)
+
+
+def test_the_api_reference_lists_the_public_names_once():
+    page = pathlib.Path(__file__).parents[1] / "doc" / "api.rst"
+    listed = re.findall(r"^   (\w+)$", page.read_text(), flags=re.MULTILINE)
+    listed += re.findall(r"^\.\. py:data:: (\w+)$", page.read_text(), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(sklearn_rankinf.__all__)
 
 
 def test_every_other_module_name_is_private():
