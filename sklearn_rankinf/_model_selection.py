@@ -234,9 +234,9 @@ def cross_val_significance(
         ones for classifiers, and folds that keep groups together if there are `groups` or
         `clusters`. Splitters and iterables of splits are taken as
         :func:`sklearn.model_selection.cross_validate` takes them.
-    metric : str or RankStatistic, default="average_precision"
+    metric : str or metric, default="average_precision"
         What is tested: one of the names that :func:`make_significance_scorer` takes, one given by
-        :func:`register_metric`, or a statistic.
+        :func:`register_metric`, or a metric such as ``RocAuc()``.
     method : str, default="auto"
         How the p-values of the folds are computed, see the test of the metric.
     combine : str, default="bonferroni"

@@ -187,9 +187,9 @@ def best_candidate_test(
     y_scores : array-like of shape (n_samples, n_candidates), or mapping
         Scores, larger for samples more likely to be positive, with a column for each candidate: an
         array, a frame of pandas or polars, or a dict of names and scores.
-    metric : str or RankStatistic, default="average_precision"
+    metric : str or metric, default="average_precision"
         What the candidates are compared by: a name, among them those of :func:`register_metric`,
-        or a statistic.
+        or a metric such as ``RocAuc()``.
     k : int or float, optional
         Cut-off for metrics that take one: an int of at least 1 counts samples, a float between 0
         and 1 is a fraction of `n_samples`, rounded up.

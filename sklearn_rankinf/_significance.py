@@ -79,9 +79,10 @@ def metric_test(
         ``"precision_at_k"``, ``"enrichment_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
         ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or one that was registered.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up. Recall, precision and enrichment at k need it, and take an
-        array-like, which makes one test for each entry.
+        Cut-off of a metric that is given by its name, or by an object without one: a number of
+        samples, or a fraction of them between 0 and 1, rounded up. Of names, those of recall,
+        precision and enrichment at k need it; they take an array-like too, which makes one
+        test for each entry.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored when `y_true` is a ranking or of several classes.
     average : {"macro", "weighted", "micro"}, optional

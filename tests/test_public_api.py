@@ -1,7 +1,10 @@
 """The public names and signatures, as users rely on them."""
 
 import inspect
+import itertools
+import pathlib
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
@@ -227,6 +230,13 @@ def test_public_names():
     assert list(sklearn_rankinf.__all__) == sorted(sklearn_rankinf.__all__)
 
 
+def test_the_api_reference_lists_the_public_names_once():
+    page = pathlib.Path(__file__).parents[1] / "doc" / "api.rst"
+    listed = re.findall(r"^   (\w+)$", page.read_text(), flags=re.MULTILINE)
+    listed += re.findall(r"^\.\. py:data:: (\w+)$", page.read_text(), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(sklearn_rankinf.__all__)
+
+
 def test_every_other_module_name_is_private():
     # In a fresh interpreter: earlier tests may have imported anything.
     code = (
@@ -300,6 +310,66 @@ def test_every_public_name_is_documented(name):
             assert section in text, section
         for parameter in inspect.signature(target).parameters:
             assert parameter in text
+
+
+def entries_of(name):
+    """Type and description of each parameter in the docstring of a function, in one line each."""
+    text = inspect.getdoc(getattr(sklearn_rankinf, name)).replace("\\\n", " ")
+    section = text.split("Parameters\n----------\n")[1].split("\n\nReturns\n")[0]
+    entries = {}
+    for entry in re.split(r"\n(?=\S)", section):
+        head, description = entry.split("\n", 1)
+        names, kind = head.split(" : ", 1)
+        entries[names] = kind, " ".join(description.split())
+    return entries
+
+
+TESTS_BY_NAME = [
+    "average_precision_test",
+    "recall_at_k_test",
+    "precision_at_k_test",
+    "roc_auc_test",
+]
+NULL_DISTRIBUTIONS = [
+    "ap_null_distribution",
+    "recall_at_k_null_distribution",
+    "precision_at_k_null_distribution",
+    "roc_auc_null_distribution",
+    "metric_null_distribution",
+]
+# Metrics differ in the approximations that they have, and average precision has a k that may be
+# left out, while those at k take several.
+DIFFER = {"k", "method"}
+
+
+@pytest.mark.parametrize("names", [TESTS_BY_NAME, NULL_DISTRIBUTIONS], ids=lambda names: names[0])
+def test_paired_docstrings_agree(names):
+    entries = {name: entries_of(name) for name in names}
+    for one, other in itertools.combinations(names, 2):
+        shared = set(entries[one]) & set(entries[other])
+        assert len(shared) >= 5
+        for parameter in shared - DIFFER:
+            assert entries[one][parameter] == entries[other][parameter], (one, other, parameter)
+    recall, precision = (entries[name] for name in names[1:3])
+    assert recall["k"] == precision["k"]
+    # A test by name refers to the null distribution of its own metric.
+    kind, description = precision["method"]
+    assert recall["method"] == (
+        kind,
+        description.replace("precision_at_k_null", "recall_at_k_null"),
+    )
+
+
+@pytest.mark.parametrize("name", TESTS_BY_NAME)
+def test_tests_by_name_have_the_parameters_of_the_test_of_any_metric(name):
+    complete, own = entries_of("metric_test"), entries_of(name)
+    separate = {names.strip() for joint in complete for names in joint.split(",")}
+    for joint, (kind, _) in own.items():
+        # The three ways to restrict permutations share an entry, and are described there in full.
+        for parameter in (names.strip() for names in joint.split(",")):
+            assert parameter in separate | {"normalize"}
+            if parameter not in DIFFER | {"normalize"}:
+                assert complete[parameter][0] == kind, parameter
 
 
 @pytest.mark.parametrize("name", [n for n in SIGNATURES if inspect.isfunction(resolve(n))])
