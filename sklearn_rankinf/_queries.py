@@ -1176,7 +1176,7 @@ def _warn_of_full_queries(rankings: Mapping[Any, Ranking], metric: Metric) -> No
     if full:
         shown = ", ".join(map(repr, full[:5])) + (", ..." if len(full) > 5 else "")
         warn_caller(
-            f"{len(full)} of {len(rankings)} queries are without negatives in y_true and count with "
-            f"{in_sentence(metric.title)} {value_of(metric, rankings[full[0]]):.1f}: {shown}.",
+            f"{len(full)} of {len(rankings)} queries are without negatives in y_true and count "
+            f"with {in_sentence(metric.title)} {value_of(metric, rankings[full[0]]):.1f}: {shown}.",
             UndefinedMetricWarning,
         )
