@@ -15,7 +15,7 @@ from scipy.special import gammaln, logsumexp, xlogy
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import cross_val_score, cross_validate
+from sklearn.model_selection import cross_val_score
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -24,6 +24,9 @@ from sklearn_rankinf._folds import (
     FEW_LABELLINGS,
     LabelDesign,
     check_makes_splits,
+    check_nothing_to_fit,
+    fit_folds,
+    hold_out_different_samples,
     is_default,
     splitter,
     with_groups,
@@ -378,7 +381,7 @@ def cross_val_significance(
     fitting = {"groups": groups, "cv": cv, "params": params}
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
-        _check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
+        check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
         fitted = estimator
     else:
         design.check_groups(groups)
@@ -391,7 +394,7 @@ def cross_val_significance(
             groups = design.restrictions.clusters if groups is None else groups
         cv = splitter(cv, y, groups, estimator)
         fitting = {"cv": cv, **with_groups(groups, params)}
-        fitted = _fit_folds(estimator, X, y, **fitting, **running)
+        fitted = fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
     _check_independence(folds, combine)
     design.check_folds(folds, combine)
@@ -447,39 +450,11 @@ def _check_is_no_series(design: LabelDesign, cv: Any) -> None:
         )
 
 
-def _check_nothing_to_fit(given: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is for fitting, and a dict of cross_validate is fitted already: leave it "
-                "out, or pass the estimator in place of the dict."
-            )
-
-
 def _as_seed(random_state: Any) -> int:
     """One seed for all, which processes and scikit-learn take; an int is itself."""
     if isinstance(random_state, int | np.integer):
         return check_integer(random_state, "random_state", 0)
     return int(as_seed_sequence(random_state).generate_state(1)[0])
-
-
-def _nothing(estimator: Any, X: Any, y: Any) -> float:
-    """A score for nobody: only the fitted estimators are wanted."""
-    return 0.0
-
-
-def _fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, Any]:
-    fitted: Mapping[str, Any] = cross_validate(
-        estimator,
-        X,
-        y,
-        scoring=_nothing,
-        return_estimator=True,
-        return_indices=True,
-        error_score="raise",
-        **options,
-    )
-    return fitted
 
 
 def _mean_over_folds(y: Any, permuted: bool, *, estimator: Any, X: Any, **options: Any) -> float:
@@ -494,8 +469,7 @@ def _check_independence(folds: Sequence[Fold], combine: str) -> None:
     """Refuse a combination of p-values that depend on each other, if it needs independence."""
     if combine not in ("convolution", "fisher"):
         return
-    held_out = np.concatenate([fold.test for fold in folds])
-    if np.unique(held_out).size < held_out.size:
+    if not hold_out_different_samples(folds):
         raise ValueError(
             f"combine={combine!r} needs folds that hold out different samples, and some are held "
             f"out twice: {_ANOTHER_CV}."
