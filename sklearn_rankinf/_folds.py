@@ -166,6 +166,15 @@ class LabelDesign:
                 "combine='bonferroni', which is valid for all folds."
             )
 
+    def samples_in_several_folds(self, folds: Sequence[Fold]) -> str | None:
+        """Name of what several folds hold out, samples or clusters; None if there is none."""
+        if not hold_out_different_samples(folds):
+            return "samples"
+        if self.restrictions.clusters is None:
+            return None
+        codes, _ = numbered(self.restrictions.clusters, "clusters", "cluster", self.kinds.size)
+        return None if hold_out_different_samples(folds, codes) else "clusters"
+
     def _check_labellings(self, folds: Sequence[Fold]) -> None:
         """Refuse folds that nothing can be permuted in; warn if little can."""
         if self.exchange is None:
