@@ -504,12 +504,18 @@ def cross_val_comparison(
         codes, names = numbered(clusters, "clusters", "cluster", positive.size)
         groups = codes if groups is None and is_default(cv) else groups
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
-    both = _fit_both((estimator_a, estimator_b), X, y, cv, groups, params, running)
-    _check_folds(both[0], positive, aggregate)
+    planned = _planned_folds((estimator_a, estimator_b), X, y, cv, groups, params)
+    _check_folds(planned[0], positive, aggregate)
     if codes is not None:
-        for folds in both:
+        for folds in planned:
             check_clusters_are_whole(folds, codes, names)
-        _check_mean_of_clusters(both[0], codes, aggregate)
+        _check_mean_of_clusters(planned[0], codes, aggregate)
+    both = [
+        folds
+        if isinstance(one, Mapping)
+        else _fitted(one, X, y, folds, {"params": params, **running})
+        for one, folds in zip((estimator_a, estimator_b), planned, strict=True)
+    ]
     held_out = _HeldOut(
         chosen, both[0], positive, codes, *_scores(both, X, y, pos_label, response_method, n_jobs)
     )
@@ -520,13 +526,14 @@ def cross_val_comparison(
     elif aggregate == "pooled":
         drawing = {"n_permutations": n_permutations, "random_state": random_state, **running}
         statistics, models = _compare_pooled(held_out, pooling, method, drawing)
+    algorithms = _compare_algorithms(held_out)
     return CrossValComparisonResult(
         metric=chosen,
         statistic_a=statistics[0],
         statistic_b=statistics[1],
-        difference=statistics[0] - statistics[1],
+        difference=algorithms.difference if models is None else models.difference,
         models=models,
-        algorithms=_compare_algorithms(held_out),
+        algorithms=algorithms,
         fold_statistics_a=held_out.values[:, 0],
         fold_statistics_b=held_out.values[:, 1],
         fold_n_samples=np.array([fold.test.size for fold in both[0]]),
@@ -554,33 +561,36 @@ def _choose(aggregate: str | None, pooling: str, method: str, metric: Metric) ->
 # Folds of both.
 
 
-def _fit_both(
+def _planned_folds(
     estimators: tuple[Any, Any],
     X: Any,
     y: Any,
     cv: Any,
     groups: Any,
     params: Mapping[str, Any] | None,
-    running: dict[str, Any],
 ) -> list[list[Fold]]:
-    """Folds of both estimators on the same splits."""
-    fitted = [one for one in estimators if isinstance(one, Mapping)]
+    """Folds of both estimators on the same splits; fitted already where a dict is given."""
+    fitted = [folds_of(one, X, y, "the dict") for one in estimators if isinstance(one, Mapping)]
     if len(fitted) == 2:
         check_nothing_to_fit({"cv": cv, "groups": groups, "params": params})
+        _check_same_splits(*fitted)
+        return fitted
     if fitted:
         _check_nothing_to_split(cv)
-        known = folds_of(fitted[0], X, y, "the dict")
-        splits = [(fold.train, fold.test) for fold in known]
+        splits = [(fold.train, fold.test) for fold in fitted[0]]
     else:
         classifier = next((one for one in estimators if is_classifier(one)), estimators[0])
         splits = list(splitter(cv, y, groups, classifier).split(X, y, groups))
-    both = []
-    for one in estimators:
-        if not isinstance(one, Mapping):
-            one = fit_folds(one, X, y, cv=splits, params=params, **running)
-        both.append(folds_of(one, X, y, "the dict"))
-    _check_same_splits(*both)
-    return both
+    return [
+        fitted[0] if isinstance(one, Mapping) else [Fold(one, *split) for split in splits]
+        for one in estimators
+    ]
+
+
+def _fitted(estimator: Any, X: Any, y: Any, folds: Folds, options: Mapping[str, Any]) -> list[Fold]:
+    """The same folds with an estimator that is fitted in each."""
+    splits = [(fold.train, fold.test) for fold in folds]
+    return folds_of(fit_folds(estimator, X, y, cv=splits, **options), X, y, "the dict")
 
 
 def _check_nothing_to_split(cv: Any) -> None:
