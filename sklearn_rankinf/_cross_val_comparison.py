@@ -453,10 +453,19 @@ def cross_val_comparison(
     positives that differ by chance alone, as stratified folds do; a fold with more positives than
     others, as when whole groups are held out, is treated as if it had as many. ``pooling="scores"``
     pools the scores as they are. That is right for scores that mean the same in every fold, such as
-    calibrated probabilities; otherwise the pooled metric is lower than that of any model, by what
+    calibrated probabilities; otherwise the pooled metric is lower than that of the models, by what
     the scales of the folds differ, and the estimator whose scale is the less stable looks worse.
 
-    SIZES
+    Both take the fitted models as given, and models of equal algorithms do differ a little, by the
+    luck of their training sets. With two equal algorithms, 500 samples with 50 positives and 5
+    folds, average precision differed at the level .05 in .050 of 1000 simulated data sets for the
+    mean, in .045 for pooled ranks by ``"influence"`` and in .063 by ``"swap"``; near chance, at an
+    average precision of .14, in .056, .059 and .092. Not all of the last is error: a swap tests
+    whether ranks are exchangeable, and near chance it sees best that two models are not the same.
+    The 95 % intervals covered the difference between the fitted models in .954 to .957, and of 200
+    samples with 20 positives in .946 to .948. When the scores of one estimator shifted from fold to
+    fold as much as they varied within one, nothing changed for the mean and for pooled ranks, while
+    pooled scores differed in .107, with a coverage of .910.
 
     **Algorithms.** The training sets of folds overlap, so that the differences :math:`d_k` depend
     on each other, and their naive t test rejects far too often (.33 at the level .05 with 15
@@ -468,7 +477,8 @@ def cross_val_comparison(
     to training samples, and K - 1 degrees of freedom. The correction is a rule of thumb, and no
     estimator of that variance is unbiased: the test is approximate. With average precision it
     rejected equal algorithms in .014 to .023 of data sets at the level .05 with 5 splits, and in
-    .046 to .089 with 15 (500 samples with 50 positives).
+    .046 to .089 with 15 (500 samples with 50 positives); of rankers by the difference of class
+    means, in .014 and .018.
 
     References
     ----------
