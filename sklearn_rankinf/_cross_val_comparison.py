@@ -461,7 +461,8 @@ def cross_val_comparison(
     folds, average precision differed at the level .05 in .050 of 1000 simulated data sets for the
     mean, in .045 for pooled ranks by ``"influence"`` and in .063 by ``"swap"``; near chance, at an
     average precision of .14, in .056, .059 and .092. Not all of the last is error: a swap tests
-    whether ranks are exchangeable, and near chance it sees best that two models are not the same.
+    whether ranks are exchangeable, and near chance it sees best that two models are not the same;
+    it rejected scorers that are equal and were not fitted in .051.
     The 95 % intervals covered the difference between the fitted models in .954 to .957, and of 200
     samples with 20 positives in .946 to .948. When the scores of one estimator shifted from fold to
     fold as much as they varied within one, nothing changed for the mean and for pooled ranks, while
@@ -478,7 +479,7 @@ def cross_val_comparison(
     estimator of that variance is unbiased: the test is approximate. With average precision it
     rejected equal algorithms in .014 to .023 of data sets at the level .05 with 5 splits, and in
     .046 to .089 with 15 (500 samples with 50 positives); of rankers by the difference of class
-    means, in .014 and .018.
+    means, in .014 to .022 and in .018 to .027.
 
     References
     ----------
