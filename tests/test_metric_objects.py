@@ -826,7 +826,7 @@ FLOORS = [
     },
     {
         *("_scores", "_scorers", "_folds", "_response", "_model_selection", "_selection"),
-        "_cross_val_comparison",
+        *("_cross_val_comparison", "_fold_means"),
         *("_plot", "_report", "_demo", "__main__"),
     },
 ]

@@ -106,6 +106,12 @@ SIGNATURES = {
     "PrecisionRecallPosterior.from_counts": "(tp, fp, fn, *, prior=0.5)",
     "PrecisionRecallPosterior.from_predictions": "(y_true, y_pred, *, pos_label=1, prior=0.5)",
     "PrecisionRecallPosterior.probability_greater": "(self, other, metric='f1')",
+    "cross_val_comparison": (
+        "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
+        "metric='average_precision', k=None, aggregate='pooled', pooling='ranks', method='auto', "
+        "pos_label=1, response_method=('decision_function', 'predict_proba'), params=None, "
+        "n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+    ),
     "metric_comparison_test": (
         "(y_true, y_score_a, y_score_b, *, metric='average_precision', k=None, pos_label=1, "
         "alternative='two-sided', method='auto', margin=None, groups=None, strata=None, "
@@ -220,6 +226,7 @@ def test_public_names():
         "CrossValSignificanceResult",
         "MeanAveragePrecisionTestResult",
         "SearchPermutationTestResult",
+        "CrossValComparisonResult",
         "MetricComparisonTestResult",
         "MetricIntervalResult",
         "MetricMultipleComparisonTestResult",
