@@ -62,33 +62,32 @@ for alpha, top in ((20.0, 0.08), (80.5, 0.02)):
 # %%
 # The tests:
 
-from functools import partial
-
 from sklearn_rankinf import (
-    average_precision_test,
-    bedroc_test,
-    enrichment_at_k_test,
-    reciprocal_rank_test,
-    roc_auc_test,
+    AveragePrecision,
+    Bedroc,
+    EnrichmentAtK,
+    ReciprocalRank,
+    RocAuc,
+    metric_test,
 )
 
-TESTS = {
-    "ROC AUC": roc_auc_test,
-    "BEDROC, 20": bedroc_test,
-    "BEDROC, 80.5": partial(bedroc_test, alpha=80.5),
-    "enrichment, 5 %": partial(enrichment_at_k_test, k=0.05),
-    "enrichment, 1 %": partial(enrichment_at_k_test, k=0.01),
-    "average precision": average_precision_test,
-    "reciprocal rank": reciprocal_rank_test,
+METRICS = {
+    "ROC AUC": RocAuc(),
+    "BEDROC, 20": Bedroc(),
+    "BEDROC, 80.5": Bedroc(alpha=80.5),
+    "enrichment, 5 %": EnrichmentAtK(k=0.05),
+    "enrichment, 1 %": EnrichmentAtK(k=0.01),
+    "average precision": AveragePrecision(),
+    "reciprocal rank": ReciprocalRank(),
 }
 results = {
-    (metric, name): test(active, y_score)
-    for metric, test in TESTS.items()
+    (label, name): metric_test(active, y_score, metric=metric)
+    for label, metric in METRICS.items()
     for name, y_score in RANKERS.items()
 }
 print("                    chance     early: value, p      mild: value, p")
-for metric in TESTS:
-    chance = results[metric, "early"].null_distribution.mean()
+for metric in METRICS:
+    chance = results[metric, "early"].chance
     cells = [
         f"{result.statistic:8.3f} {result.pvalue:9.1e}"
         for result in (results[metric, name] for name in RANKERS)
@@ -106,12 +105,12 @@ print(f"largest relative error stated {max(errors):.0e}")
 # The evidence as :math:`-\log_{10} p`:
 
 axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
-place = np.arange(len(TESTS))
+place = np.arange(len(METRICS))
 for shift, name in ((-0.2, "early"), (0.2, "mild")):
-    evidence = [-results[metric, name].log10_pvalue for metric in TESTS]
+    evidence = [-results[metric, name].log10_pvalue for metric in METRICS]
     axis.barh(place + shift, evidence, height=0.38, color=COLORS[name], label=name)
 axis.axvline(-np.log10(0.05), color="#1b1b1b", linewidth=0.8, linestyle=":", label="p = 0.05")
-axis.set(yticks=place, yticklabels=list(TESTS), xlabel="$-\\log_{10}$ p")
+axis.set(yticks=place, yticklabels=list(METRICS), xlabel="$-\\log_{10}$ p")
 axis.invert_yaxis()
 axis.spines[["top", "right"]].set_visible(False)
 axis.legend(frameon=False, loc="upper right")
@@ -140,6 +139,8 @@ print(f"{results['reciprocal rank', 'early'].null_distribution.pvalue(1.0):.3f}"
 # metrics (with one BEDROC) chosen beforehand, and how many by any of the six? A value is
 # significant if it is larger than ``isf(0.05)`` of its law, so that one critical value serves all
 # rankings.
+
+from functools import partial
 
 from sklearn.metrics import average_precision_score, roc_auc_score
 

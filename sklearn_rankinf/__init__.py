@@ -3,6 +3,10 @@
 from sklearn_rankinf import _interrupt  # noqa: F401
 from sklearn_rankinf._classifications import RandomizationTestResult, randomization_test
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
+from sklearn_rankinf._cross_val_comparison import (
+    CrossValComparisonResult,
+    cross_val_comparison,
+)
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
@@ -84,6 +88,7 @@ __all__ = [
     "Bedroc",
     "BestCandidateTestResult",
     "ComparisonDisplay",
+    "CrossValComparisonResult",
     "CrossValSignificanceResult",
     "DiscountedCumulativeGain",
     "EnrichmentAtK",
@@ -114,6 +119,7 @@ __all__ = [
     "average_precision_test",
     "bedroc_score",
     "best_candidate_test",
+    "cross_val_comparison",
     "cross_val_significance",
     "enrichment_at_k_score",
     "make_significance_scorer",

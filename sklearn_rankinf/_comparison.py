@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine import limits
 from sklearn_rankinf._engine.influence import slope_at
-from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Metric, Statistic
+from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers, Metric, Statistic
 from sklearn_rankinf._engine.swaps import (
     PairedSampler,
     SignFlipSampler,
@@ -34,8 +34,12 @@ from sklearn_rankinf._estimates import (
     interval_methods,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
-from sklearn_rankinf._guard import significance_test
-from sklearn_rankinf._interval_results import mean_interval, standard_error_of_mean
+from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._interval_results import (
+    clustered_mean_limits,
+    mean_interval,
+    standard_error_of_mean,
+)
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,
@@ -45,6 +49,7 @@ from sklearn_rankinf._metrics import (
     value_of,
 )
 from sklearn_rankinf._queries import QueryValues, read_query_values
+from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._validation import (
     PosLabel,
@@ -60,6 +65,7 @@ from sklearn_rankinf._validation import (
 )
 
 _OF_QUERIES = ("auto", "sign_flip", "t", "wilcoxon", "bootstrap")
+_OF_ERRORS = ("influence", "delong")
 _OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 _COLUMNS = (
     "statistic_a",
@@ -78,6 +84,7 @@ _COLUMNS = (
 )
 _WAYS = {
     "swap": "rank swap",
+    "score_swap": "score swap",
     "influence": "t test of influence values",
     "delong": "DeLong's test",
     "hypergeometric": "exact conditional test",
@@ -100,6 +107,10 @@ class ConfidenceInterval(NamedTuple):
     high: float
 
 
+def _no_interval(confidence_level: float) -> tuple[float, float]:
+    return math.nan, math.nan
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricComparisonTestResult:
     """Result of :func:`metric_comparison_test`.
@@ -114,7 +125,7 @@ class MetricComparisonTestResult:
         The first less the second.
     standard_error : float
         Standard error of the difference from influence values, or from the differences of the
-        queries; nan where a class has a single sample.
+        queries; nan where a class, or a class of a stratum, has a single sample or cluster.
     pvalue : float
         The p-value; with a margin that of the hypothesis that the margin is reached.
     log10_pvalue : float
@@ -147,8 +158,8 @@ class MetricComparisonTestResult:
     >>> first, second = [8, 7, 6, 5, 4, 3, 2, 1], [4, 7, 6, 8, 3, 5, 2, 1]
     >>> result = metric_comparison_test(y_true, first, second, metric="roc_auc")
     >>> print(result.summary())
-    ROC AUC was 0.933 and 0.8 (difference 0.133, 95 % confidence interval -0.399 to 0.65; two-sided
-    p = 1.0000 by rank swap).
+    ROC AUC was 0.933 and 0.867 (difference 0.0667, 95 % confidence interval -0.679 to 0.789;
+    two-sided p = 0.7500 by rank swap).
     """
 
     metric: Metric
@@ -167,9 +178,7 @@ class MetricComparisonTestResult:
     n_resamples: int | None = None
     queries: list[Any] | None = None
     query_differences: Floats | None = None
-    _interval: Callable[[float], tuple[float, float]] = field(
-        default=lambda level: (math.nan, math.nan)
-    )
+    _interval: Callable[[float], tuple[float, float]] = _no_interval
 
     def __repr__(self) -> str:
         margin = "" if self.margin is None else f", margin={self.margin:g}"
@@ -248,19 +257,20 @@ class MetricComparisonTestResult:
             title = f"Mean {in_sentence(title)}"
             queries = f" over {self.n_queries} queries"
         low, high = self.confidence_interval()
+        interval = f", 95 % confidence interval {format_value(low)} to {format_value(high)}"
         tested = "two-sided" if self.alternative == "two-sided" else "one-sided"
         if self.margin is not None:
             kind = "equivalence" if self.alternative == "two-sided" else "non-inferiority"
             tested = f"{kind} within {self.margin:g}:"
         return (
             f"{title} was {format_value(self.statistic_a)} and {format_value(self.statistic_b)}"
-            f"{queries} (difference {format_value(self.difference)}, 95 % confidence interval "
-            f"{format_value(low)} to {format_value(high)}; {tested} p = "
+            f"{queries} (difference {format_value(self.difference)}"
+            f"{'' if math.isnan(low) else interval}; {tested} p = "
             f"{format_pvalue(self.log10_pvalue)} by {_WAYS[self.method]})."
         )
 
 
-@significance_test
+@result_function
 def metric_comparison_test(
     y_true: ArrayLike,
     y_score_a: ArrayLike,
@@ -301,9 +311,9 @@ def metric_comparison_test(
         With a margin: ``"two-sided"`` is equivalence, ``"greater"`` non-inferiority of the first,
         ``"less"`` of the second.
     method : str, default="auto"
-        How the p-value is computed; see Notes. ``"swap"`` is what ``"auto"`` takes; any metric but
-        the reciprocal rank has ``"influence"`` and any ``"bootstrap"``, ROC AUC has ``"delong"``,
-        and recall, precision and enrichment at k have ``"hypergeometric"``,
+        How the p-value is computed; see Notes. ``"swap"`` is what ``"auto"`` takes; any metric has
+        ``"score_swap"`` and ``"bootstrap"``, any but the reciprocal rank ``"influence"``, ROC AUC
+        ``"delong"``, and recall, precision and enrichment at k ``"hypergeometric"``,
         ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"``. Over queries: ``"sign_flip"``,
         which ``"auto"`` takes, ``"t"``, ``"wilcoxon"`` and ``"bootstrap"``.
     margin : float, optional
@@ -336,15 +346,16 @@ def metric_comparison_test(
     Raises
     ------
     TypeError
-        If an argument is of a wrong type.
+        If `y_true` is a ranking, if `k` is an array, or if an argument is of a wrong type.
     ValueError
-        If labels or scores cannot be read, if `k` is an array, if `margin` is not positive, or if
-        the metric does not have the method, or not with what else is given.
+        If labels or scores cannot be read, if `margin` is not positive, or if the metric does not
+        have the method, or not with what else is given.
 
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives or no negatives: nothing can be told, and the p-value is 1.
+        If there are no positives or no negatives, or, where the method takes a standard error, a
+        single one or single cluster of them: nothing can be told, and the p-value is 1.
 
     See Also
     --------
@@ -356,10 +367,12 @@ def metric_comparison_test(
     -----
     Rank swap [1]_ exchanges the two ranks of each sample with probability 1/2 and evaluates both
     lists again; the p-value is (c + 1) / (B + 1) with c of B swaps whose difference is as large.
-    Samples whose ranks are equal after swapping count by the mean over their orders. Its null
-    hypothesis is that, given its label, the two ranks of a sample may be exchanged; a rejection
-    may mean another shape at the same value of the metric. It keeps power near chance, and its size
-    at .05 was .025 to .060 for average precision.
+    Samples whose ranks are equal, before or after swapping, count by the mean over their orders.
+    Its null hypothesis is that, given its label, the two ranks of a sample may be exchanged; a
+    rejection may mean another shape at the same value of the metric. It keeps power near chance,
+    and its size at .05 was .025 to .060 for average precision. ``"score_swap"`` exchanges the
+    scores themselves, which must be on one scale, such as those of two versions of one model: it
+    is exact if the two scores of a sample may be exchanged.
 
     ``"influence"`` tests that the two metrics are equal in the population:
     :math:`T = (g(S_a) - g(S_b)) / \mathrm{SE}` with Student's t distribution with m - 1 degrees of
@@ -408,15 +421,23 @@ def metric_comparison_test(
     check_integer(n_permutations, "n_permutations", 1)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    drawing = _Drawing(n_permutations, random_state, n_jobs, verbose)
+    if isinstance(y_true, Ranking):
+        raise TypeError(
+            "y_true must hold labels, since a Ranking does not know which sample of the other "
+            f"ranking is which; got {y_true!r}."
+        )
+    # A generator is drawn from once, so that the interval is of the resamples of the p-value.
+    drawing = _Drawing(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:
+        groups = list(groups) if isinstance(groups, Iterator) else groups
         if strata is not None:
             raise ValueError(
                 "strata and groups exclude each other: over queries the queries are what is "
                 "sampled. Leave out strata."
             )
         queries = read_query_values(y_true, [y_score_a, y_score_b], groups, chosen, pos_label)
-        units = None if clusters is None else _clusters_of_queries(clusters, groups)
+        n = queries.n_samples
+        units = None if clusters is None else _clusters_of_queries(clusters, groups, n)
         return _compare_runs(queries, units, alternative, method, margin, drawing)
     pair = Pair.read(y_true, y_score_a, y_score_b, chosen, pos_label, clusters, strata)
     method = _choose(chosen, method, margin, pair)
@@ -432,6 +453,13 @@ class _Drawing:
     n_jobs: int | None
     verbose: int
 
+    def seeds(self, n_streams: int) -> list[np.random.SeedSequence]:
+        """Seeds of so many streams, the same ones whenever they are asked for."""
+        whole = as_seed_sequence(self.random_state)
+        # A sequence counts what it has spawned; a copy begins anew.
+        copy = np.random.SeedSequence(whole.entropy, spawn_key=whole.spawn_key)
+        return copy.spawn(n_streams)
+
     def differences(self, sampler: PairedSampler) -> tuple[Floats, bool]:
         """Differences of all swaps, or of random ones; and whether they are all."""
         n_listed = sampler.n_listed
@@ -444,7 +472,7 @@ class _Drawing:
             )
             return np.concatenate(found), True
         sizes = sampler.chunks(self.n_resamples)
-        seeds = as_seed_sequence(self.random_state).spawn(len(sizes))
+        seeds = self.seeds(len(sizes))
         found = parallel(
             delayed(_draw)(sampler, size, seed) for size, seed in zip(sizes, seeds, strict=True)
         )
@@ -481,6 +509,7 @@ class Pair:
     a: Items
     b: Items
     units: Units
+    scores: tuple[NDArray[Any], NDArray[Any]]
 
     @classmethod
     def read(
@@ -498,7 +527,8 @@ class Pair:
         _, scores_b = as_binary(positive, y_score_b, True, name="y_score_b")
         a, b = Items.from_scores(positive, scores_a), Items.from_scores(positive, scores_b)
         units = Units.read(clusters, strata, positive.size)
-        return cls(metric.at(positive.size), positive, a, b, units)
+        scores = scores_a, scores_b
+        return cls(metric.at(positive.size), positive, a, b, units, scores)
 
     @property
     def has_both_classes(self) -> bool:
@@ -529,6 +559,14 @@ class Pair:
         (one, both), (_, other) = self.covariance
         return float(limits.difference_error(one, other, both))
 
+    def ranks(self, pooled: bool) -> tuple[Integers, Integers]:
+        """Ranks of the items, smaller for better: in each list, or among the scores of both."""
+        if not pooled:
+            return doubled_midranks(self.a.places), doubled_midranks(self.b.places)
+        both = -np.concatenate(self.scores).astype(float)
+        ranks = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        return ranks[: self.positive.size], ranks[self.positive.size :]
+
     @property
     def n_independent(self) -> int:
         """Number of positives, or of clusters that hold some."""
@@ -543,7 +581,9 @@ class Pair:
         parts: list[float] = []
         for items in (self.a, self.b):
             estimate = Estimate.of_items(self.metric, items, self.units)
-            parts += way.limits(estimate, confidence_level, as_seed_sequence(0))
+            limits_of_one = way.limits(estimate, confidence_level, as_seed_sequence(0))
+            # That of an expectation need not hold the value, but the one of the difference must.
+            parts += min(*limits_of_one, estimate.value), max(*limits_of_one, estimate.value)
         (one, both), (_, other) = self.covariance
         scale = math.sqrt(one * other)
         correlation = both / scale if scale > 0.0 else math.nan
@@ -555,7 +595,7 @@ class Pair:
 
 def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> str:
     """The name of the method that is meant; refuse what the metric does not have."""
-    known = ["auto", "swap"]
+    known = ["auto", "swap", "score_swap"]
     if isinstance(metric, Statistic):
         known.append("influence")
     if isinstance(metric, RocAuc):
@@ -563,7 +603,7 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
     if isinstance(metric, HitsAtK):
         known += _OF_HITS
     known.append("bootstrap")
-    check_option(method, "method", known, f" for {metric.title}")
+    check_option(method, "method", known, f" for {in_sentence(metric.title)}")
     if margin is not None and method not in ("auto", "influence"):
         raise ValueError(
             f"margin={margin!r} takes t tests of influence values; got method={method!r}: leave "
@@ -595,19 +635,28 @@ def _compare(
             UndefinedMetricWarning,
         )
         pvalue = 1.0
+    elif (margin is not None or method in _OF_ERRORS) and math.isnan(pair.standard_error):
+        warn_caller(
+            f"method={method!r} takes a standard error, and y_true has a class, or a class of a "
+            "stratum, with a single sample or cluster, which does not show how it varies: nothing "
+            "can be told, and the p-value is 1.",
+            UndefinedMetricWarning,
+        )
+        pvalue = 1.0
     elif margin is not None:
         pvalue = _within_margin(pair, margin, alternative)
-    elif method == "swap":
-        pvalue, n_resamples = drawing.pvalue(_swaps(pair), alternative)
+    elif method in ("swap", "score_swap"):
+        sampler = _swaps(pair, method == "score_swap")
+        pvalue, n_resamples = drawing.pvalue(sampler, alternative)
     elif method == "influence":
         pvalue = _influence_pvalue(pair, alternative)
     elif method == "delong":
         found = limits.t_test(_difference(pair), pair.standard_error, math.inf, alternative)
         pvalue, interval = float(found.pvalue), _DeLong(pair)
     elif method == "bootstrap":
-        sampler = _Bootstrap(pair)
-        pvalue, n_resamples = _bootstrap_pvalue(sampler, alternative, drawing)
-        interval = _BootstrapInterval(sampler, drawing)
+        resampled = _Bootstrap(pair)
+        pvalue, n_resamples = _bootstrap_pvalue(resampled, alternative, drawing)
+        interval = _BootstrapInterval(resampled, drawing)
     else:
         pvalue, interval = _hits_pvalue(pair, alternative, method)
     return MetricComparisonTestResult(
@@ -637,8 +686,8 @@ def _difference(pair: Pair) -> float:
     return pair.values[0] - pair.values[1]
 
 
-def _swaps(pair: Pair) -> SwapSampler:
-    ranks_a, ranks_b = doubled_midranks(pair.a.places), doubled_midranks(pair.b.places)
+def _swaps(pair: Pair, pooled: bool) -> SwapSampler:
+    ranks_a, ranks_b = pair.ranks(pooled)
     return SwapSampler(pair.metric, pair.positive, ranks_a, ranks_b, pair.units.clusters)
 
 
@@ -800,7 +849,7 @@ class _Bootstrap:
     def all(self, drawing: _Drawing) -> Floats:
         """Differences of all resamples."""
         sizes = self.chunks(drawing.n_resamples)
-        seeds = as_seed_sequence(drawing.random_state).spawn(len(sizes))
+        seeds = drawing.seeds(len(sizes))
         found = Parallel(n_jobs=drawing.n_jobs, verbose=drawing.verbose)(
             delayed(_draw)(self, size, seed) for size, seed in zip(sizes, seeds, strict=True)
         )
@@ -839,11 +888,10 @@ class _BootstrapInterval:
 # Runs over queries.
 
 
-def _clusters_of_queries(clusters: Any, groups: Any) -> NDArray[np.int64]:
+def _clusters_of_queries(clusters: Any, groups: Any, n_samples: int) -> NDArray[np.int64]:
     """Number the cluster of each query, whose samples must agree on it."""
-    groups = list(groups)
-    codes, names = numbered(groups, "groups", "query", len(groups))
-    own, _ = numbered(clusters, "clusters", "cluster", len(groups))
+    codes, names = numbered(groups, "groups", "query", n_samples)
+    own, _ = numbered(clusters, "clusters", "cluster", n_samples)
     _, first = np.unique(codes, return_index=True)
     of_query = own[first]
     wrong = own != of_query[codes]
@@ -873,11 +921,19 @@ def _compare_runs(
             f"method={method!r} takes every query as drawn by itself, and there are clusters: use "
             "method='sign_flip'."
         )
-    if margin is not None and (method not in ("auto", "t") or clusters is not None):
-        raise ValueError(f"margin={margin!r} takes a t test over queries: leave method out.")
+    if margin is not None and clusters is not None:
+        raise ValueError(
+            f"margin={margin!r} takes a t test, which takes every query as drawn by itself, and "
+            "there are clusters: leave out margin or clusters."
+        )
+    if margin is not None and method not in ("auto", "t"):
+        raise ValueError(
+            f"margin={margin!r} takes a t test over queries; got method={method!r}: leave method "
+            "out."
+        )
     if method == "auto":
         method = "sign_flip" if margin is None else "t"
-    error = standard_error_of_mean(differences)
+    error = standard_error_of_mean(differences, clusters)
     n_resamples: int | None = None
     if margin is not None:
         mean = float(differences.mean())
@@ -895,7 +951,8 @@ def _compare_runs(
         n_resamples = drawing.n_resamples
         rng = np.random.default_rng(as_seed_sequence(drawing.random_state))
         pvalue = pvalue_beyond_zero(_resampled_means(differences, n_resamples, rng), alternative)
-    interval = _QueryInterval(differences, "bootstrap" if method == "bootstrap" else "t", drawing)
+    by = "bootstrap" if method == "bootstrap" else "t"
+    interval = _QueryInterval(differences, clusters, by, drawing)
     means = queries.values.mean(axis=0)
     return MetricComparisonTestResult(
         metric=queries.metric,
@@ -936,10 +993,13 @@ class _QueryInterval:
     """Interval of the mean difference over queries."""
 
     differences: Floats
+    clusters: NDArray[np.int64] | None
     method: str
     drawing: _Drawing
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
+        if self.clusters is not None:
+            return clustered_mean_limits(self.differences, self.clusters, confidence_level)
         return mean_interval(
             self.differences,
             confidence_level,

@@ -22,7 +22,13 @@ from sklearn_rankinf._engine.statistics import (
     Metric,
     Statistic,
 )
-from sklearn_rankinf._metrics import AveragePrecision, RocAuc, influence_of, value_of
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    RocAuc,
+    in_sentence,
+    influence_of,
+    value_of,
+)
 from sklearn_rankinf._ranking import Ranking, rank_order
 from sklearn_rankinf._validation import check_option, numbered
 
@@ -88,21 +94,33 @@ class Units:
         """Values whose squares and products add up to variances and covariances."""
         if self.strata is None:
             return centred(values, positive, clusters=self.clusters)
-        found = np.zeros(values.shape)
-        for stratum in range(int(self.strata.max()) + 1):
-            inside = self.strata == stratum
-            found[inside] = centred(values[inside], positive[inside])
-        if self.clusters is None:
-            return found
-        sums = np.zeros((int(self.clusters.max()) + 1, *values.shape[1:]))
-        np.add.at(sums, self.clusters, found)
-        return sums
+        # A class within a stratum is centred and scaled as a class is without strata.
+        _, cells, sizes = np.unique(
+            2 * self.strata + positive, return_inverse=True, return_counts=True
+        )
+        means = (_sums(values, cells).T / sizes).T
+        apart = sizes if self.clusters is None else self._clusters_in(cells)
+        factors = np.sqrt(apart / np.where(apart > 1, apart - 1.0, math.nan))
+        found: Floats = ((values - means[cells]).T * factors[cells]).T
+        return found if self.clusters is None else _sums(found, self.clusters)
+
+    def _clusters_in(self, cells: Integers) -> Integers:
+        """Number of clusters that have an item in each cell."""
+        pairs = np.unique(np.stack([cells, self.clusters]), axis=1)  # type: ignore[list-item]
+        return np.bincount(pairs[0])
 
     def numbers(self, positive: NDArray[np.bool_]) -> tuple[int, int]:
         """Numbers of independent positives and negatives: clusters that hold some."""
         if self.clusters is None:
             return int(positive.sum()), int((~positive).sum())
         return np.unique(self.clusters[positive]).size, np.unique(self.clusters[~positive]).size
+
+
+def _sums(values: Floats, codes: Integers) -> Floats:
+    """Sums of rows with the same number."""
+    total = np.zeros((int(codes.max()) + 1, *values.shape[1:]))
+    np.add.at(total, codes, values)
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,6 +179,12 @@ class Estimate:
         return float(self.metric.best(*size) + self.metric.offset(*size))
 
     @property
+    def minimum(self) -> float:
+        """Value of the ranking with all positives last, of a sum over their ranks."""
+        n, m = self.ranking.n_samples, self.ranking.n_positives
+        return float(value_of(self.metric, Ranking([n - m, m], [0, m])))  # type: ignore[arg-type]
+
+    @property
     def standard_error(self) -> float:
         """Square root of the variance."""
         return math.sqrt(self.variance)
@@ -182,25 +206,26 @@ def influence_of_items(metric: Statistic, items: Items) -> Floats:
     return influence_of(metric, items.ranking).of_items(items.places, items.positive)
 
 
-# Limits of one estimate, by method.
+# Limits of one estimate, by method. A class with a single item or cluster does not show how its
+# items vary: where the variance is needed, all values are possible.
 
 
 def _g_limits(estimate: Estimate, level: float, seed: Any) -> Limits:
-    ranking = estimate.ranking
     horizon = estimate.metric.horizon
-    return _pair(
-        limits.average_precision_limits(
-            estimate.value,
-            estimate.variance,
-            estimate.n_positives,
-            level,
-            k=math.inf if horizon is None else horizon,
-            maximum=estimate.maximum if ranking.n_positives else 1.0,
-        )
+    low, high = limits.average_precision_limits(
+        estimate.value,
+        estimate.variance,
+        estimate.n_positives,
+        level,
+        k=math.inf if horizon is None else horizon,
+        maximum=estimate.maximum,
     )
+    return (0.0, estimate.maximum) if np.isnan(low) else (float(low), float(high))
 
 
 def _calibrated(estimate: Estimate, level: float, seed: Any) -> Limits:
+    if math.isnan(estimate.variance):
+        return 0.0, 1.0
     size = estimate.ranking.n_samples, estimate.ranking.n_positives
     return calibrated_limits(estimate.value, estimate.variance, *size, level, seed)[:2]
 
@@ -219,8 +244,10 @@ def _auc_score(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 
 def _delong(estimate: Estimate, level: float, seed: Any) -> Limits:
+    if math.isnan(estimate.variance):
+        return 0.0, 1.0
     half = float(ndtri((1.0 + level) / 2.0)) * estimate.standard_error
-    return max(estimate.value - half, 0.0), min(estimate.value + half, 1.0)
+    return _within(estimate.value - half, estimate.value + half, 0.0, 1.0)
 
 
 def _of_hits(
@@ -232,8 +259,9 @@ def _of_hits(
     n, m = ranking.n_samples, ranking.n_positives
     hits = float(metric.count(ranking.tie_sizes, ranking.hits))
     slope = slope_at(ranking.tie_sizes, ranking.hits, int(metric.k))
-    # Clusters make the sample as small as it is effectively.
-    share = 1.0 / max(estimate.design_effect, 1.0)
+    # Clusters make the sample as small as it is effectively, and are all that is independent.
+    effect, share = estimate.design_effect, estimate.n_positives / m
+    share = min(share, 1.0 / effect) if effect > 0.0 else share
     low, high = _pair(formula(hits * share, metric.k * share, slope, n * share, m * share))
     scale = m / float(metric.divided_by(n, m))
     return low * scale, high * scale
@@ -256,13 +284,11 @@ def _clopper_pearson(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 
 def _influence_t(estimate: Estimate, level: float, seed: Any) -> Limits:
-    if min(estimate.n_positives, estimate.n_negatives) < 2:
-        raise ValueError(
-            "method='influence' needs two independent positives and two negatives; got "
-            f"{estimate.n_positives} and {estimate.n_negatives}: use method='binormal'."
-        )
+    if math.isnan(estimate.variance):
+        return estimate.minimum, estimate.maximum
     half = estimate.standard_error * t_quantile(estimate.n_positives - 1, level)
-    return estimate.value - half, min(estimate.value + half, estimate.maximum)
+    low, high = estimate.value - half, estimate.value + half
+    return _within(low, high, estimate.minimum, estimate.maximum)
 
 
 def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
@@ -276,6 +302,11 @@ def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
 def t_quantile(df: float, confidence_level: float) -> float:
     """Quantile of Student's t for two-sided limits."""
     return float(stdtrit(df, (1.0 + confidence_level) / 2.0))
+
+
+def _within(low: float, high: float, least: float, most: float) -> Limits:
+    """Limits cut off where no value can be, also one that is beyond by rounding."""
+    return _pair((np.clip(low, least, most), np.clip(high, least, most)))
 
 
 def _pair(found: tuple[Any, Any]) -> Limits:
@@ -338,7 +369,7 @@ def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
 def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
     """The name of the method that is meant; refuse what the metric does not have."""
     known = interval_methods(metric)
-    check_option(method, "method", ["auto", *known], f" for {metric.title}")
+    check_option(method, "method", ["auto", *known], f" for {in_sentence(metric.title)}")
     possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
     if method == "auto":
         return possible[0]

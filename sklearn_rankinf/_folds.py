@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -19,6 +19,7 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
     check_cv,
+    cross_validate,
 )
 
 from sklearn_rankinf._engine.exchange import AnyExchange, Exchange
@@ -32,6 +33,7 @@ from sklearn_rankinf._validation import numbered, warn_caller
 _N_DRAWS = 99
 # What the tests of single rankings say of few labellings, where one sentence is enough for all.
 FEW_LABELLINGS = ".* leave (no|[0-9]+ different) labelling"
+_WHOLE_CLUSTERS = "keep clusters together, as StratifiedGroupKFold does with groups=clusters"
 
 
 # Labels.
@@ -154,24 +156,24 @@ class LabelDesign:
             return
         n_samples = self.kinds.size
         codes, names = numbered(self.restrictions.clusters, "clusters", "cluster", n_samples)
-        remedy = "keep clusters together, as StratifiedGroupKFold does with groups=clusters"
-        for number, fold in enumerate(folds):
-            if isinstance(fold.estimator, FrozenEstimator):
-                continue
-            both = np.intersect1d(codes[fold.train], codes[fold.test])
-            if both.size:
-                raise ValueError(
-                    f"Cluster {names[both[0]]!r} is in the training set and in the held-out "
-                    f"samples of fold {number}, which tells the estimator its label: {remedy}."
-                )
+        check_clusters_are_whole(folds, codes, names)
         held_out = np.concatenate([np.unique(codes[fold.test]) for fold in folds])
         several = np.bincount(held_out) > 1
         if combine == "fisher" and several.any():
             raise ValueError(
                 f"combine='fisher' needs independent folds, and cluster "
-                f"{names[int(np.argmax(several))]!r} is in several: {remedy}, or take "
+                f"{names[int(np.argmax(several))]!r} is in several: {_WHOLE_CLUSTERS}, or take "
                 "combine='bonferroni', which is valid for all folds."
             )
+
+    def samples_in_several_folds(self, folds: Sequence[Fold]) -> str | None:
+        """Name of what several folds hold out, samples or clusters; None if there is none."""
+        if not hold_out_different_samples(folds):
+            return "samples"
+        if self.restrictions.clusters is None:
+            return None
+        codes, _ = numbered(self.restrictions.clusters, "clusters", "cluster", self.kinds.size)
+        return None if hold_out_different_samples(folds, codes) else "clusters"
 
     def _check_labellings(self, folds: Sequence[Fold]) -> None:
         """Refuse folds that nothing can be permuted in; warn if little can."""
@@ -304,6 +306,27 @@ def _is_rare(count: Callable[[Integers], int], kinds: Integers, strata: Integers
     return all(count(labels) > observed for labels in drawn)
 
 
+def check_clusters_are_whole(folds: Sequence[Fold], codes: Integers, names: list[Any]) -> None:
+    """Refuse folds that train on a cluster and hold out a part of it."""
+    for number, fold in enumerate(folds):
+        if isinstance(fold.estimator, FrozenEstimator):
+            continue
+        both = np.intersect1d(codes[fold.train], codes[fold.test])
+        if both.size:
+            raise ValueError(
+                f"Cluster {names[both[0]]!r} is in the training set and in the held-out "
+                f"samples of fold {number}, which tells the estimator its label: "
+                f"{_WHOLE_CLUSTERS}."
+            )
+
+
+def hold_out_different_samples(folds: Sequence[Fold], clusters: Integers | None = None) -> bool:
+    """Whether no sample, or no cluster, is held out by several folds."""
+    tests = [fold.test if clusters is None else np.unique(clusters[fold.test]) for fold in folds]
+    held_out = np.concatenate(tests)
+    return bool(np.unique(held_out).size == held_out.size)
+
+
 def _are_contiguous(folds: Sequence[Fold]) -> bool:
     """Whether each fold holds out successive rows."""
     return all(fold.test.size > 1 and np.all(np.diff(fold.test) == 1) for fold in folds)
@@ -344,3 +367,36 @@ def with_groups(groups: Any, params: Any) -> dict[str, Any]:
     if groups is not None and get_config()["enable_metadata_routing"]:
         return {"params": {**(params or {}), "groups": groups}}
     return {"groups": groups, "params": params}
+
+
+# Fits.
+
+
+def check_nothing_to_fit(given: Mapping[str, Any]) -> None:
+    """Refuse what only fitting needs beside folds that are fitted already."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is for fitting, and a dict of cross_validate is fitted already: leave it "
+                "out, or pass the estimator in place of the dict."
+            )
+
+
+def _nothing(estimator: Any, X: Any, y: Any) -> float:
+    """A score for nobody: only the fitted estimators are wanted."""
+    return 0.0
+
+
+def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, Any]:
+    """Fit to each training set; the estimators and indices as `cross_validate` returns them."""
+    fitted: Mapping[str, Any] = cross_validate(
+        estimator,
+        X,
+        y,
+        scoring=_nothing,
+        return_estimator=True,
+        return_indices=True,
+        error_score="raise",
+        **options,
+    )
+    return fitted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -144,8 +145,8 @@ def _cell(value: Any) -> str:
 
 def shown(values: Any, n_digits: int = 12) -> str:
     """A number, or the first few of an array or of names."""
-    if np.ndim(values) == 0:
+    if not isinstance(values, list) and np.ndim(values) == 0:
         return f"{values:.{n_digits}g}"
     flat = values if isinstance(values, list) else np.ravel(values).tolist()
-    parts = [repr(v) if isinstance(v, str) else f"{v:.{n_digits}g}" for v in flat[:_N_SHOWN]]
+    parts = [f"{v:.{n_digits}g}" if isinstance(v, Real) else repr(v) for v in flat[:_N_SHOWN]]
     return f"[{', '.join(parts)}{', ...' if len(flat) > _N_SHOWN else ''}]"

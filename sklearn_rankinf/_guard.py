@@ -24,11 +24,11 @@ def metric_function(function: Callable[P, T]) -> Callable[P, T]:
     )
 
 
-def significance_test(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a test ``(y_true, y_score) -> result`` refuse an estimator in words."""
+def result_function(function: Callable[P, T]) -> Callable[P, T]:
+    """Make a function ``(y_true, y_score) -> result`` refuse an estimator in words."""
     return _refuse_estimator(
         function,
-        f"{function.__name__} is a test of (y_true, y_score), not a scorer",
+        f"{function.__name__} is a function of (y_true, y_score), not a scorer",
         "pass scoring=make_significance_scorer(...)",
     )
 

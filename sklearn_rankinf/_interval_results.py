@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,13 +10,14 @@ import numpy as np
 from scipy import stats
 
 from sklearn_rankinf._engine.limits import mean_limits
-from sklearn_rankinf._engine.statistics import Floats, Metric
+from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._estimates import (
     Estimate,
     check_both_classes,
     check_has_influence,
     choose_method,
     interval_methods,
+    t_quantile,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, shown
 from sklearn_rankinf._metrics import in_sentence
@@ -23,7 +25,22 @@ from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._validation import as_seed_sequence, check_option
 
 _COLUMNS = ("statistic", "low", "high", "standard_error")
+_WAYS = {
+    "influence": "from influence values",
+    "calibrated": "calibrated t",
+    "logit": "Boyd's logit interval",
+    "binomial": "Boyd's binomial interval",
+    "score": "score interval",
+    "delong": "DeLong's interval",
+    "clopper_pearson": "Clopper and Pearson's interval",
+    "plus": "Ash and Hughes-Oliver's interval",
+    "binormal": "from the binormal model",
+    "t": "Student's t",
+    "bootstrap": "bootstrap over queries",
+}
 _QUERY_METHODS = ("auto", "t", "bootstrap")
+# Values that differ by this part of the largest are equal.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +59,7 @@ class MetricIntervalResult:
         Limits of the interval.
     standard_error : float or ndarray
         Influence standard error of the metric, or that of the mean over queries; nan where a class
-        has a single sample.
+        has a single sample or cluster.
     confidence_level : float
         Nominal coverage of the interval.
     method : str
@@ -64,8 +81,8 @@ class MetricIntervalResult:
     --------
     >>> from sklearn_rankinf import Ranking, metric_interval
     >>> ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
-    >>> print(metric_interval(ranking).summary())
-    Average precision was 0.917 (95 % confidence interval 0.315 to 0.993; influence).
+    >>> print(metric_interval(ranking, metric="roc_auc").summary())
+    ROC AUC was 0.933 (95 % confidence interval 0.209 to 0.998; score interval).
     """
 
     metric: Metric
@@ -146,13 +163,13 @@ class MetricIntervalResult:
     def _sentence(self, part: dict[str, Any]) -> str:
         title = self.metric.title
         if self.n_queries is not None:
-            title = f"Mean {title[0].lower() + title[1:]} over {self.n_queries} queries"
+            title = f"Mean {in_sentence(title)} over {self.n_queries} queries"
         if "class" in part:
             title = f"{title} of {part['class']!r}"
         return (
             f"{title} was {format_value(part['statistic'])} ({100 * self.confidence_level:g} % "
             f"confidence interval {format_value(part['low'])} to {format_value(part['high'])}; "
-            f"{self.method})."
+            f"{_WAYS[self.method]})."
         )
 
 
@@ -204,9 +221,30 @@ def joined(results: list[MetricIntervalResult], names: list[Any]) -> MetricInter
     )
 
 
-def standard_error_of_mean(values: Floats) -> float:
-    """Standard error of the mean of independent values; nan of a single one."""
-    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
+def standard_error_of_mean(values: Floats, clusters: Integers | None = None) -> float:
+    """Standard error of the mean of values that are independent, or in clusters numbered from 0.
+
+    It is nan for a single value or cluster, and 0 where values differ by rounding alone.
+    """
+    errors = values - values.mean()
+    if clusters is not None:
+        errors = np.bincount(clusters, errors)
+    if errors.size < 2:
+        return math.nan
+    if np.ptp(values) <= _ROUNDING * np.abs(values).max():
+        return 0.0
+    return math.sqrt(errors @ errors * errors.size / (errors.size - 1)) / values.size
+
+
+def clustered_mean_limits(
+    values: Floats, clusters: Integers, confidence_level: float
+) -> tuple[float, float]:
+    """Student's t limits of the mean, with clusters numbered from 0 in place of values."""
+    n_clusters = int(clusters.max()) + 1
+    if n_clusters < 2:
+        return -math.inf, math.inf
+    half = t_quantile(n_clusters - 1, confidence_level) * standard_error_of_mean(values, clusters)
+    return float(values.mean()) - half, float(values.mean()) + half
 
 
 def mean_interval(

@@ -17,7 +17,7 @@ from sklearn_rankinf._estimates import (
     check_has_influence,
     choose_method,
 )
-from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._interval_results import (
     MetricIntervalResult,
     interval_of,
@@ -39,7 +39,7 @@ from sklearn_rankinf._validation import (
 )
 
 
-@significance_test
+@result_function
 def metric_interval(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -107,11 +107,11 @@ def metric_interval(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, or if an argument is of a wrong type.
+        If `y_score` is missing, or given with a ranking, if `k` is an array, or if an argument is
+        of a wrong type.
     ValueError
         If there are no positives or no negatives, if the metric is the reciprocal rank of one
-        ranking, if `k` is an array, or if an option is not one of those above or has no meaning
-        with another.
+        ranking, or if an option is not one of those above or has no meaning with another.
 
     See Also
     --------
@@ -123,7 +123,7 @@ def metric_interval(
     The variance V of a metric follows from its influence values: how much it changes with the
     weight of each sample, centred within positives and within negatives. For ROC AUC it is
     DeLong's. With t the quantile of Student's distribution with m - 1 degrees of freedom, m
-    positives:
+    positives (with clusters, the number of those that hold some):
 
     * Average precision, also at k, on the scale :math:`g(t) = -\log(-\log t)`:
       :math:`g^{-1}(g(\mathrm{AP}) \pm t \sqrt{V} g'(\mathrm{AP}))`, and from
@@ -140,7 +140,8 @@ def metric_interval(
 
     Boyd's logit interval [1]_ is up to four times as wide as needed. Percentile bootstrap intervals
     of average precision cover as little as .79 of 95 % and are not offered. The reciprocal rank of
-    one ranking hangs on a single sample and has no interval; over queries it has. Weights are no
+    one ranking hangs on a single sample and has no interval; over queries it has. With a single
+    positive or negative, intervals that need V are all that the metric can be. Weights are no
     argument: what they stand for, copies or a design, decides what varies.
 
     References
@@ -168,9 +169,11 @@ def metric_interval(
     'score'
     """
     check_confidence_level(confidence_level)
+    check_integer(n_resamples, "n_resamples", 1)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     if groups is not None:
+        _check_has_scores(y_true, y_score, "groups")
         if clusters is not None:
             raise ValueError(
                 "clusters and groups exclude each other: over queries the queries are what is "
@@ -183,7 +186,7 @@ def metric_interval(
             (queries.n_samples, queries.n_positives),
             confidence_level,
             method,
-            check_integer(n_resamples, "n_resamples", 1),
+            n_resamples,
             random_state,
         )
     check_has_influence(chosen)
@@ -198,7 +201,7 @@ def metric_interval(
         check_both_classes(ranking)
         estimate = Estimate.of_ranking(chosen, ranking)
     else:
-        _check_has_scores(y_true, y_score)
+        _check_has_scores(y_true, y_score, "clusters")
         items = Items.from_scores(*as_binary(y_true, y_score, pos_label))  # type: ignore[arg-type]
         check_both_classes(items.ranking)
         units = Units.read(clusters, None, items.positive.size)
@@ -206,11 +209,11 @@ def metric_interval(
     return interval_of(estimate, confidence_level, method, random_state)
 
 
-def _check_has_scores(y_true: Any, y_score: Any) -> None:
+def _check_has_scores(y_true: Any, y_score: Any, name: str) -> None:
     """Refuse a ranking where each sample is told something about."""
     if isinstance(y_true, Ranking) or y_score is None:
         raise TypeError(
-            "clusters needs y_true and y_score, since a Ranking does not know which sample is "
+            f"{name} needs y_true and y_score, since a Ranking does not know which sample is "
             f"which; got y_true of type {type(y_true).__name__} and y_score of type "
             f"{type(y_score).__name__}."
         )

@@ -221,7 +221,7 @@ class _ShareOfHits(HitsAtK):
 
     def __post_init__(self) -> None:
         if n_dimensions_of_k(self.k) == 0:
-            check_k(self.k)
+            check_k(self.k.item() if isinstance(self.k, np.ndarray) else self.k)
 
     def __repr__(self) -> str:
         if np.ndim(self.k) == 0:

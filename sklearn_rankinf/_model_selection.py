@@ -15,15 +15,21 @@ from scipy.special import gammaln, logsumexp, xlogy
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import cross_val_score, cross_validate
+from sklearn.model_selection import cross_val_score
 from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
+from sklearn_rankinf._comparison import ConfidenceInterval
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric, Statistic
+from sklearn_rankinf._estimates import Estimate, Items, Units
+from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (
     FEW_LABELLINGS,
     LabelDesign,
     check_makes_splits,
+    check_nothing_to_fit,
+    fit_folds,
+    hold_out_different_samples,
     is_default,
     splitter,
     with_groups,
@@ -35,7 +41,7 @@ from sklearn_rankinf._frozen_distributions import (
     plain,
     with_known_error,
 )
-from sklearn_rankinf._metrics import AveragePrecision, as_metric
+from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
@@ -45,7 +51,9 @@ from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._validation import (
     PosLabel,
+    as_binary,
     as_seed_sequence,
+    check_confidence_level,
     check_integer,
     check_no_closed_form,
     check_option,
@@ -63,6 +71,7 @@ _COLUMNS = (
     "zscore",
     "adjusted_statistic",
 )
+_LABELS_AND_SCORES = ("y_true", "y_score", "pos_label")
 # Natural logarithm of a p-value below which cot(pi p) is 1 / (pi p) in floats, and may overflow.
 _SMALL = -600.0
 # Scores this close, relatively, are the same.
@@ -104,6 +113,8 @@ class CrossValSignificanceResult:
         Share of the refits with a mean over the folds at least as large, the observed one included.
     refit_statistics : ndarray of shape (refit_permutations,) or None
         Means over the folds of the refits to permuted labels.
+    interval_target : str
+        What :meth:`confidence_interval` covers.
 
     See Also
     --------
@@ -133,6 +144,7 @@ class CrossValSignificanceResult:
     refit_statistic: float | None = None
     refit_pvalue: float | None = None
     refit_statistics: Floats | None = None
+    _interval: _IntervalOfMean | None = None
 
     def __repr__(self) -> str:
         pvalue = f"pvalue={self.pvalue:.4g}"
@@ -143,6 +155,73 @@ class CrossValSignificanceResult:
             f"{type(self).__name__}(statistic={self.statistic:.4g}, {pvalue}{refit}, "
             f"n_splits={self.n_splits}, combine={self.combine!r})"
         )
+
+    @property
+    def interval_target(self) -> str:
+        """What the interval of the mean over the folds covers."""
+        title = in_sentence(self.fold_tests[0].metric.title)
+        return (
+            f"expected {title} of models trained on folds of this size, for as many held-out "
+            "samples as a fold has"
+        )
+
+    def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
+        r"""Interval of the mean over the folds.
+
+        It covers the metric that is expected of models trained on so many samples, for as many
+        held-out samples as a fold has: not the metric of the model that is fitted to all samples,
+        nor that of a larger list.
+
+        Parameters
+        ----------
+        confidence_level : float, default=0.95
+            Nominal coverage.
+
+        Returns
+        -------
+        low, high : float
+            The limits.
+
+        Raises
+        ------
+        ValueError
+            If folds hold out the same samples or the same clusters, if a fold holds out fewer than
+            two independent positives or negatives, if there is an `order`, or if the metric is the
+            reciprocal rank, which hangs on a single sample of each fold.
+
+        See Also
+        --------
+        metric_interval : Interval of one ranking.
+        cross_val_comparison : Interval of the difference between two estimators.
+
+        Notes
+        -----
+        The limits are :math:`\bar S \pm t \sqrt{\sum_k V_k} / K` with the influence variance
+        :math:`V_k` of each fold, with clusters and strata if there are any, and Student's t with
+        Satterthwaite's degrees of freedom, :math:`m_k - 1` for a fold with :math:`m_k` positives.
+        The upper limit is at most the value of perfect rankings. They take the fitted models as
+        given. The 95 % interval covered the expected average precision in .922 to .934 of
+        simulated data sets (5 folds of 500 samples with 50 positives, or of 200 with 20), and near
+        chance in .896.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn_rankinf import cross_val_significance
+        >>> X, y = make_classification(300, weights=[0.9], flip_y=0.05, random_state=0)
+        >>> result = cross_val_significance(LogisticRegression(), X, y)
+        >>> low, high = result.confidence_interval()
+        >>> low < result.statistic < high
+        True
+        >>> result.interval_target
+        'expected average precision of models trained on folds of this size, for as many held-out
+        samples as a fold has'
+        """
+        check_confidence_level(confidence_level)
+        if self._interval is None:
+            return ConfidenceInterval(math.nan, math.nan)
+        return ConfidenceInterval(*self._interval(confidence_level))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results of the folds as columns.
@@ -234,9 +313,9 @@ def cross_val_significance(
         ones for classifiers, and folds that keep groups together if there are `groups` or
         `clusters`. Splitters and iterables of splits are taken as
         :func:`sklearn.model_selection.cross_validate` takes them.
-    metric : str or RankStatistic, default="average_precision"
+    metric : str or metric, default="average_precision"
         What is tested: one of the names that :func:`make_significance_scorer` takes, one given by
-        :func:`register_metric`, or a statistic.
+        :func:`register_metric`, or a metric such as ``RocAuc()``.
     method : str, default="auto"
         How the p-values of the folds are computed, see the test of the metric.
     combine : str, default="bonferroni"
@@ -378,7 +457,7 @@ def cross_val_significance(
     fitting = {"groups": groups, "cv": cv, "params": params}
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
     if isinstance(estimator, Mapping):
-        _check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
+        check_nothing_to_fit({**fitting, "refit_permutations": refit_permutations})
         fitted = estimator
     else:
         design.check_groups(groups)
@@ -391,7 +470,7 @@ def cross_val_significance(
             groups = design.restrictions.clusters if groups is None else groups
         cv = splitter(cv, y, groups, estimator)
         fitting = {"cv": cv, **with_groups(groups, params)}
-        fitted = _fit_folds(estimator, X, y, **fitting, **running)
+        fitted = fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
     _check_independence(folds, combine)
     design.check_folds(folds, combine)
@@ -401,7 +480,11 @@ def cross_val_significance(
     )
     tests = _test(held_out, as_metric(metric, k), tested, n_jobs)
     law = _law_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
-    result = _combine(tests, combine, law)
+    shared = design.samples_in_several_folds(folds)
+    result = replace(
+        _combine(tests, combine, law),
+        _interval=_IntervalOfMean(as_metric(metric, k), tuple(held_out), shared),
+    )
     if refit_permutations is None:
         return result
     mean = partial(_mean_over_folds, estimator=estimator, X=X, scoring=scorer, **fitting)
@@ -447,39 +530,11 @@ def _check_is_no_series(design: LabelDesign, cv: Any) -> None:
         )
 
 
-def _check_nothing_to_fit(given: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is for fitting, and a dict of cross_validate is fitted already: leave it "
-                "out, or pass the estimator in place of the dict."
-            )
-
-
 def _as_seed(random_state: Any) -> int:
     """One seed for all, which processes and scikit-learn take; an int is itself."""
     if isinstance(random_state, int | np.integer):
         return check_integer(random_state, "random_state", 0)
     return int(as_seed_sequence(random_state).generate_state(1)[0])
-
-
-def _nothing(estimator: Any, X: Any, y: Any) -> float:
-    """A score for nobody: only the fitted estimators are wanted."""
-    return 0.0
-
-
-def _fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, Any]:
-    fitted: Mapping[str, Any] = cross_validate(
-        estimator,
-        X,
-        y,
-        scoring=_nothing,
-        return_estimator=True,
-        return_indices=True,
-        error_score="raise",
-        **options,
-    )
-    return fitted
 
 
 def _mean_over_folds(y: Any, permuted: bool, *, estimator: Any, X: Any, **options: Any) -> float:
@@ -494,8 +549,7 @@ def _check_independence(folds: Sequence[Fold], combine: str) -> None:
     """Refuse a combination of p-values that depend on each other, if it needs independence."""
     if combine not in ("convolution", "fisher"):
         return
-    held_out = np.concatenate([fold.test for fold in folds])
-    if np.unique(held_out).size < held_out.size:
+    if not hold_out_different_samples(folds):
         raise ValueError(
             f"combine={combine!r} needs folds that hold out different samples, and some are held "
             f"out twice: {_ANOTHER_CV}."
@@ -530,6 +584,51 @@ class _HeldOut:
     @property
     def is_of_one_class(self) -> bool:
         return self.ranking.n_positives in (0, self.ranking.n_samples)
+
+    def estimate(self, metric: Metric) -> Estimate:
+        """The metric with its influence variance."""
+        if "y_score" not in self.sample:
+            return Estimate.of_ranking(metric, self.ranking)
+        positive, scores = as_binary(*(self.sample[name] for name in _LABELS_AND_SCORES))
+        units = Units.read(self.sample.get("clusters"), self.sample.get("strata"), positive.size)
+        return Estimate.of_items(metric, Items.from_scores(positive, scores), units)
+
+
+@dataclass(frozen=True, eq=False)
+class _IntervalOfMean:
+    """The interval of a metric's mean over folds, or why there is none."""
+
+    metric: Metric
+    held_out: tuple[_HeldOut, ...]
+    shared: str | None
+
+    def __call__(self, confidence_level: float) -> tuple[float, float]:
+        self._check_has_interval()
+        estimates = [fold.estimate(self.metric) for fold in self.held_out]
+        mean = FoldMean.read(
+            (one.value, one.variance, (one.n_positives, one.n_negatives)) for one in estimates
+        )
+        low, high = mean.limits(confidence_level)
+        return low, min(high, math.fsum(one.maximum for one in estimates) / len(estimates))
+
+    def _check_has_interval(self) -> None:
+        """Refuse folds that depend on each other, and what has no influence variance."""
+        if not isinstance(self.metric, Statistic):
+            raise ValueError(
+                f"{self.metric.title} of a fold hangs on a single sample, its best positive, which "
+                "says nothing of how it varies: take another metric for an interval."
+            )
+        if any("order" in fold.sample for fold in self.held_out):
+            raise ValueError(
+                "Successive samples of a series depend on each other, and the interval of the mean "
+                "over folds takes samples as independent: there is none with order."
+            )
+        if self.shared is not None:
+            raise ValueError(
+                "The interval of the mean over folds needs folds that hold out different "
+                f"{self.shared}, and some are held out twice: take another cv, such as "
+                "StratifiedKFold, or StratifiedGroupKFold for clusters."
+            )
 
 
 def _rank(

@@ -33,7 +33,7 @@ from sklearn_rankinf._estimates import (
     interval_methods,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
-from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._queries import holm, read_query_values
 from sklearn_rankinf._ranking import read_rankers
@@ -227,7 +227,7 @@ class MetricMultipleComparisonTestResult:
         )
 
 
-@significance_test
+@result_function
 def metric_multiple_comparison_test(
     y_true: Any,
     y_scores: Any,

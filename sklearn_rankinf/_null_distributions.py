@@ -74,9 +74,10 @@ def metric_null_distribution(
         ``"precision_at_k"``, ``"enrichment_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
         ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or one that was registered.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up. Recall, precision and enrichment at k need it, and take an
-        array-like, which makes one null distribution for each entry.
+        Cut-off of a metric that is given by its name, or by an object without one: a number of
+        samples, or a fraction of them between 0 and 1, rounded up. Of names, those of recall,
+        precision and enrichment at k need it; they take an array-like too, which makes one
+        null distribution for each entry.
     tie_sizes : array-like of shape (n_blocks,), optional
         Sizes of the blocks of equal scores, best score first; without it no scores are equal.
     method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su", "binomial"}, \
@@ -372,7 +373,11 @@ def precision_at_k_null_distribution(
     tie_sizes : array-like of shape (n_blocks,), optional
         Sizes of the blocks of equal scores, best score first; without it no scores are equal.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
-        How the law is computed; see :func:`recall_at_k_null_distribution`.
+        ``"analytic"`` is the exact law and what ``"auto"`` takes; ``"permutation"`` is the law of
+        `n_permutations` random labellings. ``"binomial"`` counts the hits as if samples were drawn
+        with replacement, in whole numbers; ``"normal"`` has the exact mean and variance and a
+        continuity correction of half the distance between two values. A statistic that cannot vary
+        has its one value under every method.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -469,7 +474,7 @@ def roc_auc_null_distribution(
     See Also
     --------
     roc_auc_test : Test of a ranking against this law.
-    rank_statistic_null_distribution : The law of any metric that adds up weights of ranks.
+    metric_null_distribution : The null distribution of any metric.
     scipy.stats.mannwhitneyu : The same law without ties, for the statistic U.
 
     Notes

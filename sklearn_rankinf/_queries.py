@@ -31,7 +31,7 @@ from sklearn_rankinf._frozen_distributions import (
     pvalue_log_and_error,
     with_known_error,
 )
-from sklearn_rankinf._guard import metric_function, significance_test
+from sklearn_rankinf._guard import metric_function, result_function
 from sklearn_rankinf._interval_results import MetricIntervalResult, interval_over_queries
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
@@ -531,7 +531,7 @@ def mean_average_precision_score(
     return float(np.mean([_average_precision(ranking) for ranking in rankings.values()]))
 
 
-@significance_test
+@result_function
 def mean_average_precision_test(
     y_true: ArrayLike | Mapping[Any, Ranking] | Sequence[Ranking],
     y_score: ArrayLike | None = None,
@@ -1146,6 +1146,8 @@ def read_query_values(
         rankings = _rankings_by_query(y_true, y_score, groups, pos_label)
         columns.append([float(value_of(metric, ranking)) for ranking in rankings.values()])
     _warn_of_empty_queries(rankings, in_sentence(metric.title))
+    if metric.needs_misses:
+        _warn_of_full_queries(rankings, metric)
     return QueryValues(
         metric,
         list(rankings),
@@ -1164,5 +1166,17 @@ def _warn_of_empty_queries(
         warn_caller(
             f"{len(empty)} of {len(rankings)} queries are without positives in y_true and count "
             f"with {what} 0: {shown}.",
+            UndefinedMetricWarning,
+        )
+
+
+def _warn_of_full_queries(rankings: Mapping[Any, Ranking], metric: Metric) -> None:
+    """Warn of queries without negatives, for which a metric is undefined."""
+    full = [query for query, own in rankings.items() if own.n_positives == own.n_samples]
+    if full:
+        shown = ", ".join(map(repr, full[:5])) + (", ..." if len(full) > 5 else "")
+        warn_caller(
+            f"{len(full)} of {len(rankings)} queries are without negatives in y_true and count "
+            f"with {in_sentence(metric.title)} {value_of(metric, rankings[full[0]]):.1f}: {shown}.",
             UndefinedMetricWarning,
         )

@@ -298,7 +298,7 @@ def report_on_ranking(
         The test of its average precision.
     k : sequence of int or float
         Numbers of places at the top, or fractions of the samples, at which hits are tested.
-    metrics : sequence of str or RankStatistic
+    metrics : sequence of str or metric
         Other metrics that are tested.
 
     Returns
@@ -337,8 +337,8 @@ def report_on_metrics(
     ----------
     ranking : Ranking
         The ranking.
-    metrics : sequence of str or RankStatistic
-        Names of metrics that need no k, or statistics.
+    metrics : sequence of str or metric
+        Names of metrics that need no k, or metrics.
 
     Returns
     -------

@@ -127,7 +127,7 @@ class MetricTestResult:
     >>> round(result.statistic, 4), round(result.adjusted_statistic, 4)
     (0.9167, 0.8233)
     >>> print(result.summary())
-    Average precision was 0.917 (chance 0.528, z = 2.06), p = 0.0357 for better than random
+    Average precision was 0.917 (chance 0.528, z = 2.19), p = 0.0357 for better than random
     labelling (exact test, one-sided; 3 positives among 8 samples).
     """
 
@@ -299,11 +299,19 @@ class MetricTestResult:
         else:
             names = {"metric": [str(self.metric)]}
         columns = _COLUMNS if self.hits is None else ("hits", *_COLUMNS)
-        values = {
-            name: np.broadcast_to(np.ravel(getattr(self, name)), n_tests).tolist()
-            for name in columns
-        }
-        return {**names, **values}
+        return {**names, **{name: self._column(name, n_tests) for name in columns}}
+
+    def _column(self, name: str, n_tests: int) -> list[Any]:
+        """One entry of a field for each test; of an average the positives of all its classes."""
+        values = getattr(self, name)
+        if name == "n_positives" and self._is_average:
+            return [np.asarray(values).tolist()] * n_tests
+        return np.broadcast_to(np.ravel(values), n_tests).tolist()  # type: ignore[no-any-return]
+
+    @property
+    def _is_average(self) -> bool:
+        """Whether it is the result of an average over classes."""
+        return self.classes is None and np.ndim(self.n_positives) == 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain numbers, of several tests as lists.
@@ -314,12 +322,10 @@ class MetricTestResult:
             The metric, its value, chance, z, the p-value and the rest, by name; of several classes
             or cut-offs lists with one entry for each, under ``"class"`` or ``"k"`` what they are.
         """
-        columns = {"metric": str(self.metric), **self._columns()}
+        columns = self._columns()
         if np.ndim(self.statistic):
-            return columns
-        return {
-            name: value if name == "metric" else value[0] for name, value in columns.items()
-        } | {"metric": str(self.metric)}
+            return {"metric": str(self.metric), **columns}
+        return {name: value[0] for name, value in columns.items()}
 
     def to_frame(self) -> Any:
         """Return the results as a table.
@@ -327,7 +333,8 @@ class MetricTestResult:
         Returns
         -------
         pandas.DataFrame
-            One row for each test, with the columns of `to_dict`.
+            One row for each test: its class, its cut-off or the metric, and the other columns of
+            `to_dict`.
 
         Raises
         ------
@@ -346,6 +353,7 @@ class MetricTestResult:
             The value, chance, the p-value, how it was computed, and of how many samples.
         """
         columns = self._columns()
+        columns["n_resamples"] = self._column("n_resamples", np.size(self.statistic))
         tests = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
@@ -357,15 +365,20 @@ class MetricTestResult:
             title = f"{title} of {test['class']!r}"
         elif "k" in test:
             title = replace(self.metric, k=test["k"]).title  # type: ignore[type-var]
+        positives = test["n_positives"]
+        if self._is_average:
+            title = f"{title} averaged over {len(positives)} classes"
+            positives = f"{', '.join(map(str, positives[:-1]))} and {positives[-1]}"
         way = _WAYS.get(test["method"], "")
         if test["method"] == "permutation":
-            way = f"permutation test with {np.ravel(self.n_resamples)[0]} random labellings"
+            drawn = test["n_resamples"]
+            way = f"permutation test with {f'{drawn} random' if drawn else 'all'} labellings"
         sides = "two-sided" if self.alternative == "two-sided" else "one-sided"
         return (
             f"{title} was {format_value(test['statistic'])} (chance "
             f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), "
             f"p = {format_pvalue(test['log10_pvalue'])} for {_SIDES[self.alternative]} ({way}, "
-            f"{sides}; {test['n_positives']} positives among {test['n_samples']} samples)."
+            f"{sides}; {positives} positives among {test['n_samples']} samples)."
         )
 
 

@@ -1,4 +1,4 @@
-"""Average precision with weights or averaged over classes, and its law by permuting label rows."""
+"""Metrics averaged over classes or with weights: null distributions by permuting label rows."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def observe_rows(
     **options: Any,
 ) -> tuple[float, PermutationDistribution]:
     """Return the statistic of a table, and its distribution when rows of labels are permuted."""
-    what = f"{statistic.title} with unequal sample_weight"
+    what = f"{statistic!r} with unequal sample_weight"
     if average is not None:
-        what = f"{statistic.title} with average={average!r}"
+        what = f"{statistic!r} with average={average!r}"
     check_no_closed_form(method, what)
     _check_no_cut(statistic, weights, average)
     lists = [table] if average == "micro" else [table.column(c) for c in range(table.n_classes)]

@@ -552,7 +552,7 @@ def bedroc_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`bedroc_test` does.
+        As :func:`metric_test` does.
 
     Warns
     -----
@@ -562,7 +562,7 @@ def bedroc_score(
     See Also
     --------
     rie_score : The same on a scale where chance is 1.
-    bedroc_test : Test against random labelling.
+    Bedroc : The metric, for tests and null distributions.
 
     Notes
     -----
@@ -618,7 +618,7 @@ def rie_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`rie_test` does.
+        As :func:`metric_test` does.
 
     Warns
     -----
@@ -628,7 +628,7 @@ def rie_score(
     See Also
     --------
     bedroc_score : The same on a scale from 0 to 1.
-    rie_test : Test against random labelling.
+    RobustInitialEnhancement : The metric, for tests and null distributions.
 
     Notes
     -----
@@ -683,7 +683,7 @@ def reciprocal_rank_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`reciprocal_rank_test` does.
+        As :func:`metric_test` does.
 
     Warns
     -----
@@ -692,7 +692,7 @@ def reciprocal_rank_score(
 
     See Also
     --------
-    reciprocal_rank_test : Test against random labelling.
+    ReciprocalRank : The metric, for tests and null distributions.
     sklearn.metrics.label_ranking_average_precision_score : The same for rows with one label each.
 
     Notes
@@ -743,7 +743,7 @@ def enrichment_at_k_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`enrichment_at_k_test` does.
+        As :func:`metric_test` does.
 
     Warns
     -----
@@ -753,7 +753,7 @@ def enrichment_at_k_score(
     See Also
     --------
     precision_at_k_score : The same, not divided by the share of positives.
-    enrichment_at_k_test : Test against random labelling.
+    EnrichmentAtK : The metric, for tests and null distributions.
 
     Notes
     -----

@@ -18,7 +18,7 @@ from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import NullDistribution
-from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, check_scalar_k
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import rank_order, read_rankers
@@ -153,7 +153,7 @@ class BestCandidateTestResult:
         return as_frame(self.to_dict(), "candidate")
 
 
-@significance_test
+@result_function
 def best_candidate_test(
     y_true: ArrayLike,
     y_scores: Any,
@@ -187,9 +187,9 @@ def best_candidate_test(
     y_scores : array-like of shape (n_samples, n_candidates), or mapping
         Scores, larger for samples more likely to be positive, with a column for each candidate: an
         array, a frame of pandas or polars, or a dict of names and scores.
-    metric : str or RankStatistic, default="average_precision"
+    metric : str or metric, default="average_precision"
         What the candidates are compared by: a name, among them those of :func:`register_metric`,
-        or a statistic.
+        or a metric such as ``RocAuc()``.
     k : int or float, optional
         Cut-off for metrics that take one: an int of at least 1 counts samples, a float between 0
         and 1 is a fraction of `n_samples`, rounded up.

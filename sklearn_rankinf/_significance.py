@@ -13,7 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.statistics import HitsAtK, Metric
 from sklearn_rankinf._frozen_distributions import plain
-from sklearn_rankinf._guard import significance_test
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     PrecisionAtK,
@@ -35,7 +35,7 @@ from sklearn_rankinf._results import MetricTestResult, results_as_one, significa
 from sklearn_rankinf._validation import PosLabel, as_seed_sequence, check_stopping, warn_caller
 
 
-@significance_test
+@result_function
 def metric_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -79,9 +79,10 @@ def metric_test(
         ``"precision_at_k"``, ``"enrichment_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
         ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or one that was registered.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up. Recall, precision and enrichment at k need it, and take an
-        array-like, which makes one test for each entry.
+        Cut-off of a metric that is given by its name, or by an object without one: a number of
+        samples, or a fraction of them between 0 and 1, rounded up. Of names, those of recall,
+        precision and enrichment at k need it; they take an array-like too, which makes one
+        test for each entry.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored when `y_true` is a ranking or of several classes.
     average : {"macro", "weighted", "micro"}, optional
@@ -358,7 +359,7 @@ def _warn_of_undefined(observations: list[Observation], has_classes: bool) -> No
     warn_caller(str(first.undefined()), UndefinedMetricWarning)
 
 
-@significance_test
+@result_function
 def average_precision_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -409,7 +410,7 @@ def average_precision_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {{"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su"}}, default="auto"
+    method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su"}, default="auto"
         How the p-value is computed; see :func:`ap_null_distribution`.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, without `k`.
@@ -495,7 +496,7 @@ def average_precision_test(
     )
 
 
-@significance_test
+@result_function
 def recall_at_k_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -540,7 +541,7 @@ def recall_at_k_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {{"auto", "analytic", "permutation", "binomial", "normal"}}, default="auto"
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`recall_at_k_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
@@ -620,7 +621,7 @@ def recall_at_k_test(
     )
 
 
-@significance_test
+@result_function
 def precision_at_k_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -665,7 +666,7 @@ def precision_at_k_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {{"auto", "analytic", "permutation", "binomial", "normal"}}, default="auto"
+    method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`precision_at_k_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
@@ -735,7 +736,7 @@ def precision_at_k_test(
     )
 
 
-@significance_test
+@result_function
 def roc_auc_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -776,7 +777,7 @@ def roc_auc_test(
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
-    method : {{"auto", "analytic", "permutation", "normal", "pearson3"}}, default="auto"
+    method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`roc_auc_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.

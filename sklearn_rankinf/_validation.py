@@ -353,7 +353,7 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
         "y_true": "for multilabel targets call once per class, with one column of y_true",
         "y_score": "pass the scores of the positive class, for instance predict_proba(X)[:, 1]",
         "sample_weight": "pass one weight per sample",
-    }.get(name, "pass one count per block")
+    }.get(name.removesuffix("_a").removesuffix("_b"), "pass one count per block")
     return f"{name} must be one-dimensional; got shape {array.shape}: {remedy}."
 
 
@@ -581,6 +581,12 @@ def check_margin(margin: Any) -> None:
 
 
 def check_confidence_level(confidence_level: float) -> None:
+    """Refuse a confidence level that is no number between 0 and 1."""
+    if isinstance(confidence_level, bool) or not isinstance(confidence_level, Real):
+        raise TypeError(
+            f"confidence_level must be a number; got {confidence_level!r} of type "
+            f"{type(confidence_level).__name__}."
+        )
     if not 0.0 < confidence_level < 1.0:
         raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
 

@@ -1,7 +1,10 @@
 """The public names and signatures, as users rely on them."""
 
 import inspect
+import itertools
+import pathlib
 import pickle
+import re
 import subprocess
 import sys
 from dataclasses import FrozenInstanceError
@@ -98,6 +101,38 @@ SIGNATURES = {
     "average_precision_test": (
         f"(y_true, y_score=None, *, k=None, normalize='min', {LABELS}, {WEIGHTS}, {PERMUTATIONS})"
     ),
+    "PrecisionRecallPosterior": "(tp, fp, fn, prior=0.5)",
+    "PrecisionRecallPosterior.f_score": "(self, beta=1.0)",
+    "PrecisionRecallPosterior.from_counts": "(tp, fp, fn, *, prior=0.5)",
+    "PrecisionRecallPosterior.from_predictions": "(y_true, y_pred, *, pos_label=1, prior=0.5)",
+    "PrecisionRecallPosterior.probability_greater": "(self, other, metric='f1')",
+    "cross_val_comparison": (
+        "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
+        "metric='average_precision', k=None, aggregate='pooled', pooling='ranks', method='auto', "
+        "pos_label=1, response_method=('decision_function', 'predict_proba'), params=None, "
+        "n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+    ),
+    "metric_comparison_test": (
+        "(y_true, y_score_a, y_score_b, *, metric='average_precision', k=None, pos_label=1, "
+        "alternative='two-sided', method='auto', margin=None, groups=None, strata=None, "
+        "clusters=None, n_permutations=9999, random_state=0, n_jobs=None, verbose=0)"
+    ),
+    "metric_interval": (
+        "(y_true, y_score=None, *, metric='average_precision', k=None, pos_label=1, "
+        "confidence_level=0.95, method='auto', groups=None, clusters=None, n_resamples=9999, "
+        "random_state=0, n_jobs=None)"
+    ),
+    "metric_multiple_comparison_test": (
+        "(y_true, y_scores, *, metric='average_precision', k=None, pos_label=1, reference=None, "
+        "correction='maxt', confidence_level=0.95, groups=None, clusters=None, strata=None, "
+        "random_state=0)"
+    ),
+    "paired_outcome_posterior": "(n_only_a, n_only_b, *, prior=0.5)",
+    "randomization_test": (
+        "(y_true, y_pred_a, y_pred_b, *, metric='f1', clusters=None, pos_label=1, "
+        "alternative='two-sided', method='auto', n_permutations=9999, random_state=0, "
+        "n_jobs=None, verbose=0)"
+    ),
     "best_candidate_test": (
         "(y_true, y_scores, *, metric='average_precision', k=None, standardize=True, strata=None, "
         "clusters=None, order=None, block_length=None, pos_label=1, n_permutations=9999, "
@@ -140,10 +175,10 @@ INSTANCES = {"average_precision_significance_scorer"}
 RESULT_FIELDS = (
     "metric statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
     "null_distribution n_samples n_positives alternative method n_resamples n_exceedances "
-    "hits classes"
+    "hits classes ranking"
 ).split()
 RESULT_NAMES = {
-    *("chance", "k", "pvalue_standard_error", "pvalue_interval"),
+    *("chance", "k", "pvalue_standard_error", "pvalue_interval", "confidence_interval"),
     *("summary", "to_dict", "to_frame"),
 }
 
@@ -191,10 +226,22 @@ def test_public_names():
         "CrossValSignificanceResult",
         "MeanAveragePrecisionTestResult",
         "SearchPermutationTestResult",
+        "CrossValComparisonResult",
+        "MetricComparisonTestResult",
+        "MetricIntervalResult",
+        "MetricMultipleComparisonTestResult",
+        "RandomizationTestResult",
     }
     expected |= INSTANCES
     assert set(sklearn_rankinf.__all__) == expected
     assert list(sklearn_rankinf.__all__) == sorted(sklearn_rankinf.__all__)
+
+
+def test_the_api_reference_lists_the_public_names_once():
+    page = pathlib.Path(__file__).parents[1] / "doc" / "api.rst"
+    listed = re.findall(r"^   (\w+)$", page.read_text(), flags=re.MULTILINE)
+    listed += re.findall(r"^\.\. py:data:: (\w+)$", page.read_text(), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(sklearn_rankinf.__all__)
 
 
 def test_every_other_module_name_is_private():
@@ -270,6 +317,66 @@ def test_every_public_name_is_documented(name):
             assert section in text, section
         for parameter in inspect.signature(target).parameters:
             assert parameter in text
+
+
+def entries_of(name):
+    """Type and description of each parameter in the docstring of a function, in one line each."""
+    text = inspect.getdoc(getattr(sklearn_rankinf, name)).replace("\\\n", " ")
+    section = text.split("Parameters\n----------\n")[1].split("\n\nReturns\n")[0]
+    entries = {}
+    for entry in re.split(r"\n(?=\S)", section):
+        head, description = entry.split("\n", 1)
+        names, kind = head.split(" : ", 1)
+        entries[names] = kind, " ".join(description.split())
+    return entries
+
+
+TESTS_BY_NAME = [
+    "average_precision_test",
+    "recall_at_k_test",
+    "precision_at_k_test",
+    "roc_auc_test",
+]
+NULL_DISTRIBUTIONS = [
+    "ap_null_distribution",
+    "recall_at_k_null_distribution",
+    "precision_at_k_null_distribution",
+    "roc_auc_null_distribution",
+    "metric_null_distribution",
+]
+# Metrics differ in the approximations that they have, and average precision has a k that may be
+# left out, while those at k take several.
+DIFFER = {"k", "method"}
+
+
+@pytest.mark.parametrize("names", [TESTS_BY_NAME, NULL_DISTRIBUTIONS], ids=lambda names: names[0])
+def test_paired_docstrings_agree(names):
+    entries = {name: entries_of(name) for name in names}
+    for one, other in itertools.combinations(names, 2):
+        shared = set(entries[one]) & set(entries[other])
+        assert len(shared) >= 5
+        for parameter in shared - DIFFER:
+            assert entries[one][parameter] == entries[other][parameter], (one, other, parameter)
+    recall, precision = (entries[name] for name in names[1:3])
+    assert recall["k"] == precision["k"]
+    # A test by name refers to the null distribution of its own metric.
+    kind, description = precision["method"]
+    assert recall["method"] == (
+        kind,
+        description.replace("precision_at_k_null", "recall_at_k_null"),
+    )
+
+
+@pytest.mark.parametrize("name", TESTS_BY_NAME)
+def test_tests_by_name_have_the_parameters_of_the_test_of_any_metric(name):
+    complete, own = entries_of("metric_test"), entries_of(name)
+    separate = {names.strip() for joint in complete for names in joint.split(",")}
+    for joint, (kind, _) in own.items():
+        # The three ways to restrict permutations share an entry, and are described there in full.
+        for parameter in (names.strip() for names in joint.split(",")):
+            assert parameter in separate | {"normalize"}
+            if parameter not in DIFFER | {"normalize"}:
+                assert complete[parameter][0] == kind, parameter
 
 
 @pytest.mark.parametrize("name", [n for n in SIGNATURES if inspect.isfunction(resolve(n))])

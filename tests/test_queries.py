@@ -989,8 +989,13 @@ def test_repr_and_pickle():
     )
     # Average precisions 1 and 1/2, of which the second is the only one possible.
     assert repr(result) == (
-        "MeanAveragePrecisionTestResult(n_queries=2, statistic=0.75, pvalue=0.25, n_samples=6, "
-        "n_positives=2, alternative='greater', method='analytic')"
+        "MeanAveragePrecisionTestResult(n_queries=2, metric=AveragePrecision(), statistic=0.75, "
+        "chance=0.5104, zscore=1.647, pvalue=0.25, n_samples=6, n_positives=2, "
+        "alternative='greater', method='analytic')"
+    )
+    assert result.summary() == (
+        "Mean average precision over 2 queries was 0.75 (chance 0.51, z = 1.65), p = 0.2500 for "
+        "better than random labelling (exact test, one-sided; 2 positives among 6 samples)."
     )
     assert isinstance(result, MeanAveragePrecisionTestResult)
     copy = pickle.loads(pickle.dumps(result))

@@ -812,7 +812,7 @@ def test_wrong_options(name):
         case.null(5, 2, n_permutations=0)
     with pytest.raises(TypeError, match=r"y_score is missing"):
         case.run(y_true)
-    with pytest.raises(TypeError, match=r"is a test of \(y_true, y_score\), not a scorer"):
+    with pytest.raises(TypeError, match=r"is a function of \(y_true, y_score\), not a scorer"):
         case.run(HasFit(), y_true, y_score)
 
 

@@ -734,7 +734,7 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
     ("y_true", "y_scores", "error", "message"),
     [
         (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not say which sample is"),
-        (LogisticRegression(), TWO, TypeError, "is a test of .*, not a scorer"),
+        (LogisticRegression(), TWO, TypeError, "is a function of .*, not a scorer"),
         ([0, 1, 0, 1], [1, 2, 3, 4], ValueError, r"got shape \(4,\): for a single candidate pass"),
         ([0, 1, 0, 1], 3.0, ValueError, r"got shape \(\): for a single"),
         ([0, 1, 0, 1], np.zeros((4, 2, 2)), ValueError, r"got shape \(4, 2, 2\)"),
@@ -777,7 +777,7 @@ def test_wrong_inputs(y_true, y_scores, error, message):
     ("options", "error", "message"),
     [
         ({"metric": "auc"}, ValueError, "metric must be one of .*got 'auc'"),
-        ({"metric": Zipf}, ValueError, "or an instance of RankStatistic"),
+        ({"metric": Zipf}, TypeError, r"got the class Zipf: pass Zipf\(\)\."),
         ({"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
         ({"metric": "roc_auc", "k": 3}, ValueError, "metric='roc_auc' takes no k"),
         ({"metric": "recall_at_k", "k": [1, 2]}, TypeError, "k must be one int or float"),

@@ -240,7 +240,8 @@ def test_log10_pvalue_is_finite_where_the_pvalue_underflows():
     expected = -math.log10(math.comb(n_samples, n_positives))
     assert expected < -400
     assert result.log10_pvalue == pytest.approx(expected, rel=1e-6)
-    assert repr(result).startswith(f"MetricTestResult(statistic=1, log10_pvalue={expected:.6g}")
+    assert repr(result).startswith("MetricTestResult(metric=AveragePrecision(), statistic=1, ")
+    assert f", log10_pvalue={expected:.6g}, n_samples=" in repr(result)
 
 
 def test_two_sided_is_twice_the_smaller_side_at_most_one():
@@ -371,8 +372,9 @@ def test_single_class_at_k():
 def test_repr():
     result = average_precision_test([1, 1, 0, 1, 0, 0, 0, 0], list(range(8, 0, -1)))
     assert repr(result) == (
-        "MetricTestResult(statistic=0.9167, pvalue=0.03571, n_samples=8, "
-        "n_positives=3, alternative='greater', method='analytic')"
+        "MetricTestResult(metric=AveragePrecision(), statistic=0.9167, chance=0.5284, "
+        "zscore=2.187, pvalue=0.03571, n_samples=8, n_positives=3, alternative='greater', "
+        "method='analytic')"
     )
 
 

@@ -345,7 +345,9 @@ def test_labels_of_any_type_in_sorted_order():
 def test_short_description_of_arrays():
     y_true, scores, _ = class_data()
     text = repr(average_precision_test(y_true, scores))
-    assert text.startswith("MetricTestResult(statistic=[")
+    assert text.startswith(
+        "MetricTestResult(metric=AveragePrecision(), classes=[0, 1, 2], statistic=["
+    )
     assert "n_positives=[30, 30, 30]" in text
     macro = average_precision_test(y_true, scores, average="macro")
     assert "average='macro'" in repr(macro.null_distribution)
@@ -813,7 +815,8 @@ def test_wrong_weights(weights, error, message, data):
 
 @pytest.mark.parametrize("method", ["analytic", "normal", "pearson3", "zhang_su"])
 def test_methods_that_need_a_law(method):
-    message = rf"method='{method}' is not available for average precision with {{}}, which has no"
+    message = f"method='{method}' is not available for AveragePrecision"
+    message += r"\(\) with {}, which has no null distribution in closed form: use method='perm"
     with pytest.raises(ValueError, match=message.format("unequal sample_weight")):
         average_precision_test(*BINARY, sample_weight=WEIGHTS, method=method)
     with pytest.raises(ValueError, match=message.format("unequal sample_weight")):
@@ -831,7 +834,12 @@ def test_methods_that_need_a_law(method):
         (BINARY, {"weights_follow": "item"}, ValueError, "weights_follow must be .* got 'item'"),
         (CLASSES, {"average": "micro", "k": 2}, ValueError, "k=2 is not defined with average='mi"),
         (BINARY, {"sample_weight": WEIGHTS, "k": 2}, ValueError, "k=2 and unequal sample_weight"),
-        (CLASSES, {"sample_weight": WEIGHTS, "k": 0.5}, ValueError, "k=0.5 and unequal sample_w"),
+        (
+            CLASSES,
+            {"sample_weight": WEIGHTS, "k": 0.5},
+            ValueError,
+            "k=2 and unequal sample_weight",
+        ),
         (CLASSES, {"average": "macro", "k": 5}, ValueError, "k must be between 1 and n_samples=4"),
         (CLASSES, {"average": "macro", "method": "guess"}, ValueError, "method.*'guess'"),
         (CLASSES, {"average": "macro", "normalize": "max"}, ValueError, "normalize.*'max'"),

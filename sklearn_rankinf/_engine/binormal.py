@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
 
+from sklearn_rankinf._engine.limits import g_inverse, g_scale, g_slope
 from sklearn_rankinf._engine.statistics import Floats, Integers
 
 # Ranks of one chunk of draws: the arrays made of them stay below 50 MB together.
@@ -304,8 +305,8 @@ def calibrated_limits(
     # Infinite values cannot be interpolated.
     low_t = float(np.quantile(t, tail, method="lower"))
     high_t = float(np.quantile(t, 1.0 - tail, method="higher"))
-    scale = np.sqrt(variance) * _slope(value)
-    low, high = _g_inverse(_g(value) - np.array([high_t, low_t]) * scale)
+    scale = np.sqrt(variance) * g_slope(value)
+    low, high = g_inverse(g_scale(value) - np.array([high_t, low_t]) * scale)
     fit = BinormalFit(shift, shift, False, False, (low_t, high_t))
     if np.isinf([low_t, high_t]).any():
         return _with_inverted_ends(float(low), float(high), fit, inverted())
@@ -502,7 +503,10 @@ def _fitting_shift(rankings: BinormalRankings, value: float, n_draws: int) -> fl
     edges = _edges(value, worst, best)
     # The best value below 1 is 1 - 1/(m (m + 1)).
     halfway = 1.0 - 0.5 / (m * (m + 1))
-    fit = _Crossing(lambda drawn: _g(np.minimum(drawn, halfway)).mean(axis=0), float(_g(value)))
+    def curve(drawn: Floats) -> Floats:
+        return np.asarray(g_scale(np.minimum(drawn, halfway)).mean(axis=0))
+
+    fit = _Crossing(curve, float(g_scale(value)))
     return fit.shift(*_draws_around(rankings, average_precision_values, edges, [fit], n_draws))
 
 
@@ -518,8 +522,8 @@ def _studentized(rankings: BinormalRankings, shift: float, n_draws: int) -> Floa
         infinite.append(np.select(ends, [np.inf, -np.inf], 0.0))
     ap, t = np.concatenate(values), np.concatenate(infinite)
     usual = np.isfinite(t)
-    scale = np.sqrt(np.concatenate(variances)[usual]) * _slope(ap[usual])
-    t[usual] = (_g(ap[usual]) - _g(ap.mean())) / scale
+    scale = np.sqrt(np.concatenate(variances)[usual]) * g_slope(ap[usual])
+    t[usual] = (g_scale(ap[usual]) - g_scale(ap.mean())) / scale
     return np.asarray(t)
 
 
@@ -531,19 +535,3 @@ def _precisions(ranks: Integers) -> Floats:
 def _sums_from_here(x: Floats) -> Floats:
     """Sums of each element of a row and all behind it."""
     return np.asarray(x[:, ::-1].cumsum(axis=1)[:, ::-1])
-
-
-def _g(t: Floats | float) -> Floats:
-    """The scale of the studentized interval, ``-log(-log t)``."""
-    return np.asarray(-np.log(-np.log(t)))
-
-
-def _slope(t: Floats | float) -> Floats:
-    """Derivative of `_g`."""
-    return np.asarray(-1.0 / (t * np.log(t)))
-
-
-def _g_inverse(u: Floats) -> Floats:
-    """Inverse of `_g`; what overflows is 0."""
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(-np.exp(-u)))

@@ -233,9 +233,9 @@ class NullDistributionDisplay:
             Binary labels, or a ranking, with `y_score` left out.
         y_score : array-like of shape (n_samples,), optional
             Scores, larger for samples more likely to be positive.
-        metric : str or RankStatistic, default="average_precision"
+        metric : str or metric, default="average_precision"
             What is tested: one of the names that :func:`make_significance_scorer` takes, one given
-            by :func:`register_metric`, or a statistic.
+            by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
             Number of samples at the top, or a fraction of the samples between 0 and 1. Recall,
             precision and enrichment at k need it.
@@ -310,9 +310,9 @@ class NullDistributionDisplay:
             The samples, which must not have trained the estimator.
         y : array-like of shape (n_samples,)
             Binary labels.
-        metric : str or RankStatistic, default="average_precision"
+        metric : str or metric, default="average_precision"
             What is tested: one of the names that :func:`make_significance_scorer` takes, one given
-            by :func:`register_metric`, or a statistic.
+            by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
             Number of samples at the top, or a fraction of the samples between 0 and 1.
         pos_label : int, float, bool or str, default=1
@@ -398,9 +398,9 @@ class NullDistributionDisplay:
             The samples that were cross-validated.
         y : array-like of shape (n_samples,)
             Their binary labels.
-        metric : str or RankStatistic, default="average_precision"
+        metric : str or metric, default="average_precision"
             What is tested: one of the names that :func:`make_significance_scorer` takes, one given
-            by :func:`register_metric`, or a statistic.
+            by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
             Number of samples at the top of a fold, or a fraction of its samples between 0 and 1.
         pos_label : int, float, bool or str, default=1

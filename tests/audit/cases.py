@@ -66,20 +66,19 @@ NAMES: dict[str, Any] = {
 }
 """What reproducing lines may name."""
 
-FUNCTIONS = {
-    "average_precision": "ap",
-    "recall_at_k": "recall_at_k",
-    "precision_at_k": "precision_at_k",
-    "enrichment_at_k": "enrichment_at_k",
-    "roc_auc": "roc_auc",
-    "dcg": "dcg",
-    "ndcg": "dcg",
-    "bedroc": "bedroc",
-    "rie": "rie",
-    "reciprocal_rank": "reciprocal_rank",
-    "user": "rank_statistic",
+CLASSES = {
+    "average_precision": "AveragePrecision",
+    "recall_at_k": "RecallAtK",
+    "precision_at_k": "PrecisionAtK",
+    "enrichment_at_k": "EnrichmentAtK",
+    "roc_auc": "RocAuc",
+    "dcg": "DiscountedCumulativeGain",
+    "ndcg": "DiscountedCumulativeGain",
+    "bedroc": "Bedroc",
+    "rie": "RobustInitialEnhancement",
+    "reciprocal_rank": "ReciprocalRank",
 }
-"""Metrics, and what the names of the functions of their laws begin with."""
+"""Metrics, and the names of their classes; ``"user"`` has an object of its own."""
 
 Runs = tuple[tuple[int, int], ...]
 """Blocks of equal scores, best first, as (size, number of consecutive blocks of that size)."""
@@ -129,9 +128,9 @@ class Case:
     Attributes
     ----------
     metric : str
-        A key of `FUNCTIONS`, or ``"map"`` for the mean of average precision over queries.
+        A key of `CLASSES`, ``"user"``, or ``"map"`` for the mean of average precision over queries.
     options : tuple of (str, object)
-        Further arguments of its function: k, alpha, normalize, statistic.
+        Arguments of its class: k, alpha, normalize; or the statistic of a user.
     rankings : tuple of Ranked
         The ranking; for a mean one for each query.
     structure : str
@@ -162,9 +161,9 @@ class Case:
             ties = [ranking.tie_sizes() for ranking in self.rankings]
             text = f"map_null_distribution({_repeated(n)}, {_repeated(m)}"
             return text + (")" if set(ties) == {"None"} else f", tie_sizes={_repeated(ties)})")
-        text = f"{FUNCTIONS[self.metric]}_null_distribution({self.one.n}, {self.one.m}"
-        for name, value in self.options:
-            text += f", {name}={value!r}"
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options)
+        metric = self.option("statistic") or f"{CLASSES[self.metric]}({given})"
+        text = f"metric_null_distribution({self.one.n}, {self.one.m}, metric={metric}"
         if self.one.runs is not None:
             text += f", tie_sizes={self.one.tie_sizes()}"
         return text + ")"

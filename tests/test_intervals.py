@@ -1,0 +1,672 @@
+"""Intervals of metrics against root searches, SciPy, simulation and published values."""
+
+import math
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from scipy.optimize import brentq
+from sklearn.datasets import make_classification
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+
+from sklearn_rankinf import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    EnrichmentAtK,
+    PrecisionAtK,
+    Ranking,
+    RankStatistic,
+    RecallAtK,
+    ReciprocalRank,
+    RobustInitialEnhancement,
+    RocAuc,
+    metric_interval,
+    metric_test,
+)
+
+
+def sample(seed=0, n=60, m=15, shift=1.0):
+    rng = np.random.default_rng(seed)
+    y_true = np.arange(n) < m
+    return y_true, rng.normal(size=n) + shift * y_true
+
+
+class CenteredRank(RankStatistic):
+    """Mean distance of the positives from the end, a metric of one's own."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        return (n_samples - ranks) / max(n_positives, 1)
+
+
+NAMES = [
+    ("average_precision", {}, AveragePrecision()),
+    ("average_precision", {"k": 8}, AveragePrecision(k=8)),
+    ("average_precision", {"k": 0.2}, AveragePrecision(k=12)),
+    ("roc_auc", {}, RocAuc()),
+    ("recall_at_k", {"k": 8}, RecallAtK(8)),
+    ("recall_at_k", {"k": 0.2}, RecallAtK(12)),
+    ("precision_at_k", {"k": 8}, PrecisionAtK(8)),
+    ("enrichment_at_k", {"k": 0.1}, EnrichmentAtK(6)),
+    ("dcg", {}, DiscountedCumulativeGain()),
+    ("dcg", {"k": 0.25}, DiscountedCumulativeGain(k=15)),
+    ("ndcg", {"k": 10}, DiscountedCumulativeGain(k=10, normalize=True)),
+    ("bedroc", {}, Bedroc()),
+    ("rie", {}, RobustInitialEnhancement()),
+]
+
+METHODS = {
+    "average_precision": ["influence", "calibrated", "logit", "binomial"],
+    "roc_auc": ["score", "delong"],
+    "recall_at_k": ["score", "clopper_pearson", "plus"],
+    "precision_at_k": ["score", "clopper_pearson", "plus"],
+    "enrichment_at_k": ["score", "clopper_pearson", "plus"],
+    "dcg": ["binormal", "influence"],
+    "ndcg": ["binormal", "influence"],
+    "bedroc": ["binormal", "influence"],
+    "rie": ["binormal", "influence"],
+}
+WITH_METHODS = [(name, method) for name, methods in METHODS.items() for method in methods]
+
+
+def options_of(name):
+    return {"metric": name, **({"k": 8} if name.endswith("_at_k") else {})}
+
+
+def limits_of(result):
+    return result.low, result.high
+
+
+def assert_same(one, other, rtol=1e-12):
+    for name in ("statistic", "low", "high", "standard_error"):
+        assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, err_msg=name)
+    assert (one.method, one.target) == (other.method, other.target)
+
+
+# ---------------------------------------------------------------------------------------------
+# Metrics and methods
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "cut", "metric"), NAMES)
+def test_names_and_instances_mean_the_same(name, cut, metric):
+    data = sample()
+    by_name = metric_interval(*data, metric=name, **cut)
+    assert by_name.metric == metric
+    assert_same(by_name, metric_interval(*data, metric=metric))
+    assert by_name.statistic == pytest.approx(metric_test(*data, metric=metric).statistic)
+    assert by_name.low <= by_name.statistic <= by_name.high
+    assert (by_name.n_samples, by_name.n_positives) == (60, 15)
+
+
+@pytest.mark.parametrize(("name", "method"), WITH_METHODS)
+def test_every_method_by_name(name, method):
+    data = sample(3)
+    found = metric_interval(*data, method=method, **options_of(name))
+    assert found.method == method
+    assert found.low < found.statistic < found.high
+    narrow = metric_interval(*data, method=method, confidence_level=0.5, **options_of(name))
+    assert found.low < narrow.low < narrow.high < found.high
+    # auto is the first of the list.
+    assert metric_interval(*data, **options_of(name)).method == METHODS[name][0]
+
+
+def test_a_metric_of_ones_own():
+    y_true, y_score = sample(4)
+    found = metric_interval(y_true, y_score, metric=CenteredRank())
+    assert found.method == "binormal"
+    # It is ROC AUC times the negatives and a constant that goes with m.
+    auc = metric_interval(y_true, y_score, metric="roc_auc")
+    assert found.statistic == pytest.approx(auc.statistic * 45 + 7.0)
+    by_influence = metric_interval(y_true, y_score, metric=CenteredRank(), method="influence")
+    half = stats.t.ppf(0.975, 14) * by_influence.standard_error
+    assert_allclose(limits_of(by_influence), [found.statistic - half, found.statistic + half])
+    assert by_influence.standard_error == pytest.approx(45 * auc.standard_error, rel=0.05)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_average_precision_on_the_g_scale(level):
+    y_true, y_score = sample(1)
+    found = metric_interval(y_true, y_score, confidence_level=level)
+    value = average_precision_score(y_true, y_score)
+    assert found.statistic == pytest.approx(value, rel=1e-12)
+    reach = stats.t.ppf((1 + level) / 2, 14) * found.standard_error / (-value * math.log(value))
+    for limit, side in ((found.low, -1.0), (found.high, 1.0)):
+        # g(limit) - g(AP), g(t) = -log(-log t).
+        distance = math.log(-math.log(value)) - math.log(-math.log(limit))
+        assert distance == pytest.approx(side * reach, rel=1e-9)
+
+
+@pytest.mark.parametrize("structure", ["plain", "ties", "one negative more", "far", "perfect"])
+def test_roc_auc_limits_solve_the_score_equation(structure):
+    y_true, y_score = sample(2)
+    if structure == "ties":
+        y_score = np.round(y_score)
+    if structure == "one negative more":
+        y_true = np.arange(60) < 58
+    if structure == "far":
+        y_score = y_score + 2.5 * y_true
+    if structure == "perfect":
+        y_score = y_score + 100.0 * y_true
+    found = metric_interval(y_true, y_score, metric="roc_auc")
+    m, n0 = int(y_true.sum()), int((~y_true).sum())
+
+    def variance(theta):
+        both = (m + n0) / 2 - 1
+        inner = 1 + both * (1 - theta) / (2 - theta) + both * theta / (1 + theta)
+        return theta * (1 - theta) * inner / (m * n0)
+
+    auc, delong = found.statistic, found.standard_error**2
+    ratio = delong / variance(auc) if structure != "perfect" else 0.0
+    scale = max((1 + ratio) / 2, ratio) if ratio else 1.0
+
+    def excess(theta):
+        return (auc - theta) ** 2 - stats.t.ppf(0.975, m - 1) ** 2 * scale * variance(theta)
+
+    # v is 0 at the ends, where the square is not.
+    assert found.low == pytest.approx(brentq(excess, 1e-12, auc - 1e-9), rel=1e-9)
+    if structure != "perfect":
+        high = brentq(excess, auc, 1 - 1e-12, xtol=1e-14)
+        assert found.high == pytest.approx(high, rel=1e-9)
+    else:
+        assert found.high == pytest.approx(1.0, abs=1e-12)
+
+
+def slope(hits_in_order, k):
+    """Share of positives about rank k: a window, and the prevalence as one place more."""
+    n = hits_in_order.size
+    d = min(max(2, round(k**0.8 / 2)), k - 1, n - k)
+    return (hits_in_order[k - d : k + d].sum() + hits_in_order.mean()) / (2 * d + 1)
+
+
+@pytest.mark.parametrize("k", [3, 10, 25, 45])
+def test_recall_limits_solve_the_score_equation(k):
+    y_true, y_score = sample(5)
+    n, m, n0 = 60, 15, 45
+    hits = y_true[np.argsort(-y_score)]
+    h, share = int(hits[:k].sum()), slope(hits, k)
+    t = stats.t.ppf(0.975, m - 1)
+
+    def excess(kappa):
+        f = (k - m * kappa) / n0
+        of_positives = (1 - share) ** 2 * kappa * (1 - kappa) / m
+        return (h / m - kappa) ** 2 - t**2 * (of_positives + share**2 * n0 * f * (1 - f) / m**2)
+
+    lowest, highest = max(0.0, (k - n0) / m), min(1.0, k / m)
+    low = brentq(excess, lowest - 1, h / m) if excess(lowest) > 0 else lowest
+    high = brentq(excess, h / m, highest) if excess(highest) > 0 else highest
+    found = metric_interval(y_true, y_score, metric="recall_at_k", k=k)
+    assert_allclose(limits_of(found), [low, high], rtol=1e-9, atol=1e-12)
+    # Precision and enrichment count the same hits.
+    for name, factor in (("precision_at_k", m / k), ("enrichment_at_k", n / k)):
+        for method in METHODS[name]:
+            other = metric_interval(y_true, y_score, metric=name, k=k, method=method)
+            recall = metric_interval(y_true, y_score, metric=RecallAtK(k), method=method)
+            assert_allclose(limits_of(other), np.multiply(limits_of(recall), factor), rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_binomial_and_plus_limits_of_recall(level):
+    y_true, y_score = sample(6)
+    hits = y_true[np.argsort(-y_score)]
+    h, share = int(hits[:20].sum()), slope(hits, 20)
+    options = {"metric": "recall_at_k", "k": 20, "confidence_level": level}
+    exact = stats.binomtest(h, 15).proportion_ci(level, method="exact")
+    found = metric_interval(y_true, y_score, method="clopper_pearson", **options)
+    assert_allclose(limits_of(found), exact, rtol=1e-9)
+    # Two of four more positives are in the top k, which has two places more.
+    kappa, part, n, m = (h + 2) / 19, 22 / 64, 64, 19
+    prevalence = m / n
+    variance = kappa * (1 - kappa) * (1 - 2 * share) / m
+    variance += share**2 * part * (1 - part) / (n * prevalence**2)
+    half = stats.norm.ppf((1 + level) / 2) * math.sqrt(variance)
+    found = metric_interval(y_true, y_score, method="plus", **options)
+    assert_allclose(limits_of(found), [kappa - half, min(kappa + half, 1.0)], rtol=1e-9)
+
+
+def test_boyds_limits_of_average_precision_of_three_tenths():
+    # 25 of the first 50 items are positives, all equal, and 25 of the next 450: (1/2 + 1/10) / 2.
+    ranking = Ranking.from_counts([50, 450, 100], [25, 25, 0])
+    logit = metric_interval(ranking, method="logit")
+    assert logit.statistic == pytest.approx(0.3, rel=1e-12)
+    assert_allclose(limits_of(logit), [0.1896700, 0.4396852], atol=5e-8)
+    binomial = metric_interval(ranking, method="binomial")
+    assert_allclose(limits_of(binomial), [0.17298, 0.42702], atol=5e-6)
+
+
+def simulated(metric, shifts, n, m, n_draws=3000):
+    """Values of a function of the ranks of the positives under shifts of normal scores."""
+    rng = np.random.default_rng(99)
+    positives, negatives = rng.normal(size=(n_draws, m)), np.sort(rng.normal(size=(n_draws, n - m)))
+    values = np.empty((len(shifts), n_draws))
+    for row, shift in enumerate(shifts):
+        moved = -np.sort(-(positives + shift))
+        above = np.array(
+            [n - m - np.searchsorted(own, x) for own, x in zip(negatives, moved, strict=True)]
+        )
+        values[row] = metric(above + np.arange(1, m + 1))
+    return values
+
+
+def test_binormal_limits_are_where_the_value_is_in_a_tail():
+    y_true, y_score = sample(7, n=50, m=10)
+    found = metric_interval(y_true, y_score, metric="dcg")
+    shifts = np.linspace(-0.5, 3.0, 36)
+    values = simulated(lambda ranks: (1 / np.log2(ranks + 1)).sum(axis=1), shifts, 50, 10)
+    means = values.mean(axis=1)
+    upper = (values >= found.statistic).mean(axis=1)
+    lower = (values <= found.statistic).mean(axis=1)
+    low = np.interp(0.025, upper, means)
+    high = np.interp(-0.025, -lower, means)
+    # 3000 draws tell a tail of .025 to .003, and that moves a limit by a hundredth or two.
+    assert_allclose(limits_of(found), [low, high], atol=0.05)
+    assert high - low > 0.8
+
+
+def test_calibrated_limits_are_quantiles_of_the_studentized_value():
+    n, m = 50, 10
+    y_true, y_score = sample(8, n=n, m=m)
+    found = metric_interval(y_true, y_score, method="calibrated")
+    assert found.target.startswith("expected average precision of samples of this size")
+
+    def parts(ranks):
+        """Average precision and variance of each row of ranks."""
+        hits = np.arange(1, m + 1)
+        precision = hits / ranks
+        behind = np.cumsum(((1 - precision) / ranks)[:, ::-1], axis=1)[:, ::-1]
+        own = (precision + behind) / m
+        lost = np.cumsum((precision / ranks)[:, ::-1], axis=1)[:, ::-1] / m
+        # Negatives between two hits lose what all hits behind them are worth.
+        gaps = np.diff(ranks, prepend=0, axis=1) - 1
+        last = n - ranks[:, -1:]
+        mean = (gaps * lost).sum(axis=1, keepdims=True) / (n - m)
+        squares = (gaps * (lost - mean) ** 2).sum(axis=1) + (last * mean**2)[:, 0]
+        variance = m / (m - 1) * ((own - own.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
+        return precision.mean(axis=1), variance + (n - m) / (n - m - 1) * squares
+
+    def g(t):
+        return -np.log(-np.log(t))
+
+    ranks = np.flatnonzero(y_true[np.argsort(-y_score)])[None] + 1
+    value, variance = (part[0] for part in parts(ranks))
+    assert_allclose([value, variance], [found.statistic, found.standard_error**2], rtol=1e-10)
+    shifts = np.linspace(0.0, 3.0, 31)
+    scale = simulated(lambda r: g(np.minimum(parts(r)[0], 1 - 0.5 / (m * (m + 1)))), shifts, n, m)
+    fitted = np.interp(g(value), scale.mean(axis=1), shifts)
+    both = np.array(
+        [simulated(lambda r, i=i: parts(r)[i], [fitted], n, m, 6000)[0] for i in (0, 1)]
+    )
+    drawn, spread = both[0], np.sqrt(both[1]) * -1.0 / (both[0] * np.log(both[0]))
+    t = (g(drawn) - g(drawn.mean())) / spread
+    error = found.standard_error * -1.0 / (value * math.log(value))
+    expected = np.exp(-np.exp(-(g(value) - np.quantile(t, [0.975, 0.025]) * error)))
+    assert_allclose(limits_of(found), expected, atol=0.02)
+
+
+# ---------------------------------------------------------------------------------------------
+# Ends and edges
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [1, 2, 10])
+def test_perfect_average_precision_has_the_exact_limit_of_all_of_m(m):
+    y_true = np.arange(30) < m
+    found = metric_interval(y_true, -np.arange(30.0))
+    assert found.statistic == found.high == 1.0
+    assert found.low == pytest.approx(stats.binomtest(m, m).proportion_ci(0.95).low)
+    # With calibration it is the inversion in the binormal model.
+    if m > 1:
+        calibrated = metric_interval(y_true, -np.arange(30.0), method="calibrated")
+        assert found.low - 0.2 < calibrated.low < 1.0 == calibrated.high
+
+
+def test_no_hit_in_the_top_k_bounds_average_precision_at_k():
+    y_true = np.arange(40) >= 30
+    found = metric_interval(y_true, -np.arange(40.0), k=5)
+    assert (found.statistic, found.low) == (0.0, 0.0)
+    # Recall at most, with all of it at the first places: min(m, k) = 5 of 10 positives.
+    recall = stats.binomtest(0, 10).proportion_ci(0.95).high
+    assert found.high == pytest.approx(recall * 10 / 5)
+    positives = metric_interval(
+        y_true, -np.arange(40.0), metric=AveragePrecision(k=5, normalize="positives")
+    )
+    assert positives.high == pytest.approx(recall)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("score", ["constant", "two values", "reversed"])
+def test_structures(name, score):
+    y_true = np.arange(40) < 10
+    y_score = {
+        "constant": np.zeros(40),
+        "two values": (np.arange(40) % 4 == 0) * 1.0,
+        "reversed": np.arange(40.0),
+    }[score]
+    for method in METHODS[name]:
+        found = metric_interval(y_true, y_score, method=method, **options_of(name))
+        assert np.isfinite([found.low, found.high]).all()
+        assert found.low <= found.high
+        assert found.low - 1e-12 <= found.statistic <= found.high + 1e-12
+
+
+def test_a_constant_score_has_the_prevalence_and_no_error():
+    y_true = np.arange(40) < 10
+    found = metric_interval(y_true, np.full(40, 3.0))
+    assert_allclose([found.statistic, found.low, found.high], 0.25, rtol=1e-12)
+    assert found.standard_error == pytest.approx(0.0, abs=1e-12)
+    auc = metric_interval(y_true, np.full(40, 3.0), metric="roc_auc")
+    assert auc.low == pytest.approx(1.0 - auc.high)
+
+
+def test_all_of_k():
+    y_true, y_score = sample()
+    found = metric_interval(y_true, y_score, k=60)
+    assert found.metric == AveragePrecision()
+    assert_same(found, metric_interval(y_true, y_score))
+    recall = metric_interval(y_true, y_score, metric=RecallAtK(60))
+    assert limits_of(recall) == (1.0, 1.0)
+
+
+def test_scores_count_by_their_order():
+    y_true, y_score = sample(9)
+    y_score = np.round(y_score, 1)
+    for name, method in WITH_METHODS:
+        if method == "binormal" and name != "ndcg":
+            continue  # simulated, and all in one way
+        options = {"method": method, **options_of(name)}
+        plain = metric_interval(y_true, y_score, **options)
+        assert_same(plain, metric_interval(y_true, np.exp(y_score), **options))
+        order = np.random.default_rng(0).permutation(60)
+        assert_same(plain, metric_interval(y_true[order], y_score[order], **options))
+        ranking = Ranking.from_scores(y_true, y_score)
+        assert_same(plain, metric_interval(ranking, **options))
+
+
+def test_rankings_of_merged_negatives_do():
+    merged = Ranking([3, 9], [2, 0], has_all_ties=False)
+    apart = Ranking([3] + [1] * 9, [2] + [0] * 9)
+    assert_same(metric_interval(merged), metric_interval(apart))
+
+
+def test_labels_and_containers():
+    y_true, y_score = sample()
+    plain = metric_interval(y_true, y_score)
+    words = np.where(y_true, "hit", "miss")
+    for labels, options in (
+        (y_true.astype(int), {}),
+        (words, {"pos_label": "hit"}),
+        (words.tolist(), {"pos_label": "hit"}),
+    ):
+        assert_same(plain, metric_interval(labels, y_score.tolist(), **options))
+    for frame in (pd, pl):
+        series = frame.Series(y_true.astype(int)), frame.Series(y_score)
+        assert_same(plain, metric_interval(*series))
+        numbers = frame.Series(np.arange(60))
+        assert_same(plain, metric_interval(*series, clusters=numbers))
+
+
+# ---------------------------------------------------------------------------------------------
+# Several classes
+# ---------------------------------------------------------------------------------------------
+
+
+def classes(n=90):
+    rng = np.random.default_rng(11)
+    labels = np.array(["ash", "elm", "oak"])[np.arange(n) % 3]
+    names = np.unique(labels)
+    return labels, rng.normal(size=(n, 3)) + (labels[:, None] == names), names
+
+
+@pytest.mark.parametrize("name", ["average_precision", "roc_auc", "recall_at_k", "dcg"])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_classes_are_one_against_the_rest(name, clustered):
+    labels, y_score, names = classes()
+    options = {**options_of(name), "clusters": np.arange(90) // 2 if clustered else None}
+    found = metric_interval(labels, y_score, **options)
+    assert found.classes == names.tolist()
+    assert found.low.shape == (3,)
+    assert_array_equal(found.n_positives, [30] * 3)
+    for column, label in enumerate(names):
+        one = metric_interval(labels == label, y_score[:, column], **options)
+        for field in ("statistic", "low", "high", "standard_error"):
+            assert getattr(found, field)[column] == pytest.approx(getattr(one, field), rel=1e-12)
+
+
+def test_indicator_matrices_take_names_from_columns():
+    labels, y_score, names = classes()
+    matrix = pd.DataFrame({name: (labels == name).astype(int) for name in names})
+    found = metric_interval(matrix, y_score)
+    assert found.classes == names.tolist()
+    assert_same(found, metric_interval(labels, y_score))
+    assert metric_interval(matrix.to_numpy(), y_score).classes == [0, 1, 2]
+    # Samples may be of several classes.
+    matrix["elm"] = 1 - matrix["elm"]
+    other = metric_interval(matrix, y_score)
+    one = metric_interval(matrix["elm"], y_score[:, 1])
+    assert other.low[1] == pytest.approx(one.low)
+    assert list(other.to_frame()["class"]) == names.tolist()
+
+
+def test_jobs_and_seeds():
+    labels, y_score, _ = classes(30)
+    with joblib.parallel_config(backend="threading"):
+        one, two = (metric_interval(labels, y_score, metric="bedroc", n_jobs=j) for j in (1, 2))
+    assert_same(one, two, rtol=0)
+    y_true, y_score = sample()
+    seeds = [0, np.random.RandomState(0), np.random.default_rng(0), None]
+    found = [metric_interval(y_true, y_score, metric="dcg", random_state=s).low for s in seeds]
+    assert found[0] == metric_interval(y_true, y_score, metric="dcg").low
+    assert len(set(found)) == 4
+    assert_allclose(found, found[0], atol=0.05)
+
+
+# ---------------------------------------------------------------------------------------------
+# Queries
+# ---------------------------------------------------------------------------------------------
+
+
+def queries(n_queries=12, size=10):
+    rng = np.random.default_rng(12)
+    groups = np.repeat(np.arange(n_queries), size)
+    y_true = np.tile(np.arange(size) < 3, n_queries)
+    return y_true, rng.normal(size=groups.size) + y_true, groups
+
+
+@pytest.mark.parametrize("metric", ["average_precision", "reciprocal_rank", "ndcg", "recall_at_k"])
+def test_the_mean_over_queries_has_the_t_interval(metric):
+    y_true, y_score, groups = queries()
+    cut = {"k": 3} if metric == "recall_at_k" else {}
+    found = metric_interval(y_true, y_score, metric=metric, groups=groups, **cut)
+    values = [
+        metric_test(y_true[groups == q], y_score[groups == q], metric=metric, **cut).statistic
+        for q in range(12)
+    ]
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert found.method == "t"
+    assert_allclose(limits_of(found), expected, rtol=1e-10)
+    assert found.statistic == pytest.approx(np.mean(values))
+    assert found.standard_error == pytest.approx(stats.sem(values))
+    assert (found.n_queries, found.n_samples, found.n_positives) == (12, 120, 36)
+    assert "over the population of queries" in found.target
+
+
+def test_the_bootstrap_over_queries_is_scipys():
+    y_true, y_score, groups = queries()
+    options = {"groups": iter(groups.tolist()), "method": "bootstrap", "n_resamples": 4000}
+    found = metric_interval(y_true, y_score, **options)
+    values = [average_precision_score(y_true[groups == q], y_score[groups == q]) for q in range(12)]
+    expected = stats.bootstrap(
+        (values,), np.mean, n_resamples=20_000, method="BCa", random_state=5
+    ).confidence_interval
+    assert_allclose(limits_of(found), expected, atol=0.02)
+    again = metric_interval(y_true, y_score, **{**options, "groups": groups})
+    assert limits_of(again) == limits_of(found)
+    other = metric_interval(y_true, y_score, **{**options, "groups": groups, "random_state": 1})
+    assert limits_of(other) != limits_of(found)
+
+
+@pytest.mark.parametrize("method", ["t", "bootstrap"])
+def test_equal_queries_have_no_error(method):
+    y_true, y_score = np.tile([0, 1, 1], 7), np.tile([1.0, 2.0, 0.1], 7)
+    found = metric_interval(y_true, y_score, groups=np.arange(21) // 3, method=method)
+    assert_allclose([found.low, found.high], found.statistic)
+    assert found.standard_error == 0.0
+
+
+def test_queries_without_positives_count_with_zero():
+    y_true, y_score, groups = queries()
+    y_true = y_true & (groups > 1)
+    with pytest.warns(UndefinedMetricWarning, match="2 of 12 queries are without positives"):
+        found = metric_interval(y_true, y_score, groups=groups)
+    values = [
+        average_precision_score(y_true[groups == q], y_score[groups == q]) for q in range(2, 12)
+    ]
+    assert found.statistic == pytest.approx(np.sum(values) / 12)
+    assert found.standard_error == pytest.approx(stats.sem([0.0, 0.0, *values]))
+
+
+# ---------------------------------------------------------------------------------------------
+# Results
+# ---------------------------------------------------------------------------------------------
+
+
+def test_result_of_one_ranking():
+    found = metric_interval(*sample(), k=0.1, confidence_level=0.9)
+    assert repr(found) == (
+        f"MetricIntervalResult(metric={found.metric}, statistic={found.statistic:.4g}, "
+        f"low={found.low:.4g}, high={found.high:.4g}, confidence_level=0.9, method='influence')"
+    )
+    expected = (
+        f"Average precision at 6 was {found.statistic:.3g} (90 % confidence interval "
+        f"{found.low:.3g} to {found.high:.3g}; influence)."
+    )
+    assert found.summary() == expected
+    numbers = found.to_dict()
+    assert numbers["low"] == found.low
+    assert numbers["target"] == found.target
+    assert type(numbers["statistic"]) is float
+    frame = found.to_frame()
+    assert frame.shape[0] == 1
+    assert frame["high"].item() == found.high
+    assert found._repr_html_().startswith("<table>")
+    assert f"{found.low:.4g}" in found._repr_html_()
+    restored = pickle.loads(pickle.dumps(found))
+    assert restored.to_dict() == numbers
+
+
+def test_result_of_classes_and_of_queries():
+    labels, y_score, _ = classes()
+    found = metric_interval(labels, y_score)
+    assert found.summary().count("\n") == 2
+    assert "Average precision of 'elm' was" in found.summary()
+    assert found._repr_html_().count("<tr>") == 4
+    assert found.to_dict()["class"] == ["ash", "elm", "oak"]
+    restored = pickle.loads(pickle.dumps(found))
+    assert_array_equal(restored.low, found.low)
+    y_true, y_score, groups = queries()
+    over = metric_interval(y_true, y_score, groups=groups, metric="ndcg")
+    assert over.summary().startswith("Mean NDCG over 12 queries was ")
+    assert "n_queries=12" in repr(over)
+
+
+def test_the_target_says_what_is_covered():
+    data = sample()
+    population = " in the population, with the share of positives of the sample"
+    assert metric_interval(*data).target == "average precision" + population
+    assert metric_interval(*data, metric="roc_auc").target == "ROC AUC" + population
+    assert "in the binormal model" in metric_interval(*data, metric="dcg").target
+
+
+# ---------------------------------------------------------------------------------------------
+# Arguments that are wrong
+# ---------------------------------------------------------------------------------------------
+
+Y, S = sample()
+RANKING = Ranking.from_scores(Y, S)
+WRONG = [
+    ((Y, S), {"confidence_level": 1.0}, ValueError, "confidence_level must lie between 0 and 1"),
+    ((Y, S), {"confidence_level": math.nan}, ValueError, "got nan"),
+    ((Y, S), {"n_resamples": 0}, ValueError, "n_resamples must be at least 1; got 0"),
+    ((Y, S), {"n_resamples": 9.5}, TypeError, "n_resamples must be an integer; got 9.5"),
+    ((Y, S), {"metric": "map"}, ValueError, "metric must be one of .*; got 'map'"),
+    ((Y, S), {"metric": RocAuc}, TypeError, r"got the class RocAuc: pass RocAuc\(\)"),
+    ((Y, S), {"metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
+    ((Y, S), {"metric": "roc_auc", "k": 3}, ValueError, "takes no k; got k=3"),
+    ((Y, S), {"metric": RecallAtK([3, 4])}, TypeError, r"k must be one int or float here"),
+    ((Y, S), {"k": 61}, ValueError, "k must be between 1 and n_samples=60; got 61"),
+    ((Y, S), {"method": "bca"}, ValueError, "method must be one of 'auto', .*'binomial' for aver"),
+    ((Y, S), {"k": 5, "method": "logit"}, ValueError, "one of 'auto', 'influence' for average"),
+    (
+        (Y, S),
+        {"method": "logit", "clusters": np.arange(60)},
+        ValueError,
+        "method='logit' takes every sample as drawn by itself.*use method='influence'",
+    ),
+    (
+        (Y, S),
+        {"metric": "dcg", "method": "binormal", "clusters": np.arange(60)},
+        ValueError,
+        "use method='influence'",
+    ),
+    ((Y, S), {"clusters": [1, 2]}, ValueError, "each of the 60 samples; it has 2 entries"),
+    ((Y, S), {"clusters": 5}, TypeError, "clusters must hold the cluster of each sample; got 5"),
+    (
+        (Y, S),
+        {"metric": "reciprocal_rank"},
+        ValueError,
+        "Reciprocal rank of one ranking hangs on a single sample.*pass groups",
+    ),
+    ((Y, S), {"metric": ReciprocalRank(), "clusters": np.arange(60)}, ValueError, "pass groups"),
+    ((np.zeros(60), S), {}, ValueError, "y_true holds no positives"),
+    ((np.ones(60), S), {}, ValueError, "y_true holds no negatives"),
+    ((np.ones(60), S), {"clusters": np.arange(60)}, ValueError, "y_true holds no negatives"),
+    ((Ranking([4], [4]),), {}, ValueError, "y_true holds no negatives"),
+    ((Y,), {}, TypeError, "y_score is missing"),
+    ((RANKING, S), {}, TypeError, "y_score must be left out when y_true is a Ranking"),
+    ((RANKING,), {"clusters": np.arange(60)}, TypeError, "clusters needs y_true and y_score"),
+    ((RANKING, S), {"groups": np.arange(60)}, TypeError, "groups needs y_true and y_score"),
+    ((Y,), {"groups": np.arange(60)}, TypeError, "groups needs y_true and y_score"),
+    ((Y, np.c_[S, S]), {}, ValueError, "y_score must be one-dimensional; got shape"),
+    ((Y, S[:-1]), {}, ValueError, "got 60 labels and 59 scores"),
+    ((Y, np.where(Y, math.nan, S)), {}, ValueError, "y_score must be finite; got nan"),
+    ((np.arange(60) % 3, S), {}, ValueError, "y_true holds 3 different labels"),
+    ((Y, S), {"pos_label": "hit"}, ValueError, "pos_label='hit' is not a label of y_true"),
+    ((Y, S), {"groups": np.zeros(60)}, ValueError, "needs at least 2 of them; got 1"),
+    (
+        (Y, S),
+        {"groups": np.arange(60) % 4, "clusters": np.arange(60)},
+        ValueError,
+        "clusters and groups exclude each other",
+    ),
+    (
+        (Y, S),
+        {"groups": np.arange(60) % 4, "method": "influence"},
+        ValueError,
+        "method must be one of 'auto', 't', 'bootstrap' over queries; got 'influence'",
+    ),
+    (
+        (np.c_[Y, ~Y, Y & ~Y].astype(int), np.c_[S, S, S]),
+        {},
+        ValueError,
+        "the class 2 holds no positives",
+    ),
+]
+
+
+@pytest.mark.parametrize(("data", "options", "error", "message"), WRONG)
+def test_what_is_wrong_is_said(data, options, error, message):
+    with pytest.raises(error, match=message):
+        metric_interval(*data, **options)
+
+
+def test_an_estimator_is_no_ranking():
+    X, y = make_classification(random_state=0)
+    with pytest.raises(TypeError, match="its first argument is an estimator, LogisticRegression"):
+        metric_interval(LogisticRegression(), X, y)

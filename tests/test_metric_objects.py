@@ -1,0 +1,877 @@
+"""Metrics as objects and by name: the same answer everywhere; results, averages and imports."""
+
+import ast
+import copy
+import functools
+import graphlib
+import itertools
+import json
+import math
+import pathlib
+import pickle
+import warnings
+from dataclasses import dataclass, replace
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
+
+import sklearn_rankinf
+from sklearn_rankinf import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    EnrichmentAtK,
+    MetricTestResult,
+    NullDistributionDisplay,
+    PrecisionAtK,
+    Ranking,
+    RankStatistic,
+    RecallAtK,
+    ReciprocalRank,
+    RobustInitialEnhancement,
+    RocAuc,
+    average_precision_test,
+    bedroc_score,
+    best_candidate_test,
+    cross_val_significance,
+    enrichment_at_k_score,
+    make_significance_scorer,
+    metric_null_distribution,
+    metric_test,
+    precision_at_k_test,
+    recall_at_k_score,
+    recall_at_k_test,
+    roc_auc_test,
+)
+from sklearn_rankinf.__main__ import main
+from sklearn_rankinf._metrics import METRICS, as_metric, needs_k
+from sklearn_rankinf._report import report_on_metrics
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+
+@dataclass(frozen=True)
+class Zipf(RankStatistic):
+    """A metric of one's own."""
+
+    power: float = 1.0
+
+    def weights(self, ranks, n_samples, n_positives):
+        return ranks**-self.power
+
+
+# Name, k beside it, and the object that is meant.
+MEANT = {
+    "average_precision": ("average_precision", None, AveragePrecision()),
+    "average_precision at 10": ("average_precision", 10, AveragePrecision(10)),
+    "average_precision at .2": ("average_precision", 0.2, AveragePrecision(k=0.2)),
+    "recall_at_k": ("recall_at_k", 10, RecallAtK(10)),
+    "precision_at_k": ("precision_at_k", 0.2, PrecisionAtK(0.2)),
+    "enrichment_at_k": ("enrichment_at_k", 10, EnrichmentAtK(k=10)),
+    "roc_auc": ("roc_auc", None, RocAuc()),
+    "dcg": ("dcg", None, DiscountedCumulativeGain()),
+    "dcg at 10": ("dcg", 10, DiscountedCumulativeGain(10)),
+    "ndcg": ("ndcg", None, DiscountedCumulativeGain(normalize=True)),
+    "ndcg at .2": ("ndcg", 0.2, DiscountedCumulativeGain(0.2, normalize=True)),
+    "bedroc": ("bedroc", None, Bedroc(20.0)),
+    "rie": ("rie", None, RobustInitialEnhancement(alpha=20.0)),
+    "reciprocal_rank": ("reciprocal_rank", None, ReciprocalRank()),
+}
+each_metric = pytest.mark.parametrize(("name", "k", "metric"), MEANT.values(), ids=list(MEANT))
+
+NUMBERS = ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic", "chance", "hits")
+
+
+class GivenScores(ClassifierMixin, BaseEstimator):
+    """A classifier whose decision is the first feature."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def decision_function(self, X):
+        return np.asarray(X)[:, 0]
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Labels of 12 positives among 60, and scores with ties."""
+    rng = np.random.default_rng(3)
+    y_true = rng.permutation(np.arange(60) < 12).astype(int)
+    return y_true, np.round(rng.normal(size=60) + y_true, 1)
+
+
+@pytest.fixture(scope="module")
+def three_classes():
+    rng = np.random.default_rng(4)
+    y_true = rng.permutation(np.arange(48) % 3)
+    return y_true, np.round(rng.normal(size=(48, 3)) + 0.7 * np.eye(3)[y_true], 1)
+
+
+def assert_same_test(one, other):
+    assert one.metric == other.metric
+    for name in NUMBERS:
+        assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    for name in ("n_samples", "n_positives", "alternative", "method", "classes"):
+        assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def test_every_name_is_meant():
+    assert {name for name, _, _ in MEANT.values()} == set(METRICS)
+
+
+# By name and by instance.
+
+
+@each_metric
+@pytest.mark.parametrize("method", ["auto", "permutation", "normal"])
+def test_tests_by_name_and_by_object(name, k, metric, method, data):
+    options = {"method": method, "n_permutations": 99}
+    by_name = metric_test(*data, metric=name, k=k, **options)
+    by_object = metric_test(*data, metric=metric, **options)
+    assert_same_test(by_name, by_object)
+    assert by_name.metric == metric.at(60)
+    assert isinstance(by_name, MetricTestResult)
+    assert by_name.k == (None if k is None else {10: 10, 0.2: 12}[k])
+
+
+@pytest.mark.parametrize(
+    ("test", "metric"),
+    [
+        (average_precision_test, AveragePrecision()),
+        (
+            functools.partial(average_precision_test, k=5, normalize="positives"),
+            AveragePrecision(5, "positives"),
+        ),
+        (functools.partial(recall_at_k_test, k=7), RecallAtK(7)),
+        (functools.partial(precision_at_k_test, k=[3, 0.5]), PrecisionAtK([3, 0.5])),
+        (roc_auc_test, RocAuc()),
+    ],
+)
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_tests_of_single_metrics(test, metric, alternative, data):
+    for options in ({}, {"strata": np.arange(60) % 3, "n_permutations": 99}):
+        options["alternative"] = alternative
+        assert_same_test(test(*data, **options), metric_test(*data, metric=metric, **options))
+
+
+@each_metric
+def test_null_distributions_by_name_and_by_object(name, k, metric, data):
+    tie_sizes = Ranking.from_scores(*data).tie_sizes
+    laws = [
+        metric_null_distribution(60, 12, metric=name, k=k, tie_sizes=tie_sizes),
+        metric_null_distribution(60, 12, metric=metric, tie_sizes=tie_sizes),
+        metric_test(*data, metric=metric).null_distribution,
+    ]
+    x = laws[0].ppf([0.1, 0.5, 0.9, 0.99])
+    for law in laws:
+        assert law.statistic == metric.at(60)
+        assert (law.mean(), law.std()) == (laws[0].mean(), laws[0].std())
+        assert_array_equal(law.pvalue(x), laws[0].pvalue(x))
+
+
+@each_metric
+def test_scorers_by_name_and_by_object(name, k, metric, data):
+    y_true, y_score = data
+    fitted = GivenScores().fit(None, None)
+    result = metric_test(*data, metric=metric)
+    for output, expected in (
+        ("statistic", result.statistic),
+        ("neg_log10_pvalue", -result.log10_pvalue),
+        ("zscore", result.zscore),
+        ("adjusted", result.adjusted_statistic),
+    ):
+        by_name = make_significance_scorer(name, k=k, output=output)
+        by_object = make_significance_scorer(metric, output=output)
+        found = by_object(fitted, y_score[:, None], y_true)
+        assert found == by_name(fitted, y_score[:, None], y_true)
+        # An exact p-value may be off by 1 percent in a scorer.
+        assert found == pytest.approx(expected, rel=1e-12, abs=math.log10(1.01))
+        again = pickle.loads(pickle.dumps(by_object))
+        assert again(fitted, y_score[:, None], y_true) == found
+
+
+@each_metric
+def test_best_candidates_by_name_and_by_object(name, k, metric, data):
+    y_true, y_score = data
+    candidates = np.column_stack([y_score, -y_score, np.arange(60)])
+    by_name = best_candidate_test(y_true, candidates, metric=name, k=k, n_permutations=99)
+    by_object = best_candidate_test(y_true, candidates, metric=metric, n_permutations=99)
+    for field in ("statistic", "zscore", "pvalue", "pvalue_unadjusted"):
+        assert_array_equal(getattr(by_name, field), getattr(by_object, field))
+    assert by_name.statistic[0] == pytest.approx(metric_test(*data, metric=metric).statistic)
+
+
+@each_metric
+def test_folds_by_name_and_by_object(name, k, metric, data):
+    y_true, y_score = data
+    k = {10: 5}.get(k, k)
+    metric = replace(metric, k=5) if k == 5 else metric
+    by_name = cross_val_significance(GivenScores(), y_score[:, None], y_true, metric=name, k=k)
+    by_object = cross_val_significance(GivenScores(), y_score[:, None], y_true, metric=metric)
+    assert by_name.pvalue == by_object.pvalue
+    assert_array_equal(by_name.fold_pvalues, by_object.fold_pvalues)
+    assert [one.metric for one in by_object.fold_tests] == [metric.at(12)] * 5
+
+
+@each_metric
+def test_displays_by_name_and_by_object(name, k, metric, data):
+    y_true, y_score = data
+    options = {"plot_normal": False}
+    displays = [
+        NullDistributionDisplay.from_predictions(*data, metric=name, k=k, **options),
+        NullDistributionDisplay.from_predictions(*data, metric=metric, **options),
+    ]
+    fitted = GivenScores().fit(None, None)
+    for options in ({"metric": name, "k": k}, {"metric": metric}):
+        displays.append(
+            NullDistributionDisplay.from_estimator(fitted, y_score[:, None], y_true, **options)
+        )
+    for display in displays:
+        assert_same_test(display.result, displays[0].result)
+        assert display.ax_.get_xlabel() == metric.at(60).title
+        label = display.ax_.get_legend().get_texts()[0].get_text()
+        assert f"{metric.at(60).symbol} = " in label
+    plt.close("all")
+
+
+@each_metric
+def test_reports_by_name_and_by_object(name, k, metric, data, tmp_path, capsys):
+    ranking = Ranking.from_scores(*data)
+    (by_object,) = report_on_metrics(ranking, [metric])
+    assert by_object.metric == repr(metric)
+    result = metric_test(ranking, metric=metric)
+    assert (by_object.statistic, by_object.pvalue) == (result.statistic, result.pvalue)
+    assert (by_object.chance, by_object.zscore) == (result.chance, result.zscore)
+    if k is not None:
+        return
+    (by_name,) = report_on_metrics(ranking, [name])
+    assert replace(by_name, metric=by_object.metric) == by_object
+    pd.DataFrame({"y": data[0], "s": data[1]}).to_csv(tmp_path / "rankings.csv")
+    argv = ["report", str(tmp_path / "rankings.csv"), "--label", "y", "--score", "s", "--json"]
+    assert main([*argv, "--metric", name]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)[0]["metrics"]
+    assert entry["metric"] == name
+    assert entry["statistic"] == by_name.statistic
+    assert entry["pvalue"] == by_name.pvalue
+
+
+# k.
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        AveragePrecision(),
+        AveragePrecision(normalize="positives"),
+        *map(DiscountedCumulativeGain, [None]),
+    ],
+)
+def test_k_beside_an_object_without_one(metric, data):
+    expected = metric_test(*data, metric=replace(metric, k=7))
+    assert_same_test(metric_test(*data, metric=metric, k=7), expected)
+    law = metric_null_distribution(60, 12, metric=metric, k=7)
+    assert law.statistic == replace(metric, k=7)
+    best = best_candidate_test(data[0], np.c_[data[1], data[1]], metric=metric, k=7)
+    assert best.statistic[0] == pytest.approx(expected.statistic, rel=1e-12)
+    scorer = make_significance_scorer(metric, k=7, output="statistic")
+    found = scorer(GivenScores().fit(None, None), data[1][:, None], data[0])
+    assert found == pytest.approx(expected.statistic, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("metric", "k", "error", "message"),
+    [
+        (RecallAtK(5), 5, ValueError, r"metric=RecallAtK\(k=5\) has a k of its own; got k=5"),
+        (AveragePrecision(5), 7, ValueError, "has a k of its own; got k=7: leave it out"),
+        (DiscountedCumulativeGain(0.5), 7, ValueError, r"\(k=0\.5\) has a k of its own; got k=7"),
+        (RocAuc(), 7, ValueError, r"metric=RocAuc\(\) takes no k; got k=7: leave it out"),
+        (Zipf(), 7, ValueError, r"metric=Zipf\(power=1\.0\) takes no k; got k=7"),
+        (ReciprocalRank(), 0.5, ValueError, r"takes no k; got k=0\.5"),
+        ("bedroc", 7, ValueError, "metric='bedroc' takes no k; got k=7"),
+        ("recall_at_k", None, ValueError, "metric='recall_at_k' needs k: pass a number"),
+        (AveragePrecision(), [5, 7], TypeError, r"k must be an int or a float; got \[5, 7\]"),
+        ("dcg", 0, ValueError, "k must be at least 1 as a number of samples; got 0"),
+        (RecallAtK, None, TypeError, r"got the class RecallAtK: pass RecallAtK\(k=\.\.\.\)"),
+        (Bedroc, None, TypeError, r"got the class Bedroc: pass Bedroc\(\)"),
+        ("map", None, ValueError, r"metric must be one of 'average_precision'.*; got 'map'"),
+        (roc_auc_score, None, ValueError, "or an instance of a metric such as Average"),
+        (None, None, ValueError, "got None"),
+    ],
+)
+def test_metrics_that_are_refused(metric, k, error, message, data):
+    for call in (
+        lambda: metric_test(*data, metric=metric, k=k),
+        lambda: metric_null_distribution(60, 12, metric=metric, k=k),
+        lambda: make_significance_scorer(metric, k=k),
+        lambda: best_candidate_test(data[0], np.c_[data[1], data[1]], metric=metric, k=k),
+        lambda: NullDistributionDisplay.from_predictions(*data, metric=metric, k=k),
+        lambda: cross_val_significance(
+            GivenScores(), data[1][:, None], data[0], metric=metric, k=k
+        ),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong", "error", "message"),
+    [
+        (AveragePrecision, {"k": 0}, ValueError, "k must be at least 1"),
+        (AveragePrecision, {"k": 1.0}, ValueError, "k as a float is a fraction"),
+        (AveragePrecision, {"k": "5"}, TypeError, "k must be an int or a float; got '5'"),
+        (
+            AveragePrecision,
+            {"normalize": "k"},
+            ValueError,
+            "normalize must be 'min' or 'positives'",
+        ),
+        (RecallAtK, {"k": -1}, ValueError, "k must be at least 1"),
+        (PrecisionAtK, {"k": None}, TypeError, "k must be an int or a float; got None"),
+        (EnrichmentAtK, {"k": [[1], [2, 3]]}, ValueError, "an array of one shape"),
+        (DiscountedCumulativeGain, {"k": True}, TypeError, "k must be an int or a float; got True"),
+        (DiscountedCumulativeGain, {"normalize": 1}, TypeError, "normalize must be True or False"),
+        (Bedroc, {"alpha": 0}, ValueError, "alpha must be finite and larger than 0; got 0"),
+        (RobustInitialEnhancement, {"alpha": "20"}, TypeError, "alpha must be a number; got '20'"),
+    ],
+)
+def test_wrong_parameters_are_refused_at_once(make, wrong, error, message):
+    with pytest.raises(error, match=message):
+        make(**wrong)
+
+
+def test_fractions_of_the_samples(data):
+    # 0.07 of 60 samples are 4.2, and with 5 the same as with 0.07.
+    for make in (
+        AveragePrecision,
+        RecallAtK,
+        PrecisionAtK,
+        EnrichmentAtK,
+        DiscountedCumulativeGain,
+    ):
+        result = metric_test(*data, metric=make(0.07))
+        assert result.k == result.metric.k == 5
+        assert_same_test(result, metric_test(*data, metric=make(5)))
+        assert make(0.07).k == 0.07
+    assert RecallAtK(0.1).at(30) == RecallAtK(3)  # 0.1 * 30 is above 3 by rounding alone
+    assert AveragePrecision(60).at(60) == AveragePrecision()
+
+
+ALL_SAMPLES = [AveragePrecision(), DiscountedCumulativeGain(normalize=True)]
+
+
+@pytest.mark.parametrize("metric", ALL_SAMPLES, ids=repr)
+def test_k_of_all_samples(metric, data):
+    assert_same_test(metric_test(*data, metric=metric), metric_test(*data, metric=metric, k=60))
+
+
+AT_K = [RecallAtK, PrecisionAtK, EnrichmentAtK]
+
+
+@pytest.mark.parametrize("make", AT_K)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"method": "permutation", "n_permutations": 199},
+        {"strata": np.arange(60) % 4, "n_permutations": 199},
+        {"method": "permutation", "n_exceedances": 5, "n_permutations": 199},
+        {"strata": np.arange(60) % 4, "n_exceedances": 5, "n_permutations": 199},
+        {"alternative": "two-sided", "order": np.arange(60)},
+    ],
+    ids=lambda options: " ".join(options) or "exact",
+)
+def test_several_k_are_one_test_each(make, options, data):
+    cuts = [[3, 0.2], [30, 60]]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Circular shifts leave")
+        several = metric_test(*data, metric=make(cuts), **options)
+        by_name = {RecallAtK: "recall_at_k", PrecisionAtK: "precision_at_k"}.get(
+            make, "enrichment_at_k"
+        )
+        again = metric_test(*data, metric=by_name, k=cuts, **options)
+        singles = [metric_test(*data, metric=make(k), **options) for k in (3, 12, 30, 60)]
+    assert_same_test(several, again)
+    assert_array_equal(several.k, [[3, 12], [30, 60]])
+    for name in (*NUMBERS, "pvalue_relative_error", "n_exceedances"):
+        values = [getattr(one, name) for one in singles]
+        if values[0] is None:
+            assert getattr(several, name) is None
+        elif options.get("method") == "permutation" and "n_exceedances" not in options:
+            assert np.shape(getattr(several, name)) == (2, 2)
+        else:
+            found = np.ravel(getattr(several, name))
+            assert_allclose(found, np.array(values, dtype=float), rtol=1e-11, err_msg=name)
+    assert several.n_positives == 12
+    assert len(several.summary().splitlines()) == len(several.to_frame()) == 4
+    low, high = several.pvalue_interval()
+    assert np.shape(low) == np.shape(high) == (2, 2)
+    assert np.all(low <= several.pvalue)
+    assert np.all(several.pvalue <= high)
+
+
+@pytest.mark.parametrize("make", AT_K)
+def test_several_k_of_several_classes(make, three_classes):
+    y_true, y_score = three_classes
+    with pytest.raises(ValueError, match=r"has several cut-offs and the labels several classes"):
+        metric_test(y_true, y_score, metric=make([5, 9]))
+    options = {"average": "macro", "n_permutations": 99}
+    several = metric_test(y_true, y_score, metric=make([5, 9]), **options)
+    for place, k in enumerate((5, 9)):
+        single = metric_test(y_true, y_score, metric=make(k), **options)
+        assert several.statistic[place] == single.statistic
+        assert several.pvalue[place] == single.pvalue
+    assert_array_equal(several.n_positives, [16, 16, 16])
+    assert several.classes is None
+    assert several.to_dict()["n_positives"] == [[16, 16, 16]] * 2
+
+
+@pytest.mark.filterwarnings("ignore:strata leave no labelling but the observed one")
+@pytest.mark.parametrize("options", [{}, {"strata": [0, 1] * 4}, {"n_exceedances": 3}], ids=repr)
+def test_several_k_without_positives_warn_once(options):
+    options = {"method": "permutation", "n_permutations": 99, **options}
+    message = r"^Recall at \w is undefined without positives in y_true and is set to 0\.0\.$"
+    with pytest.warns(UndefinedMetricWarning, match=message) as record:
+        result = metric_test([0] * 8, range(8), metric=RecallAtK([3, 4]), **options)
+    assert sum(one.category is UndefinedMetricWarning for one in record) == 1
+    assert_array_equal(result.statistic, [0.0, 0.0])
+    assert_array_equal(result.pvalue, [1.0, 1.0])
+    assert np.isnan(result.zscore).all()
+
+
+def test_one_k_where_one_number_is_wanted(data):
+    message = r"k must be one int or float here; got \[3, 4\]: take one k after the other"
+    with pytest.raises(TypeError, match=message):
+        make_significance_scorer(RecallAtK([3, 4]))
+    with pytest.raises(TypeError, match=message):
+        best_candidate_test(data[0], np.c_[data[1], data[1]], metric=RecallAtK([3, 4]))
+    with pytest.raises(ValueError, match=r"a display takes results of one k each"):
+        NullDistributionDisplay.from_predictions(*data, metric=RecallAtK([3, 4]))
+    assert metric_test(*data, metric=RecallAtK(np.array(3))).k == 3
+
+
+# The objects.
+
+
+@pytest.mark.parametrize(
+    ("metric", "text"),
+    [
+        (AveragePrecision(), "AveragePrecision()"),
+        (AveragePrecision(50), "AveragePrecision(k=50)"),
+        (AveragePrecision(0.1, "positives"), "AveragePrecision(k=0.1, normalize='positives')"),
+        (RecallAtK(50), "RecallAtK(k=50)"),
+        (PrecisionAtK(0.5), "PrecisionAtK(k=0.5)"),
+        (EnrichmentAtK([5, 0.5]), "EnrichmentAtK(k=[5, 0.5])"),
+        (RecallAtK(np.array([3, 4])), "RecallAtK(k=[3, 4])"),
+        (RecallAtK(range(1, 9)), "RecallAtK(k=[1, 2, 3, 4, 5, ...])"),
+        (RocAuc(), "RocAuc()"),
+        (DiscountedCumulativeGain(), "DiscountedCumulativeGain()"),
+        (DiscountedCumulativeGain(5, True), "DiscountedCumulativeGain(k=5, normalize=True)"),
+        (Bedroc(), "Bedroc()"),
+        (Bedroc(5.0), "Bedroc(alpha=5.0)"),
+        (RobustInitialEnhancement(5.0), "RobustInitialEnhancement(alpha=5.0)"),
+        (ReciprocalRank(), "ReciprocalRank()"),
+        (Zipf(2.0), "Zipf(power=2.0)"),
+    ],
+)
+def test_repr(metric, text):
+    assert repr(metric) == text
+
+
+@pytest.mark.parametrize(
+    ("metric", "title", "symbol"),
+    [
+        (AveragePrecision(), "Average precision", "AP"),
+        (AveragePrecision(5), "Average precision at 5", "AP@5"),
+        (RecallAtK(5), "Recall at 5", "recall@5"),
+        (PrecisionAtK([5, 9]), "Precision at k", "precision@k"),
+        (EnrichmentAtK(5), "Enrichment at 5", "enrichment@5"),
+        (RocAuc(), "ROC AUC", "ROC AUC"),
+        (DiscountedCumulativeGain(5), "DCG at 5", "DCG@5"),
+        (DiscountedCumulativeGain(normalize=True), "NDCG", "NDCG"),
+        (Bedroc(), "BEDROC", "BEDROC"),
+        (RobustInitialEnhancement(), "RIE", "RIE"),
+        (ReciprocalRank(), "Reciprocal rank", "RR"),
+        (Zipf(), "Zipf", "Zipf"),
+    ],
+)
+def test_titles(metric, title, symbol):
+    assert (metric.title, metric.symbol) == (title, symbol)
+
+
+DIFFERENT = [
+    AveragePrecision(),
+    AveragePrecision(5),
+    AveragePrecision(5, "positives"),
+    RecallAtK(5),
+    RecallAtK([5, 6]),
+    PrecisionAtK(5),
+    EnrichmentAtK(5),
+    EnrichmentAtK(0.5),
+    RocAuc(),
+    DiscountedCumulativeGain(),
+    DiscountedCumulativeGain(5),
+    DiscountedCumulativeGain(normalize=True),
+    Bedroc(),
+    Bedroc(5.0),
+    RobustInitialEnhancement(),
+    RobustInitialEnhancement(5.0),
+    ReciprocalRank(),
+    Zipf(),
+    Zipf(2.0),
+]
+
+
+def test_metrics_are_equal_if_kind_and_parameters_are():
+    for one, other in itertools.product(DIFFERENT, repeat=2):
+        assert (one == other) is (one is other)
+    assert len(set(DIFFERENT)) == len(DIFFERENT)
+    assert RecallAtK([5, 6]) == RecallAtK(np.array([5, 6]))
+    assert hash(RecallAtK([5, 6])) == hash(RecallAtK((5, 6)))
+    assert RecallAtK(np.int64(5)) == RecallAtK(5)
+
+
+@pytest.mark.parametrize("metric", DIFFERENT, ids=repr)
+def test_copies_of_metrics(metric):
+    for duplicate in (copy.copy(metric), copy.deepcopy(metric), pickle.loads(pickle.dumps(metric))):
+        assert duplicate == metric
+        assert hash(duplicate) == hash(metric)
+        assert repr(duplicate) == repr(metric)
+    assert as_metric(metric) is metric
+
+
+def test_which_names_need_a_k():
+    needing = {name for name, make in METRICS.items() if needs_k(make)}
+    assert needing == {"recall_at_k", "precision_at_k", "enrichment_at_k"}
+
+
+# Results.
+
+
+COLUMNS = (
+    "statistic chance adjusted_statistic zscore pvalue log10_pvalue pvalue_relative_error "
+    "n_samples n_positives alternative method"
+).split()
+
+
+@each_metric
+def test_result_of_one_test(name, k, metric, data):
+    result = metric_test(*data, metric=metric)
+    counts = name.endswith("_at_k")
+    columns = ["metric", *(["hits"] if counts else []), *COLUMNS]
+    found = result.to_dict()
+    assert list(found) == columns
+    assert found["metric"] == repr(metric.at(60))
+    for column in columns[1:]:
+        assert found[column] == getattr(result, column)
+        assert isinstance(found[column], int | float | str)
+    assert json.loads(json.dumps(found)) == found
+    frame = result.to_frame()
+    assert list(frame.columns) == columns
+    assert frame.to_dict("records") == [found]
+    html = result._repr_html_()
+    assert html.startswith("<table>")
+    assert all(f"<th>{column}</th>" in html for column in columns)
+    assert html.count("<tr>") == 2
+    assert repr(metric.at(60)).replace("'", "&#x27;") in html
+    assert result.summary().startswith(f"{metric.at(60).title} was {result.statistic:.3g} (chance ")
+    assert result.summary().endswith("(exact test, one-sided; 12 positives among 60 samples).")
+    assert (result.hits is None) is not counts
+    assert result.classes is None
+
+
+def test_sentences():
+    ranking = Ranking.from_counts([1] * 8, [1, 1, 0, 1, 0, 0, 0, 0])
+    options = {"metric": "recall_at_k", "k": 2}
+    assert metric_test(ranking, **options).summary() == (
+        "Recall at 2 was 0.667 (chance 0.25, z = 1.97), p = 0.1071 for better than random "
+        "labelling (exact test, one-sided; 3 positives among 8 samples)."
+    )
+    less = metric_test(ranking, alternative="less", method="normal", **options).summary()
+    assert "for worse than random labelling (normal approximation, one-sided; 3 pos" in less
+    both = metric_test(
+        ranking, alternative="two-sided", method="permutation", n_permutations=99, **options
+    ).summary()
+    assert "for different from random labelling (permutation test with 99 random lab" in both
+    assert "labellings, two-sided; 3 positives among 8 samples)." in both
+    with pytest.warns(UserWarning, match="8 different labellings"):
+        shifted = metric_test([1, 1, 0, 1, 0, 0, 0, 0], range(8, 0, -1), order=range(8), **options)
+    assert "(permutation test with all labellings, one-sided; 3 positives" in shifted.summary()
+
+
+@pytest.mark.parametrize("metric", [AveragePrecision(), RecallAtK(9), ReciprocalRank()], ids=repr)
+@pytest.mark.parametrize("labels", ["integers", "text", "columns"])
+def test_result_of_several_classes(metric, labels, three_classes):
+    codes, y_score = three_classes
+    names = {"integers": [0, 1, 2], "text": ["ant", "bee", "cat"], "columns": ["x", ("y", 1), 2.5]}
+    names = names[labels]
+    y_true = {
+        "integers": codes,
+        "text": np.array(["ant", "bee", "cat"])[codes],
+        "columns": pd.DataFrame(dict(zip(names, np.eye(3, dtype=int)[codes].T, strict=True))),
+    }[labels]
+    result = metric_test(y_true, y_score, metric=metric)
+    assert list(result.classes) == names
+    singles = [metric_test(codes == c, y_score[:, c], metric=metric) for c in range(3)]
+    for field in NUMBERS:
+        values = [getattr(single, field) for single in singles]
+        if values[0] is None:
+            assert getattr(result, field) is None
+        else:
+            assert_array_equal(getattr(result, field), values, err_msg=field)
+    assert_array_equal(result.n_positives, [16, 16, 16])
+    assert isinstance(result.null_distribution, tuple)
+    found, frame = result.to_dict(), result.to_frame()
+    assert found["metric"] == repr(metric)
+    assert found["class"] == frame["class"].tolist() == names
+    assert found["pvalue"] == frame["pvalue"].tolist() == [single.pvalue for single in singles]
+    assert "classes=[" in repr(result)
+    lines = result.summary().splitlines()
+    assert [line.split(" was ")[0] for line in lines] == [
+        f"{metric.title} of {name!r}" for name in names
+    ]
+    assert result._repr_html_().count("<tr>") == 4
+
+
+def test_result_of_several_k(data):
+    result = metric_test(*data, metric="recall_at_k", k=[5, 0.5])
+    found = result.to_dict()
+    assert list(found) == ["metric", "k", "hits", *COLUMNS]
+    assert (found["metric"], found["k"]) == ("RecallAtK(k=[5, 30])", [5, 30])
+    assert found["n_samples"] == [60, 60]
+    assert found["pvalue"] == result.pvalue.tolist()
+    assert result.to_frame()["hits"].tolist() == result.hits.tolist()
+    starts = [line.split(" was ")[0] for line in result.summary().splitlines()]
+    assert starts == ["Recall at 5", "Recall at 30"]
+    assert result._repr_html_().count("<tr>") == 3
+    assert "metric=RecallAtK(k=[5, 30]), statistic=[" in repr(result)
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
+def test_result_of_an_average(average, three_classes):
+    result = metric_test(*three_classes, metric="roc_auc", average=average, n_permutations=99)
+    found = result.to_dict()
+    assert list(found) == ["metric", *COLUMNS]
+    assert found["n_positives"] == [16, 16, 16]
+    assert json.loads(json.dumps(found)) == found
+    assert len(result.to_frame()) == 1
+    assert result.summary().startswith("ROC AUC averaged over 3 classes was ")
+    assert result.summary().endswith("; 16, 16 and 16 positives among 48 samples).")
+    assert "[16, 16, 16]" in result._repr_html_()
+    assert (result.classes, np.ndim(result.pvalue)) == (None, 0)
+
+
+def test_sentences_tell_the_labellings_of_each_test(three_classes):
+    options = {"method": "permutation", "n_exceedances": 3, "n_permutations": 500}
+    result = metric_test(*three_classes, metric="dcg", **options)
+    assert len(set(result.n_resamples.tolist())) > 1
+    for line, drawn in zip(result.summary().splitlines(), result.n_resamples, strict=True):
+        assert f"(permutation test with {drawn} random labellings" in line
+
+
+# Averages over classes.
+
+
+def mean_of(score):
+    """Macro, weighted and micro average of a score of one class, from their definitions."""
+
+    def averaged(labels, scores, average):
+        if average == "micro":
+            return score(labels.ravel(), scores.ravel())
+        values = [score(*columns) for columns in zip(labels.T, scores.T, strict=True)]
+        weights = labels.sum(axis=0) if average == "weighted" else None
+        return np.average(values, weights=weights)
+
+    return averaged
+
+
+AVERAGED = {
+    "average_precision": (
+        AveragePrecision(),
+        lambda y, s, average: average_precision_score(y, s, average=average),
+    ),
+    "roc_auc": (RocAuc(), lambda y, s, average: roc_auc_score(y, s, average=average)),
+    "bedroc": (Bedroc(5.0), mean_of(lambda y, s: bedroc_score(y, s, alpha=5.0))),
+    "dcg": (DiscountedCumulativeGain(), mean_of(lambda y, s: dcg_score([y], [s]))),
+    "ndcg_at_3": (
+        DiscountedCumulativeGain(3, normalize=True),
+        mean_of(lambda y, s: ndcg_score([y], [s], k=3)),
+    ),
+    "recall": (RecallAtK(3), mean_of(lambda y, s: recall_at_k_score(y, s, k=3))),
+    "enrichment": (EnrichmentAtK(2), mean_of(lambda y, s: enrichment_at_k_score(y, s, k=2))),
+    "user": (
+        Zipf(),
+        mean_of(lambda y, s: metric_test(y, s, metric=Zipf()).statistic),
+    ),
+}
+
+
+def table(n_samples, seed):
+    """Indicators of three classes, of different sizes and overlapping, and scores with ties."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros((n_samples, 3), dtype=int)
+    for column, n_positives in enumerate((1, 2, 3)):
+        labels[rng.choice(n_samples, n_positives, replace=False), column] = 1
+    return labels, np.round(rng.normal(size=(n_samples, 3)) + 0.5 * labels, 0)
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
+@pytest.mark.parametrize("name", AVERAGED)
+def test_averages_against_all_permutations_of_rows(name, average):
+    metric, by_definition = AVERAGED[name]
+    labels, scores = table(6, seed=2)
+    if average == "micro" and metric.horizon is not None:
+        with pytest.raises(ValueError, match="is not defined with average='micro'"):
+            metric_test(labels, scores, metric=metric, average=average)
+        return
+    values = np.array(
+        [
+            by_definition(labels[list(order)], scores, average)
+            for order in itertools.permutations(range(6))
+        ]
+    )
+    observed = by_definition(labels, scores, average)
+    for alternative, sign in (("greater", 1), ("less", -1)):
+        result = metric_test(
+            labels, scores, metric=metric, average=average, alternative=alternative
+        )
+        assert result.method == "permutation"
+        assert result.statistic == pytest.approx(observed, rel=1e-12)
+        expected = np.mean(sign * values >= sign * observed - 1e-12)
+        error = math.sqrt(expected * (1 - expected) / 9999)
+        assert result.pvalue == pytest.approx(expected, abs=4.5 * error + 1e-4)
+        error = values.std() / math.sqrt(9999)
+        assert result.chance == pytest.approx(values.mean(), abs=4.5 * error)
+    law = result.null_distribution
+    assert law.std() == pytest.approx(values.std(), rel=0.05)
+    low, high = law.support()
+    assert low == pytest.approx(values.min(), rel=1e-9, abs=1e-12)
+    assert high == pytest.approx(values.max(), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
+@pytest.mark.parametrize("name", ["roc_auc", "bedroc", "dcg", "user"])
+def test_averages_of_perfect_and_reversed_rankings(name, average):
+    metric, by_definition = AVERAGED[name]
+    labels = table(30, seed=0)[0]
+    for scores in (labels, -labels):
+        result = metric_test(
+            labels, scores.astype(float), metric=metric, average=average, n_permutations=99
+        )
+        expected = by_definition(labels, scores.astype(float), average)
+        assert result.statistic == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        assert result.pvalue == (0.01 if scores is labels else 1.0)
+
+
+@pytest.mark.parametrize("name", AVERAGED)
+def test_averages_with_strata_are_those_of_the_rows(name):
+    metric, by_definition = AVERAGED[name]
+    labels, scores = table(6, seed=5)
+    strata = np.array([0, 0, 0, 1, 1, 1])
+    orders = [
+        [*first, *second]
+        for first in itertools.permutations(range(3))
+        for second in itertools.permutations(range(3, 6))
+    ]
+    values = np.array([by_definition(labels[order], scores, "macro") for order in orders])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "strata leave")
+        result = metric_test(labels, scores, metric=metric, average="macro", strata=strata)
+    expected = np.mean(values >= by_definition(labels, scores, "macro") - 1e-12)
+    error = math.sqrt(expected * (1 - expected) / 9999)
+    assert result.pvalue == pytest.approx(expected, abs=4.5 * error + 1e-4)
+
+
+def test_averages_in_scorers_and_searches(three_classes):
+    y_true, y_score = three_classes
+    estimator = LogisticRegression().fit(y_score, y_true)
+    table = estimator.decision_function(y_score)
+    for metric in ("roc_auc", Bedroc(5.0), RecallAtK(9)):
+        options = {"average": "macro", "n_permutations": 99}
+        scorer = make_significance_scorer(metric, output="statistic", **options)
+        expected = metric_test(y_true, table, metric=metric, **options)
+        assert scorer(estimator, y_score, y_true) == expected.statistic
+
+
+def test_averages_and_weights_that_there_are_not(three_classes):
+    with pytest.raises(ValueError, match=r"metric=ReciprocalRank\(\) has no average over classes"):
+        metric_test(*three_classes, metric="reciprocal_rank", average="macro")
+    with pytest.raises(ValueError, match="average='samples' ranks the classes within each"):
+        metric_test(*three_classes, metric="roc_auc", average="samples")
+    weights = np.arange(1.0, 49.0)
+    for metric in (RocAuc(), RecallAtK(3), Bedroc(), ReciprocalRank(), Zipf()):
+        with pytest.raises(ValueError, match="takes no sample_weight: leave it out, or take"):
+            metric_test(*three_classes, metric=metric, sample_weight=weights)
+
+
+# What imports what.
+
+
+FLOORS = [
+    {"_validation", "_ranking", "_metrics", "_distributed", "_formatting", "_guard", "_interrupt"},
+    {
+        *("_frozen_distributions", "_null_distributions", "_rank_distributions"),
+        *("_top_k_distributions", "_observations", "_restricted", "_row_permutations"),
+        *("_results", "_significance", "_queries", "_top_k"),
+        *("_estimates", "_interval_results", "_intervals", "_comparison", "_multiple_comparison"),
+        *("_classifications", "_posteriors"),
+    },
+    {
+        *("_scores", "_scorers", "_folds", "_response", "_model_selection", "_selection"),
+        *("_cross_val_comparison", "_fold_means"),
+        *("_plot", "_report", "_demo", "__main__"),
+    },
+]
+
+
+def imports_of_modules():
+    """Modules of the package that each module imports when it is imported itself."""
+    root = pathlib.Path(sklearn_rankinf.__file__).parent
+    modules = {}
+    for path in root.rglob("*.py"):
+        dotted = ".".join(path.relative_to(root.parent).with_suffix("").parts)
+        modules[dotted.removesuffix(".__init__")] = ast.parse(path.read_text())
+    imports = {}
+    for module, tree in modules.items():
+        found = set()
+        for node in tree.body:
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{module} imports by a relative name"
+                within = {f"{node.module}.{alias.name}" for alias in node.names}
+                found.update(within & set(modules) or {node.module})
+        imports[module] = found & set(modules)
+    return imports
+
+
+def test_imports_go_down_and_in_no_circle():
+    imports = imports_of_modules()
+    assert len(imports) > 50
+    tuple(graphlib.TopologicalSorter(imports).static_order())  # raises where there is a circle
+    floor_of = {f"sklearn_rankinf.{name}": n for n, names in enumerate(FLOORS, 1) for name in names}
+    floor_of |= {"sklearn_rankinf._engine": 0, "sklearn_rankinf": len(FLOORS) + 1}
+
+    def floor(module):
+        return floor_of[".".join(module.split(".")[:2])]
+
+    for module, found in imports.items():
+        own = floor(module)
+        for other in found - {"sklearn_rankinf"}:
+            assert floor(other) <= own, f"{module} imports {other}"
+        # The command line alone needs the version.
+        assert "sklearn_rankinf" not in found or module == "sklearn_rankinf.__main__"
+
+
+def test_the_engine_imports_itself_alone():
+    for module, found in imports_of_modules().items():
+        if "._engine" in module:
+            assert all("._engine" in other for other in found), module
