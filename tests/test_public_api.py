@@ -106,6 +106,8 @@ SIGNATURES = {
     "PrecisionRecallPosterior.from_counts": "(tp, fp, fn, *, prior=0.5)",
     "PrecisionRecallPosterior.from_predictions": "(y_true, y_pred, *, pos_label=1, prior=0.5)",
     "PrecisionRecallPosterior.probability_greater": "(self, other, metric='f1')",
+    "ComparisonDisplay": "(result, *, curves=None, name=None)",
+    "IntervalDisplay": "(results, *, name=None)",
     "cross_val_comparison": (
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
         "metric='average_precision', k=None, aggregate='pooled', pooling='ranks', method='auto', "

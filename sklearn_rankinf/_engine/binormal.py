@@ -503,6 +503,7 @@ def _fitting_shift(rankings: BinormalRankings, value: float, n_draws: int) -> fl
     edges = _edges(value, worst, best)
     # The best value below 1 is 1 - 1/(m (m + 1)).
     halfway = 1.0 - 0.5 / (m * (m + 1))
+
     def curve(drawn: Floats) -> Floats:
         return np.asarray(g_scale(np.minimum(drawn, halfway)).mean(axis=0))
 

@@ -16,7 +16,7 @@ from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._formatting import format_pvalue
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._plot._law_shape import LawShape, law_shape
-from sklearn_rankinf._plot._matplotlib import import_pyplot
+from sklearn_rankinf._plot._matplotlib import import_pyplot, merged_style
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._response import estimator_scores, folds_of
@@ -485,14 +485,17 @@ class NullDistributionDisplay:
         shape = law_shape(law, observed, greater=greater, with_tail=yscale == "log")
         label = _LAW_NAMES.get(law.method, law.method)
         self.line_ = _draw_law(
-            self.ax_, shape, _style({"color": "C0", "alpha": 0.35, "label": label}, curve_kwargs)
+            self.ax_,
+            shape,
+            merged_style({"color": "C0", "alpha": 0.35, "label": label}, curve_kwargs),
         )
         extreme = shape.beyond(observed, greater=greater)
         if extreme.any():
             tail = replace(shape, probabilities=np.where(extreme, shape.probabilities, 0.0))
             self.tail_ = _draw_law(self.ax_, tail, {"color": "C3", "alpha": 0.75})
         self.observed_line_ = self.ax_.axvline(
-            observed, **_style({"color": "C3", "label": _label(result, name)}, observed_kwargs)
+            observed,
+            **merged_style({"color": "C3", "label": _label(result, name)}, observed_kwargs),
         )
         return shape
 
@@ -515,9 +518,9 @@ class NullDistributionDisplay:
             )
             # Densities, since the steps of the folds may differ.
             shape = replace(shape, step=None)
-            style = _style({"color": color, "alpha": 0.6}, curve_kwargs)
+            style = merged_style({"color": color, "alpha": 0.6}, curve_kwargs)
             self.line_.append(self.ax_.stairs(shape.heights, shape.edges, **style))
-            style = _style({"color": color, "label": _label(result, name)}, observed_kwargs)
+            style = merged_style({"color": color, "label": _label(result, name)}, observed_kwargs)
             self.observed_line_.append(self.ax_.axvline(float(result.statistic), **style))
             shapes.append(shape)
         return shapes
@@ -526,7 +529,7 @@ class NullDistributionDisplay:
         self, shape: LawShape, sample: Any, kwargs: Mapping[str, Any] | None
     ) -> None:
         label = f"{sample.size} random labellings"
-        style = _style({"color": "C0", "linewidth": 1.0, "label": label}, kwargs)
+        style = merged_style({"color": "C0", "linewidth": 1.0, "label": label}, kwargs)
         self.histogram_ = self.ax_.stairs(shape.heights_of(sample), shape.edges, **style)
 
     def _plot_normal(
@@ -539,7 +542,7 @@ class NullDistributionDisplay:
             low = min(low, mean - 3.5 * deviation)
         x = np.linspace(low, high, 400)
         label = "normal law, same mean and sd"
-        style = _style({"color": "k", "linestyle": ":", "label": label}, kwargs)
+        style = merged_style({"color": "k", "linestyle": ":", "label": label}, kwargs)
         height = stats.norm.pdf(x, mean, deviation) * shape.unit
         (self.normal_line_,) = self.ax_.plot(x, height, **style)
 
@@ -547,7 +550,7 @@ class NullDistributionDisplay:
         chance = float(np.mean([result.null_distribution.mean() for result in results]))
         style = {"color": "k", "linestyle": "--", "linewidth": 1.0}
         style |= {"label": f"chance level ({_symbol(results[0])} = {chance:.3g})"}
-        self.chance_level_ = self.ax_.axvline(chance, **_style(style, kwargs))
+        self.chance_level_ = self.ax_.axvline(chance, **merged_style(style, kwargs))
 
     def _finish(
         self, results: list[Any], shapes: list[LawShape], yscale: str, despine: bool
@@ -605,12 +608,6 @@ def _random_labellings(law: NullDistribution, size: int, random_state: Any) -> A
         # An approximation would draw from itself.
         exact.method = "analytic"
     return exact.rvs(size, random_state=random_state)
-
-
-def _style(default: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Keywords with the given ones first, in matplotlib's long names."""
-    aliases = {"c": "color", "ls": "linestyle", "lw": "linewidth"}
-    return {**default, **{aliases.get(key, key): value for key, value in (given or {}).items()}}
 
 
 def _label(result: Any, name: str | None) -> str:
