@@ -62,10 +62,8 @@ class Population:
     def shares_of_levels(self):
         """Shares of the positives, and of the negatives, at each level, the best first."""
         borders = BORDERS[::-1]
-        return tuple(
-            np.diff(above, prepend=0.0, append=1.0)
-            for above in (self.above(borders), ndtr(-borders))
-        )
+        above = self.above(borders), ndtr(-borders)
+        return tuple(np.diff(shares, prepend=0.0, append=1.0) for shares in above)
 
 
 NORMAL = tuple(Population(f"d = {d:g}", (d,)) for d in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0))
@@ -74,6 +72,8 @@ MIX = Population("mix", (0.0, 2.0))
 LEVELS = Population("levels", (1.5,), has_levels=True)
 CONTINUOUS = (*NORMAL, *HEAVY, MIX)
 POPULATIONS = (*CONTINUOUS, LEVELS)
+# Student's t distribution with one degree of freedom, which has no mean.
+CAUCHY = Population("Cauchy + 1", (1.0,), df=1.0)
 BY_NAME = {population.name: population for population in POPULATIONS}
 
 
@@ -293,9 +293,9 @@ def cluster_coverage(metric, target, n_data_sets, rng, in_clusters=True, **desig
     return covered / n_data_sets
 
 
-def mean_coverage(method, n_queries, shift, n_data_sets, rng, n_resamples=999):
+def mean_coverage(method, n_queries, shift, n_data_sets, rng, n_targets=100_000, n_resamples=999):
     """Share of intervals of mean average precision that hold its expectation."""
-    target = query_values(100_000, (shift, shift), rng).mean()
+    target = query_values(n_targets, (shift, shift), rng).mean()
     covered = 0
     for _ in range(n_data_sets):
         values = query_values(n_queries, (shift, shift), rng)[:, 0]
@@ -327,7 +327,7 @@ def comparison_rates(
     n_permutations=199,
 ):
     """Share of p-values up to .05, by method, and of intervals that hold the difference."""
-    found = {name: 0 for name in (*methods, *(["interval"] if difference is not None else []))}
+    found = dict.fromkeys([*methods, *([] if difference is None else ["interval"])], 0)
     positive = np.arange(n_samples) < n_positives
     for seed in rng.integers(2**31, size=n_data_sets):
         scores = scores_of_two(populations, n_samples, n_positives, correlation, rng)
@@ -351,3 +351,16 @@ def query_rates(n_queries, shifts, n_data_sets, rng, n_permutations=199):
         found["sign_flip"] += pvalue <= 0.05
         found["t"] += stats.ttest_1samp(differences, 0.0).pvalue <= 0.05
     return {name: count / n_data_sets for name, count in found.items()}
+
+
+# Limits of rates.
+
+
+def lowest(n_data_sets, rate):
+    """Share that a rate, or a larger one, falls short of once in ten thousand seeds."""
+    return stats.binom.ppf(1e-4, n_data_sets, rate) / n_data_sets
+
+
+def highest(n_data_sets, rate):
+    """Share that a rate, or a smaller one, exceeds once in ten thousand seeds."""
+    return stats.binom.isf(1e-4, n_data_sets, rate) / n_data_sets

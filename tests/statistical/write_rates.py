@@ -12,13 +12,16 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rates import (
     BY_NAME,
+    CAUCHY,
     CONTINUOUS,
     LEVELS,
     MIX,
@@ -120,13 +123,13 @@ class Cell:
     n_data_sets : int
         Number of data sets.
     simulate : callable
-        Takes the number of data sets and a generator, and returns the rates by name.
+        ``simulate(n_data_sets=..., rng=...)`` returns the rates by name.
     """
 
     tables: dict[str, tuple[Table, str]]
     row: str
     n_data_sets: int
-    simulate: Callable[[int, np.random.Generator], dict[str, float]]
+    simulate: Callable[..., dict[str, float]]
 
     @property
     def label(self) -> str:
@@ -136,9 +139,8 @@ class Cell:
 
     def run(self) -> list[dict[str, Any]]:
         """The rates, with their places; the seed depends on these alone."""
-        rates = self.simulate(
-            self.n_data_sets, np.random.default_rng(zlib.crc32(self.label.encode()))
-        )
+        rng = np.random.default_rng(zlib.crc32(self.label.encode()))
+        rates = self.simulate(n_data_sets=self.n_data_sets, rng=rng)
         return [
             {
                 "cell": self.label,
@@ -154,7 +156,7 @@ class Cell:
 
 def alone(table: Table, row: str, column: str, n: int, rate: Callable[..., float]) -> Cell:
     """One rate by itself."""
-    return Cell({"": (table, column)}, row, n, lambda count, rng: {"": rate(count, rng)})
+    return Cell({"": (table, column)}, row, n, lambda **options: {"": rate(**options)})
 
 
 def of_sizes(*numbers: Any) -> str:
@@ -169,8 +171,8 @@ def interval_cell(table, metric, method, population, target, sizes, n) -> Cell:
     """Coverage of an interval of one ranking."""
     m, size, *k = sizes
 
-    def rate(count, rng):
-        data_sets = rankings(population, size, m, count, rng, *k)
+    def rate(n_data_sets, rng):
+        data_sets = rankings(population, size, m, n_data_sets, rng, *k)
         return coverage(metric, method, data_sets, target(population, m, size, *k))
 
     return alone(table, of_sizes(*sizes), population.name, n, rate)
@@ -199,7 +201,7 @@ def of_samples(population, m, n):
 
 def average_precision_cells() -> Iterator[Cell]:
     for sizes in SIZES:
-        for p in POPULATIONS:
+        for p in (*POPULATIONS, CAUCHY):
             yield interval_cell(
                 AP, AveragePrecision(), "influence", p, of_average_precision, sizes, 4000
             )
@@ -228,10 +230,7 @@ def binormal_cells() -> Iterator[Cell]:
     for m, n in SIZES[:3]:
         for p in EQUAL[:-1]:
             for table, metric, values_of in metrics:
-
-                def rate(count, rng, args=(metric, values_of, p, n, m)):
-                    return binormal_coverage(*args, count, rng)
-
+                rate = partial(binormal_coverage, metric, values_of, p, n, m)
                 yield alone(table, of_sizes(m, n), p.name, 10_000, rate)
 
 
@@ -241,29 +240,20 @@ def cluster_cells() -> Iterator[Cell]:
         ("ROC AUC", RocAuc(), roc_auc_in),
         ("recall at 100", RecallAtK(100), lambda p: recall_in(p, 0.2, 0.2)),
     )
-    for correlation in (0.5, 0.9):
-        for p in (D1, BY_NAME["d = 2"]):
-            for name, metric, target in metrics:
-                for with_clusters in (True, False):
-                    column = name if with_clusters else f"{name}, clusters left out"
-
-                    def rate(
-                        count, rng, args=(metric, target(p)), p=p, c=correlation, w=with_clusters
-                    ):
-                        design = {"n_clusters": 100, "n_positive_clusters": 20, "size": 5}
-                        options = {**design, "population": p, "correlation": c}
-                        return cluster_coverage(*args, count, rng, w, **options)
-
-                    yield alone(CLUSTERS, f"{correlation:g}, {p.name}", column, 1000, rate)
+    design = {"n_clusters": 100, "n_positive_clusters": 20, "size": 5}
+    for correlation, p in product((0.5, 0.9), (D1, BY_NAME["d = 2"])):
+        options = {**design, "population": p, "correlation": correlation}
+        for (name, metric, target), with_clusters in product(metrics, (True, False)):
+            column = name if with_clusters else f"{name}, clusters left out"
+            value = target(p)
+            rate = partial(cluster_coverage, metric, value, in_clusters=with_clusters, **options)
+            yield alone(CLUSTERS, f"{correlation:g}, {p.name}", column, 1000, rate)
 
 
 def mean_cells() -> Iterator[Cell]:
     for n_queries in (10, 30, 100):
         for method, n in (("t", 4000), ("bootstrap", 1000)):
-
-            def rate(count, rng, args=(method, n_queries, 1.0)):
-                return mean_coverage(*args, count, rng)
-
+            rate = partial(mean_coverage, method, n_queries, 1.0)
             yield alone(MEAN, str(n_queries), method, n, rate)
 
 
@@ -276,71 +266,83 @@ def places(table: Table, methods: Iterable[str]) -> dict[str, tuple[Table, str]]
 
 
 def comparison_cell(
-    table, methods, metric, pair, sizes, row, n, difference=None, **options
+    table, methods, metric, pair, sizes, row, n, *, difference=None, mover=None, **options
 ) -> Cell:
     """Rejections of tests, and coverage of the interval of the difference."""
     m, size = sizes
     where = places(table, methods)
     if difference is not None:
-        mover = MOVER if isinstance(metric, AveragePrecision) and metric.k is None else OTHER_MOVER
-        column = "coverage"
-        where["interval"] = (mover, column)
-
-    def simulate(count, rng):
-        return comparison_rates(
-            metric, methods, pair, size, m, count, rng, difference=difference, **options
-        )
-
+        where["interval"] = mover or (MOVER, "coverage")
+    simulate = partial(
+        comparison_rates, metric, methods, pair, size, m, difference=difference, **options
+    )
     return Cell(where, row, n, simulate)
 
 
 def average_precision_tests() -> Iterator[Cell]:
-    ways, metric = ("swap", "influence"), AveragePrecision()
     for sizes in SIZES[:4]:
         for p in EQUAL:
-            row = of_sizes(*sizes, f"{p.name}")
-            yield comparison_cell(SIZE, ways, metric, (p, p), sizes, row, 1000, 0.0)
+            yield average_precision_test(SIZE, (p, p), sizes, p.name)
         for pair in ((D1, D15), (EQUAL[0], BY_NAME["d = 0.5"])):
-            one, other = (average_precision_in(p, sizes[0] / sizes[1]) for p in pair)
-            row = of_sizes(*sizes, f"{pair[0].name} against {pair[1].name}")
-            yield comparison_cell(POWER, ways, metric, pair, sizes, row, 1000, one - other)
+            yield average_precision_test(
+                POWER, pair, sizes, f"{pair[0].name} against {pair[1].name}"
+            )
     for correlation in (0.0, 0.9):
-        row = of_sizes(*SIZES[1], f"d = 1, correlation {correlation:g}")
-        yield comparison_cell(
-            SHAPE, ways, metric, (D1, D1), SIZES[1], row, 1000, 0.0, correlation=correlation
-        )
+        scores = f"d = 1, correlation {correlation:g}"
+        yield average_precision_test(SHAPE, (D1, D1), SIZES[1], scores, correlation=correlation)
     for sizes in (SIZES[1], SIZES[3]):
         prevalence = sizes[0] / sizes[1]
         other = with_average_precision(average_precision_in(D15, prevalence), prevalence, 3.0)
-        row = of_sizes(*sizes, "d = 1.5 against t of equal average precision")
-        yield comparison_cell(SHAPE, ways, metric, (D15, other), sizes, row, 1000, 0.0)
+        scores = "d = 1.5 against t of equal average precision"
+        yield average_precision_test(SHAPE, (D15, other), sizes, scores, difference=0.0)
+
+
+def average_precision_test(table, pair, sizes, scores, *, difference=None, **options) -> Cell:
+    """Tests of average precision, and the interval of the difference."""
+    ways, row = ("swap", "influence"), of_sizes(*sizes, scores)
+    if difference is None:
+        one, other = (average_precision_in(p, sizes[0] / sizes[1]) for p in pair)
+        difference = one - other
+    return comparison_cell(
+        table, ways, AveragePrecision(), pair, sizes, row, 1000, difference=difference, **options
+    )
+
+
+def metrics_of(m, n):
+    """Name, metric, tests of its own, and value in a population if its interval is quick."""
+    return (
+        ("ROC AUC", RocAuc(), ("delong",), roc_auc_in),
+        ("recall at m", RecallAtK(m), OF_HITS, lambda p: recall_in(p, m / n, m / n)),
+        (
+            "average precision at m",
+            AveragePrecision(m),
+            (),
+            lambda p: average_precision_at_k_in(p, n, m, m),
+        ),
+        ("DCG", DiscountedCumulativeGain(), (), None),
+        ("BEDROC", Bedroc(), (), None),
+    )
 
 
 def metric_tests() -> Iterator[Cell]:
-    for m, n in SIZES[:2]:
-        metrics = (
-            ("ROC AUC", RocAuc(), ("delong",), roc_auc_in),
-            ("recall at m", RecallAtK(m), OF_HITS, lambda p, m=m, n=n: recall_in(p, m / n, m / n)),
-            (
-                "average precision at m",
-                AveragePrecision(m),
-                (),
-                lambda p, m=m, n=n: average_precision_at_k_in(p, n, m, m),
-            ),
-            ("DCG", DiscountedCumulativeGain(), (), None),
-            ("BEDROC", Bedroc(), (), None),
-        )
-        for name, metric, more, value in metrics:
-            for table, pair in ((OTHERS, (D1, D1)), (OTHER_POWER, (D1, D15))):
-                difference = None if value is None else float(value(pair[0]) - value(pair[1]))
-                row = of_sizes(name, m, n)
-                cell = comparison_cell(
-                    table, ("swap", "influence", *more), metric, pair, (m, n), row, 1000, difference
-                )
-                if difference is not None:
-                    shown = "equal" if table is OTHERS else "1 against 1.5"
-                    cell.tables["interval"] = (OTHER_MOVER, shown)
-                yield cell
+    pairs = (OTHERS, (D1, D1), "equal"), (OTHER_POWER, (D1, D15), "1 against 1.5")
+    for sizes in SIZES[:2]:
+        for (name, metric, more, value), (table, pair, column) in product(
+            metrics_of(*sizes), pairs
+        ):
+            difference = None if value is None else float(value(pair[0]) - value(pair[1]))
+            ways, row = ("swap", "influence", *more), of_sizes(name, *sizes)
+            yield comparison_cell(
+                table,
+                ways,
+                metric,
+                pair,
+                sizes,
+                row,
+                1000,
+                difference=difference,
+                mover=(OTHER_MOVER, column),
+            )
 
 
 def query_cells() -> Iterator[Cell]:
@@ -349,19 +351,17 @@ def query_cells() -> Iterator[Cell]:
             (QUERIES, (1.0, 1.0), f"{n_queries}"),
             (QUERY_POWER, (1.0, 1.5), f"{n_queries}, 1 against 1.5"),
         ):
-
-            def simulate(count, rng, args=(n_queries, shifts)):
-                return query_rates(*args, count, rng)
-
+            simulate = partial(query_rates, n_queries, shifts)
             yield Cell(places(table, ("sign_flip", "t")), row, 2000, simulate)
 
 
 def binormal_mover_cells() -> Iterator[Cell]:
+    mover = OTHER_MOVER, "equal"
     for name, metric in (("DCG", DiscountedCumulativeGain()), ("BEDROC", Bedroc())):
-        cell = comparison_cell(
-            OTHERS, (), metric, (D1, D1), SIZES[0], of_sizes(name, *SIZES[0]), 300, 0.0
+        row = of_sizes(name, *SIZES[0])
+        yield comparison_cell(
+            OTHERS, (), metric, (D1, D1), SIZES[0], row, 300, difference=0.0, mover=mover
         )
-        yield Cell({"interval": (OTHER_MOVER, "equal")}, cell.row, 300, cell.simulate)
 
 
 def cells() -> Iterator[Cell]:
