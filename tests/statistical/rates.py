@@ -247,7 +247,7 @@ def coverage(metric, method, data_sets, target):
     return np.mean((low <= target) & (target <= high))
 
 
-def covering_values(metric, n_samples, n_positives, target, edges, n_halvings=12):
+def covering_values(metric, n_samples, n_positives, target, edges, n_halvings=10):
     """Least and largest observed value whose binormal interval holds the target.
 
     Both limits depend on the sample through the observed value alone, and rise with it.

@@ -37,7 +37,7 @@ from sklearn_rankinf import (
 from sklearn_rankinf._comparison import _compare, _Drawing
 from sklearn_rankinf._engine.swaps import SignFlipSampler
 
-D0, D1, D15, D2 = (BY_NAME[f"d = {d}"] for d in ("0", "1", "1.5", "2"))
+D0, D05, D1, D15, D2 = (BY_NAME[f"d = {d}"] for d in ("0", "0.5", "1", "1.5", "2"))
 WAYS = ("swap", "influence")
 OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 
@@ -182,7 +182,7 @@ def test_a_better_ranker_is_found(n_data_sets):
 
 
 def test_near_chance_the_rank_swap_sees_more(n_data_sets):
-    found = rates(AveragePrecision(), WAYS, (D0, D1), (20, 200), n_data_sets)
+    found = rates(AveragePrecision(), WAYS, (D0, D05), (20, 2000), n_data_sets)
     assert found["swap"] >= found["influence"] + 0.1
 
 

@@ -22,7 +22,6 @@ import numpy as np
 from rates import (
     BY_NAME,
     CAUCHY,
-    CONTINUOUS,
     LEVELS,
     MIX,
     POPULATIONS,
@@ -74,6 +73,7 @@ CUTS = (
 )
 D1, D15 = BY_NAME["d = 1"], BY_NAME["d = 1.5"]
 EQUAL = (BY_NAME["d = 0"], D1, BY_NAME["d = 2"], BY_NAME["t + 2.5"], MIX, LEVELS)
+FEW = (BY_NAME["d = 0"], D1, BY_NAME["d = 2"], BY_NAME["d = 3"], BY_NAME["t + 2.5"], MIX)
 OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 
 
@@ -209,26 +209,26 @@ def average_precision_cells() -> Iterator[Cell]:
 
 def other_interval_cells() -> Iterator[Cell]:
     for sizes in SIZES[:5]:
-        for p in POPULATIONS:
+        for p in (*FEW, LEVELS):
             yield interval_cell(AUC, RocAuc(), "score", p, of_roc_auc, sizes, 1000)
     for cuts in CUTS:
-        for p in CONTINUOUS:
+        for p in FEW:
             yield interval_cell(RECALL, RecallAtK(cuts[2]), "score", p, of_recall, cuts, 2000)
             metric, target = AveragePrecision(cuts[2]), of_average_precision_at_k
-            yield interval_cell(AP_AT_K, metric, "influence", p, target, cuts, 2000)
+            yield interval_cell(AP_AT_K, metric, "influence", p, target, cuts, 1000)
 
 
 def calibrated_cells() -> Iterator[Cell]:
     for p in (EQUAL[0], D1, EQUAL[2], MIX):
         yield interval_cell(
-            CALIBRATED, AveragePrecision(), "calibrated", p, of_samples, SIZES[0], 500
+            CALIBRATED, AveragePrecision(), "calibrated", p, of_samples, SIZES[0], 300
         )
 
 
 def binormal_cells() -> Iterator[Cell]:
     metrics = (DCG, DiscountedCumulativeGain(), dcg_of), (BEDROC, Bedroc(), bedroc_of)
     for m, n in SIZES[:3]:
-        for p in EQUAL[:-1]:
+        for p in (*EQUAL[:3], MIX):
             for table, metric, values_of in metrics:
                 rate = partial(binormal_coverage, metric, values_of, p, n, m)
                 yield alone(table, of_sizes(m, n), p.name, 10_000, rate)
@@ -360,7 +360,7 @@ def binormal_mover_cells() -> Iterator[Cell]:
     for name, metric in (("DCG", DiscountedCumulativeGain()), ("BEDROC", Bedroc())):
         row = of_sizes(name, *SIZES[0])
         yield comparison_cell(
-            OTHERS, (), metric, (D1, D1), SIZES[0], row, 300, difference=0.0, mover=mover
+            OTHERS, (), metric, (D1, D1), SIZES[0], row, 200, difference=0.0, mover=mover
         )
 
 
