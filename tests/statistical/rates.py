@@ -72,8 +72,9 @@ MIX = Population("mix", (0.0, 2.0))
 LEVELS = Population("levels", (1.5,), has_levels=True)
 CONTINUOUS = (*NORMAL, *HEAVY, MIX)
 POPULATIONS = (*CONTINUOUS, LEVELS)
-# Student's t distribution with one degree of freedom, which has no mean.
+# Heavier tails: no mean; and a strong ranker that leaves a few positives far behind.
 CAUCHY = Population("Cauchy + 1", (1.0,), df=1.0)
+STRAGGLERS = Population("t(2) + 5", (5.0,), df=2.0)
 BY_NAME = {population.name: population for population in POPULATIONS}
 
 

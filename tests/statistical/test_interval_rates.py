@@ -55,8 +55,8 @@ from sklearn_rankinf._estimates import Estimate, Items, Units, interval_methods
 
 D1 = BY_NAME["d = 1"]
 CORNERS = [(20, 200), (50, 500), (50, 5000), (100, 2000)]
-# Sizes at which coverage is known to be less, or more, than at the others.
-OTHER_SIZES = {(5, 100): 0.93, (10, 2000): 0.91, (20, 20_000): 0.89, (50, 100): 0.85}
+# Coverage at sizes where it is known to be less, or more, with normal scores.
+OTHER_SIZES = {(5, 100): 0.93, (10, 2000): 0.92, (20, 20_000): 0.905, (50, 100): 0.93}
 
 
 @pytest.fixture
@@ -235,11 +235,20 @@ def test_average_precision_is_covered_everywhere(n_data_sets, population, sizes)
 
 @pytest.mark.long
 @pytest.mark.parametrize("sizes", OTHER_SIZES)
-@pytest.mark.parametrize("population", POPULATIONS, ids=lambda p: p.name)
-def test_average_precision_is_covered_less_at_other_sizes(n_data_sets, population, sizes):
+@pytest.mark.parametrize("population", NORMAL, ids=lambda p: p.name)
+def test_average_precision_of_normal_scores_is_covered_at_other_sizes(
+    n_data_sets, population, sizes
+):
     target = average_precision_in(population, sizes[0] / sizes[1])
     found = covers(AveragePrecision(), population, sizes, n_data_sets, target)
     assert found >= lowest(n_data_sets, OTHER_SIZES[sizes])
+
+
+def test_average_precision_that_hangs_on_few_of_few_positives_is_covered_too_rarely(n_data_sets):
+    # One positive in thirty stands above 20,000 negatives: every second sample holds none such.
+    target = average_precision_in(HEAVY[0], 0.001)
+    found = covers(AveragePrecision(), HEAVY[0], (20, 20_000), n_data_sets, target)
+    assert found <= highest(n_data_sets, 0.8)
 
 
 @pytest.mark.long

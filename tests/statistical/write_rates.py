@@ -25,6 +25,7 @@ from rates import (
     LEVELS,
     MIX,
     POPULATIONS,
+    STRAGGLERS,
     average_precision_at_k_in,
     average_precision_in,
     average_precision_of,
@@ -201,7 +202,7 @@ def of_samples(population, m, n):
 
 def average_precision_cells() -> Iterator[Cell]:
     for sizes in SIZES:
-        for p in (*POPULATIONS, CAUCHY):
+        for p in (*POPULATIONS, CAUCHY, STRAGGLERS):
             yield interval_cell(
                 AP, AveragePrecision(), "influence", p, of_average_precision, sizes, 4000
             )
