@@ -98,7 +98,7 @@ MEAN = Table("Mean average precision over queries", "queries")
 CLUSTERS = Table("100 clusters of 5 samples, 20 clusters of positives", "correlation, shift")
 SIZE = Table("Average precision, size of tests of equal rankers", "m, n, scores", "size")
 SHAPE = Table("Average precision, other correlations and shapes", "m, n, scores", "size")
-AGAIN = Table("Average precision, the largest sizes above once more", "m, n, scores", "size")
+AGAIN = Table("The largest of these sizes once more", "metric, m, n, scores", "size")
 OTHERS = Table("Other metrics, size of tests, d = 1 for both", "metric, m, n", "size")
 QUERIES = Table("Mean average precision over queries, size", "queries", "size")
 POWER = Table("Average precision, power", "m, n, scores", "power")
@@ -108,7 +108,7 @@ MOVER = Table("Average precision, interval of the difference", "m, n, scores")
 OTHER_MOVER = Table("Other metrics, interval of the difference", "metric, m, n, d")
 TABLES = (
     *(AP, AP_AT_K, CALIBRATED, AUC, RECALL, DCG, BEDROC, MEAN, CLUSTERS),
-    *(SIZE, AGAIN, SHAPE, OTHERS, QUERIES, POWER, OTHER_POWER, QUERY_POWER, MOVER, OTHER_MOVER),
+    *(SIZE, SHAPE, OTHERS, AGAIN, QUERIES, POWER, OTHER_POWER, QUERY_POWER, MOVER, OTHER_MOVER),
 )
 
 
@@ -300,11 +300,15 @@ def average_precision_tests() -> Iterator[Cell]:
 
 
 def repeated_tests() -> Iterator[Cell]:
-    for sizes, p in ((SIZES[1], EQUAL[3]), (SIZES[1], MIX), (SIZES[2], EQUAL[2])):
-        row = of_sizes(*sizes, p.name)
-        yield comparison_cell(
-            AGAIN, ("swap", "influence"), AveragePrecision(), (p, p), sizes, row, 4000
-        )
+    average_precision = "average precision", AveragePrecision()
+    for (name, metric), sizes, p in (
+        (average_precision, SIZES[2], EQUAL[2]),
+        (("ROC AUC", RocAuc()), SIZES[0], D1),
+        (average_precision, SIZES[1], MIX),
+        (average_precision, SIZES[1], EQUAL[3]),
+    ):
+        row = of_sizes(name, *sizes, p.name)
+        yield comparison_cell(AGAIN, ("swap", "influence"), metric, (p, p), sizes, row, 4000)
 
 
 def average_precision_test(table, pair, sizes, scores, *, difference=None, **options) -> Cell:
@@ -384,9 +388,9 @@ def cells() -> Iterator[Cell]:
     yield from binormal_cells()
     yield from other_interval_cells()
     yield from metric_tests()
+    yield from repeated_tests()
     yield from calibrated_cells()
     yield from binormal_mover_cells()
-    yield from repeated_tests()
 
 
 # The page.
