@@ -1,0 +1,367 @@
+"""Simulated data sets, and how often intervals cover and tests reject in them.
+
+Scores of negatives are standard normal. Those of positives are normal or of Student's t
+distribution, and shifted; or half of them are at chance; or scores are cut into five levels.
+Values in the population come from quadrature, and expectations of samples from simulation, with
+formulas of their own. Intervals and p-values are those of the package: of its functions behind
+``metric_interval`` and ``metric_comparison_test``, which spare the reading of labels and scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from sklearn_rankinf import Ranking
+from sklearn_rankinf._comparison import Pair, _compare, _Drawing
+from sklearn_rankinf._engine.swaps import SignFlipSampler
+from sklearn_rankinf._estimates import Estimate, Items, Units, interval_methods
+from sklearn_rankinf._intervals import mean_interval
+
+LEVEL = 0.95
+SEED = np.random.SeedSequence(0)
+# Borders of five levels of scores.
+BORDERS = np.array([-1.2, -0.2, 0.8, 1.8])
+# Mid-points of equal parts of the recall axis.
+SHARES = (np.arange(200_000) + 0.5) / 200_000
+
+
+# Populations.
+
+
+@dataclass(frozen=True)
+class Population:
+    """How positives score: a mixture of equal parts, each shifted by its own amount."""
+
+    name: str
+    shifts: tuple[float, ...]
+    df: float = np.inf
+    has_levels: bool = False
+
+    def above(self, x):
+        """Share of the positives that score x or more."""
+        return np.mean([stats.t.sf(x - shift, self.df) for shift in self.shifts], axis=0)
+
+    def noise(self, rng, size):
+        """Scores of positives without their shifts."""
+        return rng.standard_normal(size) if np.isinf(self.df) else rng.standard_t(self.df, size)
+
+    def moved(self, rng, size):
+        """Shifts of positives, each of a random part."""
+        return np.asarray(self.shifts)[rng.integers(len(self.shifts), size=size)]
+
+    def scores(self, rng, size):
+        """Scores of positives before they are cut into levels."""
+        return self.noise(rng, size) + self.moved(rng, size)
+
+    def shares_of_levels(self):
+        """Shares of the positives, and of the negatives, at each level, the best first."""
+        borders = BORDERS[::-1]
+        above = self.above(borders), ndtr(-borders)
+        return tuple(np.diff(shares, prepend=0.0, append=1.0) for shares in above)
+
+
+NORMAL = tuple(Population(f"d = {d:g}", (d,)) for d in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0))
+HEAVY = tuple(Population(f"t + {d:g}", (d,), df=3.0) for d in (1.0, 2.5))
+MIX = Population("mix", (0.0, 2.0))
+LEVELS = Population("levels", (1.5,), has_levels=True)
+CONTINUOUS = (*NORMAL, *HEAVY, MIX)
+POPULATIONS = (*CONTINUOUS, LEVELS)
+# Heavier tails: no mean; and a strong ranker that leaves a few positives far behind.
+CAUCHY = Population("Cauchy + 1", (1.0,), df=1.0)
+STRAGGLERS = Population("t(2) + 5", (5.0,), df=2.0)
+BY_NAME = {population.name: population for population in POPULATIONS}
+
+
+def average_precision_in(population, prevalence, threshold=-np.inf):
+    """Mean precision over the recall axis, down to a threshold."""
+    if population.has_levels:
+        positives, negatives = population.shares_of_levels()
+        hits = prevalence * positives.cumsum()
+        return positives @ (hits / (hits + (1.0 - prevalence) * negatives.cumsum()))
+    parts = []
+    for shift in population.shifts:
+        x = shift + stats.t.isf(SHARES, population.df)
+        hits = prevalence * population.above(x)
+        parts.append(np.mean(hits / (hits + (1.0 - prevalence) * ndtr(-x)) * (x >= threshold)))
+    return np.mean(parts)
+
+
+def roc_auc_in(population):
+    """Probability that a positive scores more than a negative, ties counting half."""
+    if population.has_levels:
+        positives, negatives = population.shares_of_levels()
+        return positives @ (1.0 - negatives.cumsum() + negatives / 2.0)
+    isf = stats.t.isf(SHARES, population.df)
+    return np.mean([ndtr(shift + isf).mean() for shift in population.shifts])
+
+
+def threshold_in(population, prevalence, share):
+    """Score that this share of all items reaches."""
+    return brentq(
+        lambda x: prevalence * population.above(x) + (1.0 - prevalence) * ndtr(-x) - share, -50, 50
+    )
+
+
+def recall_in(population, prevalence, share):
+    """Share of the positives among the best items."""
+    return float(population.above(threshold_in(population, prevalence, share)))
+
+
+def average_precision_at_k_in(population, n_samples, n_positives, k):
+    """Average precision of the best k of n items, divided by what a perfect ranking has."""
+    prevalence = n_positives / n_samples
+    threshold = threshold_in(population, prevalence, k / n_samples)
+    area = average_precision_in(population, prevalence, threshold)
+    return area * n_positives / min(n_positives, k)
+
+
+def with_average_precision(value, prevalence, df):
+    """The shifted t distribution of this average precision."""
+
+    def excess(shift):
+        return average_precision_in(Population("", (shift,), df), prevalence) - value
+
+    return Population("other shape", (brentq(excess, -1.0, 8.0, xtol=1e-4),), df)
+
+
+# Data sets.
+
+
+def gaps(population, n_samples, n_positives, n_data_sets, rng):
+    """Numbers of negatives before, between and behind the positives, a row for each data set."""
+    scores = -np.sort(-population.scores(rng, (n_data_sets, n_positives)), axis=1)
+    shares = np.diff(ndtr(-scores), axis=1, prepend=0.0, append=1.0)
+    return rng.multinomial(n_samples - n_positives, shares)
+
+
+def ranks(population, n_samples, n_positives, n_data_sets, rng):
+    """Ascending ranks of the positives, from 1, a row for each data set."""
+    before = gaps(population, n_samples, n_positives, n_data_sets, rng)[:, :-1]
+    return (before + 1).cumsum(axis=1)
+
+
+def ranking_of(row, n_samples, k=None):
+    """Ranking with these ranks of the positives; runs of negatives are one block up to k."""
+    ends = np.unique(np.concatenate([row - 1, row, [n_samples], [] if k is None else [k]]))
+    ends = ends[ends > 0].astype(int)
+    hits = np.zeros_like(ends)
+    hits[np.searchsorted(ends, row)] = 1
+    return Ranking(np.diff(ends, prepend=0), hits)
+
+
+def rankings(population, n_samples, n_positives, n_data_sets, rng, k=None) -> Iterator[Ranking]:
+    """Draw rankings."""
+    sizes = n_samples, n_positives, n_data_sets
+    if not population.has_levels:
+        for row in ranks(population, *sizes, rng):
+            yield ranking_of(row, n_samples, k)
+        return
+    of_positives, of_negatives = population.shares_of_levels()
+    hits = rng.multinomial(n_positives, of_positives, size=n_data_sets)
+    misses = rng.multinomial(n_samples - n_positives, of_negatives, size=n_data_sets)
+    for y, x in zip(hits, misses, strict=True):
+        there = y + x > 0
+        yield Ranking((y + x)[there], y[there])
+
+
+def scores_of_two(populations, n_samples, n_positives, correlation, rng):
+    """Scores of two rankers, the positives first; the same positives are at chance for both."""
+    common, *own = rng.standard_normal((3, n_samples))
+    parts = rng.integers(max(len(of.shifts) for of in populations), size=n_positives)
+    both = []
+    for population, noise in zip(populations, own, strict=True):
+        scores = np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * noise
+        of_positives = scores[:n_positives]
+        if np.isfinite(population.df):
+            of_positives = stats.t.ppf(ndtr(of_positives), population.df)
+        shifts = np.asarray(population.shifts)[parts % len(population.shifts)]
+        scores[:n_positives] = of_positives + shifts
+        both.append(np.digitize(scores, BORDERS) if population.has_levels else scores)
+    return both
+
+
+def scores_in_clusters(population, n_clusters, n_positive_clusters, size, correlation, rng):
+    """Labels, scores and clusters; the items of a cluster have one label and correlated scores."""
+    of_cluster, own = rng.standard_normal((n_clusters, 1)), rng.standard_normal((n_clusters, size))
+    scores = np.sqrt(correlation) * of_cluster + np.sqrt(1.0 - correlation) * own
+    positive = np.arange(n_clusters) < n_positive_clusters
+    scores += population.shifts[0] * positive[:, None]
+    clusters = np.repeat(np.arange(n_clusters), size)
+    return np.repeat(positive, size), scores.ravel(), clusters
+
+
+def query_values(n_queries, shifts, rng, n_samples=50, n_positives=5):
+    """Average precision of two runs in each query, of shape (n_queries, 2).
+
+    The runs share half of the variance of their scores, and how hard a query is.
+    """
+    common = rng.standard_normal((n_queries, 1, n_samples))
+    own = rng.standard_normal((n_queries, 2, n_samples))
+    ease = np.asarray(shifts) + 0.5 * rng.standard_normal((n_queries, 1))
+    scores = (common + own) / np.sqrt(2.0)
+    scores[..., :n_positives] += ease[..., None]
+    of_positives = -np.sort(-scores[..., :n_positives])
+    places = np.sum(scores[..., None, :] >= of_positives[..., None], axis=-1)
+    return np.mean(np.arange(1, n_positives + 1) / places, axis=-1)
+
+
+# Metrics of ranks, for expectations.
+
+
+def dcg_of(rows, n_samples):
+    """Discounted cumulative gain of rows of ranks."""
+    return np.sum(1.0 / np.log2(rows + 1.0), axis=1)
+
+
+def bedroc_of(rows, n_samples, alpha=20.0):
+    """BEDROC of rows of ranks: equation 36 of Truchon and Bayly (2007)."""
+    share = rows.shape[1] / n_samples
+    chance = (1.0 - np.exp(-alpha)) / np.expm1(alpha / n_samples) / n_samples
+    enhancement = np.exp(-alpha * rows / n_samples).mean(axis=1) / chance
+    width = np.cosh(alpha / 2.0) - np.cosh(alpha / 2.0 - alpha * share)
+    return enhancement * share * np.sinh(alpha / 2.0) / width + 1.0 / (
+        1.0 - np.exp(alpha * (1.0 - share))
+    )
+
+
+def average_precision_of(rows, n_samples):
+    """Average precision of rows of ranks."""
+    return np.mean(np.arange(1, rows.shape[1] + 1) / rows, axis=1)
+
+
+# Rates of intervals.
+
+
+def coverage(metric, method, data_sets, target):
+    """Share of the intervals of these rankings that hold the target."""
+    way = interval_methods(metric)[method]
+    limits = [
+        way.limits(Estimate.of_ranking(metric, ranking), LEVEL, SEED) for ranking in data_sets
+    ]
+    low, high = np.transpose(limits)
+    return np.mean((low <= target) & (target <= high))
+
+
+def covering_values(metric, n_samples, n_positives, target, edges, n_halvings=10):
+    """Least and largest observed value whose binormal interval holds the target.
+
+    Both limits depend on the sample through the observed value alone, and rise with it.
+    """
+    way = interval_methods(metric)["binormal"]
+    start = Estimate.of_ranking(metric, ranking_of(np.arange(1, n_positives + 1), n_samples))
+
+    def limit(value, side):
+        estimate = Estimate(start.metric, start.ranking, value, 0.0, n_positives, n_samples)
+        return way.limits(estimate, LEVEL, SEED)[side]
+
+    def crossing(is_beyond: Callable[[float], bool]) -> float:
+        below, above = edges
+        for _ in range(n_halvings):
+            middle = (below + above) / 2.0
+            below, above = (below, middle) if is_beyond(middle) else (middle, above)
+        return (below + above) / 2.0
+
+    return crossing(lambda v: limit(v, 1) >= target), crossing(lambda v: limit(v, 0) > target)
+
+
+def binormal_coverage(metric, values_of, population, n_samples, n_positives, n_data_sets, rng):
+    """Share of binormal intervals that hold the expectation."""
+    sizes = n_samples, n_positives
+    target = values_of(ranks(population, *sizes, 50_000, rng), n_samples).mean()
+    best = np.arange(1, n_positives + 1)
+    edges = values_of(np.stack([best + n_samples - n_positives, best]), n_samples)
+    low, high = covering_values(metric, *sizes, target, edges)
+    values = values_of(ranks(population, *sizes, n_data_sets, rng), n_samples)
+    return np.mean((low <= values) & (values <= high))
+
+
+def cluster_coverage(metric, target, n_data_sets, rng, in_clusters=True, **design):
+    """Share of intervals that hold the target, of data in clusters."""
+    way = next(iter(interval_methods(metric).values()))
+    covered = 0
+    for _ in range(n_data_sets):
+        positive, scores, clusters = scores_in_clusters(rng=rng, **design)
+        units = Units(clusters) if in_clusters else Units()
+        estimate = Estimate.of_items(metric, Items.from_scores(positive, scores), units)
+        low, high = way.limits(estimate, LEVEL, SEED)
+        covered += low <= target <= high
+    return covered / n_data_sets
+
+
+def mean_coverage(method, n_queries, shift, n_data_sets, rng, n_targets=100_000, n_resamples=999):
+    """Share of intervals of mean average precision that hold its expectation."""
+    target = query_values(n_targets, (shift, shift), rng).mean()
+    covered = 0
+    for _ in range(n_data_sets):
+        values = query_values(n_queries, (shift, shift), rng)[:, 0]
+        low, high = mean_interval(values, LEVEL, method, n_resamples, rng)
+        covered += low <= target <= high
+    return covered / n_data_sets
+
+
+# Rates of comparisons.
+
+
+def pair_of(metric, positive, scores_a, scores_b):
+    """Two rankings of the same items."""
+    items = (Items.from_scores(positive, scores) for scores in (scores_a, scores_b))
+    return Pair(metric.at(positive.size), positive, *items, Units())
+
+
+def comparison_rates(
+    metric,
+    methods: Sequence[str],
+    populations,
+    n_samples,
+    n_positives,
+    n_data_sets,
+    rng,
+    *,
+    correlation=0.5,
+    difference=None,
+    n_permutations=199,
+):
+    """Share of p-values up to .05, by method, and of intervals that hold the difference."""
+    found = dict.fromkeys([*methods, *([] if difference is None else ["interval"])], 0)
+    positive = np.arange(n_samples) < n_positives
+    for seed in rng.integers(2**31, size=n_data_sets):
+        scores = scores_of_two(populations, n_samples, n_positives, correlation, rng)
+        pair = pair_of(metric, positive, *scores)
+        for method in methods:
+            drawing = _Drawing(n_permutations, int(seed), None, 0)
+            found[method] += _compare(pair, "two-sided", method, None, drawing).pvalue <= 0.05
+        if difference is not None:
+            low, high = pair.interval(LEVEL)
+            found["interval"] += low <= difference <= high
+    return {name: count / n_data_sets for name, count in found.items()}
+
+
+def query_rates(n_queries, shifts, n_data_sets, rng, n_permutations=199):
+    """Share of p-values up to .05 of two runs over queries, by method."""
+    found = {"sign_flip": 0, "t": 0}
+    for seed in rng.integers(2**31, size=n_data_sets):
+        differences = query_values(n_queries, shifts, rng) @ [1.0, -1.0]
+        drawing = _Drawing(n_permutations, int(seed), None, 0)
+        pvalue, _ = drawing.pvalue(SignFlipSampler(differences), "two-sided")
+        found["sign_flip"] += pvalue <= 0.05
+        found["t"] += stats.ttest_1samp(differences, 0.0).pvalue <= 0.05
+    return {name: count / n_data_sets for name, count in found.items()}
+
+
+# Limits of rates.
+
+
+def lowest(n_data_sets, rate):
+    """Share that a rate, or a larger one, falls short of once in ten thousand seeds."""
+    return stats.binom.ppf(1e-4, n_data_sets, rate) / n_data_sets
+
+
+def highest(n_data_sets, rate):
+    """Share that a rate, or a smaller one, exceeds once in ten thousand seeds."""
+    return stats.binom.isf(1e-4, n_data_sets, rate) / n_data_sets
