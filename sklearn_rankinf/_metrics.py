@@ -221,7 +221,11 @@ class _ShareOfHits(HitsAtK):
 
     def __post_init__(self) -> None:
         if n_dimensions_of_k(self.k) == 0:
-            check_k(self.k.item() if isinstance(self.k, np.ndarray) else self.k)
+            return check_k(self.k.item() if isinstance(self.k, np.ndarray) else self.k)
+        # Numbers of samples and fractions stay what they are, and nobody changes them later.
+        cuts = np.array(self.k, dtype=None if hasattr(self.k, "dtype") else object)
+        cuts.flags.writeable = False
+        object.__setattr__(self, "k", cuts)
 
     def __repr__(self) -> str:
         if np.ndim(self.k) == 0:

@@ -80,8 +80,7 @@ def metric_null_distribution(
         null distribution for each entry.
     tie_sizes : array-like of shape (n_blocks,), optional
         Sizes of the blocks of equal scores, best score first; without it no scores are equal.
-    method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su", "binomial"}, \
-            default="auto"
+    method : str, default="auto"
         ``"analytic"`` is the exact null distribution, with a stated numerical error, and what
         ``"auto"`` takes; ``"permutation"`` is that of `n_permutations` random labellings;
         ``"normal"`` and ``"pearson3"`` match the exact moments. Average precision has
