@@ -75,6 +75,7 @@ CUTS = (
 D1, D15 = BY_NAME["d = 1"], BY_NAME["d = 1.5"]
 EQUAL = (BY_NAME["d = 0"], D1, BY_NAME["d = 2"], BY_NAME["t + 2.5"], MIX, LEVELS)
 FEW = (BY_NAME["d = 0"], D1, BY_NAME["d = 2"], BY_NAME["d = 3"], BY_NAME["t + 2.5"], MIX)
+WAYS = ("swap", "influence")
 OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 
 
@@ -304,21 +305,22 @@ def repeated_tests() -> Iterator[Cell]:
     for (name, metric), sizes, p in (
         (average_precision, SIZES[2], EQUAL[2]),
         (("ROC AUC", RocAuc()), SIZES[0], D1),
+        (("BEDROC", Bedroc()), SIZES[0], D1),
         (average_precision, SIZES[1], MIX),
         (average_precision, SIZES[1], EQUAL[3]),
     ):
         row = of_sizes(name, *sizes, p.name)
-        yield comparison_cell(AGAIN, ("swap", "influence"), metric, (p, p), sizes, row, 4000)
+        yield comparison_cell(AGAIN, WAYS, metric, (p, p), sizes, row, 4000)
 
 
 def average_precision_test(table, pair, sizes, scores, *, difference=None, **options) -> Cell:
     """Tests of average precision, and the interval of the difference."""
-    ways, row = ("swap", "influence"), of_sizes(*sizes, scores)
+    row = of_sizes(*sizes, scores)
     if difference is None:
         one, other = (average_precision_in(p, sizes[0] / sizes[1]) for p in pair)
         difference = one - other
     return comparison_cell(
-        table, ways, AveragePrecision(), pair, sizes, row, 1000, difference=difference, **options
+        table, WAYS, AveragePrecision(), pair, sizes, row, 1000, difference=difference, **options
     )
 
 
@@ -345,7 +347,7 @@ def metric_tests() -> Iterator[Cell]:
             metrics_of(*sizes), pairs
         ):
             difference = None if value is None else float(value(pair[0]) - value(pair[1]))
-            ways, row = ("swap", "influence", *more), of_sizes(name, *sizes)
+            ways, row = (*WAYS, *more), of_sizes(name, *sizes)
             yield comparison_cell(
                 table,
                 ways,
