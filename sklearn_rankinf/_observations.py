@@ -28,7 +28,7 @@ from sklearn_rankinf._metrics import (
 )
 from sklearn_rankinf._null_distributions import check_method, frozen_null_distribution
 from sklearn_rankinf._rank_distributions import misses_of, rounding_of
-from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking, rank_order
+from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking, block_of_each
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     RestrictedLabels,
@@ -224,9 +224,7 @@ class GradedProblem:
         """Read relevances and scores; warn of few labellings."""
         relevances, scores = as_relevances(y_true), as_scores(y_score)
         check_lengths(relevances.size, scores.size)
-        order, tie_sizes = rank_order(scores)
-        places = np.empty(order.size, dtype=np.int64)
-        places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+        places, tie_sizes = block_of_each(scores)
         exchange = restrictions.exchange(relevances[:, None])
         if exchange is not None:
             message = few_labellings_warning(exchange, relevances[:, None])

@@ -35,7 +35,7 @@ from sklearn_rankinf._guard import metric_function, result_function
 from sklearn_rankinf._interval_results import MetricIntervalResult, interval_over_queries
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._ranking import Ranking, as_ranking, rank_order
+from sklearn_rankinf._ranking import Ranking, as_ranking, block_of_each
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     Restrictions,
@@ -967,8 +967,7 @@ class _JointRows:
         self._places = np.empty(rows.codes.size, dtype=np.int64)
         in_query = np.empty(rows.codes.size, dtype=np.int64)
         for own in of_query:
-            order, tie_sizes = rank_order(rows.scores[own])
-            self._places[own[order]] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+            self._places[own] = block_of_each(rows.scores[own])[0]
             in_query[own] = np.arange(own.size)
         self._exchange = self._as_exchange(in_query if self._is_shared else None)
 

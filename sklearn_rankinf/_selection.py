@@ -21,7 +21,7 @@ from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, check_scalar_k
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._ranking import rank_order, read_rankers
+from sklearn_rankinf._ranking import block_of_each, read_rankers
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import permutation_interval
 from sklearn_rankinf._significance import metric_test
@@ -377,9 +377,7 @@ class _Observed:
 
 
 def _ranked(scores: NDArray[Any]) -> _Candidate:
-    order, tie_sizes = rank_order(scores)
-    places = np.empty(order.size, dtype=np.int64)
-    places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+    places, tie_sizes = block_of_each(scores)
     return _Candidate(tie_sizes, places)
 
 
