@@ -87,8 +87,9 @@ def _check_float_labels(labels: NDArray[Any], name: str) -> None:
     wrong = labels != np.trunc(labels)
     if wrong.any():
         raise ValueError(
-            f"{name} must hold class labels; got the continuous value {first_wrong(labels, wrong)}: "
-            "turn it into two classes, for instance y_true > threshold."
+            f"{name} must hold class labels; got the continuous value "
+            f"{first_wrong(labels, wrong)}: turn it into two classes, for instance y_true > "
+            "threshold."
         )
 
 
@@ -151,11 +152,13 @@ def _distinct(labels: NDArray[Any]) -> list[Any]:
 
 
 def has_grades(y_true: Any) -> bool:
-    """Whether labels are numbers of more than two values, or not whole."""
+    """Whether labels are numbers of more than two values."""
     try:
         values = np.asarray(y_true)
     except ValueError:
         return False  # ragged: refused where it is read
+    if values.dtype == object and not _lacks_type(values.ravel(), Real).any():
+        values = values.astype(np.float64)
     if values.dtype.kind not in "iuf" or values.ndim > 2 or values.size == 0:
         return False
     return np.unique(values).size > 2
