@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expi
+from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.influence import (
     Influence,
@@ -52,6 +53,7 @@ from sklearn_rankinf._validation import (
     n_dimensions_of_k,
     resolve_each_k,
     resolve_k,
+    warn_caller,
 )
 
 # Discounts of the first ranks, and of no more than a few, are added up one by one.
@@ -889,14 +891,28 @@ def value_of(metric: Metric, ranking: Ranking) -> Any:
     return statistic.evaluate(ranking.tie_sizes, ranking.hits)
 
 
+def no_positives(what: str, value: str) -> str:
+    """Text of the warning about labels without positives."""
+    return f"{what} is undefined without positives in y_true and is set to {value}."
+
+
 def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
     """What to say of a metric that is undefined for a ranking, else None."""
     if ranking.n_positives == 0:
-        return f"{metric.title} is undefined without positives in y_true and is set to 0.0."
+        return no_positives(metric.title, "0.0")
     if metric.needs_misses and ranking.n_positives == ranking.n_samples:
         value = value_of(metric, ranking)
         return f"{metric.title} is undefined without negatives in y_true and is set to {value:.1f}."
     return None
+
+
+def warn_of_one_class(positive: NDArray[np.bool_], consequence: str) -> None:
+    """Warn of labels of one class only, and say what follows from it."""
+    warn_caller(
+        f"y_true holds one class only, {int(positive.sum())} positives among {positive.size} "
+        f"samples: {consequence}.",
+        UndefinedMetricWarning,
+    )
 
 
 def in_sentence(title: str) -> str:

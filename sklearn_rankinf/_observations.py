@@ -23,6 +23,8 @@ from sklearn_rankinf._frozen_distributions import NullDistribution, PermutationD
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     DiscountedCumulativeGain,
+    as_metric,
+    no_positives,
     undefined_value,
     value_of,
 )
@@ -98,11 +100,6 @@ class Observation:
         return no_positives(title, "0.0")
 
 
-def no_positives(what: str, value: str) -> str:
-    """Text of the warning about labels without positives."""
-    return f"{what} is undefined without positives in y_true and is set to {value}."
-
-
 def _listed(columns: tuple[int, ...]) -> str:
     return ", ".join(map(str, columns))
 
@@ -144,11 +141,8 @@ class Problem:
 
     def _check_metric(self, metric: Metric) -> None:
         """Refuse weights and averages of metrics that have none."""
-        if self.weights is not None and not isinstance(metric, AveragePrecision):
-            raise ValueError(
-                f"metric={metric!r} takes no sample_weight: leave it out, or take "
-                "metric='average_precision'."
-            )
+        if self.weights is not None:
+            check_takes_weights(metric)
         if self.average is not None and not isinstance(metric, Statistic):
             raise ValueError(
                 f"metric={metric!r} has no average over classes; got average={self.average!r}: "
@@ -256,6 +250,14 @@ def is_graded(y_true: Any, y_score: Any, metric: Metric) -> bool:
     if y_score is None or has_classes(y_true, y_score):
         return False
     return has_grades(y_true)
+
+
+def check_takes_weights(metric: Any, what: str = "sample_weight") -> None:
+    """Refuse weights of samples, which average precision alone takes."""
+    if not isinstance(as_metric(metric), AveragePrecision):
+        raise ValueError(
+            f"metric={metric!r} takes no {what}: leave it out, or take metric='average_precision'."
+        )
 
 
 def read_problem(

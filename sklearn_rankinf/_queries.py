@@ -1126,6 +1126,25 @@ class QueryValues:
     n_positives: int
 
 
+def check_queries_alone(**given: Any) -> None:
+    """Refuse clusters or strata of samples where queries are what is sampled."""
+    for name, values in given.items():
+        if values is not None:
+            raise ValueError(
+                f"{name} and groups exclude each other: over queries the queries are what is "
+                f"sampled. Leave out {name}."
+            )
+
+
+def check_several_queries(n_queries: int) -> None:
+    """Refuse a comparison over a single query."""
+    if n_queries < 2:
+        raise ValueError(
+            "groups holds 1 query, and a comparison over queries needs at least 2: leave out "
+            "groups to compare rankings of its samples."
+        )
+
+
 def read_query_values(
     y_true: Any,
     y_scores: Sequence[Any],
