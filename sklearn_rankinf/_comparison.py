@@ -47,8 +47,14 @@ from sklearn_rankinf._metrics import (
     check_scalar_k,
     in_sentence,
     value_of,
+    warn_of_one_class,
 )
-from sklearn_rankinf._queries import QueryValues, read_query_values
+from sklearn_rankinf._queries import (
+    QueryValues,
+    check_queries_alone,
+    check_several_queries,
+    read_query_values,
+)
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._results import as_log10
 from sklearn_rankinf._validation import (
@@ -430,11 +436,7 @@ def metric_comparison_test(
     drawing = _Drawing(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:
         groups = list(groups) if isinstance(groups, Iterator) else groups
-        if strata is not None:
-            raise ValueError(
-                "strata and groups exclude each other: over queries the queries are what is "
-                "sampled. Leave out strata."
-            )
+        check_queries_alone(strata=strata)
         queries = read_query_values(y_true, [y_score_a, y_score_b], groups, chosen, pos_label)
         n = queries.n_samples
         units = None if clusters is None else _clusters_of_queries(clusters, groups, n)
@@ -629,11 +631,7 @@ def _compare(
     n_resamples: int | None = None
     interval: Callable[[float], tuple[float, float]] = pair.interval
     if not pair.has_both_classes:
-        warn_caller(
-            f"y_true holds one class only, {int(pair.positive.sum())} positives among "
-            f"{pair.positive.size} samples: nothing can be told, and the p-value is 1.",
-            UndefinedMetricWarning,
-        )
+        warn_of_one_class(pair.positive, "nothing can be told, and the p-value is 1")
         pvalue = 1.0
     elif (margin is not None or method in _OF_ERRORS) and math.isnan(pair.standard_error):
         warn_caller(
@@ -914,8 +912,7 @@ def _compare_runs(
     """Compare two runs by their differences query by query."""
     check_option(method, "method", _OF_QUERIES, " over queries")
     differences = queries.values[:, 0] - queries.values[:, 1]
-    if differences.size < 2:
-        raise ValueError("groups holds 1 query, and a comparison over queries needs at least 2.")
+    check_several_queries(differences.size)
     if clusters is not None and method not in ("auto", "sign_flip"):
         raise ValueError(
             f"method={method!r} takes every query as drawn by itself, and there are clusters: use "

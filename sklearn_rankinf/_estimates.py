@@ -29,7 +29,7 @@ from sklearn_rankinf._metrics import (
     influence_of,
     value_of,
 )
-from sklearn_rankinf._ranking import Ranking, rank_order
+from sklearn_rankinf._ranking import Ranking, block_of_each
 from sklearn_rankinf._validation import check_option, numbered
 
 Limits = tuple[float, float]
@@ -56,9 +56,7 @@ class Items:
     @classmethod
     def from_scores(cls, positive: NDArray[np.bool_], scores: NDArray[Any]) -> Items:
         """Rank the items."""
-        order, tie_sizes = rank_order(scores)
-        places = np.empty(order.size, dtype=np.int64)
-        places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+        places, tie_sizes = block_of_each(scores)
         hits = np.bincount(places[positive], minlength=tie_sizes.size)
         return cls(positive, places, Ranking(tie_sizes, hits))
 

@@ -32,8 +32,6 @@ from sklearn_rankinf._validation import (
     as_shape,
     check_alternative,
     check_integer,
-    check_no_closed_form,
-    check_option,
     warn_caller,
 )
 
@@ -970,9 +968,3 @@ def permuted_law(
         verbose,
         rounding,
     )
-
-
-def check_permutation(method: str, what: str) -> None:
-    """Refuse a method other than permutation for a statistic that has no exact law."""
-    check_option(method, "method", _METHODS)
-    check_no_closed_form(method, what)

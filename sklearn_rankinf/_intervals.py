@@ -25,8 +25,9 @@ from sklearn_rankinf._interval_results import (
     joined,
 )
 from sklearn_rankinf._metrics import as_metric, check_scalar_k
-from sklearn_rankinf._queries import read_query_values
+from sklearn_rankinf._queries import check_queries_alone, read_query_values
 from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking
+from sklearn_rankinf._restricted import check_has_rows
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,
@@ -173,12 +174,8 @@ def metric_interval(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     if groups is not None:
-        _check_has_scores(y_true, y_score, "groups")
-        if clusters is not None:
-            raise ValueError(
-                "clusters and groups exclude each other: over queries the queries are what is "
-                "sampled. Leave out clusters."
-            )
+        check_has_rows(y_true, y_score, "groups")
+        check_queries_alone(clusters=clusters)
         queries = read_query_values(y_true, [y_score], groups, chosen, pos_label)
         return interval_over_queries(
             chosen,
@@ -201,22 +198,12 @@ def metric_interval(
         check_both_classes(ranking)
         estimate = Estimate.of_ranking(chosen, ranking)
     else:
-        _check_has_scores(y_true, y_score, "clusters")
+        check_has_rows(y_true, y_score, "clusters")
         items = Items.from_scores(*as_binary(y_true, y_score, pos_label))  # type: ignore[arg-type]
         check_both_classes(items.ranking)
         units = Units.read(clusters, None, items.positive.size)
         estimate = Estimate.of_items(chosen, items, units)
     return interval_of(estimate, confidence_level, method, random_state)
-
-
-def _check_has_scores(y_true: Any, y_score: Any, name: str) -> None:
-    """Refuse a ranking where each sample is told something about."""
-    if isinstance(y_true, Ranking) or y_score is None:
-        raise TypeError(
-            f"{name} needs y_true and y_score, since a Ranking does not know which sample is "
-            f"which; got y_true of type {type(y_true).__name__} and y_score of type "
-            f"{type(y_score).__name__}."
-        )
 
 
 def _intervals_of_classes(

@@ -10,12 +10,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
+from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expi
+from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.influence import (
     Influence,
@@ -51,16 +53,19 @@ from sklearn_rankinf._validation import (
     n_dimensions_of_k,
     resolve_each_k,
     resolve_k,
+    warn_caller,
 )
 
 # Discounts of the first ranks, and of no more than a few, are added up one by one.
 _NEAR_RANKS, _FEW_RANKS = 4096, 64
-
-
 # Factors of a product that are computed together.
 _FACTORS = 1 << 18
 # Cut-offs that a description lists.
 _N_SHOWN = 5
+# All of the first ranks are looked at for weights that are wrong, and so many of the others.
+_RANKS_CHECKED, _FAR_RANKS_CHECKED = 100_000, 1000
+# A weight that is larger than one before by this part of the first is no larger.
+_SAME_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
@@ -885,17 +890,33 @@ def value_of(metric: Metric, ranking: Ranking) -> Any:
     """Value of a metric for a ranking; 0 without positives."""
     if ranking.n_positives == 0 and not isinstance(metric, HitsAtK):
         return 0.0
-    return metric.at(ranking.n_samples).evaluate(ranking.tie_sizes, ranking.hits)
+    statistic = metric.at(ranking.n_samples)
+    check_weights(statistic, ranking.n_samples, ranking.n_positives)
+    return statistic.evaluate(ranking.tie_sizes, ranking.hits)
+
+
+def no_positives(what: str, value: str) -> str:
+    """Text of the warning about labels without positives."""
+    return f"{what} is undefined without positives in y_true and is set to {value}."
 
 
 def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
     """What to say of a metric that is undefined for a ranking, else None."""
     if ranking.n_positives == 0:
-        return f"{metric.title} is undefined without positives in y_true and is set to 0.0."
+        return no_positives(metric.title, "0.0")
     if metric.needs_misses and ranking.n_positives == ranking.n_samples:
         value = value_of(metric, ranking)
         return f"{metric.title} is undefined without negatives in y_true and is set to {value:.1f}."
     return None
+
+
+def warn_of_one_class(positive: NDArray[np.bool_], consequence: str) -> None:
+    """Warn of labels of one class only, and say what follows from it."""
+    warn_caller(
+        f"y_true holds one class only, {int(positive.sum())} positives among {positive.size} "
+        f"samples: {consequence}.",
+        UndefinedMetricWarning,
+    )
 
 
 def in_sentence(title: str) -> str:
@@ -914,6 +935,48 @@ def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
     top = [statistic.tied([0], [1], n, hits).of_one_hit[0] for hits in (m, max(m - 1, 1))]
     is_sum = bool(top[0] == top[1]) and m > 1
     return delete_one_influence(statistic, ranking.tie_sizes, ranking.hits, is_sum=is_sum)
+
+
+# Weights of metrics of one's own.
+
+
+# Classes of metrics whose weights need no check.
+_KNOWN_WEIGHTS = (RocAuc, DiscountedCumulativeGain, RobustInitialEnhancement, Bedroc)
+
+
+def check_weights(statistic: Metric, n_samples: int, n_positives: int) -> None:
+    """Refuse weights that are negative, not finite, grow with the rank, or are not one each."""
+    if not isinstance(statistic, RankStatistic) or type(statistic) in _KNOWN_WEIGHTS:
+        return
+    if n_positives == 0:
+        return  # the statistic is 0.0, whatever the weights are
+    ranks = np.arange(1, min(n_samples, _RANKS_CHECKED) + 1)
+    if n_samples > _RANKS_CHECKED:
+        far = np.geomspace(_RANKS_CHECKED, n_samples, _FAR_RANKS_CHECKED)
+        ranks = np.union1d(ranks, np.minimum(far.astype(np.int64), n_samples))
+    name = f"{type(statistic).__name__}.weights"
+    weights = np.asarray(statistic.weights(ranks, n_samples, n_positives))
+    if weights.shape != ranks.shape:
+        raise ValueError(
+            f"{name} must return one number for each rank; got an array of shape {weights.shape} "
+            f"for ranks of shape {ranks.shape}."
+        )
+    if weights.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must return floats; got an array of dtype {weights.dtype}.")
+    weights = weights.astype(float)
+    before = np.append(np.inf, weights[:-1])
+    for wrong, rule in (
+        (~np.isfinite(weights), "be finite"),
+        (weights < 0.0, "not be negative"),
+        (weights > before + _SAME_WEIGHT * weights[0], "not grow with the rank"),
+    ):
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            previous = f" after {before[first]}" if "grow" in rule else ""
+            raise ValueError(
+                f"{name} must {rule}; got the weight {weights[first]} at rank {ranks[first]}"
+                f"{previous}, with n_samples={n_samples} and n_positives={n_positives}."
+            )
 
 
 # Names.
@@ -986,6 +1049,7 @@ def register_metric(name: str, statistic: RankStatistic) -> None:
         if isinstance(statistic, type) and issubclass(statistic, RankStatistic):
             remedy = f"an instance, such as {statistic.__name__}()"
         raise TypeError(f"statistic must be a RankStatistic: pass {remedy}; got {statistic!r}.")
+    _check_hashable(statistic)
     known = _metrics.setdefault(name, _Registered(statistic))
     if not isinstance(known, _Registered) or known.statistic != statistic:
         raise ValueError(f"name={name!r} is that of another metric already: take another name.")
@@ -1023,11 +1087,25 @@ def as_metric(metric: Any, k: Any = None) -> Metric:
         raise ValueError(f"metric={metric!r} takes no k; got k={k!r}: leave it out.")
     if metric.k is not None:  # type: ignore[attr-defined]
         raise ValueError(f"metric={metric!r} has a k of its own; got k={k!r}: leave it out.")
+    if type(metric).at is Metric.at:
+        _check_whole(metric, k)
     return replace(metric, k=k)  # type: ignore[type-var]
+
+
+def _check_whole(metric: Metric, k: Any) -> None:
+    """Refuse a fraction for a metric of one's own that would take it as it is."""
+    check_k(k)
+    if not isinstance(k, Integral):
+        raise ValueError(
+            f"metric={metric!r} takes k as a number of samples; got the fraction k={k!r}: pass an "
+            "int, or define at(n_samples) in that class."
+        )
 
 
 def _named(name: str, k: Any) -> Metric:
     make = METRICS[name]
+    if isinstance(make, _Registered):
+        return as_metric(make.statistic, k)
     if k is None and needs_k(make):
         raise ValueError(
             f"metric={name!r} needs k: pass a number of samples, or a fraction of them "
@@ -1066,7 +1144,7 @@ def _check_hashable(statistic: RankStatistic) -> None:
         name = type(statistic).__name__
         raise TypeError(
             f"metric must be hashable, since null distributions are found again by its value; got "
-            f"{name}: make that class a frozen dataclass."
+            f"{name}: make that class a frozen dataclass, whose parameters are hashable too."
         ) from None
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
-from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._comparison import on_g_scale
 from sklearn_rankinf._engine.limits import g_scale, g_slope, mover_limits
@@ -34,15 +33,19 @@ from sklearn_rankinf._estimates import (
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
-from sklearn_rankinf._queries import holm, read_query_values
+from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence, warn_of_one_class
+from sklearn_rankinf._queries import (
+    check_queries_alone,
+    check_several_queries,
+    holm,
+    read_query_values,
+)
 from sklearn_rankinf._ranking import read_rankers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_seed_sequence,
     check_confidence_level,
     check_option,
-    warn_caller,
 )
 
 _CORRECTIONS = ("maxt", "holm", "none")
@@ -343,7 +346,7 @@ def metric_multiple_comparison_test(
         raise ValueError(f"y_scores holds one ranker, {names[0]!r}: a comparison needs at least 2.")
     own = _pairs_of(names, reference)
     if groups is not None:
-        _check_only_groups(clusters, strata)
+        check_queries_alone(clusters=clusters, strata=strata)
         queries = read_query_values(positive, columns, groups, chosen, True)
         family = _Family.of_queries(chosen, queries.values)
         n_queries: int | None = len(queries.queries)
@@ -385,15 +388,6 @@ def metric_multiple_comparison_test(
         n_positives=int(positive.sum()),
         n_queries=n_queries,
     )
-
-
-def _check_only_groups(clusters: Any, strata: Any) -> None:
-    for name, given in (("clusters", clusters), ("strata", strata)):
-        if given is not None:
-            raise ValueError(
-                f"{name} and groups exclude each other: over queries the queries are what is "
-                f"sampled. Leave out {name}."
-            )
 
 
 def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
@@ -470,11 +464,7 @@ class _Family:
         estimates = [Estimate.of_items(statistic, own, units) for own in items]
         values = np.array([estimate.value for estimate in estimates])
         if not 0 < positive.sum() < positive.size:
-            warn_caller(
-                f"y_true holds one class only, {int(positive.sum())} positives among "
-                f"{positive.size} samples: nothing can be told, and all p-values are 1.",
-                UndefinedMetricWarning,
-            )
+            warn_of_one_class(positive, "nothing can be told, and all p-values are 1")
             nothing = np.zeros((values.size, values.size))
             return cls(metric, values, nothing, values, nothing, 0, None)
         influence = np.stack([influence_of_items(statistic, own) for own in items], axis=1)
@@ -493,10 +483,7 @@ class _Family:
     def of_queries(cls, metric: Metric, values: Floats) -> _Family:
         """Runs over the same queries, of shape (n_queries, n_runs)."""
         n_queries = len(values)
-        if n_queries < 2:
-            raise ValueError(
-                "groups holds 1 query, and a comparison over queries needs at least 2."
-            )
+        check_several_queries(n_queries)
         means, covariance = values.mean(axis=0), np.cov(values, rowvar=False) / n_queries
         return cls(metric, means, covariance, means, covariance, n_queries - 1, None)
 

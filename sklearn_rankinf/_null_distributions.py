@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._engine.statistics import (
@@ -18,13 +17,11 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._metrics import (
     AveragePrecision,
-    Bedroc,
-    DiscountedCumulativeGain,
     PrecisionAtK,
     RecallAtK,
-    RobustInitialEnhancement,
     RocAuc,
     as_metric,
+    check_weights,
 )
 from sklearn_rankinf._rank_distributions import ListedNullDistribution, RankNullDistribution
 from sklearn_rankinf._top_k_distributions import TopKNullDistribution
@@ -36,14 +33,8 @@ from sklearn_rankinf._validation import (
     check_tie_sizes,
 )
 
-# All of the first ranks are looked at for weights that are wrong, and so many of the others.
-_RANKS_CHECKED, _FAR_RANKS_CHECKED = 100_000, 1000
-# A weight that is larger than one before by this part of the first is no larger.
-_SAME_WEIGHT = 1e-12
 # Longer lists of reciprocal ranks take too much memory.
 _MAX_LISTED = 20_000_000
-# Classes of metrics whose weights need no check.
-_KNOWN_WEIGHTS = (RocAuc, DiscountedCumulativeGain, RobustInitialEnhancement, Bedroc)
 
 
 def metric_null_distribution(
@@ -535,8 +526,7 @@ def frozen_null_distribution(
             f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose law lists every "
             f"rank; got {n}."
         )
-    if isinstance(statistic, RankStatistic) and type(statistic) not in _KNOWN_WEIGHTS:
-        check_weights(statistic, n, m)
+    check_weights(statistic, n, m)
     return _kind_of(statistic)(
         statistic,
         n,
@@ -580,36 +570,3 @@ def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -
             "method='zhang_su' needs at least 2 positives: its variance is undefined for "
             "n_positives=1; use method='analytic'."
         )
-
-
-def check_weights(statistic: RankStatistic, n_samples: int, n_positives: int) -> None:
-    """Refuse weights that are negative, not finite, grow with the rank, or are not one each."""
-    if n_positives == 0:
-        return  # the statistic is 0.0, whatever the weights are
-    ranks = np.arange(1, min(n_samples, _RANKS_CHECKED) + 1)
-    if n_samples > _RANKS_CHECKED:
-        far = np.geomspace(_RANKS_CHECKED, n_samples, _FAR_RANKS_CHECKED)
-        ranks = np.union1d(ranks, np.minimum(far.astype(np.int64), n_samples))
-    name = f"{type(statistic).__name__}.weights"
-    weights = np.asarray(statistic.weights(ranks, n_samples, n_positives))
-    if weights.shape != ranks.shape:
-        raise ValueError(
-            f"{name} must return one number for each rank; got an array of shape {weights.shape} "
-            f"for ranks of shape {ranks.shape}."
-        )
-    if weights.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must return floats; got an array of dtype {weights.dtype}.")
-    weights = weights.astype(float)
-    before = np.append(np.inf, weights[:-1])
-    for wrong, rule in (
-        (~np.isfinite(weights), "be finite"),
-        (weights < 0.0, "not be negative"),
-        (weights > before + _SAME_WEIGHT * weights[0], "not grow with the rank"),
-    ):
-        if wrong.any():
-            first = int(np.argmax(wrong))
-            previous = f" after {before[first]}" if "grow" in rule else ""
-            raise ValueError(
-                f"{name} must {rule}; got the weight {weights[first]} at rank {ranks[first]}"
-                f"{previous}, with n_samples={n_samples} and n_positives={n_positives}."
-            )

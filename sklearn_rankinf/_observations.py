@@ -23,12 +23,14 @@ from sklearn_rankinf._frozen_distributions import NullDistribution, PermutationD
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     DiscountedCumulativeGain,
+    as_metric,
+    no_positives,
     undefined_value,
     value_of,
 )
 from sklearn_rankinf._null_distributions import check_method, frozen_null_distribution
 from sklearn_rankinf._rank_distributions import misses_of, rounding_of
-from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking, rank_order
+from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking, block_of_each
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     RestrictedLabels,
@@ -98,11 +100,6 @@ class Observation:
         return no_positives(title, "0.0")
 
 
-def no_positives(what: str, value: str) -> str:
-    """Text of the warning about labels without positives."""
-    return f"{what} is undefined without positives in y_true and is set to {value}."
-
-
 def _listed(columns: tuple[int, ...]) -> str:
     return ", ".join(map(str, columns))
 
@@ -144,11 +141,8 @@ class Problem:
 
     def _check_metric(self, metric: Metric) -> None:
         """Refuse weights and averages of metrics that have none."""
-        if self.weights is not None and not isinstance(metric, AveragePrecision):
-            raise ValueError(
-                f"metric={metric!r} takes no sample_weight: leave it out, or take "
-                "metric='average_precision'."
-            )
+        if self.weights is not None:
+            check_takes_weights(metric)
         if self.average is not None and not isinstance(metric, Statistic):
             raise ValueError(
                 f"metric={metric!r} has no average over classes; got average={self.average!r}: "
@@ -224,9 +218,7 @@ class GradedProblem:
         """Read relevances and scores; warn of few labellings."""
         relevances, scores = as_relevances(y_true), as_scores(y_score)
         check_lengths(relevances.size, scores.size)
-        order, tie_sizes = rank_order(scores)
-        places = np.empty(order.size, dtype=np.int64)
-        places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+        places, tie_sizes = block_of_each(scores)
         exchange = restrictions.exchange(relevances[:, None])
         if exchange is not None:
             message = few_labellings_warning(exchange, relevances[:, None])
@@ -258,6 +250,14 @@ def is_graded(y_true: Any, y_score: Any, metric: Metric) -> bool:
     if y_score is None or has_classes(y_true, y_score):
         return False
     return has_grades(y_true)
+
+
+def check_takes_weights(metric: Any, what: str = "sample_weight") -> None:
+    """Refuse weights of samples, which average precision alone takes."""
+    if not isinstance(as_metric(metric), AveragePrecision):
+        raise ValueError(
+            f"metric={metric!r} takes no {what}: leave it out, or take metric='average_precision'."
+        )
 
 
 def read_problem(

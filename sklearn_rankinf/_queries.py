@@ -35,7 +35,7 @@ from sklearn_rankinf._guard import metric_function, result_function
 from sklearn_rankinf._interval_results import MetricIntervalResult, interval_over_queries
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._ranking import Ranking, as_ranking, rank_order
+from sklearn_rankinf._ranking import Ranking, as_ranking, block_of_each
 from sklearn_rankinf._restricted import (
     RESTRICTED,
     Restrictions,
@@ -967,8 +967,7 @@ class _JointRows:
         self._places = np.empty(rows.codes.size, dtype=np.int64)
         in_query = np.empty(rows.codes.size, dtype=np.int64)
         for own in of_query:
-            order, tie_sizes = rank_order(rows.scores[own])
-            self._places[own[order]] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+            self._places[own] = block_of_each(rows.scores[own])[0]
             in_query[own] = np.arange(own.size)
         self._exchange = self._as_exchange(in_query if self._is_shared else None)
 
@@ -1125,6 +1124,25 @@ class QueryValues:
     values: Floats
     n_samples: int
     n_positives: int
+
+
+def check_queries_alone(**given: Any) -> None:
+    """Refuse clusters or strata of samples where queries are what is sampled."""
+    for name, values in given.items():
+        if values is not None:
+            raise ValueError(
+                f"{name} and groups exclude each other: over queries the queries are what is "
+                f"sampled. Leave out {name}."
+            )
+
+
+def check_several_queries(n_queries: int) -> None:
+    """Refuse a comparison over a single query."""
+    if n_queries < 2:
+        raise ValueError(
+            "groups holds 1 query, and a comparison over queries needs at least 2: leave out "
+            "groups to compare rankings of its samples."
+        )
 
 
 def read_query_values(

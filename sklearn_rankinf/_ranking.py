@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._validation import PosLabel, _first, as_binary, as_counts
+from sklearn_rankinf._validation import PosLabel, as_binary, as_counts, first_wrong
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -388,6 +388,14 @@ def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
     return order, np.diff(starts, append=len(scores))
 
 
+def block_of_each(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the block of equal scores of each sample, from 0 for the best; and the sizes."""
+    order, tie_sizes = rank_order(scores)
+    places = np.empty(order.size, dtype=np.int64)
+    places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+    return places, tie_sizes
+
+
 def _counts_by_block(
     positive: NDArray[np.bool_], scores: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -409,7 +417,7 @@ def _check_hits(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:
         ("hits must not exceed the tie size of their block", hits, hits > tie_sizes),
     ):
         if wrong.any():
-            raise ValueError(f"{message}; got {_first(values, wrong)}.")
+            raise ValueError(f"{message}; got {first_wrong(values, wrong)}.")
 
 
 def read_rankers(

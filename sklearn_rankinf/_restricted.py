@@ -16,8 +16,8 @@ from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, ExchangedHit
 from sklearn_rankinf._engine.sampling import HitValues, NullSampler, PermutationSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
 from sklearn_rankinf._frozen_distributions import PermutationDistribution, permuted_law
-from sklearn_rankinf._ranking import Ranking, rank_order
-from sklearn_rankinf._validation import PosLabel, as_binary, as_scores, check_integer, numbered
+from sklearn_rankinf._ranking import Ranking, block_of_each
+from sklearn_rankinf._validation import as_scores, check_integer, numbered
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
 # Fewer labellings than this are worth a warning; shifts are no more than the samples.
@@ -50,9 +50,7 @@ class RestrictedLabels:
         cls, positive: NDArray[np.bool_], scores: NDArray[Any], exchange: AnyExchange
     ) -> RestrictedLabels:
         """Rank the samples."""
-        order, tie_sizes = rank_order(scores)
-        places = np.empty(order.size, dtype=np.int64)
-        places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+        places, tie_sizes = block_of_each(scores)
         return cls(positive, places, None if tie_sizes.max() == 1 else tie_sizes, exchange)
 
     def of_misses(self) -> RestrictedLabels:
@@ -194,24 +192,6 @@ def law_of_arrangements(
         verbose,
         rounding,
     )
-
-
-def read_restricted_labels(
-    y_true: ArrayLike | Ranking,
-    y_score: ArrayLike | None,
-    pos_label: PosLabel,
-    restrictions: Restrictions,
-) -> RestrictedLabels | None:
-    """Read binary labels with what restricts their permutation; None if nothing does."""
-    if restrictions.are_none:
-        return None
-    check_has_rows(y_true, y_score, restrictions.given[0])
-    assert not isinstance(y_true, Ranking)
-    assert y_score is not None
-    positive, scores = as_binary(y_true, y_score, pos_label)
-    exchange = restrictions.exchange(positive[:, None])
-    assert exchange is not None
-    return RestrictedLabels.from_scores(positive, scores, exchange)
 
 
 def check_has_rows(y_true: Any, y_score: Any, name: str) -> None:

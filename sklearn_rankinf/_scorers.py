@@ -21,9 +21,9 @@ from sklearn_rankinf._engine.statistics import Metric, Statistic
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._guard import scorer_factory
-from sklearn_rankinf._metrics import AveragePrecision, as_metric, check_scalar_k, registered
+from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._observations import observe_ranking
+from sklearn_rankinf._observations import check_takes_weights, observe_ranking
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._results import adjusted, as_log10, standardized
 from sklearn_rankinf._significance import metric_test
@@ -254,7 +254,7 @@ def make_significance_scorer(
     _check_metric(metric, **options)
     check_weights_follow(weights_follow)
     if weights_follow != "label":
-        _check_takes_weights(metric, f"weights_follow={weights_follow!r}")
+        check_takes_weights(metric, f"weights_follow={weights_follow!r}")
     if block_length is not None:
         check_integer(block_length, "block_length", 1)
     options |= {"weights_follow": weights_follow, "block_length": block_length}
@@ -546,13 +546,6 @@ def _check_fold_holds(k: float, n_samples: int) -> None:
         raise ValueError(
             f"k={k} is more than the {n_samples} samples of this fold: pass a smaller k to "
             "make_significance_scorer, or a fraction of the samples such as k=0.1."
-        )
-
-
-def _check_takes_weights(metric: Any, what: str) -> None:
-    if not isinstance(as_metric(metric), AveragePrecision):
-        raise ValueError(
-            f"metric={metric!r} takes no {what}: leave it out, or take metric='average_precision'."
         )
 
 

@@ -19,10 +19,11 @@ from sklearn_rankinf._metrics import (
     RecallAtK,
     ReciprocalRank,
     RobustInitialEnhancement,
+    no_positives,
     undefined_value,
     value_of,
 )
-from sklearn_rankinf._observations import no_positives, observe_ranking
+from sklearn_rankinf._observations import observe_ranking
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import adjusted, as_log10, standardized
 from sklearn_rankinf._validation import PosLabel, check_alternative, check_k, warn_caller

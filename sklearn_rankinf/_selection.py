@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.exchange import AnyExchange
@@ -19,9 +18,9 @@ from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics import as_metric, check_scalar_k
+from sklearn_rankinf._metrics import as_metric, check_scalar_k, warn_of_one_class
 from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._ranking import rank_order, read_rankers
+from sklearn_rankinf._ranking import block_of_each, read_rankers
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import permutation_interval
 from sklearn_rankinf._significance import metric_test
@@ -29,7 +28,6 @@ from sklearn_rankinf._validation import (
     PosLabel,
     as_seed_sequence,
     check_integer,
-    warn_caller,
 )
 
 # Values of the statistic this close, relatively, are the same value.
@@ -328,10 +326,8 @@ def best_candidate_test(
     ranked_by = observed.zscore if standardize else observed.statistic
     n_positives = int(positive.sum())
     if n_positives in (0, positive.size):
-        warn_caller(
-            f"y_true holds one class only, {n_positives} positives among {positive.size} samples: "
-            "no candidate can be better than chance, and all p-values are 1.",
-            UndefinedMetricWarning,
+        warn_of_one_class(
+            positive, "no candidate can be better than chance, and all p-values are 1"
         )
         counts = np.full(len(names), n_permutations)
     else:
@@ -377,9 +373,7 @@ class _Observed:
 
 
 def _ranked(scores: NDArray[Any]) -> _Candidate:
-    order, tie_sizes = rank_order(scores)
-    places = np.empty(order.size, dtype=np.int64)
-    places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
+    places, tie_sizes = block_of_each(scores)
     return _Candidate(tie_sizes, places)
 
 

@@ -25,6 +25,7 @@ from sklearn_rankinf._observations import (
     GradedProblem,
     Observation,
     Problem,
+    check_takes_weights,
     is_graded,
     one_of_each_k,
     read_problem,
@@ -289,10 +290,7 @@ def _test(
     problem: Problem | GradedProblem
     if is_graded(y_true, y_score, metric):
         if sample_weight is not None:
-            raise ValueError(
-                f"metric={metric!r} takes no sample_weight: leave it out, or take "
-                "metric='average_precision'."
-            )
+            check_takes_weights(metric)
         problem = GradedProblem.read(y_true, y_score, restrictions)
     else:
         problem = read_problem(

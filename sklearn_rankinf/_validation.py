@@ -72,7 +72,7 @@ def _labels_from_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
     if wrong.any():
         raise ValueError(
             f"{name} must hold labels of one kind, numbers, booleans or strings, and none "
-            f"missing; got {_first(labels, wrong)}."
+            f"missing; got {first_wrong(labels, wrong)}."
         )
     return labels if kind is str else np.array(labels.tolist())
 
@@ -81,14 +81,15 @@ def _check_float_labels(labels: NDArray[Any], name: str) -> None:
     wrong = ~np.isfinite(labels)
     if wrong.any():
         raise ValueError(
-            f"{name} holds a missing or infinite label, {_first(labels, wrong)}: drop those "
+            f"{name} holds a missing or infinite label, {first_wrong(labels, wrong)}: drop those "
             "samples or label them."
         )
     wrong = labels != np.trunc(labels)
     if wrong.any():
         raise ValueError(
-            f"{name} must hold class labels; got the continuous value {_first(labels, wrong)}: "
-            "turn it into two classes, for instance y_true > threshold."
+            f"{name} must hold class labels; got the continuous value "
+            f"{first_wrong(labels, wrong)}: turn it into two classes, for instance y_true > "
+            "threshold."
         )
 
 
@@ -151,11 +152,13 @@ def _distinct(labels: NDArray[Any]) -> list[Any]:
 
 
 def has_grades(y_true: Any) -> bool:
-    """Whether labels are numbers of more than two values, or not whole."""
+    """Whether labels are numbers of more than two values."""
     try:
         values = np.asarray(y_true)
     except ValueError:
         return False  # ragged: refused where it is read
+    if values.dtype == object and not _lacks_type(values.ravel(), Real).any():
+        values = values.astype(np.float64)
     if values.dtype.kind not in "iuf" or values.ndim > 2 or values.size == 0:
         return False
     return np.unique(values).size > 2
@@ -168,7 +171,7 @@ def as_relevances(y_true: Any) -> NDArray[np.float64]:
     wrong = grades < 0.0
     if wrong.any():
         raise ValueError(
-            f"y_true as grades of relevance must not be negative; got {_first(grades, wrong)}."
+            f"y_true as grades of relevance must not be negative; got {first_wrong(grades, wrong)}."
         )
     return grades
 
@@ -185,7 +188,7 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
         wrong = _lacks_type(numbers, (Real, Decimal, np.bool_))
         if wrong.any():
             raise ValueError(
-                f"{name} must hold numbers and none missing; got {_first(numbers, wrong)}."
+                f"{name} must hold numbers and none missing; got {first_wrong(numbers, wrong)}."
             )
         numbers = numbers.astype(np.float64)
     if numbers.dtype.kind not in "biuf":
@@ -195,7 +198,7 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
         )
     wrong = ~np.isfinite(numbers)
     if wrong.any():
-        raise ValueError(f"{name} must be finite; got {_first(numbers, wrong)}: {remedy}.")
+        raise ValueError(f"{name} must be finite; got {first_wrong(numbers, wrong)}: {remedy}.")
     return numbers
 
 
@@ -210,7 +213,7 @@ def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] 
     weights = weights.astype(np.float64)
     wrong = weights < 0.0
     if wrong.any():
-        raise ValueError(f"sample_weight must not be negative; got {_first(weights, wrong)}.")
+        raise ValueError(f"sample_weight must not be negative; got {first_wrong(weights, wrong)}.")
     if not weights.any():
         raise ValueError(
             f"sample_weight is 0 for all {n_samples} samples: at least one weight must be positive."
@@ -357,7 +360,7 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
     return f"{name} must be one-dimensional; got shape {array.shape}: {remedy}."
 
 
-def _first(values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+def first_wrong(values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
     """Name the first wrong value and where it is."""
     position = int(np.flatnonzero(wrong)[0])
     return f"{values[position : position + 1].tolist()[0]!r} at position {position}"
@@ -379,7 +382,7 @@ def as_counts(values: Any, name: str) -> NDArray[np.int64]:
     if counts.dtype == object:
         wrong = _lacks_type(counts, (int, np.integer))
         if wrong.any():
-            raise TypeError(f"{name} must hold integers; got {_first(counts, wrong)}.")
+            raise TypeError(f"{name} must hold integers; got {first_wrong(counts, wrong)}.")
     elif counts.dtype.kind not in "biu":
         raise TypeError(
             f"{name} must hold integers; got values of type {counts.dtype}, such as "

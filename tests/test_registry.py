@@ -31,6 +31,8 @@ from sklearn_rankinf import (
     _metrics,
     average_precision_test,
     make_significance_scorer,
+    metric_comparison_test,
+    metric_interval,
     metric_test,
     register_metric,
 )
@@ -294,6 +296,67 @@ def test_weights_are_refused(metric):
     scorer = make_significance_scorer(metric)
     with pytest.raises(ValueError, match="takes no sample_weight"):
         scorer(FirstFeature().fit(None, None), np.c_[1.0, 2.0].T, [0, 1], sample_weight=[1.0, 2.0])
+
+
+@dataclass(frozen=True)
+class ShareOfTop(RankStatistic):
+    """A metric of one's own with a cut-off."""
+
+    k: int | None = None
+
+    def weights(self, ranks, n_samples, n_positives):
+        """One among the first k ranks."""
+        return np.where(ranks <= (self.k or n_samples), 1.0 / n_positives, 0.0)
+
+
+def test_metrics_of_ones_own_take_k_by_name_too():
+    register_metric("share of top", ShareOfTop())
+    y_true, y_score = [1, 0, 1, 0], [4, 3, 2, 1]
+    for metric in ("share of top", ShareOfTop()):
+        assert metric_test(y_true, y_score, metric=metric, k=3).statistic == 1.0
+        with pytest.raises(ValueError, match=r"a number of samples; got the fraction k=0\.5"):
+            metric_test(y_true, y_score, metric=metric, k=0.5)
+        with pytest.raises(ValueError, match="k must be at least 1"):
+            metric_test(y_true, y_score, metric=metric, k=0)
+    del _metrics._metrics["share of top"]
+
+
+@dataclass(frozen=True)
+class GrowingWeights(RankStatistic):
+    """No metric: the last rank is the best."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        """The rank."""
+        return 1.0 * ranks
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda y, s: metric_test(y, s, metric=GrowingWeights()),
+        lambda y, s: metric_interval(y, s, metric=GrowingWeights()),
+        lambda y, s: metric_interval(y, s, metric=GrowingWeights(), groups=[0, 0, 0, 1, 1, 1]),
+        lambda y, s: metric_comparison_test(y, s, s[::-1], metric=GrowingWeights()),
+    ],
+)
+def test_wrong_weights_are_refused_whatever_is_asked(ask):
+    with pytest.raises(ValueError, match=r"weights must not grow with the rank; got the weight 2"):
+        ask([1, 0, 0, 1, 1, 0], [6, 5, 4, 3, 2, 1])
+
+
+def test_a_metric_that_cannot_be_found_again_is_not_registered():
+    @dataclass(frozen=True)
+    class Tabulated(RankStatistic):
+        table: list
+
+    with pytest.raises(TypeError, match=r"got Tabulated: make .*, whose parameters are hashable"):
+        register_metric("tabulated", Tabulated([1.0]))
+
+
+@pytest.mark.parametrize("grades", [np.array([2, 1, 0, 1], dtype=object), [2, 1, 0, 1]])
+def test_grades_in_any_container(grades):
+    result = metric_test(grades, [4, 3, 2, 1], metric="ndcg")
+    assert result.statistic == pytest.approx(ndcg_score([[2, 1, 0, 1]], [[4, 3, 2, 1]]))
 
 
 # Every metric with a name.
