@@ -18,6 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankinf._engine.sampling import chunk_sizes
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._validation import (
     PosLabel,
     as_labels,
@@ -165,6 +166,7 @@ class RandomizationTestResult:
         )
 
 
+@result_function
 def randomization_test(
     y_true: ArrayLike,
     y_pred_a: ArrayLike,

@@ -889,7 +889,7 @@ WRONG = [
         (Y, A, B),
         {"metric": "reciprocal_rank", "method": "influence"},
         ValueError,
-        "'auto', 'swap', 'bootstrap' for reciprocal rank; got 'influence'",
+        "'auto', 'swap', 'score_swap', 'bootstrap' for reciprocal rank; got 'influence'",
     ),
     (
         (Y, A, B),

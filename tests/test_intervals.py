@@ -545,7 +545,7 @@ def test_result_of_one_ranking():
     )
     expected = (
         f"Average precision at 6 was {found.statistic:.3g} (90 % confidence interval "
-        f"{found.low:.3g} to {found.high:.3g}; influence)."
+        f"{found.low:.3g} to {found.high:.3g}; from influence values)."
     )
     assert found.summary() == expected
     numbers = found.to_dict()

@@ -642,8 +642,8 @@ def test_warning_names_queries_without_positives():
             function(y_true, y_score, groups=groups)
         messages = [str(w.message) for w in caught]
         assert messages == [
-            "7 of 8 queries are without positives in y_true and count with an average precision "
-            "of 0: "
+            "7 of 8 queries are without positives in y_true and count with average precision "
+            "0: "
             "'q0', 'q1', 'q2', 'q3', 'q4', ...."
         ]
         assert caught[0].filename == __file__

@@ -21,7 +21,7 @@ from sklearn_rankinf import Ranking
 from sklearn_rankinf._comparison import Pair, _compare, _Drawing
 from sklearn_rankinf._engine.swaps import SignFlipSampler
 from sklearn_rankinf._estimates import Estimate, Items, Units, interval_methods
-from sklearn_rankinf._intervals import mean_interval
+from sklearn_rankinf._interval_results import mean_interval
 
 LEVEL = 0.95
 SEED = np.random.SeedSequence(0)
@@ -311,7 +311,8 @@ def mean_coverage(method, n_queries, shift, n_data_sets, rng, n_targets=100_000,
 def pair_of(metric, positive, scores_a, scores_b):
     """Two rankings of the same items."""
     items = (Items.from_scores(positive, scores) for scores in (scores_a, scores_b))
-    return Pair(metric.at(positive.size), positive, *items, Units())
+    metric = metric.at(positive.size)
+    return Pair(metric, positive, *items, Units(), (scores_a, scores_b))
 
 
 def comparison_rates(
