@@ -237,8 +237,12 @@ def _boyd_binomial(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 
 def _auc_score(estimate: Estimate, level: float, seed: Any) -> Limits:
-    numbers = estimate.n_positives, estimate.n_negatives
-    return _pair(limits.roc_auc_limits(estimate.value, estimate.variance, *numbers, level))
+    ranking = estimate.ranking
+    # Clusters make the sample as small as it is effectively.
+    share = 1.0 / estimate.design_effect if estimate.design_effect > 0.0 else 1.0
+    m, n0 = ranking.n_positives * share, (ranking.n_samples - ranking.n_positives) * share
+    df = estimate.n_positives - 1
+    return _pair(limits.roc_auc_limits(estimate.value, estimate.variance, m, n0, level, df=df))
 
 
 def _delong(estimate: Estimate, level: float, seed: Any) -> Limits:

@@ -670,3 +670,13 @@ def test_an_estimator_is_no_ranking():
     X, y = make_classification(random_state=0)
     with pytest.raises(TypeError, match="its first argument is an estimator, LogisticRegression"):
         metric_interval(LogisticRegression(), X, y)
+
+
+def test_negatives_in_one_block_matter_at_a_cut_off_alone():
+    merged = Ranking([1, 3, 1, 4], [1, 0, 1, 0], has_all_ties=False)
+    alone = Ranking([1] * 9, [1, 0, 0, 0, 1, 0, 0, 0, 0])
+    for metric in ("average_precision", "roc_auc"):
+        one, other = (metric_interval(ranking, metric=metric) for ranking in (merged, alone))
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
+    with pytest.raises(ValueError, match="Recall at 3 depends on which samples are at rank k"):
+        metric_interval(merged, metric="recall_at_k", k=3)

@@ -142,6 +142,8 @@ def roc_auc_limits(
     n_positives: Numbers,
     n_negatives: Numbers,
     confidence_level: Numbers = 0.95,
+    *,
+    df: Numbers | None = None,
 ) -> tuple[Floats, Floats]:
     """Limits of all theta with ``(auc - theta)**2 <= t**2 c v(theta)``.
 
@@ -149,19 +151,22 @@ def roc_auc_limits(
     scores are from exponential ones; c is 1 where V is 0 up to rounding or, with a single negative,
     undefined. A single positive leaves no degrees of freedom, and all of ``[0, 1]`` is possible.
 
+    The degrees of freedom are m - 1 unless they are given, as for clusters.
+
     On either side of the estimate there is one root: v falls towards 0 and 1 at most as fast as
     ``1 / theta + 1 / (1 - theta)`` in its logarithm, and the square faster.
     """
     auc, variance = _floats(auc), _floats(delong_variance)
     m, n0 = _floats(n_positives), _floats(n_negatives)
+    df = m - 1.0 if df is None else _floats(df)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = variance / roc_auc_null_variance(auc, m, n0)
     estimated = (ratio > _ROUNDING) & np.isfinite(ratio)
     scale = np.where(estimated, np.maximum((1.0 + ratio) / 2.0, ratio), 1.0)
-    factor = _t_quantile(m - 1.0, confidence_level) ** 2 * scale
+    factor = _t_quantile(df, confidence_level) ** 2 * scale
     # The variance is the same at theta and at 1 - theta.
     low, high = _lower_auc(auc, factor, m, n0), 1.0 - _lower_auc(1.0 - auc, factor, m, n0)
-    return np.where(m < 2.0, 0.0, low), np.where(m < 2.0, 1.0, np.maximum(high, auc))
+    return np.where(df < 1.0, 0.0, low), np.where(df < 1.0, 1.0, np.maximum(high, auc))
 
 
 def _lower_auc(auc: Floats, factor: Floats, m: Floats, n0: Floats) -> Floats:
