@@ -117,7 +117,9 @@ class MetricIntervalResult:
             names = {"class": list(self.classes)}
         numbers = {name: np.ravel(getattr(self, name)).tolist() for name in _COLUMNS}
         common = {"confidence_level": [self.confidence_level] * n, "method": [self.method] * n}
-        return {**names, **numbers, **common}
+        n_positives = np.ravel(self.n_positives).tolist()
+        counts = {"n_samples": [self.n_samples] * n, "n_positives": n_positives}
+        return {**names, **numbers, **common, **counts}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the interval as plain numbers, of several classes as lists.
