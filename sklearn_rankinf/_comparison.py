@@ -63,8 +63,8 @@ from sklearn_rankinf._validation import (
     check_alternative,
     check_confidence_level,
     check_integer,
-    check_margin,
     check_option,
+    check_positive,
     numbered,
     warn_caller,
 )
@@ -422,7 +422,8 @@ def metric_comparison_test(
     True
     """
     check_alternative(alternative)
-    check_margin(margin)
+    if margin is not None:
+        check_positive(margin, "margin")
     check_integer(n_permutations, "n_permutations", 1)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
@@ -697,7 +698,7 @@ def on_g_scale(metric: Metric) -> bool:
 
 def _influence_pvalue(pair: Pair, alternative: str) -> float:
     (one, both), (_, other) = pair.covariance
-    estimate = Estimate.of_ranking(pair.metric, pair.a.ranking)
+    n, m = pair.positive.size, int(pair.positive.sum())
     found = limits.metric_difference_test(
         *pair.values,
         one,
@@ -706,7 +707,7 @@ def _influence_pvalue(pair: Pair, alternative: str) -> float:
         pair.n_independent,
         alternative,
         on_g_scale=on_g_scale(pair.metric),
-        maximum=estimate.maximum if on_g_scale(pair.metric) else 1.0,
+        maximum=float(pair.metric.maximum(n, m)) if on_g_scale(pair.metric) else 1.0,
     )
     return float(found.pvalue)
 

@@ -178,8 +178,7 @@ class Estimate:
     @property
     def maximum(self) -> float:
         """Largest value that a ranking can have."""
-        size = self.ranking.n_samples, self.ranking.n_positives
-        return float(self.metric.best(*size) + self.metric.offset(*size))
+        return float(self.metric.maximum(self.ranking.n_samples, self.ranking.n_positives))
 
     @property
     def minimum(self) -> float:
