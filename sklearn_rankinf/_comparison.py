@@ -29,9 +29,8 @@ from sklearn_rankinf._estimates import (
     Items,
     Units,
     check_has_influence,
-    choose_method,
     influence_of_items,
-    interval_methods,
+    recommended_interval,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import result_function
@@ -64,8 +63,8 @@ from sklearn_rankinf._validation import (
     check_alternative,
     check_confidence_level,
     check_integer,
-    check_margin,
     check_option,
+    check_positive,
     numbered,
     warn_caller,
 )
@@ -423,7 +422,8 @@ def metric_comparison_test(
     True
     """
     check_alternative(alternative)
-    check_margin(margin)
+    if margin is not None:
+        check_positive(margin, "margin")
     check_integer(n_permutations, "n_permutations", 1)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
@@ -578,8 +578,7 @@ class Pair:
         """MOVER interval of the difference, from the recommended interval of each metric."""
         if not isinstance(self.metric, Statistic) or not self.has_both_classes:
             return math.nan, math.nan
-        in_clusters = self.units.clusters is not None or self.units.strata is not None
-        way = interval_methods(self.metric)[choose_method(self.metric, "auto", in_clusters)]
+        way = recommended_interval(self.metric, self.units)
         parts: list[float] = []
         for items in (self.a, self.b):
             estimate = Estimate.of_items(self.metric, items, self.units)
@@ -615,8 +614,7 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
         check_has_influence(metric)
         return "influence"
     method = "swap" if method == "auto" else method
-    has_units = pair.units.clusters is not None or pair.units.strata is not None
-    if has_units and method in (*_OF_HITS, "bootstrap"):
+    if not pair.units.are_single and method in (*_OF_HITS, "bootstrap"):
         raise ValueError(
             f"method={method!r} takes every sample as drawn by itself, and there are clusters or "
             "strata: use method='swap' or 'influence'."
@@ -634,12 +632,7 @@ def _compare(
         warn_of_one_class(pair.positive, "nothing can be told, and the p-value is 1")
         pvalue = 1.0
     elif (margin is not None or method in _OF_ERRORS) and math.isnan(pair.standard_error):
-        warn_caller(
-            f"method={method!r} takes a standard error, and y_true has a class, or a class of a "
-            "stratum, with a single sample or cluster, which does not show how it varies: nothing "
-            "can be told, and the p-value is 1.",
-            UndefinedMetricWarning,
-        )
+        warn_of_unknown_errors(f"method={method!r} takes a standard error", "the p-value is 1")
         pvalue = 1.0
     elif margin is not None:
         pvalue = _within_margin(pair, margin, alternative)
@@ -675,6 +668,15 @@ def _compare(
     )
 
 
+def warn_of_unknown_errors(what: str, consequence: str) -> None:
+    """Warn of a class that does not show how it varies, and say what follows from it."""
+    warn_caller(
+        f"{what}, and y_true has a class, or a class of a stratum, with a single sample or "
+        f"cluster, which does not show how it varies: nothing can be told, and {consequence}.",
+        UndefinedMetricWarning,
+    )
+
+
 def log10_of(pvalue: float) -> float:
     """Base-10 logarithm of a p-value; -inf of 0."""
     return float(as_log10(math.log(pvalue))) if pvalue > 0.0 else -math.inf
@@ -696,7 +698,7 @@ def on_g_scale(metric: Metric) -> bool:
 
 def _influence_pvalue(pair: Pair, alternative: str) -> float:
     (one, both), (_, other) = pair.covariance
-    estimate = Estimate.of_ranking(pair.metric, pair.a.ranking)
+    n, m = pair.positive.size, int(pair.positive.sum())
     found = limits.metric_difference_test(
         *pair.values,
         one,
@@ -705,7 +707,7 @@ def _influence_pvalue(pair: Pair, alternative: str) -> float:
         pair.n_independent,
         alternative,
         on_g_scale=on_g_scale(pair.metric),
-        maximum=estimate.maximum if on_g_scale(pair.metric) else 1.0,
+        maximum=float(pair.metric.maximum(n, m)) if on_g_scale(pair.metric) else 1.0,
     )
     return float(found.pvalue)
 

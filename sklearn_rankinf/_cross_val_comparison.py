@@ -298,10 +298,12 @@ class CrossValComparisonResult:
         if self.models is not None:
             models = self.models
             taken = "of pooled held-out samples" if self.aggregate == "pooled" else "over folds"
+            known = not math.isnan(models.standard_error)
+            interval = f", {_interval_in_words(models)}" if known else ""
             lines = [
                 f"Models: {in_sentence(title)} {taken} was {format_value(self.statistic_a)} and "
-                f"{format_value(self.statistic_b)} (difference {format_value(models.difference)}, "
-                f"{_interval_in_words(models)}; two-sided p = "
+                f"{format_value(self.statistic_b)} (difference {format_value(models.difference)}"
+                f"{interval}; two-sided p = "
                 f"{format_pvalue(models.log10_pvalue)} by {_WAYS[models.method]}), which concerns "
                 f"these models of {self.n_splits} folds."
             ]

@@ -88,6 +88,11 @@ class Units:
         ]
         return cls(*codes)
 
+    @property
+    def are_single(self) -> bool:
+        """Whether every item is drawn by itself, without strata."""
+        return self.clusters is None and self.strata is None
+
     def errors(self, values: Floats, positive: NDArray[np.bool_]) -> Floats:
         """Values whose squares and products add up to variances and covariances."""
         if self.strata is None:
@@ -162,7 +167,7 @@ class Estimate:
     def of_items(cls, metric: Metric, items: Items, units: Units) -> Estimate:
         """Estimate with clusters or strata."""
         plain = cls.of_ranking(metric, items.ranking)
-        if units.clusters is None and units.strata is None:
+        if units.are_single:
             return plain
         errors = units.errors(influence_of_items(plain.metric, items), items.positive)
         variance = float(errors @ errors)
@@ -173,8 +178,7 @@ class Estimate:
     @property
     def maximum(self) -> float:
         """Largest value that a ranking can have."""
-        size = self.ranking.n_samples, self.ranking.n_positives
-        return float(self.metric.best(*size) + self.metric.offset(*size))
+        return float(self.metric.maximum(self.ranking.n_samples, self.ranking.n_positives))
 
     @property
     def minimum(self) -> float:
@@ -381,6 +385,11 @@ def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
             f"strata: use method={possible[0]!r}."
         )
     return method
+
+
+def recommended_interval(metric: Metric, units: Units) -> IntervalMethod:
+    """The interval of a metric that ``"auto"`` takes."""
+    return interval_methods(metric)[choose_method(metric, "auto", not units.are_single)]
 
 
 def check_both_classes(ranking: Ranking, what: str = "y_true") -> None:

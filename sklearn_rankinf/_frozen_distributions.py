@@ -658,8 +658,7 @@ class NullDistribution:
 
     def _best(self) -> Any:
         """Value of a perfect ranking without ties."""
-        size = self.n_samples, self.n_positives
-        return self.statistic.best(*size) + self.statistic.offset(*size)
+        return self.statistic.maximum(self.n_samples, self.n_positives)
 
     def _quantile(self, q: ArrayLike, sign: int) -> Any:
         def quantile(level: Floats) -> Floats:

@@ -112,10 +112,14 @@ class MetricIntervalResult:
     def _columns(self) -> dict[str, Any]:
         """The numbers as columns with one entry for each class."""
         n = np.size(self.statistic)
-        names = {"metric": [str(self.metric)]} if self.classes is None else {"class": self.classes}
+        names = {"metric": [str(self.metric)]}
+        if self.classes is not None:
+            names = {"class": list(self.classes)}
         numbers = {name: np.ravel(getattr(self, name)).tolist() for name in _COLUMNS}
         common = {"confidence_level": [self.confidence_level] * n, "method": [self.method] * n}
-        return {**names, **numbers, **common}
+        n_positives = np.ravel(self.n_positives).tolist()
+        counts = {"n_samples": [self.n_samples] * n, "n_positives": n_positives}
+        return {**names, **numbers, **common, **counts}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the interval as plain numbers, of several classes as lists.

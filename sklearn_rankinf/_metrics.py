@@ -47,9 +47,9 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._validation import (
-    check_alpha,
     check_k,
     check_normalize,
+    check_positive,
     n_dimensions_of_k,
     resolve_each_k,
     resolve_k,
@@ -669,7 +669,7 @@ class RobustInitialEnhancement(RankStatistic):
     alpha: float = 20.0
 
     def __post_init__(self) -> None:
-        check_alpha(self.alpha)
+        check_positive(self.alpha, "alpha")
 
     @property
     def title(self) -> str:
@@ -749,7 +749,7 @@ class Bedroc(RankStatistic):
     alpha: float = 20.0
 
     def __post_init__(self) -> None:
-        check_alpha(self.alpha)
+        check_positive(self.alpha, "alpha")
 
     @property
     def title(self) -> str:

@@ -836,9 +836,7 @@ class FoldMeanNullDistribution(MeanNullDistribution):
 
     def _best(self) -> float:
         sizes = zip(self.n_samples.tolist(), self.n_positives.tolist(), strict=True)
-        best = [
-            self.statistic.best(n, m) + self.statistic.offset(n, m) if m else 0.0 for n, m in sizes
-        ]
+        best = [self.statistic.maximum(n, m) if m else 0.0 for n, m in sizes]
         return math.fsum(best) / len(best)
 
 

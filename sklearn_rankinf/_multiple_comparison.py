@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from sklearn_rankinf._comparison import on_g_scale
-from sklearn_rankinf._engine.limits import g_scale, g_slope, mover_limits
+from sklearn_rankinf._comparison import on_g_scale, warn_of_unknown_errors
+from sklearn_rankinf._engine.limits import difference_error, g_scale, g_slope, mover_limits
 from sklearn_rankinf._engine.simultaneous import (
     all_pairs,
     best_pvalues,
@@ -24,12 +24,12 @@ from sklearn_rankinf._engine.simultaneous import (
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._estimates import (
     Estimate,
+    IntervalMethod,
     Items,
     Units,
     check_has_influence,
-    choose_method,
     influence_of_items,
-    interval_methods,
+    recommended_interval,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._guard import result_function
@@ -78,7 +78,8 @@ class MetricMultipleComparisonTestResult:
     difference : ndarray of shape (n_pairs,)
         Value of the first of a pair less that of the second.
     standard_error : ndarray of shape (n_pairs,)
-        Standard error of the difference.
+        Standard error of the difference; nan where a class, or a class of a stratum, has a single
+        sample or cluster.
     low, high : ndarray of shape (n_pairs,)
         Simultaneous limits of the differences.
     pvalue : ndarray of shape (n_pairs,)
@@ -294,7 +295,8 @@ def metric_multiple_comparison_test(
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives or no negatives: nothing can be told, and all p-values are 1.
+        If there are no positives or no negatives, or a single one or single cluster of them:
+        nothing can be told, and all p-values are 1.
 
     See Also
     --------
@@ -446,6 +448,8 @@ class _Family:
         Degrees of freedom.
     estimates : list of Estimate or None
         What the interval of each ranker is made of; None over queries.
+    way : IntervalMethod or None
+        How it is made.
     """
 
     metric: Metric
@@ -454,7 +458,8 @@ class _Family:
     scaled: Floats
     covariance: Floats
     df: int
-    estimates: list[Estimate] | None
+    estimates: list[Estimate] | None = None
+    way: IntervalMethod | None = None
 
     @classmethod
     def of_items(cls, metric: Metric, items: list[Items], units: Units) -> _Family:
@@ -466,18 +471,20 @@ class _Family:
         if not 0 < positive.sum() < positive.size:
             warn_of_one_class(positive, "nothing can be told, and all p-values are 1")
             nothing = np.zeros((values.size, values.size))
-            return cls(metric, values, nothing, values, nothing, 0, None)
+            return cls(metric, values, nothing * math.nan, values, nothing, 0)
         influence = np.stack([influence_of_items(statistic, own) for own in items], axis=1)
         errors = units.errors(influence, positive)
-        covariance = np.nan_to_num(errors.T @ errors)
+        covariance = errors.T @ errors
+        if np.isnan(covariance).any():
+            warn_of_unknown_errors("Comparisons take standard errors", "all p-values are 1")
         share = values / estimates[0].maximum
         scaled, slope = values, np.ones(values.size)
         if on_g_scale(metric) and np.all((share > 0.0) & (share < 1.0 - 1e-12)):
             scaled, slope = g_scale(share), g_slope(share) / estimates[0].maximum
         df = max(units.numbers(positive)[0] - 1, 0)
-        return cls(
-            metric, values, covariance, scaled, covariance * np.outer(slope, slope), df, estimates
-        )
+        known = np.nan_to_num(covariance) * np.outer(slope, slope)
+        way = recommended_interval(metric, units)
+        return cls(metric, values, covariance, scaled, known, df, estimates, way)
 
     @classmethod
     def of_queries(cls, metric: Metric, values: Floats) -> _Family:
@@ -485,7 +492,7 @@ class _Family:
         n_queries = len(values)
         check_several_queries(n_queries)
         means, covariance = values.mean(axis=0), np.cov(values, rowvar=False) / n_queries
-        return cls(metric, means, covariance, means, covariance, n_queries - 1, None)
+        return cls(metric, means, covariance, means, covariance, n_queries - 1)
 
     def compare(
         self, pairs: Integers, correction: str, confidence_level: float, rng: np.random.Generator
@@ -507,20 +514,26 @@ class _Family:
             adjusted = holm(alone)
         critical = critical_value(rows, self.df, confidence_level, rng)
         low, high = self._limits(pairs, critical)
-        plain = difference_contrasts(self.plain_covariance, pairs).standard_error
         difference = self.values[first] - self.values[second]
+        plain = self._errors(pairs)
         return _Comparisons(difference, plain, low, high, np.maximum(adjusted, alone), alone)
+
+    def _errors(self, pairs: Integers) -> Floats:
+        """Standard errors of the differences, nan where they are not known."""
+        first, second = pairs.T
+        variance = np.diag(self.plain_covariance)
+        shared = self.plain_covariance[first, second]
+        return difference_error(variance[first], variance[second], shared)
 
     def _limits(self, pairs: Integers, critical: float) -> tuple[Floats, Floats]:
         """Limits that hold for all pairs together."""
         first, second = pairs.T
-        error = difference_contrasts(self.plain_covariance, pairs).standard_error
-        difference = self.values[first] - self.values[second]
-        if self.estimates is None:
-            half = np.multiply(critical, error, out=np.zeros(error.shape), where=error > 0.0)
+        if self.way is None:
+            error, difference = self._errors(pairs), self.values[first] - self.values[second]
+            half = np.multiply(critical, error, out=error, where=error > 0.0)
             return difference - half, difference + half
         level = min(pointwise_level(critical, self.df), 1.0 - 1e-12) if self.df > 0 else 1 - 1e-12
-        low, high = self._single_limits(max(level, 1e-6))
+        low, high = self._single_limits(self.way, max(level, 1e-6))
         variance = np.diag(self.plain_covariance)
         scale = np.sqrt(variance[first] * variance[second])
         unknown = np.full(scale.shape, math.nan)
@@ -538,11 +551,9 @@ class _Family:
             correlation,
         )
 
-    def _single_limits(self, level: float) -> tuple[Floats, Floats]:
+    def _single_limits(self, way: IntervalMethod, level: float) -> tuple[Floats, Floats]:
         """Limits of every ranker at one level."""
         assert self.estimates is not None
-        in_clusters = any(estimate.design_effect != 1.0 for estimate in self.estimates)
-        way = interval_methods(self.metric)[choose_method(self.metric, "auto", in_clusters)]
         found = [way.limits(estimate, level, as_seed_sequence(0)) for estimate in self.estimates]
         low, high = np.array(found).T
         return low, high

@@ -152,7 +152,7 @@ def ap_null_distribution(
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> NullDistribution:
-    r"""Law of average precision under random labelling.
+    r"""Null distribution of average precision under random labelling.
 
     Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
     likely; the ties are held fixed.
@@ -203,7 +203,7 @@ def ap_null_distribution(
 
     See Also
     --------
-    average_precision_test : Test of a ranking against this law.
+    average_precision_test : Test of a ranking against this null distribution.
 
     Notes
     -----
@@ -254,7 +254,7 @@ def recall_at_k_null_distribution(
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> NullDistribution:
-    r"""Law of recall at k under random labelling.
+    r"""Null distribution of recall at k under random labelling.
 
     Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
     likely; the ties are held fixed.
@@ -298,7 +298,7 @@ def recall_at_k_null_distribution(
     See Also
     --------
     precision_at_k_null_distribution : The same for the share of positives among the first k.
-    recall_at_k_test : Test of a ranking against this law.
+    recall_at_k_test : Test of a ranking against this null distribution.
     min_hits_at_k : Number of hits that is significant.
 
     Notes
@@ -346,7 +346,7 @@ def precision_at_k_null_distribution(
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> NullDistribution:
-    r"""Law of precision at k under random labelling.
+    r"""Null distribution of precision at k under random labelling.
 
     Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
     likely; the ties are held fixed.
@@ -390,7 +390,7 @@ def precision_at_k_null_distribution(
     See Also
     --------
     recall_at_k_null_distribution : The same for the share of the positives that is found.
-    precision_at_k_test : Test of a ranking against this law.
+    precision_at_k_test : Test of a ranking against this null distribution.
     min_hits_at_k : Number of hits that is significant.
 
     Notes
@@ -425,7 +425,7 @@ def roc_auc_null_distribution(
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> NullDistribution:
-    r"""Law of the area under the ROC curve under random labelling.
+    r"""Null distribution of the area under the ROC curve under random labelling.
 
     Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
     likely; the ties are held fixed.
@@ -463,7 +463,7 @@ def roc_auc_null_distribution(
 
     See Also
     --------
-    roc_auc_test : Test of a ranking against this law.
+    roc_auc_test : Test of a ranking against this null distribution.
     metric_null_distribution : The null distribution of any metric.
     scipy.stats.mannwhitneyu : The same law without ties, for the statistic U.
 

@@ -324,7 +324,7 @@ def _restricted_distribution(
     check_method(metric, method)
     check_no_closed_form(method, RESTRICTED)
     n, m = labels.positive.size, labels.n_positives
-    best = float(metric.best(n, m) + metric.offset(n, m))
+    best = float(metric.maximum(n, m))
     if isinstance(metric, FirstHitStatistic):
         hits = labels.exchanged(reciprocal_ranks(labels.tie_sizes), best)
         return labels.law(hits, metric, **options)

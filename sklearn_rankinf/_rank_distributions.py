@@ -19,6 +19,9 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._frozen_distributions import NullDistribution
 
+# Adding a constant to a sum makes an error of no more than this part of it.
+_ROUNDING = 1e-14
+
 
 class RankNullDistribution(NullDistribution):
     """A frozen law of a sum of weights of ranks.
@@ -199,7 +202,3 @@ class _AtomSampler:
         """Draw independent values."""
         level = rng.random(n_draws) * self._up_to[-1]
         return np.asarray(self._values[np.searchsorted(self._up_to, level, side="right")])
-
-
-# Adding a constant to a sum makes an error of no more than this part of it.
-_ROUNDING = 1e-14

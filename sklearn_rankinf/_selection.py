@@ -15,10 +15,10 @@ from sklearn_rankinf._engine.exchange import AnyExchange
 from sklearn_rankinf._engine.joint import JointSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
-from sklearn_rankinf._formatting import as_frame
+from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._guard import result_function
-from sklearn_rankinf._metrics import as_metric, check_scalar_k, warn_of_one_class
+from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence, warn_of_one_class
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import block_of_each, read_rankers
 from sklearn_rankinf._restricted import Restrictions
@@ -41,6 +41,8 @@ class BestCandidateTestResult:
 
     Attributes
     ----------
+    metric : metric
+        The metric, with a number of samples as its cut-off if it has one.
     statistic : ndarray of shape (n_candidates,)
         Value of the metric for each candidate.
     zscore : ndarray of shape (n_candidates,)
@@ -56,6 +58,8 @@ class BestCandidateTestResult:
     best_index : int
         The candidate with the largest z-score, or the largest statistic if these were not
         standardised; the first of several.
+    best_name : object
+        Its name.
     names : list
         Names of the candidates: keys, columns of a frame, or numbers from 0.
     n_permutations : int
@@ -75,10 +79,11 @@ class BestCandidateTestResult:
     >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
     >>> scores = {"a": [8, 7, 6, 5, 4, 3, 2, 1], "b": [1, 8, 2, 7, 3, 6, 4, 5]}
     >>> result = best_candidate_test(y_true, scores)
-    >>> result.names[result.best_index], result.pvalue_unadjusted.round(4)
+    >>> result.best_name, result.pvalue_unadjusted.round(4)
     ('a', array([0.0357, 0.125 ]))
     """
 
+    metric: Metric
     statistic: Floats
     zscore: Floats
     pvalue: Floats
@@ -90,14 +95,22 @@ class BestCandidateTestResult:
     n_positives: int
     pvalue_standard_error: Floats
 
+    @property
+    def best_name(self) -> Any:
+        """Name of the best candidate."""
+        return self.names[self.best_index]
+
     def __repr__(self) -> str:
         best = self.best_index
         return (
-            f"{type(self).__name__}(best={self.names[best]!r}, "
+            f"{type(self).__name__}(best={self.best_name!r}, "
             f"statistic={self.statistic[best]:.4g}, pvalue={self.pvalue[best]:.4g}, "
             f"n_candidates={len(self.names)}, n_samples={self.n_samples}, "
             f"n_positives={self.n_positives}, n_permutations={self.n_permutations})"
         )
+
+    def _repr_html_(self) -> str:
+        return as_html(self.to_dict())
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Floats, Floats]:
         """Interval for the p-values that infinitely many random labellings would give.
@@ -129,11 +142,12 @@ class BestCandidateTestResult:
 
         Returns
         -------
-        dict of str to list or ndarray
+        dict of str to list
             The columns ``candidate``, ``statistic``, ``zscore``, ``pvalue``,
             ``pvalue_standard_error`` and ``pvalue_unadjusted``, with a row for each candidate.
         """
-        return {"candidate": list(self.names), **{name: getattr(self, name) for name in _COLUMNS}}
+        columns = {name: getattr(self, name).tolist() for name in _COLUMNS}
+        return {"candidate": list(self.names), **columns}
 
     def to_frame(self) -> Any:
         """Return the results of the candidates as a table.
@@ -149,6 +163,24 @@ class BestCandidateTestResult:
             If pandas is not installed.
         """
         return as_frame(self.to_dict(), "candidate")
+
+    def summary(self) -> str:
+        """Return one sentence on the best candidate, fit for a paper.
+
+        Returns
+        -------
+        str
+            Its value, its z-score and its adjusted p-value.
+        """
+        best = self.best_index
+        return (
+            f"Of {len(self.names)} candidates {self.best_name} was best, with "
+            f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
+            f"(z = {self.zscore[best]:.2f}), p = {format_pvalue(np.log10(self.pvalue[best]))} for "
+            "better than random labelling, adjusted for the choice among all (single-step maxT "
+            f"with {self.n_permutations} random labellings; {self.n_positives} positives among "
+            f"{self.n_samples} samples)."
+        )
 
 
 @result_function
@@ -336,6 +368,7 @@ def best_candidate_test(
         counts = _exceedances(sampler, thresholds, n_permutations, seeds, parallel)
     pvalue = (counts + 1.0) / (n_permutations + 1.0)
     return BestCandidateTestResult(
+        metric=observed.metric,
         statistic=observed.statistic,
         zscore=observed.zscore,
         pvalue=pvalue,

@@ -573,14 +573,12 @@ def check_stopping(n_exceedances: Any, alternative: str) -> None:
         )
 
 
-def check_margin(margin: Any) -> None:
-    """Refuse a margin that is no positive number."""
-    if margin is None:
-        return
-    if isinstance(margin, bool) or not isinstance(margin, Real):
-        raise TypeError(f"margin must be a number; got {margin!r} of type {type(margin).__name__}.")
-    if not 0.0 < float(margin) < math.inf:
-        raise ValueError(f"margin must be finite and larger than 0; got {margin}.")
+def check_positive(value: Any, name: str) -> None:
+    """Refuse what is no positive number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+    if not 0.0 < float(value) < math.inf:
+        raise ValueError(f"{name} must be finite and larger than 0; got {value}.")
 
 
 def check_confidence_level(confidence_level: float) -> None:
@@ -617,15 +615,6 @@ def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
     for wrong in (cuts.min(), cuts.max()):
         resolve_k(int(wrong), n_samples)
     return cuts.astype(np.int64)
-
-
-def check_alpha(alpha: Any) -> float:
-    """Rate at which a weight falls off, as a float."""
-    if isinstance(alpha, bool) or not isinstance(alpha, Real):
-        raise TypeError(f"alpha must be a number; got {alpha!r} of type {type(alpha).__name__}.")
-    if not 0.0 < float(alpha) < math.inf:
-        raise ValueError(f"alpha must be finite and larger than 0; got {alpha}.")
-    return float(alpha)
 
 
 _AVERAGES = (None, "macro", "weighted", "micro")

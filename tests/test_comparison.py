@@ -30,6 +30,7 @@ from sklearn_rankinf import (
     RocAuc,
     metric_comparison_test,
     metric_interval,
+    metric_multiple_comparison_test,
     metric_test,
 )
 
@@ -604,6 +605,27 @@ def test_a_class_of_one_sample_has_no_standard_error(few, options):
     # A swap needs none.
     swap = metric_comparison_test(y_true, a, b, metric="roc_auc", n_permutations=99)
     assert 0 < swap.pvalue < 1.0 or swap.difference == 0.0
+
+
+@pytest.mark.parametrize(
+    ("is_positive", "message"),
+    [
+        (np.arange(60) == 5, "standard errors, .* single sample .* all p-values are 1"),
+        (np.arange(60) != 5, "standard errors, .* single sample .* all p-values are 1"),
+        (np.zeros(60, dtype=bool), "one class only, 0 positives .* all p-values are 1"),
+    ],
+)
+@pytest.mark.parametrize("metric", ["average_precision", "roc_auc", "bedroc"])
+def test_standard_errors_of_many_rankers_are_unknown_too(is_positive, message, metric):
+    _, a, b = sample()
+    with pytest.warns(UndefinedMetricWarning, match=message):
+        found = metric_multiple_comparison_test(
+            is_positive, {"a": a, "b": b, "c": -a}, metric=metric, pos_label=True
+        )
+    assert found.pvalue.tolist() == found.pvalue_unadjusted.tolist() == [1.0] * 3
+    assert np.isnan([*found.standard_error, *found.statistic_standard_error]).all()
+    assert found.best() == ["a", "b", "c"]
+    assert np.isnan(found.low).all() == (not is_positive.any())
 
 
 def test_a_class_of_one_cluster_or_stratum_of_one_sample_has_no_standard_error():

@@ -551,6 +551,7 @@ def test_result_of_one_ranking():
     numbers = found.to_dict()
     assert numbers["low"] == found.low
     assert numbers["target"] == found.target
+    assert (numbers["n_samples"], numbers["n_positives"]) == (found.n_samples, found.n_positives)
     assert type(numbers["statistic"]) is float
     frame = found.to_frame()
     assert frame.shape[0] == 1

@@ -24,6 +24,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import (
+    AveragePrecision,
     BestCandidateTestResult,
     Ranking,
     RankStatistic,
@@ -630,6 +631,16 @@ def test_result():
         "pvalue_unadjusted",
     ]
     assert list(frame.columns) == list(result.to_dict())
+    assert result.to_dict()["pvalue"] == result.pvalue.tolist()
+    assert result.best_name == f"model {best}"
+    assert result.metric == AveragePrecision()
+    assert result._repr_html_().count("<tr>") == 6
+    assert result.summary() == (
+        f"Of 5 candidates model {best} was best, with average precision "
+        f"{result.statistic[best]:.3g} (z = {result.zscore[best]:.2f}), p = "
+        f"{result.pvalue[best]:.4f} for better than random labelling, adjusted for the choice "
+        "among all (single-step maxT with 499 random labellings; 12 positives among 120 samples)."
+    )
     assert frame["candidate"].tolist() == list(named)
     assert_array_equal(frame["pvalue"], result.pvalue)
 

@@ -278,7 +278,7 @@ class PermutedRows:
         """Value when every class is ranked perfectly; a class without weight in its hits has 0."""
         masses = self._observed_masses()
         sizes = [(cells.n_cells, cells.n_positives) for cells in self.rankings]
-        best = np.array([self._statistic.best(*n) + self._statistic.offset(*n) for n in sizes])
+        best = np.array([self._statistic.maximum(*n) for n in sizes])
         best[masses == 0.0] = 0.0
         return float(self._mean_over_lists(best[:, None], masses[:, None])[0])
 

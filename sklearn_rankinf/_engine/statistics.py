@@ -1,4 +1,4 @@
-"""What is summed: one small class for each additive rank statistic.
+"""What is summed: the increments of an additive rank statistic, and the base classes of metrics.
 
 A ranking is a sequence of blocks of equal scores, best first; block b has ``size`` items and ends
 at rank ``T_b``. With ``y_b`` hits (positives) in block b and ``h_b`` hits before it, every
@@ -223,6 +223,10 @@ class Metric:
     def offset(self, n_samples: int, n_positives: int) -> float:
         """What is added to the sum of the increments."""
         return 0.0
+
+    def maximum(self, n_samples: int, n_positives: int) -> Any:
+        """Value of a perfect ranking without ties."""
+        return self.best(n_samples, n_positives) + self.offset(n_samples, n_positives)
 
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> Any:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
