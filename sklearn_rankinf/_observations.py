@@ -96,12 +96,9 @@ class Observation:
         if not self.columns_without_positives:
             return None
         if self.is_defined or len(self.columns_without_positives) > 1:
-            title = f"{title} of the class in column {_listed(self.columns_without_positives)}"
+            columns = ", ".join(map(str, self.columns_without_positives))
+            title = f"{title} of the class in column {columns}"
         return no_positives(title, "0.0")
-
-
-def _listed(columns: tuple[int, ...]) -> str:
-    return ", ".join(map(str, columns))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,16 +5,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from sklearn_rankinf._classifications import read_predictions
-from sklearn_rankinf._validation import PosLabel, as_seed_sequence, check_integer, check_option
-
-Floats: TypeAlias = NDArray[np.float64]
+from sklearn_rankinf._engine.statistics import Floats
+from sklearn_rankinf._frozen_distributions import plain
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_seed_sequence,
+    check_integer,
+    check_option,
+    check_positive,
+)
 
 # Step of the trapezoidal rule, in units of the least width that the integrand can have; that is
 # analytic in a strip around the axis, and the error is far below that of rounding.
@@ -106,7 +112,7 @@ class PrecisionRecallPosterior:
     def __post_init__(self) -> None:
         for name in ("tp", "fp", "fn"):
             object.__setattr__(self, name, check_integer(getattr(self, name), name, 0))
-        object.__setattr__(self, "prior", _check_positive(self.prior, "prior"))
+        check_positive(self.prior, "prior")
 
     def __repr__(self) -> str:
         return (
@@ -367,7 +373,8 @@ class FScorePosterior:
 
     def __init__(self, posterior: PrecisionRecallPosterior, beta: float = 1.0) -> None:
         self._posterior = posterior
-        self.beta = _check_positive(beta, "beta")
+        check_positive(beta, "beta")
+        self.beta = float(beta)
         self._shift = math.log1p(self.beta**2)
         p = posterior
         a, b = p.tp + p.prior, p.fp + p.fn + 2.0 * p.prior
@@ -386,11 +393,11 @@ class FScorePosterior:
 
     def cdf(self, x: ArrayLike) -> Any:
         """Probability of at most x."""
-        return _plain(self._log_odds.cdf(self._log_odds_at(x)))
+        return plain(self._log_odds.cdf(self._log_odds_at(x)))
 
     def sf(self, x: ArrayLike) -> Any:
         """Probability of more than x."""
-        return _plain(self._log_odds.sf(self._log_odds_at(x)))
+        return plain(self._log_odds.sf(self._log_odds_at(x)))
 
     def pdf(self, x: ArrayLike) -> Any:
         """Density at x."""
@@ -405,15 +412,15 @@ class FScorePosterior:
             - (law.a + law.b) * np.log1p(f * np.expm1(log_ratio))
             - special.betaln(law.a, law.b)
         )
-        return _plain(np.where(inside, np.exp(log_density) @ law.weights, 0.0))
+        return plain(np.where(inside, np.exp(log_density) @ law.weights, 0.0))
 
     def ppf(self, q: ArrayLike) -> Any:
         """Lower quantile: the x with cdf(x) = q."""
-        return _plain(special.expit(self._log_odds.quantile(q, upper=False) + self._shift))
+        return plain(special.expit(self._log_odds.quantile(q, upper=False) + self._shift))
 
     def isf(self, q: ArrayLike) -> Any:
         """Upper quantile: the x with sf(x) = q."""
-        return _plain(special.expit(self._log_odds.quantile(q, upper=True) + self._shift))
+        return plain(special.expit(self._log_odds.quantile(q, upper=True) + self._shift))
 
     def median(self) -> float:
         """Median."""
@@ -525,7 +532,7 @@ def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5
     >>> round(float(paired_outcome_posterior(17, 4).sf(0.5)), 6)
     0.998302
     """
-    prior = _check_positive(prior, "prior")
+    check_positive(prior, "prior")
     a, b = check_integer(n_only_a, "n_only_a", 0), check_integer(n_only_b, "n_only_b", 0)
     return stats.beta(a + prior, b + prior)
 
@@ -665,17 +672,3 @@ def _nodes_of_beta(a: float, b: float, sharpness: float = 0.0) -> tuple[Floats, 
     weights[0] /= -math.expm1(-a * step) if low < first else 1.0
     weights[-1] /= -math.expm1(-b * step) if high > last else 1.0
     return s, weights / weights.sum()
-
-
-def _check_positive(value: Any, name: str) -> float:
-    """Read a positive number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
-    if not 0.0 < float(value) < math.inf:
-        raise ValueError(f"{name} must be positive and finite; got {value!r}.")
-    return float(value)
-
-
-def _plain(values: Any) -> Any:
-    """A scalar in place of an array without dimensions."""
-    return float(values) if np.ndim(values) == 0 else values

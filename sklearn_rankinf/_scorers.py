@@ -29,6 +29,7 @@ from sklearn_rankinf._results import adjusted, as_log10, standardized
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._validation import (
     PosLabel,
+    check_average,
     check_integer,
     check_option,
     check_pos_label,
@@ -36,7 +37,6 @@ from sklearn_rankinf._validation import (
 )
 
 _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
-_AVERAGES = (None, "macro", "weighted", "micro")
 # Relative error of exact p-values that does not matter to a search: 0.004 in -log10 p; and the
 # number of samples up to which all digits cost little.
 _TOLERANCE, _SHORT = 0.01, 64
@@ -509,7 +509,7 @@ def _check_metric(
     """Refuse now what every fold would refuse later."""
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    check_option(average, "average", _AVERAGES)
+    check_average(average)
     if average is not None and not isinstance(chosen, Statistic):
         raise ValueError(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "
@@ -536,8 +536,8 @@ def _check_response_method(response_method: Any) -> None:
         or any(name not in _RESPONSE_METHODS for name in methods)
     ):
         raise ValueError(
-            f"response_method must be one of {_listed(_RESPONSE_METHODS)} or a list of them; got "
-            f"{response_method!r}."
+            f"response_method must be one of {', '.join(map(repr, _RESPONSE_METHODS))} or a list "
+            f"of them; got {response_method!r}."
         )
 
 
@@ -556,10 +556,6 @@ def _check_average_is_given(average: str | None, n_columns: int) -> None:
             "is no average over them: pass average='macro', 'weighted' or 'micro' to "
             "make_significance_scorer."
         )
-
-
-def _listed(values: Iterable[Any]) -> str:
-    return ", ".join(map(repr, values))
 
 
 average_precision_significance_scorer: Any = make_significance_scorer()

@@ -331,9 +331,13 @@ def test_representations_and_pickles():
     [
         (lambda: of_counts(-1, 0, 0), ValueError, "tp must be at least 0; got -1"),
         (lambda: of_counts(1, 0.5, 0), TypeError, "fp must be an integer; got 0.5"),
-        (lambda: of_counts(1, 0, 0, prior=0), ValueError, "prior must be positive and finite; got"),
+        (
+            lambda: of_counts(1, 0, 0, prior=0),
+            ValueError,
+            "prior must be finite and larger than 0; got",
+        ),
         (lambda: of_counts(1, 0, 0, prior="1"), TypeError, "prior must be a number; got '1'"),
-        (lambda: of_counts(1, 0, 0).f_score(math.inf), ValueError, "beta must be positive and fin"),
+        (lambda: of_counts(1, 0, 0).f_score(math.inf), ValueError, "beta must be finite and larg"),
         (lambda: paired_outcome_posterior(1, -2), ValueError, "n_only_b must be at least 0; got"),
         (
             lambda: of_counts(1, 0, 0).probability_greater(0.5),
