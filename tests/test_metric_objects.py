@@ -231,10 +231,11 @@ def test_displays_by_name_and_by_object(name, k, metric, data):
         NullDistributionDisplay.from_predictions(*data, metric=metric, **options),
     ]
     fitted = GivenScores().fit(None, None)
-    for options in ({"metric": name, "k": k}, {"metric": metric}):
-        displays.append(
-            NullDistributionDisplay.from_estimator(fitted, y_score[:, None], y_true, **options)
+    displays.append(
+        NullDistributionDisplay.from_estimator(
+            fitted, y_score[:, None], y_true, metric=metric, **options
         )
+    )
     for display in displays:
         assert_same_test(display.result, displays[0].result)
         assert display.ax_.get_xlabel() == metric.at(60).title
@@ -723,8 +724,13 @@ def table(n_samples, seed):
     return labels, np.round(rng.normal(size=(n_samples, 3)) + 0.5 * labels, 0)
 
 
-@pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
-@pytest.mark.parametrize("name", AVERAGED)
+@pytest.mark.parametrize(
+    ("name", "average"),
+    [
+        *((name, average) for name in AVERAGED for average in ("macro", "micro")),
+        *((name, "weighted") for name in ("average_precision", "roc_auc", "recall")),
+    ],
+)
 def test_averages_against_all_permutations_of_rows(name, average):
     metric, by_definition = AVERAGED[name]
     labels, scores = table(6, seed=2)
