@@ -16,7 +16,7 @@ from sklearn_rankinf import metric_multiple_comparison_test
 
 N_POSITIVES, N_SAMPLES = 30, 300
 EQUAL = (BY_NAME["d = 1"],) * 5
-UNEQUAL = tuple(BY_NAME[f"d = {d}"] for d in ("0.5", "1", "1.5", "2")) + (MIX,)
+UNEQUAL = (*(BY_NAME[f"d = {d}"] for d in ("0.5", "1", "1.5", "2")), MIX)
 # Two are best, and three are worse by more or less.
 TWO_BEST = tuple(BY_NAME[f"d = {d}"] for d in ("1.5", "1.5", "1", "0.5", "0"))
 # Directions drawn for a p-value, which makes the standard error of one near .05 about .004.
@@ -120,7 +120,8 @@ def test_holms_method_keeps_the_level(n_data_sets):
 
 def test_limits_hold_the_differences_of_unequal_rankers(n_data_sets):
     found = rates(UNEQUAL, 0.5, n_data_sets)
-    assert found.covered >= lowest(n_data_sets, 0.94)
+    # As for the difference of two: the interval of each metric has errors of its own.
+    assert found.covered >= lowest(n_data_sets, 0.929)
     # At .054 the best was lost in the simulations that are documented.
     assert found.best_dropped <= highest(n_data_sets, 0.054)
     assert found.worst_dropped >= 0.9
@@ -130,6 +131,7 @@ def test_limits_hold_the_differences_of_unequal_rankers(n_data_sets):
 def test_two_best_rankers_among_worse_ones(n_data_sets):
     found = rates(TWO_BEST, 0.5, n_data_sets)
     assert found.false_rejection <= highest(n_data_sets, 0.05)
-    assert found.covered >= lowest(n_data_sets, 0.94)
+    # As for the difference of two: the interval of each metric has errors of its own.
+    assert found.covered >= lowest(n_data_sets, 0.929)
     assert found.best_dropped <= highest(n_data_sets, 0.054)
     assert found.worst_dropped >= 0.9
