@@ -100,7 +100,7 @@ def assert_same(one, other, rtol=1e-9):
 
 @pytest.mark.parametrize("metric", FAMILIES, ids=str)
 def test_values_and_pairs_of_every_metric(metric):
-    y_true, scores = sample()
+    y_true, scores = sample(shifts=(1.6, 0.8, 1.2))
     found = metric_multiple_comparison_test(y_true, scores, metric=metric)
     values = [metric_test(y_true, score, metric=metric).statistic for score in scores.values()]
     assert_allclose(found.statistic, values, rtol=1e-12)
@@ -111,7 +111,7 @@ def test_values_and_pairs_of_every_metric(metric):
         for score in scores.values()
     ]
     assert_allclose(found.statistic_standard_error, errors, rtol=1e-10)
-    assert_array_equal(found.pairs, list(itertools.combinations(range(4), 2)))
+    assert_array_equal(found.pairs, [[0, 1], [0, 2], [1, 2]])
     assert_allclose(found.difference, [values[i] - values[j] for i, j in found.pairs])
     assert np.all((found.low <= found.difference) & (found.difference <= found.high))
     assert np.all(found.pvalue >= found.pvalue_unadjusted)
@@ -122,7 +122,7 @@ def test_values_and_pairs_of_every_metric(metric):
 
 @pytest.mark.parametrize("metric", FAMILIES, ids=str)
 def test_pairs_by_themselves_have_the_t_test_of_two_rankers(metric):
-    y_true, scores = sample(1)
+    y_true, scores = sample(1, shifts=(1.6, 0.8, 1.2))
     found = metric_multiple_comparison_test(y_true, scores, metric=metric, correction="none")
     assert_array_equal(found.pvalue, found.pvalue_unadjusted)
     for (a, b), (difference, error, *_, pvalue, _) in as_rows(found).items():
@@ -530,7 +530,8 @@ def runs(n_queries=9, size=8, seed=19):
     rng = np.random.default_rng(seed)
     groups = np.repeat([f"q{i}" for i in range(n_queries)], size)
     y_true = np.tile(np.arange(size) < 3, n_queries)
-    scores = {n: rng.normal(size=groups.size) + d * y_true for n, d in zip("abc", (2, 1, 0))}
+    shifts = {"a": 2.0, "b": 1.0, "c": 0.0}
+    scores = {name: rng.normal(size=groups.size) + d * y_true for name, d in shifts.items()}
     return y_true, scores, groups
 
 
@@ -614,13 +615,13 @@ def test_clusters_and_strata_have_the_comparison_of_two(given, metric):
 
 @pytest.mark.parametrize("given", ["clusters", "strata"])
 def test_clusters_and_strata_by_definition(given):
-    y_true, scores = sample(21)
+    y_true, scores = sample(21, shifts=(1.6, 0.8))
     codes = np.random.default_rng(21).permutation(
         np.arange(60) % (20 if given == "clusters" else 3)
     )
     values = np.stack([weight_derivatives(roc_auc_score, y_true, s) for s in scores.values()])
-    covariance = np.zeros((4, 4))
-    totals = np.zeros((4, codes.max() + 1))
+    covariance = np.zeros((2, 2))
+    totals = np.zeros((2, codes.max() + 1))
     for inside in (y_true, ~y_true):
         if given == "clusters":
             count = np.unique(codes[inside]).size
@@ -770,7 +771,7 @@ def test_summary(correction, words):
     )
 
 
-@pytest.mark.parametrize("metric", [AveragePrecision(), RecallAtK(8), Persistence()], ids=str)
+@pytest.mark.parametrize("metric", [AveragePrecision(), RecallAtK(8), RocAuc()], ids=str)
 def test_results_pickle(metric):
     found = compare(29, metric=metric)
     restored = pickle.loads(pickle.dumps(found))
