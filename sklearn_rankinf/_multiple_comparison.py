@@ -49,6 +49,14 @@ from sklearn_rankinf._validation import (
 )
 
 _CORRECTIONS = ("maxt", "holm", "none")
+_FACTS = (
+    "correction",
+    "reference",
+    "confidence_level",
+    "n_samples",
+    "n_positives",
+    "n_queries",
+)
 _COLUMNS = (
     "difference",
     "standard_error",
@@ -89,7 +97,7 @@ class MetricMultipleComparisonTestResult:
     best_pvalue : ndarray of shape (n_rankers,)
         For each ranker the p-value of the hypothesis that none is better.
     may_be_best : ndarray of bool of shape (n_rankers,)
-        Rankers that may be best, at the confidence level.
+        Rankers that may be best, at the confidence level; that with the largest value always may.
     confidence_level : float
         Simultaneous coverage of the limits, and that of the set that may be best.
     correction : {"maxt", "holm", "none"}
@@ -146,7 +154,7 @@ class MetricMultipleComparisonTestResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html(self.to_dict())
+        return as_html(self._columns())
 
     def best(self) -> list[Any]:
         """Names of the rankers that may be best.
@@ -159,13 +167,20 @@ class MetricMultipleComparisonTestResult:
         return [name for name, kept in zip(self.names, self.may_be_best, strict=True) if kept]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the pairs as columns.
+        """Return the result as plain numbers and lists.
 
         Returns
         -------
         dict
-            The names of the pairs under ``"a"`` and ``"b"``, and a list for each field.
+            The metric, how p-values are adjusted, the counts and the rest, by name; the names of
+            the pairs under ``"a"`` and ``"b"``, and a list for each of their fields.
         """
+        values = {name: getattr(self, name) for name in _FACTS}
+        kept = {name: value for name, value in values.items() if value is not None}
+        return {"metric": str(self.metric), **kept, **self._columns()}
+
+    def _columns(self) -> dict[str, list[Any]]:
+        """The pairs as columns."""
         first, second = ([self.names[i] for i in column] for column in self.pairs.T)
         return {"a": first, "b": second} | {name: getattr(self, name).tolist() for name in _COLUMNS}
 
@@ -175,14 +190,14 @@ class MetricMultipleComparisonTestResult:
         Returns
         -------
         pandas.DataFrame
-            One row for each pair, with the columns of `to_dict`.
+            One row for each pair, with the lists of `to_dict`.
 
         Raises
         ------
         ImportError
             If pandas is not installed.
         """
-        return as_frame(self.to_dict(), "a")
+        return as_frame(self._columns(), "a")
 
     def rankers_to_frame(self) -> Any:
         """Return the rankers as a table.
@@ -310,8 +325,12 @@ def metric_multiple_comparison_test(
     errors of all differences are taken to have a multivariate t distribution with m - 1 degrees of
     freedom, m positives, or one less than the queries. Step-down maxT [1]_ rejects a true
     hypothesis with a probability of no more than .040 at .05 for average precision, all rankers
-    being equal or not. Limits reach as far as the quantile of the largest statistic (sup-t), and
-    are made from the interval of each metric at that level (MOVER).
+    being equal or not.
+
+    Limits reach as far as the quantile of the largest statistic (sup-t), and are made from the
+    interval of each metric at that level (MOVER). With 30 positives of 300 samples those of
+    average precision held all differences of five equal rankers in .96 of simulated data sets at
+    .95, and of unequal ones in .92 to .93. Where no error is known the level is Bonferroni's.
 
     A ranker may be best if none of the others is better by more than errors explain, by Hsu's
     one-sided comparisons [2]_; the truly best one was left out in at most .054 of the simulated
@@ -368,7 +387,9 @@ def metric_multiple_comparison_test(
     comparisons = family.compare(tested, correction, confidence_level, rng)
     if own is None:
         comparisons = comparisons.picked(tested, shown)
-    may_be_best = best_pvalues(family.scaled, family.covariance, family.df, rng)
+    best_pvalue = best_pvalues(family.scaled, family.covariance, family.df, rng)
+    # At low confidence levels a p-value of the largest is no reason to leave it out.
+    may_be_best = (best_pvalue >= 1.0 - confidence_level) | (family.values == family.values.max())
     return MetricMultipleComparisonTestResult(
         metric=family.metric,
         names=names,
@@ -381,8 +402,8 @@ def metric_multiple_comparison_test(
         high=comparisons.high,
         pvalue=comparisons.pvalue,
         pvalue_unadjusted=comparisons.pvalue_unadjusted,
-        best_pvalue=may_be_best,
-        may_be_best=may_be_best >= 1.0 - confidence_level,
+        best_pvalue=best_pvalue,
+        may_be_best=may_be_best,
         confidence_level=confidence_level,
         correction=correction,
         reference=reference,
@@ -512,8 +533,7 @@ class _Family:
             adjusted = step_down_pvalues(statistic, rows, self.df, rng)
         elif correction == "holm":
             adjusted = holm(alone)
-        critical = critical_value(rows, self.df, confidence_level, rng)
-        low, high = self._limits(pairs, critical)
+        low, high = self._limits(pairs, rows, confidence_level, rng)
         difference = self.values[first] - self.values[second]
         plain = self._errors(pairs)
         return _Comparisons(difference, plain, low, high, np.maximum(adjusted, alone), alone)
@@ -525,22 +545,28 @@ class _Family:
         shared = self.plain_covariance[first, second]
         return difference_error(variance[first], variance[second], shared)
 
-    def _limits(self, pairs: Integers, critical: float) -> tuple[Floats, Floats]:
+    def _limits(
+        self, pairs: Integers, rows: Floats, confidence_level: float, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
         """Limits that hold for all pairs together."""
+        critical = critical_value(rows, self.df, confidence_level, rng)
         first, second = pairs.T
+        values = self.values
         if self.way is None:
-            error, difference = self._errors(pairs), self.values[first] - self.values[second]
+            error, difference = self._errors(pairs), values[first] - values[second]
             half = np.multiply(critical, error, out=error, where=error > 0.0)
             return difference - half, difference + half
-        level = min(pointwise_level(critical, self.df), 1.0 - 1e-12) if self.df > 0 else 1 - 1e-12
-        low, high = self._single_limits(self.way, max(level, 1e-6))
+        # Where no error is known, nor are correlations: Bonferroni's level.
+        level = 1.0 - (1.0 - confidence_level) / len(pairs)
+        if self.df > 0 and rows.any():
+            level = min(pointwise_level(critical, self.df), 1.0 - 1e-12)
+        low, high = self._single_limits(self.way, level)
         variance = np.diag(self.plain_covariance)
         scale = np.sqrt(variance[first] * variance[second])
         unknown = np.full(scale.shape, math.nan)
         correlation = np.divide(
             self.plain_covariance[first, second], scale, out=unknown, where=scale > 0.0
         )
-        values = self.values
         return mover_limits(
             values[first],
             low[first],
@@ -556,4 +582,5 @@ class _Family:
         assert self.estimates is not None
         found = [way.limits(estimate, level, as_seed_sequence(0)) for estimate in self.estimates]
         low, high = np.array(found).T
-        return low, high
+        # That of an expectation need not hold the value, but the one of a difference must.
+        return np.minimum(low, self.values), np.maximum(high, self.values)

@@ -1,6 +1,7 @@
 """Maxima of t statistics against closed forms, SciPy's integrals, and plain counting."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,12 +14,9 @@ from sklearn_rankinf._engine.simultaneous import (
     best_pvalues,
     critical_value,
     difference_contrasts,
-    estimate_contrasts,
     largest_pvalue,
-    maxt_test,
     pairs_with,
     pointwise_level,
-    simultaneous_limits,
     step_down_pvalues,
 )
 
@@ -39,6 +37,34 @@ def any_covariance(size, seed):
     return root @ root.T / 50
 
 
+def contrasts_with_zero(covariance):
+    """The estimates themselves: their differences from an estimate without error."""
+    size = len(covariance)
+    return difference_contrasts(np.pad(covariance, (0, 1)), pairs_with(size, size + 1))
+
+
+def statistics_of(values, covariance, pairs):
+    """Differences of pairs, t statistics that are nan without error, and the contrasts."""
+    difference = np.subtract(*np.asarray(values)[pairs.T])
+    contrasts = difference_contrasts(covariance, pairs)
+    error = np.where(contrasts.standard_error > 0.0, contrasts.standard_error, math.nan)
+    return difference, difference / error, contrasts
+
+
+def stepped_down(values, covariance, pairs, df, rng, **options):
+    """Step-down maxT of the differences of pairs: statistics, p-values and standard errors."""
+    _, statistic, (error, rows) = statistics_of(values, covariance, pairs)
+    pvalue = step_down_pvalues(statistic, rows, df, rng, **options)
+    return SimpleNamespace(statistic=statistic, pvalue=pvalue, standard_error=error)
+
+
+def sup_t_limits(values, covariance, pairs, df, level, rng):
+    """Limits of the differences that reach as far as the critical value."""
+    difference, _, (error, rows) = statistics_of(values, covariance, pairs)
+    half = critical_value(rows, df, level, rng) * error
+    return difference - half, difference + half
+
+
 def probability_within(c, correlation, df):
     """Probability that no absolute value exceeds c, by SciPy's integration over a box."""
     upper = np.full(len(correlation), c)
@@ -57,7 +83,7 @@ def probability_within(c, correlation, df):
 
 @pytest.mark.parametrize(("rho", "expected"), [(0.5, 2.348971), (0.0, 2.387738)])
 def test_critical_values_of_three_normal_estimates_are_those_published(rho, expected):
-    rows = estimate_contrasts(equicorrelated(3, rho)).rows
+    rows = contrasts_with_zero(equicorrelated(3, rho)).rows
     assert_allclose(critical_value(rows, math.inf, 0.95, rng()), expected, atol=0.004)
 
 
@@ -65,7 +91,7 @@ def test_critical_values_of_three_normal_estimates_are_those_published(rho, expe
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_largest_statistic_is_beyond_the_box_as_often_as_its_integral_says(rho, df):
     correlation = equicorrelated(3, rho)
-    rows = estimate_contrasts(4.0 * correlation).rows
+    rows = contrasts_with_zero(4.0 * correlation).rows
     for c in (0.5, 2.0, 4.0):
         outside = 1.0 - probability_within(c, correlation, df)
         pvalue = largest_pvalue(c, rows, df, rng(), n_directions=DRAWN)
@@ -76,7 +102,7 @@ def test_largest_statistic_is_beyond_the_box_as_often_as_its_integral_says(rho, 
 def test_boxes_of_critical_values_have_the_level(df):
     correlation = np.array([[1.0, 0.8, -0.3], [0.8, 1.0, 0.1], [-0.3, 0.1, 1.0]])
     deviation = np.array([0.1, 2.0, 30.0])
-    rows = estimate_contrasts(correlation * np.outer(deviation, deviation)).rows
+    rows = contrasts_with_zero(correlation * np.outer(deviation, deviation)).rows
     for level in (0.5, 0.9, 0.99):
         c = critical_value(rows, df, level, rng(), n_directions=DRAWN)
         assert_allclose(probability_within(c, correlation, df), level, atol=0.005)
@@ -113,7 +139,7 @@ def test_all_pairs_of_independent_estimates_have_tukeys_studentized_range(n_rank
 
 
 def test_far_tails_of_independent_estimates_are_powers():
-    rows = estimate_contrasts(np.eye(3)).rows
+    rows = contrasts_with_zero(np.eye(3)).rows
     for far in (4.0, 8.0, 15.0):
         expected = -np.expm1(3.0 * np.log1p(-2.0 * stats.norm.sf(far)))
         assert_allclose(largest_pvalue(far, rows, math.inf, rng()), expected, rtol=0.12)
@@ -128,7 +154,7 @@ def test_all_comparisons_with_one_have_dunnetts_critical_values():
 
 
 def test_perfectly_correlated_estimates_are_one():
-    rows = estimate_contrasts(np.outer([1.0, -2.0, 3.0], [1.0, -2.0, 3.0])).rows
+    rows = contrasts_with_zero(np.outer([1.0, -2.0, 3.0], [1.0, -2.0, 3.0])).rows
     assert rows.shape[1] == 1
     assert_allclose(critical_value(rows, 9, 0.95, rng()), stats.t.isf(0.025, 9), rtol=1e-7)
 
@@ -198,7 +224,7 @@ def counted_step_down(statistic, errors):
 def test_step_down_pvalues_are_those_of_counted_draws(df, alternative):
     covariance, pairs, draws = any_covariance(4, 7), all_pairs(4), 100_000
     values = np.array([0.9, 0.1, 0.0, 0.3])
-    test = maxt_test(values, covariance, pairs, df, rng(1), alternative=alternative)
+    test = stepped_down(values, covariance, pairs, df, rng(1), alternative=alternative)
     normal = rng(2).multivariate_normal(np.zeros(4), covariance, draws)
     scale = np.sqrt(rng(3).chisquare(df, (draws, 1)) / df) if df < math.inf else 1.0
     errors = (normal[:, pairs[:, 0]] - normal[:, pairs[:, 1]]) / scale / test.standard_error
@@ -210,7 +236,7 @@ def test_step_down_pvalues_are_those_of_counted_draws(df, alternative):
 
 def test_step_down_pvalues_of_independent_estimates_are_powers():
     statistic = np.array([0.3, -2.9, 2.0, 6.0, -1.4])
-    rows = estimate_contrasts(np.diag([1.0, 2.0, 3.0, 4.0, 5.0])).rows
+    rows = contrasts_with_zero(np.diag([1.0, 2.0, 3.0, 4.0, 5.0])).rows
     pvalue = step_down_pvalues(statistic, rows, math.inf, rng())
     order = np.argsort(-np.abs(statistic))
     single = 2.0 * stats.norm.sf(np.abs(statistic[order]))
@@ -220,7 +246,9 @@ def test_step_down_pvalues_of_independent_estimates_are_powers():
 
 def test_step_down_pvalues_are_between_single_ones_and_holms():
     covariance, pairs = any_covariance(5, 4), all_pairs(5)
-    test = maxt_test([0.8, 0.2, 0.1, 0.0, -0.4], covariance, pairs, 11, rng(), n_directions=DRAWN)
+    test = stepped_down(
+        [0.8, 0.2, 0.1, 0.0, -0.4], covariance, pairs, 11, rng(), n_directions=DRAWN
+    )
     single = 2.0 * stats.t.sf(np.abs(test.statistic), 11)
     order = np.argsort(single)
     holm = np.empty(10)
@@ -238,23 +266,23 @@ def test_equal_rankers_take_no_part():
     values = np.array([0.7, 0.2, 0.1])
     pairs = all_pairs(4)
     same = np.flatnonzero((pairs == [0, 3]).all(axis=1))
-    test = maxt_test(values[again], larger, pairs, 9, rng(), n_directions=DRAWN)
+    test = stepped_down(values[again], larger, pairs, 9, rng(), n_directions=DRAWN)
     assert_array_equal(test.standard_error[same], 0.0)
     assert_array_equal(test.pvalue[same], 1.0)
     assert np.isnan(test.statistic[same]).all()
-    fewer = maxt_test(values, covariance, all_pairs(3), 9, rng(), n_directions=DRAWN)
+    fewer = stepped_down(values, covariance, all_pairs(3), 9, rng(), n_directions=DRAWN)
     # The pairs (0, 1), (0, 2) and (1, 2) are there in both.
     assert_allclose(test.pvalue[[0, 1, 3]], fewer.pvalue, atol=4 * ERROR)
-    low, high = simultaneous_limits(values[again], larger, pairs, 9, 0.95, rng())
+    low, high = sup_t_limits(values[again], larger, pairs, 9, 0.95, rng())
     assert_array_equal([low[same], high[same]], 0.0)
 
 
 def test_two_rankers_have_students_t():
     covariance = np.array([[0.02, 0.005], [0.005, 0.01]])
     error = math.sqrt(0.02)
-    test = maxt_test([0.9, 0.5], covariance, all_pairs(2), 6, rng(), n_directions=50)
+    test = stepped_down([0.9, 0.5], covariance, all_pairs(2), 6, rng(), n_directions=50)
     assert_allclose(test.pvalue, 2.0 * stats.t.sf(0.4 / error, 6), rtol=1e-10)
-    limits = simultaneous_limits([0.9, 0.5], covariance, all_pairs(2), 6, 0.9, rng())
+    limits = sup_t_limits([0.9, 0.5], covariance, all_pairs(2), 6, 0.9, rng())
     half = stats.t.isf(0.05, 6) * error
     assert_allclose(np.ravel(limits), [0.4 - half, 0.4 + half], rtol=1e-6)
 
@@ -271,7 +299,7 @@ def test_simultaneous_limits_exclude_zero_where_the_largest_statistic_is_signifi
     pvalue = largest_pvalue(statistic.max(), contrasts.rows, 9, rng())
     j = statistic.argmax()
     for level, excluded in ((1.0 - 1.01 * pvalue, True), (1.0 - 0.99 * pvalue, False)):
-        low, high = simultaneous_limits(values, covariance, pairs, 9, level, rng())
+        low, high = sup_t_limits(values, covariance, pairs, 9, level, rng())
         assert (low[j] > 0.0 or high[j] < 0.0) == excluded
 
 

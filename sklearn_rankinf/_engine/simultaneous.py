@@ -52,14 +52,6 @@ class Contrasts(NamedTuple):
     rows: Floats
 
 
-class MaxTTest(NamedTuple):
-    """Statistics of the contrasts, their standard errors, and adjusted p-values."""
-
-    statistic: Floats
-    standard_error: Floats
-    pvalue: Floats
-
-
 def all_pairs(n_rankers: int) -> Integers:
     """All pairs of rankers, the first before the second, one in a row."""
     return np.stack(np.triu_indices(n_rankers, 1), axis=1)
@@ -80,12 +72,6 @@ def difference_contrasts(covariance: ArrayLike, pairs: Integers) -> Contrasts:
     root = _root(matrix)
     raw = root[first] - root[second]
     return Contrasts(error, _in_fewest_dimensions(np.where(error > 0.0, 1.0, 0.0)[:, None] * raw))
-
-
-def estimate_contrasts(covariance: ArrayLike) -> Contrasts:
-    """The estimates themselves, such as the points of a curve."""
-    matrix = np.asarray(covariance, dtype=float)
-    return Contrasts(np.sqrt(np.diag(matrix)), _in_fewest_dimensions(_root(matrix)))
 
 
 def _root(matrix: Floats) -> Floats:
@@ -247,50 +233,6 @@ def _radial(square: Floats, rank: int, df: float, upper: bool) -> Floats:
 # ---------------------------------------------------------------------------------------------
 # Rankers of the same items
 # ---------------------------------------------------------------------------------------------
-
-
-def maxt_test(
-    values: ArrayLike,
-    covariance: ArrayLike,
-    pairs: Integers,
-    df: float,
-    rng: np.random.Generator,
-    *,
-    alternative: str = "two-sided",
-    n_directions: int = N_DIRECTIONS,
-) -> MaxTTest:
-    """Step-down maxT test of the differences of pairs of estimates.
-
-    A pair whose difference has no error has no statistic, and the p-value 1.
-    """
-    difference = _differences_of(values, pairs)
-    contrasts = difference_contrasts(covariance, pairs)
-    error = contrasts.standard_error
-    statistic = np.divide(
-        difference, error, out=np.full(difference.shape, math.nan), where=error > 0.0
-    )
-    pvalue = step_down_pvalues(
-        statistic, contrasts.rows, df, rng, alternative=alternative, n_directions=n_directions
-    )
-    return MaxTTest(statistic, error, pvalue)
-
-
-def simultaneous_limits(
-    values: ArrayLike,
-    covariance: ArrayLike,
-    pairs: Integers,
-    df: float,
-    confidence_level: float,
-    rng: np.random.Generator,
-    *,
-    n_directions: int = N_DIRECTIONS,
-) -> tuple[Floats, Floats]:
-    """Sup-t limits of the differences of pairs, which hold for all pairs together."""
-    difference = _differences_of(values, pairs)
-    error, rows = difference_contrasts(covariance, pairs)
-    c = critical_value(rows, df, confidence_level, rng, n_directions=n_directions)
-    half = np.multiply(c, error, out=np.zeros(error.shape), where=error > 0.0)
-    return difference - half, difference + half
 
 
 def best_pvalues(

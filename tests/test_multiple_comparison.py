@@ -1,0 +1,848 @@
+"""Comparisons of many rankings and runs against NumPy, SciPy and definitions."""
+
+import itertools
+import math
+import pickle
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, roc_auc_score
+from test_estimates import STRUCTURES, asah, slope, weight_derivatives
+from test_rank_statistics import Persistence
+
+from sklearn_rankinf import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    EnrichmentAtK,
+    Ranking,
+    RecallAtK,
+    ReciprocalRank,
+    RocAuc,
+    _multiple_comparison,
+    metric_comparison_test,
+    metric_interval,
+    metric_multiple_comparison_test,
+    metric_test,
+)
+
+# What is drawn here, and a distance of p-values that random directions explain.
+DRAWN, NEAR = 2000, 0.02
+FAMILIES = [
+    AveragePrecision(),
+    AveragePrecision(k=12),
+    RocAuc(),
+    RecallAtK(8),
+    EnrichmentAtK(8),
+    DiscountedCumulativeGain(),
+    Bedroc(),
+    Persistence(),
+]
+# Metrics whose intervals do not have to be simulated.
+CLOSED = FAMILIES[:5]
+COLUMNS = ["difference", "standard_error", "low", "high", "pvalue", "pvalue_unadjusted"]
+
+
+@pytest.fixture(autouse=True)
+def few_directions(monkeypatch):
+    """Draw fewer random directions."""
+    for name in ("step_down_pvalues", "critical_value", "best_pvalues"):
+        drawn = partial(getattr(_multiple_comparison, name), n_directions=DRAWN)
+        monkeypatch.setattr(_multiple_comparison, name, drawn)
+
+
+def sample(seed=0, n=60, m=15, shifts=(1.6, 0.8, 1.2, 0.0), levels=None):
+    """Labels and the scores of several rankers, correlated and by name."""
+    rng = np.random.default_rng(seed)
+    y_true, common = np.arange(n) < m, rng.normal(size=n)
+    scores = [common + rng.normal(size=n) + shift * y_true for shift in shifts]
+    if levels:
+        scores = [np.round(score * levels) / levels for score in scores]
+    return y_true, dict(zip("abcdefgh", scores, strict=False))
+
+
+def compare(seed=0, sizes=None, **options):
+    y_true, scores = sample(seed, **(sizes or {}))
+    return metric_multiple_comparison_test(y_true, scores, **options)
+
+
+def as_rows(result):
+    """The pairs by their names."""
+    fields = result.to_dict()
+    rows = zip(*(fields[name] for name in COLUMNS), strict=True)
+    return dict(zip(zip(fields["a"], fields["b"], strict=True), map(np.array, rows), strict=True))
+
+
+def mirrored(row):
+    """What is said of a pair the other way round."""
+    difference, error, low, high, *pvalues = row
+    return np.array([-difference, error, -high, -low, *pvalues])
+
+
+def assert_same(one, other, rtol=1e-9):
+    assert one.names == other.names
+    for name in ("statistic", "statistic_standard_error", *COLUMNS, "best_pvalue"):
+        assert_allclose(getattr(one, name), getattr(other, name), rtol=rtol, atol=1e-12)
+    assert one.best() == other.best()
+
+
+# ---------------------------------------------------------------------------------------------
+# Pairs and p-values
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", FAMILIES, ids=str)
+def test_values_and_pairs_of_every_metric(metric):
+    y_true, scores = sample(shifts=(1.6, 0.8, 1.2))
+    found = metric_multiple_comparison_test(y_true, scores, metric=metric)
+    values = [metric_test(y_true, score, metric=metric).statistic for score in scores.values()]
+    assert_allclose(found.statistic, values, rtol=1e-12)
+    errors = [
+        metric_interval(y_true, score, metric=metric, method="influence").standard_error
+        if metric not in CLOSED[2:]
+        else metric_interval(y_true, score, metric=metric).standard_error
+        for score in scores.values()
+    ]
+    assert_allclose(found.statistic_standard_error, errors, rtol=1e-10)
+    assert_array_equal(found.pairs, [[0, 1], [0, 2], [1, 2]])
+    assert_allclose(found.difference, [values[i] - values[j] for i, j in found.pairs])
+    assert np.all((found.low <= found.difference) & (found.difference <= found.high))
+    assert np.all(found.pvalue >= found.pvalue_unadjusted)
+    assert (found.n_samples, found.n_positives, found.n_queries) == (60, 15, None)
+    assert found.metric == metric
+    assert found.may_be_best[np.argmax(values)]
+
+
+@pytest.mark.parametrize("metric", FAMILIES, ids=str)
+def test_pairs_by_themselves_have_the_t_test_of_two_rankers(metric):
+    y_true, scores = sample(1, shifts=(1.6, 0.8, 1.2))
+    found = metric_multiple_comparison_test(y_true, scores, metric=metric, correction="none")
+    assert_array_equal(found.pvalue, found.pvalue_unadjusted)
+    for (a, b), (difference, error, *_, pvalue, _) in as_rows(found).items():
+        two = metric_comparison_test(
+            y_true, scores[a], scores[b], metric=metric, method="influence"
+        )
+        assert difference == pytest.approx(two.difference, rel=1e-12)
+        assert error == pytest.approx(two.standard_error, rel=1e-9)
+        assert pvalue == pytest.approx(two.pvalue, rel=1e-8)
+
+
+@pytest.mark.parametrize("levels", [None, 1])
+@pytest.mark.parametrize("metric", FAMILIES, ids=str)
+def test_two_rankers_have_the_test_and_the_interval_of_two(metric, levels):
+    y_true, scores = sample(2, shifts=(1.6, 0.6), levels=levels)
+    for level in (0.95, 0.5) if metric in CLOSED else (0.95,):
+        found = metric_multiple_comparison_test(
+            y_true, scores, metric=metric, confidence_level=level
+        )
+        two = metric_comparison_test(y_true, *scores.values(), metric=metric, method="influence")
+        assert_allclose(found.pvalue, two.pvalue, rtol=1e-8)
+        assert_allclose(found.pvalue_unadjusted, two.pvalue, rtol=1e-8)
+        limits = [found.low[0], found.high[0]]
+        assert_allclose(limits, two.confidence_interval(level), rtol=1e-6, atol=1e-9)
+        # Each ranker is compared with one other, on one side.
+        sides = sorted(found.best_pvalue)
+        assert_allclose(sides, [two.pvalue / 2, 1.0 - two.pvalue / 2], rtol=1e-8)
+
+
+@pytest.mark.parametrize("metric", CLOSED, ids=str)
+def test_simultaneous_limits_are_wider_than_those_of_two(metric):
+    y_true, scores = sample(3)
+    found = metric_multiple_comparison_test(y_true, scores, metric=metric)
+    for (a, b), (_, _, low, high, *_) in as_rows(found).items():
+        two = metric_comparison_test(
+            y_true, scores[a], scores[b], metric=metric, method="influence"
+        )
+        single = two.confidence_interval()
+        assert low < single.low
+        assert single.high < high
+        # Bonferroni's are wider still.
+        widest = two.confidence_interval(1.0 - 0.05 / 6)
+        assert widest.low - 0.005 < low
+        assert high < widest.high + 0.005
+
+
+def test_holms_method_by_hand():
+    found = compare(4, correction="holm")
+    single = found.pvalue_unadjusted.tolist()
+    expected, before = [0.0] * 6, 0.0
+    for place, index in enumerate(sorted(range(6), key=single.__getitem__)):
+        before = max(before, min(1.0, (6 - place) * single[index]))
+        expected[index] = before
+    assert_allclose(found.pvalue, expected, rtol=1e-12)
+    assert len(set(expected)) > 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_step_down_pvalues_keep_their_order_and_stay_below_holms(seed):
+    found, holm = (compare(seed, correction=correction) for correction in ("maxt", "holm"))
+    order = np.argsort(found.pvalue_unadjusted)
+    assert np.all(np.diff(found.pvalue[order]) >= 0)
+    assert np.all(found.pvalue >= found.pvalue_unadjusted)
+    assert np.all(found.pvalue <= holm.pvalue + NEAR)
+
+
+def placements(y_true, score):
+    """Shares of negatives below each positive, and of positives above each negative."""
+    above, below = score[y_true][:, None], score[~y_true][None, :]
+    psi = (above > below) + 0.5 * (above == below)
+    return psi.mean(axis=1), psi.mean(axis=0)
+
+
+def delong_covariance(y_true, scores):
+    """Covariance matrix of areas under the ROC curve, by DeLong's placements."""
+    parts = zip(*(placements(y_true, score) for score in scores), strict=True)
+    return sum(np.cov(np.stack(part)) / len(part[0]) for part in parts)
+
+
+def errors_of_pairs(covariance):
+    return [
+        math.sqrt(max(covariance[i, i] + covariance[j, j] - 2 * covariance[i, j], 0.0))
+        for i, j in itertools.combinations(range(len(covariance)), 2)
+    ]
+
+
+@pytest.mark.parametrize(("y_true", "score"), STRUCTURES)
+def test_roc_auc_has_delongs_covariance(y_true, score):
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=score.size)
+    scores = [score, np.round(score + noise), -score, noise]
+    found = metric_multiple_comparison_test(y_true, np.stack(scores, axis=1), metric="roc_auc")
+    covariance = delong_covariance(y_true, scores)
+    assert_allclose(found.statistic, [roc_auc_score(y_true, s) for s in scores], rtol=1e-12)
+    assert_allclose(
+        found.statistic_standard_error, np.sqrt(np.diag(covariance)), rtol=1e-9, atol=1e-12
+    )
+    # Differences of almost equal numbers lose digits.
+    assert_allclose(found.standard_error, errors_of_pairs(covariance), rtol=1e-6, atol=1e-7)
+
+
+def test_delong_of_published_data():
+    outcome, wfns, s100b = asah()
+    found = metric_multiple_comparison_test(
+        outcome, {"wfns": wfns, "s100b": s100b}, metric="roc_auc", pos_label="Poor"
+    )
+    assert_allclose(found.statistic, [0.823678861788618, 0.731368563685637])
+    variances, shared = np.array([0.00146991470882363, 0.00266868245717244]), 0.00119615567376754
+    assert_allclose(found.statistic_standard_error**2, variances, rtol=1e-9)
+    assert_allclose(found.standard_error**2, variances.sum() - 2 * shared, rtol=1e-9)
+    assert_allclose(found.pvalue, 2 * stats.t.sf(2.20898359144091, 40), rtol=1e-8)
+
+
+def influence_covariance(values, y_true):
+    """Covariance matrix of metrics from the derivatives by the weights of samples."""
+    return sum(own.shape[1] * np.cov(own) for own in (values[:, y_true], values[:, ~y_true]))
+
+
+@pytest.mark.parametrize(("y_true", "score"), STRUCTURES)
+def test_average_precision_has_the_covariance_of_derivatives(y_true, score):
+    noise = np.random.default_rng(6).normal(size=score.size)
+    scores = [score, np.round(score + noise), noise]
+    derivatives = [weight_derivatives(average_precision_score, y_true, s) for s in scores]
+    covariance = influence_covariance(np.stack(derivatives), y_true)
+    found = metric_multiple_comparison_test(y_true, np.stack(scores, axis=1))
+    assert_allclose(found.standard_error, errors_of_pairs(covariance), rtol=1e-5, atol=1e-7)
+    values = np.array([average_precision_score(y_true, s) for s in scores])
+    if values.max() < 1.0:
+        slopes, g = -1.0 / (values * np.log(values)), -np.log(-np.log(values))
+        scaled = errors_of_pairs(covariance * np.outer(slopes, slopes))
+        t = [(g[i] - g[j]) / e for (i, j), e in zip(found.pairs, scaled, strict=True)]
+        single = 2 * stats.t.sf(np.abs(t), y_true.sum() - 1)
+        assert_allclose(found.pvalue_unadjusted, single, rtol=1e-4)
+
+
+def test_hits_at_k_have_the_covariance_of_their_hits():
+    y_true, scores = sample(7)
+    values = []
+    for score in scores.values():
+        order = np.argsort(-score)
+        share, inside = slope(y_true[order], 9), 1.0 * np.isin(np.arange(60), order[:9])
+        values.append(np.where(y_true, inside * (1 - share), -inside * share) / 15)
+    covariance = sum(
+        own.shape[1] * np.cov(own)
+        for own in (np.stack(values)[:, y_true], np.stack(values)[:, ~y_true])
+    )
+    found = metric_multiple_comparison_test(y_true, scores, metric=RecallAtK(9))
+    assert_allclose(found.standard_error, errors_of_pairs(covariance), rtol=1e-9)
+
+
+def test_adjusted_pvalues_and_limits_are_those_of_counted_draws():
+    y_true, scores = sample(8)
+    covariance = delong_covariance(y_true, scores.values())
+    values = np.array([roc_auc_score(y_true, score) for score in scores.values()])
+    pairs, error = list(itertools.combinations(range(4), 2)), errors_of_pairs(covariance)
+    rng, n_draws = np.random.default_rng(80), 100_000
+    draws = stats.multivariate_t(shape=covariance, df=14, allow_singular=True).rvs(
+        n_draws, random_state=rng
+    )
+    first, second = np.transpose(pairs)
+    errors = np.abs(draws[:, first] - draws[:, second]) / error
+    statistic = np.abs(values[first] - values[second]) / error
+    expected, before = np.empty(6), 0.0
+    left = np.argsort(-statistic).tolist()
+    while left:
+        before = max(before, np.mean(errors[:, left].max(axis=1) >= statistic[left[0]]))
+        expected[left.pop(0)] = before
+    found = metric_multiple_comparison_test(y_true, scores, metric="roc_auc")
+    assert_allclose(found.pvalue, expected, atol=NEAR)
+    # Hsu's comparisons: how often errors alone make another one look so much better.
+    for i in range(4):
+        others = [j for j in range(4) if j != i]
+        scale = [error[pairs.index((min(i, j), max(i, j)))] for j in others]
+        larger = ((values[others] - values[i]) / scale).max()
+        beyond = np.mean(((draws[:, others] - draws[:, [i]]) / scale).max(axis=1) >= larger)
+        assert found.best_pvalue[i] == pytest.approx(beyond, abs=NEAR)
+    # The limits are those of two rankers at the level of the largest statistic's quantile.
+    critical = np.quantile(errors.max(axis=1), 0.95)
+    level = 1.0 - 2.0 * stats.t.sf(critical, 14)
+    a, b = list(scores.values())[:2]
+    two = metric_comparison_test(y_true, a, b, metric="roc_auc", method="influence")
+    limits = [found.low[0], found.high[0]]
+    assert_allclose(limits, two.confidence_interval(level), atol=0.01)
+
+
+# ---------------------------------------------------------------------------------------------
+# References
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("correction", ["maxt", "holm", "none"])
+def test_a_reference_by_name(correction):
+    every = as_rows(compare(9, correction="none"))
+    found = compare(9, reference="c", correction=correction)
+    assert found.reference == "c"
+    rows = as_rows(found)
+    assert list(rows) == [("a", "c"), ("b", "c"), ("d", "c")]
+    same = [0, 1, 5]
+    for pair, row in rows.items():
+        expected = every[pair] if pair in every else mirrored(every[pair[::-1]])
+        assert_allclose(row[same], expected[same], rtol=1e-12)
+        # Fewer pairs than all six, and so narrower limits.
+        assert expected[2] < row[2]
+        assert row[3] < expected[3]
+    if correction == "holm":
+        assert found.pvalue.min() == pytest.approx(3 * found.pvalue_unadjusted.min())
+
+
+@pytest.mark.parametrize("correction", ["maxt", "holm", "none"])
+@pytest.mark.parametrize("shifts", [(1.0, 2.5, 0.3, 1.5), (3.0, 0.1, 0.5), (0.1, 0.5, 3.0)])
+def test_the_best_as_reference_has_what_all_pairs_have(correction, shifts):
+    sizes = {"shifts": shifts}
+    every = as_rows(compare(10, sizes, correction=correction))
+    found = compare(10, sizes, correction=correction, reference="best")
+    best = found.names[found.statistic.argmax()]
+    assert found.reference == best
+    rows = as_rows(found)
+    assert list(rows) == [(name, best) for name in found.names if name != best]
+    for pair, row in rows.items():
+        expected = every[pair] if pair in every else mirrored(every[pair[::-1]])
+        assert_allclose(row, expected, rtol=1e-12)
+        assert row[0] <= 0.0
+
+
+def test_a_ranker_may_be_called_best():
+    y_true, scores = sample(11)
+    named = {"best": scores["d"], "a": scores["a"], "b": scores["b"]}
+    found = metric_multiple_comparison_test(y_true, named, reference="best")
+    assert found.statistic.argmax() != 0
+    assert as_rows(found).keys() == {("a", "best"), ("b", "best")}
+
+
+# ---------------------------------------------------------------------------------------------
+# Which may be best
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.05, 0.3, 0.6, 0.95, 0.999])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_largest_may_always_be_best(seed, level):
+    found = compare(seed, {"shifts": (1.0, 1.05, 0.9)}, confidence_level=level)
+    largest = found.names[found.statistic.argmax()]
+    assert largest in found.best()
+    others = np.arange(3) != found.statistic.argmax()
+    assert_array_equal(found.may_be_best[others], found.best_pvalue[others] >= 1.0 - level)
+    assert found.best_pvalue.argmax() == found.statistic.argmax()
+
+
+def test_a_clear_best_is_alone():
+    found = compare(0, {"n": 300, "m": 60, "shifts": (0.0, 4.0, 0.1)})
+    assert found.best() == ["b"]
+    assert np.all(found.best_pvalue[[0, 2]] < 1e-6)
+
+
+# ---------------------------------------------------------------------------------------------
+# Structures
+# ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", CLOSED, ids=str)
+def test_identical_rankers_do_not_differ_and_change_nothing(metric):
+    y_true, scores = sample(12)
+    a, b, c = (scores[name] for name in "abc")
+    plain = metric_multiple_comparison_test(y_true, {"a": a, "b": b, "c": c}, metric=metric)
+    found = metric_multiple_comparison_test(
+        y_true, {"a": a, "b": b, "c": c, "again": np.exp(a)}, metric=metric
+    )
+    rows, before = as_rows(found), as_rows(plain)
+    difference, error, low, high, *pvalues = rows["a", "again"]
+    assert [difference, error, *pvalues] == [0, 0, 1, 1]
+    # MOVER leaves what the two sides of the single interval differ by.
+    assert low <= 0 <= high
+    assert low == pytest.approx(-high, abs=1e-12)
+    assert high < rows["a", "b"][3] - rows["a", "b"][0]
+    for pair, row in before.items():
+        assert_allclose(rows[pair][[0, 1, 5]], row[[0, 1, 5]], rtol=1e-12)
+        assert_allclose(rows[pair][2:5], row[2:5], atol=NEAR)
+    assert_allclose(rows["b", "again"], mirrored(rows["a", "b"]), rtol=1e-7, atol=1e-12)
+    assert found.best_pvalue[0] == pytest.approx(found.best_pvalue[3], abs=NEAR)
+
+
+@pytest.mark.parametrize("metric", CLOSED, ids=str)
+@pytest.mark.parametrize("kind", ["perfect", "constant"])
+def test_two_rankers_without_error_have_the_interval_of_two(metric, kind):
+    y_true, scores = sample(13)
+    a, b = scores["a"], scores["b"]
+    pair = (a + 100 * y_true, b + 100 * y_true) if kind == "perfect" else (0 * a, 0 * b)
+    found = metric_multiple_comparison_test(y_true, np.stack(pair, axis=1), metric=metric)
+    two = metric_comparison_test(y_true, *pair, metric=metric, method="influence")
+    assert_allclose([found.low[0], found.high[0]], two.confidence_interval(), atol=1e-9)
+    assert found.pvalue.tolist() == [two.pvalue] == [1.0]
+    assert found.best() == [0, 1]
+
+
+@pytest.mark.parametrize("metric", [AveragePrecision(), RocAuc()], ids=str)
+def test_three_rankers_without_error_have_bonferronis_limits(metric):
+    y_true, scores = sample(13)
+    perfect = {name: score + 100 * y_true for name, score in scores.items() if name != "d"}
+    found = metric_multiple_comparison_test(y_true, perfect, metric=metric)
+    two = metric_comparison_test(
+        y_true, perfect["a"], perfect["b"], metric=metric, method="influence"
+    )
+    low, high = two.confidence_interval(1.0 - 0.05 / 3)
+    assert low < -0.01
+    assert_allclose(found.low, low, rtol=1e-9)
+    assert_allclose(found.high, high, rtol=1e-9)
+
+
+def test_beside_a_perfect_ranking_all_are_compared_on_their_own_scale():
+    y_true, scores = sample(14)
+    scores["perfect"] = scores.pop("d") + 100 * y_true
+    found = metric_multiple_comparison_test(y_true, scores)
+    assert found.statistic[-1] == 1.0
+    t = found.difference / found.standard_error
+    assert_allclose(found.pvalue_unadjusted, 2 * stats.t.sf(np.abs(t), 14), rtol=1e-9)
+    # Without it they are not.
+    del scores["perfect"]
+    fewer = metric_multiple_comparison_test(y_true, scores)
+    t = fewer.difference / fewer.standard_error
+    assert np.all(np.abs(fewer.pvalue_unadjusted - 2 * stats.t.sf(np.abs(t), 14)) > 1e-7)
+
+
+@pytest.mark.parametrize("metric", CLOSED, ids=str)
+@pytest.mark.parametrize("m", [2, 58])
+@pytest.mark.parametrize("levels", [None, 1])
+def test_limits_hold_the_difference_whatever_the_data(metric, m, levels):
+    y_true, scores = sample(15, m=m, levels=levels)
+    scores["bottom"] = scores["a"] - 100 * y_true
+    scores["flat"] = 0 * scores["b"]
+    del scores["c"]
+    found = metric_multiple_comparison_test(y_true, scores, metric=metric)
+    assert np.all(found.low <= found.difference + 1e-12)
+    assert np.all(found.difference <= found.high + 1e-12)
+    assert np.all((found.pvalue > 0) & (found.pvalue <= 1))
+    assert found.may_be_best[found.statistic.argmax()]
+
+
+@pytest.mark.parametrize("metric", [Bedroc(), DiscountedCumulativeGain()], ids=str)
+@pytest.mark.parametrize("level", [0.01, 0.9])
+def test_limits_from_expectations_hold_the_difference(metric, level):
+    # The interval of an expectation leaves out the value of the best and the worst ranking.
+    y_true, scores = sample(16, n=30, m=5)
+    a = scores["a"]
+    kinds = {"top": a + 100 * y_true, "bottom": a - 100 * y_true, "flat": 0 * a}
+    found = metric_multiple_comparison_test(y_true, kinds, metric=metric, confidence_level=level)
+    assert np.all((found.low <= found.difference) & (found.difference <= found.high))
+    for (one, other), row in as_rows(found).items():
+        two = metric_comparison_test(
+            y_true, kinds[one], kinds[other], metric=metric, method="influence"
+        )
+        assert row[0] == two.difference
+    if level == 0.9:
+        assert np.all(found.high - found.low > 0)
+
+
+@pytest.mark.parametrize("metric", CLOSED, ids=str)
+@pytest.mark.parametrize(
+    ("y_true", "options"),
+    [
+        (np.arange(60) == 5, {}),
+        (np.arange(60) != 5, {}),
+        (np.arange(60) < 15, {"clusters": np.where(np.arange(60) < 15, 99, np.arange(60))}),
+        (np.arange(60) < 15, {"strata": np.where(np.arange(60) == 0, 1, 0)}),
+    ],
+    ids=["one positive", "one negative", "one cluster", "one in a stratum"],
+)
+def test_unknown_errors_tell_nothing(metric, y_true, options):
+    _, scores = sample(17)
+    with pytest.warns(UndefinedMetricWarning, match="nothing can be told, and all p-values are 1"):
+        found = metric_multiple_comparison_test(y_true, scores, metric=metric, **options)
+    assert np.isnan([*found.standard_error, *found.statistic_standard_error]).all()
+    for pvalues in (found.pvalue, found.pvalue_unadjusted, found.best_pvalue):
+        assert_array_equal(pvalues, 1.0)
+    assert found.best() == list("abcd")
+    # The limits are Bonferroni's of those of two rankers.
+    for (a, b), row in as_rows(found).items():
+        with pytest.warns(UndefinedMetricWarning):
+            two = metric_comparison_test(
+                y_true, scores[a], scores[b], metric=metric, method="influence", **options
+            )
+        assert_allclose(row[2:4], two.confidence_interval(1.0 - 0.05 / 6), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("reference", [None, "best", "b"])
+def test_one_class_tells_nothing(label, reference):
+    _, scores = sample(18)
+    with pytest.warns(UndefinedMetricWarning, match=f"one class only, {60 * label} positives"):
+        found = metric_multiple_comparison_test(
+            np.full(60, label), scores, metric="roc_auc", reference=reference
+        )
+    assert_array_equal(found.pvalue, 1.0)
+    assert_array_equal(found.best_pvalue, 1.0)
+    assert np.isnan([found.standard_error, found.low, found.high]).all()
+    assert found.best() == list("abcd")
+    assert isinstance(found.summary(), str)
+
+
+# ---------------------------------------------------------------------------------------------
+# Queries, clusters and strata
+# ---------------------------------------------------------------------------------------------
+
+
+def runs(n_queries=9, size=8, seed=19):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat([f"q{i}" for i in range(n_queries)], size)
+    y_true = np.tile(np.arange(size) < 3, n_queries)
+    shifts = {"a": 2.0, "b": 1.0, "c": 0.0}
+    scores = {name: rng.normal(size=groups.size) + d * y_true for name, d in shifts.items()}
+    return y_true, scores, groups
+
+
+def by_query(metric, y_true, scores, groups):
+    return np.array(
+        [
+            [metric(y_true[groups == q], score[groups == q]) for score in scores.values()]
+            for q in np.unique(groups)
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", ["average_precision", "roc_auc", "reciprocal_rank"])
+def test_runs_over_queries(name):
+    def reciprocal_rank(y_true, score):
+        return 1.0 / (1 + np.argmax(y_true[np.argsort(-score)]))
+
+    function = {"average_precision": average_precision_score, "roc_auc": roc_auc_score}
+    y_true, scores, groups = runs()
+    values = by_query(function.get(name, reciprocal_rank), y_true, scores, groups)
+    found = metric_multiple_comparison_test(y_true, scores, metric=name, groups=groups)
+    assert (found.n_queries, found.n_samples, found.n_positives) == (9, 72, 27)
+    assert_allclose(found.statistic, values.mean(axis=0), rtol=1e-12)
+    covariance = np.cov(values, rowvar=False) / 9
+    assert_allclose(found.statistic_standard_error, np.sqrt(np.diag(covariance)), rtol=1e-12)
+    assert_allclose(found.standard_error, errors_of_pairs(covariance), rtol=1e-10)
+    for (i, j), pvalue in zip(found.pairs, found.pvalue_unadjusted, strict=True):
+        assert pvalue == pytest.approx(stats.ttest_rel(values[:, i], values[:, j]).pvalue)
+    # One critical value for all pairs.
+    critical = (found.high - found.difference) / found.standard_error
+    assert_allclose(critical, critical[0], rtol=1e-10)
+    assert_allclose(found.difference - found.low, critical * found.standard_error, rtol=1e-10)
+    assert stats.t.isf(0.025, 8) < critical[0] < stats.t.isf(0.025 / 3, 8)
+    assert "over 9 queries" in found.summary()
+    assert found.to_dict()["n_queries"] == 9
+    assert repr(found).endswith(", n_queries=9)")
+
+
+@pytest.mark.parametrize("n_queries", [2, 9])
+def test_two_runs_have_the_paired_t_test(n_queries):
+    y_true, scores, groups = runs(n_queries)
+    del scores["c"]
+    values = by_query(average_precision_score, y_true, scores, groups)
+    expected = stats.ttest_rel(*values.T)
+    for level in (0.5, 0.95):
+        found = metric_multiple_comparison_test(
+            y_true, scores, groups=groups, confidence_level=level
+        )
+        assert_allclose(found.pvalue, expected.pvalue, rtol=1e-9)
+        limits = expected.confidence_interval(level)
+        assert_allclose([found.low[0], found.high[0]], limits, rtol=1e-7)
+
+
+def test_equal_runs_over_queries():
+    y_true, scores, groups = runs()
+    scores["again"] = scores["a"]
+    found = metric_multiple_comparison_test(y_true, scores, groups=groups)
+    assert_array_equal(as_rows(found)["a", "again"], [0, 0, 0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("given", ["clusters", "strata", "both"])
+@pytest.mark.parametrize("metric", [AveragePrecision(), RocAuc(), RecallAtK(8)], ids=str)
+def test_clusters_and_strata_have_the_comparison_of_two(given, metric):
+    y_true, scores = sample(20)
+    rng = np.random.default_rng(20)
+    units = {"clusters": rng.permutation(np.arange(60) % 20), "strata": np.arange(60) % 3}
+    if given != "both":
+        units = {given: units[given]}
+    found = metric_multiple_comparison_test(y_true, scores, metric=metric, **units)
+    plain = metric_multiple_comparison_test(y_true, scores, metric=metric)
+    assert not np.allclose(found.standard_error, plain.standard_error, rtol=1e-3)
+    for (a, b), (_, error, low, high, _, pvalue) in as_rows(found).items():
+        two = metric_comparison_test(
+            y_true, scores[a], scores[b], metric=metric, method="influence", **units
+        )
+        assert error == pytest.approx(two.standard_error, rel=1e-9)
+        assert pvalue == pytest.approx(two.pvalue, rel=1e-8)
+        single = two.confidence_interval()
+        assert low < single.low < single.high < high
+
+
+@pytest.mark.parametrize("given", ["clusters", "strata"])
+def test_clusters_and_strata_by_definition(given):
+    y_true, scores = sample(21, shifts=(1.6, 0.8))
+    codes = np.random.default_rng(21).permutation(
+        np.arange(60) % (20 if given == "clusters" else 3)
+    )
+    values = np.stack([weight_derivatives(roc_auc_score, y_true, s) for s in scores.values()])
+    covariance = np.zeros((2, 2))
+    totals = np.zeros((2, codes.max() + 1))
+    for inside in (y_true, ~y_true):
+        if given == "clusters":
+            count = np.unique(codes[inside]).size
+            own = values[:, inside] - values[:, inside].mean(axis=1, keepdims=True)
+            for j in range(codes.max() + 1):
+                totals[:, j] += own[:, codes[inside] == j].sum(axis=1) * np.sqrt(
+                    count / (count - 1)
+                )
+        else:
+            for j in range(3):
+                own = values[:, inside & (codes == j)]
+                covariance += own.shape[1] * np.cov(own)
+    covariance += totals @ totals.T
+    found = metric_multiple_comparison_test(y_true, scores, metric="roc_auc", **{given: codes})
+    assert_allclose(found.standard_error, errors_of_pairs(covariance), rtol=1e-6)
+
+
+# ---------------------------------------------------------------------------------------------
+# Data, names and seeds
+# ---------------------------------------------------------------------------------------------
+
+
+def test_labels_and_containers():
+    y_true, scores = sample(22)
+    plain = metric_multiple_comparison_test(y_true, scores)
+    words = np.where(y_true, "hit", "miss")
+    assert_same(metric_multiple_comparison_test(words, scores, pos_label="hit"), plain)
+    for frame in (pd.DataFrame(scores), pl.DataFrame(scores)):
+        assert_same(metric_multiple_comparison_test(y_true.astype(int), frame), plain)
+    lists = {name: score.tolist() for name, score in scores.items()}
+    assert_same(metric_multiple_comparison_test(y_true.tolist(), lists), plain)
+    table = metric_multiple_comparison_test(y_true, np.stack(list(scores.values()), axis=1))
+    assert table.names == [0, 1, 2, 3]
+    table.names[:] = list("abcd")
+    assert_same(table, plain)
+    # Only ranks count.
+    moved = {name: np.exp(score / 3) for name, score in scores.items()}
+    assert_same(metric_multiple_comparison_test(y_true, moved), plain)
+    for units in (np.arange(60), pd.Series(np.arange(60)), pl.Series(np.arange(60))):
+        assert_same(metric_multiple_comparison_test(y_true, scores, clusters=units), plain)
+
+
+@pytest.mark.parametrize("reference", [None, "best", ("deep", 3)])
+def test_names_of_any_kind(reference):
+    y_true, scores = sample(23)
+    named = dict(zip([("deep", 3), 7, None, "x<y"], scores.values(), strict=True))
+    found = metric_multiple_comparison_test(y_true, named, reference=reference)
+    assert found.names == list(named)
+    assert set(found.best()) <= set(named)
+    frame = found.to_frame()
+    assert list(frame.columns) == ["a", "b", *COLUMNS]
+    assert frame["a"].tolist()[0] == found.to_dict()["a"][0]
+    assert found.rankers_to_frame()["ranker"].tolist()[0] == ("deep", 3)
+    assert "x&lt;y" in found._repr_html_()
+    assert all(str(name) in found.summary() for name in found.best())
+
+
+@pytest.mark.parametrize("metric", [AveragePrecision(), RecallAtK(8)], ids=str)
+def test_the_order_of_rankers_and_of_samples_does_not_matter(metric):
+    y_true, scores = sample(24)
+    plain = metric_multiple_comparison_test(y_true, scores, metric=metric)
+    rows = as_rows(plain)
+    order = np.random.default_rng(24).permutation(60)
+    other = {name: scores[name][order] for name in "cadb"}
+    found = metric_multiple_comparison_test(y_true[order], other, metric=metric)
+    for pair, row in as_rows(found).items():
+        expected = rows[pair] if pair in rows else mirrored(rows[pair[::-1]])
+        assert_allclose(row[[0, 1, 5]], expected[[0, 1, 5]], rtol=1e-9, atol=1e-12)
+        assert_allclose(row[2:5], expected[2:5], atol=NEAR)
+    places = [found.names.index(name) for name in "abcd"]
+    assert_allclose(found.best_pvalue[places], plain.best_pvalue, atol=NEAR)
+    assert sorted(found.best()) == plain.best()
+
+
+def test_seeds():
+    def found(seed):
+        return compare(25, random_state=seed).pvalue
+
+    assert_array_equal(found(3), found(3))
+    assert_array_equal(found(np.random.RandomState(3)), found(np.random.RandomState(3)))
+    assert_array_equal(found(np.random.default_rng(3)), found(np.random.default_rng(3)))
+    assert np.any(found(3) != found(4))
+    assert np.any(found(None) != found(None))
+    for seed in (4, None, np.random.default_rng(5)):
+        assert_allclose(found(seed), found(3), atol=NEAR)
+
+
+def test_cut_offs_by_name():
+    by_name = compare(26, metric="recall_at_k", k=0.2)
+    assert by_name.metric == RecallAtK(12)
+    assert_same(by_name, compare(26, metric=RecallAtK(12)))
+
+
+# ---------------------------------------------------------------------------------------------
+# Results
+# ---------------------------------------------------------------------------------------------
+
+
+def test_result():
+    found = compare(27, reference="d", correction="holm", confidence_level=0.9)
+    assert repr(found) == (
+        f"MetricMultipleComparisonTestResult(metric={found.metric}, n_rankers=4, n_pairs=3, "
+        f"may_be_best={found.best()}, correction='holm')"
+    )
+    numbers = found.to_dict()
+    facts = ["metric", "correction", "reference", "confidence_level", "n_samples", "n_positives"]
+    assert list(numbers) == [*facts, "a", "b", *COLUMNS]
+    assert [numbers[name] for name in facts] == [str(found.metric), "holm", "d", 0.9, 60, 15]
+    assert numbers["a"] == ["a", "b", "c"]
+    assert numbers["b"] == ["d"] * 3
+    for name in COLUMNS:
+        assert isinstance(numbers[name], list)
+        assert_array_equal(numbers[name], getattr(found, name))
+    assert "reference" not in compare(27).to_dict()
+    frame = found.to_frame()
+    assert list(frame.columns) == ["a", "b", *COLUMNS]
+    assert_array_equal(frame["low"], found.low)
+    rankers = found.rankers_to_frame()
+    assert rankers["ranker"].tolist() == found.names
+    assert_array_equal(rankers["statistic"], found.statistic)
+    assert_array_equal(rankers["standard_error"], found.statistic_standard_error)
+    assert_array_equal(rankers["best_pvalue"], found.best_pvalue)
+    assert rankers.loc[rankers["may_be_best"], "ranker"].tolist() == found.best()
+    html = found._repr_html_()
+    assert html.count("<tr>") == 4
+    assert f"{found.pvalue[0]:.4g}" in html
+
+
+@pytest.mark.parametrize(
+    ("correction", "words"),
+    [
+        ("maxt", "adjusted by step-down maxT"),
+        ("holm", "adjusted by Holm's method"),
+        ("none", "unadjusted"),
+    ],
+)
+def test_summary(correction, words):
+    found = compare(28, {"n": 200, "m": 50}, correction=correction)
+    largest = found.statistic.argmax()
+    n_different = sum(pvalue <= 0.05 for pvalue in found.pvalue)
+    assert n_different > 0
+    assert found.summary() == (
+        f"Of 4 rankers {found.names[largest]} had the largest average precision, "
+        f"{found.statistic[largest]:.3g}. At 95 % confidence the best is among: "
+        f"{', '.join(found.best())} (Hsu's multiple comparisons with the best). "
+        f"{n_different} of 6 pairs differed at 0.05 ({words})."
+    )
+
+
+@pytest.mark.parametrize("metric", [AveragePrecision(), RecallAtK(8), RocAuc()], ids=str)
+def test_results_pickle(metric):
+    found = compare(29, metric=metric)
+    restored = pickle.loads(pickle.dumps(found))
+    assert repr(restored) == repr(found)
+    assert restored.to_dict() == found.to_dict()
+    assert_same(restored, found, rtol=0)
+
+
+# ---------------------------------------------------------------------------------------------
+# Arguments that are wrong
+# ---------------------------------------------------------------------------------------------
+
+Y, SCORES = sample()
+FOUR = np.arange(60) % 4
+WRONG = [
+    (SCORES, {"correction": "fdr"}, ValueError, "correction must be .*'none'; got 'fdr'"),
+    (
+        SCORES,
+        {"confidence_level": 1.0},
+        ValueError,
+        "confidence_level must lie between 0 and 1; got 1.0",
+    ),
+    (SCORES, {"confidence_level": "high"}, TypeError, "confidence_level must be .*; got 'high'"),
+    (SCORES, {"metric": "auc"}, ValueError, "metric must be one of .*; got 'auc'"),
+    (SCORES, {"metric": RecallAtK}, TypeError, "metric must be an instance; got the class Recall"),
+    (SCORES, {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
+    (SCORES, {"k": 100}, ValueError, "k must be between 1 and n_samples=60; got 100"),
+    (SCORES, {"metric": "roc_auc", "k": 3}, ValueError, "takes no k; got k=3"),
+    (SCORES, {"metric": ReciprocalRank()}, ValueError, "rank of one ranking hangs on a single"),
+    (
+        SCORES,
+        {"reference": "z"},
+        ValueError,
+        "reference='z' is no name of a ranker: pass 'best' or one of 'a', 'b', 'c', 'd'",
+    ),
+    (SCORES, {"reference": 0}, ValueError, "reference=0 is no name of a ranker"),
+    ({"a": SCORES["a"]}, {}, ValueError, "y_scores holds one ranker, 'a': a comparison needs at l"),
+    ({}, {}, ValueError, "y_scores holds no candidate: at least one is needed"),
+    (SCORES["a"], {}, ValueError, r"y_scores must have a row for each of the 60 samples.*reshape"),
+    (np.zeros((4, 60)), {}, ValueError, r"got shape \(4, 60\): pass y_scores.T"),
+    (
+        pd.DataFrame(np.zeros((60, 2)), columns=["a", "a"]),
+        {},
+        ValueError,
+        "y_scores has several candidates named 'a': rename them",
+    ),
+    (
+        SCORES | {"b": np.full(60, math.nan)},
+        {},
+        ValueError,
+        "Candidate 'b': .*",
+    ),
+    (SCORES | {"b": np.zeros(59)}, {}, ValueError, "Candidate 'b': .* must have the same length"),
+    (SCORES, {"groups": FOUR, "clusters": FOUR}, ValueError, "clusters and groups exclude"),
+    (SCORES, {"groups": FOUR, "strata": FOUR}, ValueError, "strata and groups exclude"),
+    (SCORES, {"groups": np.zeros(60)}, ValueError, "groups holds 1 query, and .* needs at least 2"),
+    (SCORES, {"clusters": FOUR[:-1]}, ValueError, "clusters must name the cluster of each of"),
+    (SCORES, {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
+    (SCORES, {"pos_label": 3}, ValueError, "pos_label"),
+    (SCORES, {"random_state": "x"}, ValueError, "'x' cannot be used to seed"),
+]
+
+
+@pytest.mark.parametrize(("scores", "options", "error", "message"), WRONG)
+def test_what_is_wrong_is_said(scores, options, error, message):
+    with pytest.raises(error, match=message):
+        metric_multiple_comparison_test(Y, scores, **options)
+
+
+def test_a_ranking_or_an_estimator_holds_no_labels():
+    with pytest.raises(TypeError, match="y_true is a Ranking, which does not say which sample"):
+        metric_multiple_comparison_test(Ranking.from_scores(Y, SCORES["a"]), SCORES)
+    with pytest.raises(TypeError, match="its first argument is an estimator, LogisticRegression"):
+        metric_multiple_comparison_test(LogisticRegression(), SCORES)
