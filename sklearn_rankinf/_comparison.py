@@ -29,7 +29,7 @@ from sklearn_rankinf._estimates import (
     Items,
     Units,
     check_has_influence,
-    influence_of_items,
+    covariance_of_values,
     recommended_interval,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
@@ -549,9 +549,7 @@ class Pair:
     def covariance(self) -> Floats:
         """Influence covariance matrix of the two values."""
         statistic = check_has_influence(self.metric)
-        values = [influence_of_items(statistic, items) for items in (self.a, self.b)]
-        errors = self.units.errors(np.stack(values, axis=1), self.positive)
-        return np.asarray(errors.T @ errors)
+        return covariance_of_values(statistic, [self.a, self.b], self.units)
 
     @property
     def standard_error(self) -> float:

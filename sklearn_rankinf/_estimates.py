@@ -32,6 +32,9 @@ from sklearn_rankinf._metrics import (
 from sklearn_rankinf._ranking import Ranking, block_of_each
 from sklearn_rankinf._validation import check_option, numbered
 
+# Standard errors below this part of the largest value are rounding errors.
+_ROUNDING = 1e-13
+
 Limits = tuple[float, float]
 
 
@@ -201,6 +204,19 @@ def check_has_influence(metric: Metric) -> Statistic:
         "nothing of how it varies: pass groups, the queries of several rankings, whose mean has an "
         "interval."
     )
+
+
+def covariance_of_values(metric: Statistic, rankers: list[Items], units: Units) -> Floats:
+    """Influence covariance matrix of the values of several rankers of the same items."""
+    positive = rankers[0].positive
+    influence = np.stack([influence_of_items(metric, items) for items in rankers], axis=1)
+    errors = units.errors(influence, positive)
+    covariance = np.asarray(errors.T @ errors)
+    # What is below the rounding of the values is no error.
+    rounding = _ROUNDING * abs(metric.maximum(positive.size, int(positive.sum())))
+    noise = np.diag(covariance) <= rounding**2
+    covariance[noise] = covariance[:, noise] = 0.0
+    return covariance
 
 
 def influence_of_items(metric: Statistic, items: Items) -> Floats:

@@ -28,7 +28,7 @@ from sklearn_rankinf._estimates import (
     Items,
     Units,
     check_has_influence,
-    influence_of_items,
+    covariance_of_values,
     recommended_interval,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
@@ -493,9 +493,7 @@ class _Family:
             warn_of_one_class(positive, "nothing can be told, and all p-values are 1")
             nothing = np.zeros((values.size, values.size))
             return cls(metric, values, nothing * math.nan, values, nothing, 0)
-        influence = np.stack([influence_of_items(statistic, own) for own in items], axis=1)
-        errors = units.errors(influence, positive)
-        covariance = errors.T @ errors
+        covariance = covariance_of_values(statistic, items, units)
         if np.isnan(covariance).any():
             warn_of_unknown_errors("Comparisons take standard errors", "all p-values are 1")
         share = values / estimates[0].maximum

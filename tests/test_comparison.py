@@ -1017,3 +1017,11 @@ def test_an_estimator_is_no_ranking():
     X, y = make_classification(random_state=0)
     with pytest.raises(TypeError, match="its first argument is an estimator, LogisticRegression"):
         metric_comparison_test(LogisticRegression(), X, y)
+
+
+@pytest.mark.parametrize("metric", ["bedroc", "rie", "roc_auc"])
+def test_rounding_is_no_standard_error(metric):
+    y_true, perfect = np.arange(60) < 58, -np.arange(60.0)
+    for other in (-perfect, np.zeros(60)):
+        result = metric_comparison_test(y_true, perfect, other, metric=metric, method="influence")
+        assert (result.standard_error, result.pvalue) == (0.0, 1.0)
