@@ -18,6 +18,8 @@ from sklearn_rankinf._engine.binormal import (
 from sklearn_rankinf._engine.sampling import NullSampler
 from sklearn_rankinf._metrics import AveragePrecision, DiscountedCumulativeGain
 
+pytestmark = pytest.mark.numeric
+
 # Observed counts may be so many standard errors from what they should be.
 N_ERRORS = 4.5
 

@@ -33,6 +33,8 @@ from sklearn_rankinf._metrics import (
 
 pytestmark = pytest.mark.numeric
 
+pytestmark = pytest.mark.numeric
+
 
 @dataclass(frozen=True)
 class RankBiasedPrecision(RankStatistic):

@@ -464,7 +464,7 @@ def test_jobs_and_seeds():
     found = [metric_interval(y_true, y_score, metric="dcg", random_state=s).low for s in seeds]
     assert found[0] == metric_interval(y_true, y_score, metric="dcg").low
     assert len(set(found)) == 4
-    assert_allclose(found, found[0], atol=0.05)
+    assert_allclose(found, found[0], atol=0.3)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from sklearn_rankinf._engine.simultaneous import (
     step_down_pvalues,
 )
 
+pytestmark = pytest.mark.numeric
+
 # What is drawn in most tests, and its largest standard error of a p-value near .05.
 DRAWN, ERROR = 20_000, 0.0012
 

@@ -33,6 +33,8 @@ from sklearn_rankinf._metrics import (
     RocAuc,
 )
 
+pytestmark = pytest.mark.numeric
+
 # Hits, and the places of the items in either ranking.
 STRUCTURES = {
     "no ties": ([1, 0, 1, 0, 0], [0, 1, 2, 3, 4], [3, 0, 1, 4, 2]),
