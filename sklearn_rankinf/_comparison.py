@@ -643,9 +643,9 @@ def _compare(
         found = limits.t_test(_difference(pair), pair.standard_error, math.inf, alternative)
         pvalue, interval = float(found.pvalue), _DeLong(pair)
     elif method == "bootstrap":
-        resampled = _Bootstrap(pair)
-        pvalue, n_resamples = _bootstrap_pvalue(resampled, alternative, drawing)
-        interval = _BootstrapInterval(resampled, drawing)
+        differences = _Bootstrap(pair).all(drawing)
+        pvalue = pvalue_beyond_zero(differences, alternative)
+        n_resamples, interval = drawing.n_resamples, _Percentiles(differences)
     else:
         pvalue, interval = _hits_pvalue(pair, alternative, method)
     return MetricComparisonTestResult(
@@ -854,13 +854,6 @@ class _Bootstrap:
         return np.concatenate(found)
 
 
-def _bootstrap_pvalue(
-    sampler: _Bootstrap, alternative: str, drawing: _Drawing
-) -> tuple[float, int]:
-    """Share of resamples on the other side of 0."""
-    return pvalue_beyond_zero(sampler.all(drawing), alternative), drawing.n_resamples
-
-
 def pvalue_beyond_zero(differences: Floats, alternative: str) -> float:
     """P-value of resampled differences: their share on the other side of 0."""
     n = differences.size
@@ -871,15 +864,14 @@ def pvalue_beyond_zero(differences: Floats, alternative: str) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _BootstrapInterval:
+class _Percentiles:
     """Percentiles of resampled differences."""
 
-    sampler: _Bootstrap
-    drawing: _Drawing
+    differences: Floats
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
         tail = (1.0 - confidence_level) / 2.0
-        low, high = np.quantile(self.sampler.all(self.drawing), [tail, 1.0 - tail])
+        low, high = np.quantile(self.differences, [tail, 1.0 - tail])
         return float(low), float(high)
 
 

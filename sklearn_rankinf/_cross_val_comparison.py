@@ -21,9 +21,10 @@ from sklearn_rankinf._comparison import (
     metric_comparison_test,
 )
 from sklearn_rankinf._engine import limits
+from sklearn_rankinf._engine.limits import t_quantile
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric, Statistic
 from sklearn_rankinf._engine.swaps import doubled_midranks
-from sklearn_rankinf._estimates import Items, t_quantile
+from sklearn_rankinf._estimates import Items
 from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (
     check_clusters_are_whole,
@@ -173,7 +174,7 @@ class AlgorithmComparison:
             Student's t limits with the corrected standard error.
         """
         check_confidence_level(confidence_level)
-        half = self.standard_error * t_quantile(self.df, confidence_level)
+        half = self.standard_error * float(t_quantile(self.df, confidence_level))
         return ConfidenceInterval(self.difference - half, self.difference + half)
 
 

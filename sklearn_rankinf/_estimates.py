@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
 from sklearn_rankinf._engine import limits
 from sklearn_rankinf._engine.binormal import calibrated_limits, inverted_limits
-from sklearn_rankinf._engine.influence import centred, slope_at
+from sklearn_rankinf._engine.influence import centred, slope_at, sums_by_number
 from sklearn_rankinf._engine.sampling import NullSampler
 from sklearn_rankinf._engine.statistics import (
     Floats,
@@ -104,11 +104,11 @@ class Units:
         _, cells, sizes = np.unique(
             2 * self.strata + positive, return_inverse=True, return_counts=True
         )
-        means = (_sums(values, cells).T / sizes).T
+        means = (sums_by_number(values, cells).T / sizes).T
         apart = sizes if self.clusters is None else self._clusters_in(cells)
         factors = np.sqrt(apart / np.where(apart > 1, apart - 1.0, math.nan))
         found: Floats = ((values - means[cells]).T * factors[cells]).T
-        return found if self.clusters is None else _sums(found, self.clusters)
+        return found if self.clusters is None else sums_by_number(found, self.clusters)
 
     def _clusters_in(self, cells: Integers) -> Integers:
         """Number of clusters that have an item in each cell."""
@@ -120,13 +120,6 @@ class Units:
         if self.clusters is None:
             return int(positive.sum()), int((~positive).sum())
         return np.unique(self.clusters[positive]).size, np.unique(self.clusters[~positive]).size
-
-
-def _sums(values: Floats, codes: Integers) -> Floats:
-    """Sums of rows with the same number."""
-    total = np.zeros((int(codes.max()) + 1, *values.shape[1:]))
-    np.add.at(total, codes, values)
-    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +301,7 @@ def _clopper_pearson(estimate: Estimate, level: float, seed: Any) -> Limits:
 def _influence_t(estimate: Estimate, level: float, seed: Any) -> Limits:
     if math.isnan(estimate.variance):
         return estimate.minimum, estimate.maximum
-    half = estimate.standard_error * t_quantile(estimate.n_positives - 1, level)
+    half = estimate.standard_error * float(limits.t_quantile(estimate.n_positives - 1, level))
     low, high = estimate.value - half, estimate.value + half
     return _within(low, high, estimate.minimum, estimate.maximum)
 
@@ -319,11 +312,6 @@ def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
     return inverted_limits(
         lambda ranks: sampler.values(ranks - 1), estimate.value, n, m, level, seed
     )[:2]
-
-
-def t_quantile(df: float, confidence_level: float) -> float:
-    """Quantile of Student's t for two-sided limits."""
-    return float(stdtrit(df, (1.0 + confidence_level) / 2.0))
 
 
 def _within(low: float, high: float, least: float, most: float) -> Limits:

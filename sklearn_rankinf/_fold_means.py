@@ -9,7 +9,6 @@ import numpy as np
 
 from sklearn_rankinf._engine import limits
 from sklearn_rankinf._engine.statistics import Floats, Integers
-from sklearn_rankinf._estimates import t_quantile
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,5 +74,5 @@ class FoldMean:
 
     def limits(self, confidence_level: float) -> tuple[float, float]:
         """Student's t limits."""
-        half = self.standard_error * t_quantile(self.df, confidence_level)
+        half = self.standard_error * float(limits.t_quantile(self.df, confidence_level))
         return self.mean - half, self.mean + half

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sklearn_rankinf._engine.limits import mean_limits
+from sklearn_rankinf._engine.limits import mean_limits, t_quantile
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._estimates import (
     Estimate,
@@ -17,7 +17,6 @@ from sklearn_rankinf._estimates import (
     check_has_influence,
     choose_method,
     interval_methods,
-    t_quantile,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, shown
 from sklearn_rankinf._metrics import in_sentence
@@ -247,7 +246,8 @@ def clustered_mean_limits(
     n_clusters = int(clusters.max()) + 1
     if n_clusters < 2:
         return -math.inf, math.inf
-    half = t_quantile(n_clusters - 1, confidence_level) * standard_error_of_mean(values, clusters)
+    quantile = float(t_quantile(n_clusters - 1, confidence_level))
+    half = quantile * standard_error_of_mean(values, clusters)
     return float(values.mean()) - half, float(values.mean()) + half
 
 

@@ -212,7 +212,7 @@ def centred(
             own = values[members]
             apart = own.shape[0] if clusters is None else np.unique(clusters[members]).size
             found[members] = (own - own.mean(axis=0)) * math.sqrt(_factor(apart))
-    return found if clusters is None else _sums(found, clusters)
+    return found if clusters is None else sums_by_number(found, clusters)
 
 
 def covariance(
@@ -741,8 +741,8 @@ def _sum_of_squares(values: Floats, counts: Integers) -> float:
     return float(c @ (v - (c @ v) / c.sum()) ** 2)
 
 
-def _sums(values: Floats, clusters: Integers) -> Floats:
-    """Sums of rows over clusters."""
-    total = np.zeros((int(clusters.max()) + 1, *values.shape[1:]))
-    np.add.at(total, clusters, values)
+def sums_by_number(values: Floats, numbers: Integers) -> Floats:
+    """Sums of the rows that have the same number, such as that of their cluster."""
+    total = np.zeros((int(numbers.max()) + 1, *values.shape[1:]))
+    np.add.at(total, numbers, values)
     return total

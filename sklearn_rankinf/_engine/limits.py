@@ -113,7 +113,7 @@ def average_precision_limits(
     share = _floats(value) / maximum
     tail = (1.0 - np.asarray(confidence_level)) / 2.0
     with np.errstate(invalid="ignore"):
-        half = _t_quantile(m - 1.0, confidence_level) * np.sqrt(variance) / maximum * g_slope(share)
+        half = t_quantile(m - 1.0, confidence_level) * np.sqrt(variance) / maximum * g_slope(share)
         low, high = g_inverse(g_scale(share) - half), g_inverse(g_scale(share) + half)
     least = tail ** np.where(k < m, 2.0 / k, 1.0 / m)
     most = np.minimum((1.0 - tail ** (1.0 / m)) * m / np.minimum(m, k), 1.0)
@@ -163,7 +163,7 @@ def roc_auc_limits(
         ratio = variance / roc_auc_null_variance(auc, m, n0)
     estimated = (ratio > _ROUNDING) & np.isfinite(ratio)
     scale = np.where(estimated, np.maximum((1.0 + ratio) / 2.0, ratio), 1.0)
-    factor = _t_quantile(df, confidence_level) ** 2 * scale
+    factor = t_quantile(df, confidence_level) ** 2 * scale
     # The variance is the same at theta and at 1 - theta.
     low, high = _lower_auc(auc, factor, m, n0), 1.0 - _lower_auc(1.0 - auc, factor, m, n0)
     return np.where(df < 1.0, 0.0, low), np.where(df < 1.0, 1.0, np.maximum(high, auc))
@@ -204,7 +204,7 @@ def recall_limits(
     n0 = _floats(n_samples) - m
     slope = _floats(slope)
     estimate, most, rest_of_negatives = _floats(hits) / m, k / m, (n0 - k) / m
-    square = _t_quantile(m - 1.0, confidence_level) ** 2
+    square = t_quantile(m - 1.0, confidence_level) ** 2
     by_positives = square * (1.0 - slope) ** 2 / m
     # Without negatives, recall is k / m and its limits are.
     by_negatives = square * slope**2 / np.maximum(n0, 1.0)
@@ -297,7 +297,7 @@ def mean_limits(
     mean = values.mean(axis=-1)
     if q < 2:
         return np.full(mean.shape, lowest), np.full(mean.shape, highest)
-    half = _t_quantile(q - 1.0, confidence_level) * values.std(axis=-1, ddof=1) / math.sqrt(q)
+    half = t_quantile(q - 1.0, confidence_level) * values.std(axis=-1, ddof=1) / math.sqrt(q)
     return np.clip(mean - half, lowest, highest), np.clip(mean + half, lowest, highest)
 
 
@@ -548,7 +548,7 @@ def _floats(numbers: Numbers) -> Floats:
     return np.asarray(numbers, dtype=np.float64)
 
 
-def _t_quantile(df: Numbers, confidence_level: Numbers) -> Floats:
+def t_quantile(df: Numbers, confidence_level: Numbers) -> Floats:
     """Upper quantile of Student's t for two-sided limits; nan without degrees of freedom."""
     return np.asarray(stdtrit(df, (1.0 + np.asarray(confidence_level)) / 2.0))
 
