@@ -22,6 +22,10 @@ from sklearn_rankinf._metrics import (
     RocAuc,
     register_metric,
 )
+from sklearn_rankinf._minimum_hypergeometric import (
+    MinimumHypergeometricTestResult,
+    minimum_hypergeometric_test,
+)
 from sklearn_rankinf._model_selection import (
     CrossValSignificanceResult,
     SearchPermutationTestResult,
@@ -80,6 +84,7 @@ from sklearn_rankinf._significance import (
     roc_auc_test,
 )
 from sklearn_rankinf._top_k import min_hits_at_k
+from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 
 __version__ = "0.1.0.dev0"
 
@@ -98,6 +103,7 @@ __all__ = [
     "MetricIntervalResult",
     "MetricMultipleComparisonTestResult",
     "MetricTestResult",
+    "MinimumHypergeometricTestResult",
     "NullDistributionDisplay",
     "PrecisionAtK",
     "PrecisionRecallPosterior",
@@ -110,6 +116,7 @@ __all__ = [
     "RocAuc",
     "SearchPermutationTestResult",
     "SimplestWithinOneStandardError",
+    "TopKSignificanceCurve",
     "adjusted_average_precision_score",
     "ap_null_distribution",
     "average_precision_at_k_score",
@@ -132,6 +139,7 @@ __all__ = [
     "metric_null_distribution",
     "metric_test",
     "min_hits_at_k",
+    "minimum_hypergeometric_test",
     "paired_outcome_posterior",
     "precision_at_k_null_distribution",
     "precision_at_k_score",
@@ -149,4 +157,5 @@ __all__ = [
     "score_strata",
     "search_permutation_test",
     "standardized_average_precision_score",
+    "top_k_significance_curve",
 ]

@@ -475,26 +475,26 @@ def check_alternative(alternative: str) -> None:
         )
 
 
-def check_k(k: Any) -> None:
+def check_k(k: Any, name: str = "k") -> None:
     """Refuse what is neither a number of samples nor a fraction of them."""
     if isinstance(k, bool) or not isinstance(k, Real):
-        raise TypeError(f"k must be an int or a float; got {k!r} of type {type(k).__name__}.")
+        raise TypeError(f"{name} must be an int or a float; got {k!r} of type {type(k).__name__}.")
     if isinstance(k, Integral):
         if k < 1:
-            raise ValueError(f"k must be at least 1 as a number of samples; got {k}.")
+            raise ValueError(f"{name} must be at least 1 as a number of samples; got {k}.")
     elif not 0.0 < float(k) < 1.0:
         raise ValueError(
-            f"k as a float is a fraction of the samples between 0 and 1, exclusive; got {k}. "
+            f"{name} as a float is a fraction of the samples between 0 and 1, exclusive; got {k}. "
             "Pass an int to count samples."
         )
 
 
-def resolve_k(k: float, n_samples: int) -> int:
+def resolve_k(k: float, n_samples: int, name: str = "k") -> int:
     """Cut-off rank: an int from 1 to n, or a fraction of n in (0, 1), rounded up."""
-    check_k(k)
+    check_k(k, name)
     if isinstance(k, Integral):
         if k > n_samples:
-            raise ValueError(f"k must be between 1 and n_samples={n_samples}; got {k}.")
+            raise ValueError(f"{name} must be between 1 and n_samples={n_samples}; got {k}.")
         return int(k)
     # A fraction of n that is a whole number up to rounding is that number.
     return max(1, math.ceil(float(k) * n_samples - 1e-9))

@@ -83,6 +83,40 @@ def log_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike, sign: int =
     return out
 
 
+def log_completion(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Floats:
+    r"""Log of ``P(m - h hits in n - k items) / P(m hits in n items)``, binomial with p = m / n.
+
+    Hits of items that are labelled independently with probability p, conditioned on m hits in all,
+    are hypergeometric: a probability of the first k items, with h hits, is multiplied by it. With
+    :math:`R` and :math:`\phi` of :func:`log_pmf`, :math:`d = h - m k / n` and the expected cells
+    :math:`e_1 = (n - k) m / n`, :math:`e_2 = (n - k)(n - m) / n` it is
+
+    .. math:: R(n - k) - R(m - h) - R(n - k - m + h) - e_1 \phi(-d / e_1) - e_2 \phi(d / e_2)
+              - R(n) + R(m) + R(n - m).
+    """
+    table = _Tables.of(h, n, m, k)
+    total, hits, drawn, top = (x.astype(float) for x in (table.n, table.m, table.k, table.h))
+    rest = (table.n - table.m - table.k + table.h).astype(float)
+    left, deviation = total - drawn, table.deviation()
+    log_p = _stirling_rest(hits) + _stirling_rest(total - hits) - _stirling_rest(total)
+    log_p = log_p + _stirling_rest(left)
+    for cell, expected, d in (
+        (hits - top, left * (hits / total), -deviation),
+        (rest, left * ((total - hits) / total), deviation),
+    ):
+        log_p = log_p - _stirling_rest(cell) - _deviance(expected, d, cell)
+    return np.asarray(log_p)
+
+
+def n_terms_of_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Integers:
+    """Number of terms of ``P(H >= h)``, h not below the mode, that are not negligible."""
+    table = _Tables.of(h, n, m, k)
+    # At the end of the range the ratio of two terms is that of nothing.
+    inner = _Tables(np.minimum(table.h, table.highest - 1), table.n, table.m, table.k)
+    n_terms = np.where(table.h < table.highest, _n_terms(inner), 1.0)
+    return np.ceil(n_terms).astype(np.int64)
+
+
 def min_hits(alpha: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Integers:
     """Smallest h with ``P(H >= h) <= alpha``, one above the largest H where there is none."""
     level, total, hits, drawn = np.broadcast_arrays(
@@ -246,10 +280,7 @@ def _stirling_rest(x: Floats) -> Floats:
 def _sum_upwards(table: _Tables) -> Floats:
     """Log of ``P(H >= h)`` for h above the mode: the first term times a sum of products."""
     first = table.log_pmf(table.h.astype(float), table.deviation())
-    slope, curvature = _decline(table)
-    # The logarithm of the terms falls like slope i + curvature i^2 / 2.
-    n_terms = 100.0 / (slope + np.sqrt(slope**2 + 100.0 * curvature))
-    n_terms = np.minimum(n_terms, table.highest - table.h + 1.0)
+    n_terms = _n_terms(table)
     total = np.empty_like(first)
     long = n_terms > _LONG_TAIL
     if long.any():
@@ -257,6 +288,13 @@ def _sum_upwards(table: _Tables) -> Floats:
     if not long.all():
         total[~long] = _added(table[~long])
     return np.minimum(first + np.log(total), 0.0)
+
+
+def _n_terms(table: _Tables) -> Floats:
+    """Terms until they fall below e^-50 of the first: like slope i + curvature i^2 / 2 in logs."""
+    slope, curvature = _decline(table)
+    n_terms = 100.0 / (slope + np.sqrt(slope**2 + 100.0 * curvature))
+    return np.asarray(np.minimum(n_terms, table.highest - table.h + 1.0))
 
 
 def _decline(table: _Tables) -> tuple[Floats, Floats]:

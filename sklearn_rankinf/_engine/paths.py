@@ -1,0 +1,315 @@
+r"""Probability that a random ranking is anywhere above a bound on its hits.
+
+Let ``H(T)`` be the hits among the first T of n items, m of which are hits in random places, and let
+a bound allow no h or more hits at the end of any block of ties where
+:math:`P(H(T) \ge h) \le \gamma`, one pointwise level for all T. For each h there is a *last rank*
+:math:`L_h`, the last end of a block at which h hits reach the level, and since H only grows,
+
+.. math:: \text{above the bound anywhere} \iff H(L_h) \ge h \text{ for some } h.
+
+So a path of n steps is looked at in m places at most. Items that are labelled independently with
+probability p = m/n, conditioned on m hits in all, are a random ranking: from one last rank to the
+next the numbers of hits of paths that never were above the bound are a convolution with binomial
+weights, what then is above the bound is taken out, and the places of the other hits are counted by
+:func:`~sklearn_rankinf._engine.hypergeometric.log_completion`. All terms are positive, so that
+the result has a small relative error however small it is. Far out in the tails the convolutions are
+done in logarithms.
+
+States that are left out are those from which, or to which, a path that ends above the bound passes
+with a probability below :math:`e^{-46} = 10^{-20}` (Chernoff bounds; hypergeometric numbers are
+no more spread than Poisson numbers). The cost is O(m · band), whatever n is, with a band of about
+:math:`20 \sqrt m` states, and memory is O(m).
+
+The probability with the bound at the smallest pointwise p-value of a ranking is the p-value of the
+minimum hypergeometric test [1]_ [2]_; solved for the pointwise level it gives bounds that hold
+for all T at once.
+
+References
+----------
+.. [1] E. Eden, D. Lipson, S. Yogev, Z. Yakhini, "Discovering motifs in ranked lists of DNA
+   sequences", PLoS Computational Biology 3(3), e39, 2007.
+.. [2] F. Wagner, "The XL-mHG test for enrichment: a technical report", arXiv:1507.07905, 2015.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_rankinf._engine.chain import binomial_log_weights
+from sklearn_rankinf._engine.hypergeometric import log_completion, log_tail, n_terms_of_tail
+from sklearn_rankinf._engine.statistics import Floats, Integers
+
+# Minus the logarithm of the probability of what is left out.
+_DEPTH = 46.0
+# Below this level the probabilities of paths near the bound would underflow: e^-460 = 1e-200.
+_LOG_UNDERFLOW = -460.0
+# p-values closer to each other than this are equal: relatively, and per unit of their logarithm.
+_EQUAL, _EQUAL_PER_LOG = 1e-12, 2e-15
+# The search for a simultaneous bound ends when its logarithmic probability is this close below
+# that of alpha, or when no p-value is left in between.
+_CLOSE = 1e-6
+_MOST_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class HitBounds:
+    """The numbers of hits at block ends that reach a pointwise level.
+
+    Parameters
+    ----------
+    n_samples, n_positives : int
+        Number of items, and of hits among them.
+    ends : ndarray of int of shape (n_blocks,)
+        Ranks at which blocks of ties end, ascending; only there hits are counted.
+    min_hits : int, default=1
+        Fewer hits than these reach no level.
+    """
+
+    n_samples: int
+    n_positives: int
+    ends: Integers
+    min_hits: int = 1
+
+    @cached_property
+    def _hits(self) -> Integers:
+        """Numbers of hits that may reach a level."""
+        return np.arange(self.min_hits, self.n_positives + 1)
+
+    @cached_property
+    def _first(self) -> Integers:
+        """Position of the first end at which there can be so many hits."""
+        return np.searchsorted(self.ends, self._hits)
+
+    def last(self, log_level: float, around: tuple[Integers, Integers] | None = None) -> Integers:
+        """Number of ends, for each number of hits, up to the last at which it reaches the level.
+
+        `around` holds the results for a smaller and a larger level, which it lies between. Numbers
+        of hits that reach the level nowhere have no more ends than they need to be possible.
+        """
+        low, high = around or (self._first, np.full(self._hits.size, self.ends.size))
+        low, high = low.copy(), np.maximum(low, high)
+        tolerant = _tolerant(log_level)
+        while True:
+            # Up to `low` ends reach the level, or are impossible; from `high` on none does.
+            open_ = np.flatnonzero(low < high)
+            if not open_.size:
+                return low
+            middle = (low[open_] + high[open_]) // 2
+            reached = self._log_pvalues(open_, middle) <= tolerant
+            low[open_[reached]] = middle[reached] + 1
+            high[open_[~reached]] = middle[~reached]
+
+    def _log_pvalues(self, which: Integers, position: Integers) -> Floats:
+        """Log p-values of some numbers of hits at positions among the ends."""
+        return log_tail(self._hits[which], self.n_samples, self.n_positives, self.ends[position])
+
+    def needed(self, last: Integers, ends: Integers) -> Floats:
+        """Smallest number of hits that reaches the level at some ends; nan where none does."""
+        ranks = self._last_ranks(last)
+        position = np.searchsorted(ranks, ends)
+        hits = self.min_hits + position
+        possible = (position < ranks.size) & (hits <= ends)
+        return np.where(possible, hits, np.nan)
+
+    def largest_log_pvalue(self, last: Integers) -> float:
+        """Largest log p-value that reaches the level; -inf where none does."""
+        which = np.flatnonzero(last > self._first)
+        return float(self._log_pvalues(which, last[which] - 1).max(initial=-np.inf))
+
+    def next_log_pvalue(self, last: Integers) -> float:
+        """Smallest log p-value that does not reach the level; 0 where all do."""
+        which = np.flatnonzero(last < self.ends.size)
+        return float(self._log_pvalues(which, last[which]).min(initial=0.0))
+
+    def _last_ranks(self, last: Integers) -> Integers:
+        """The last rank at which so many hits, or fewer, reach the level; 0 where none does.
+
+        Between two blocks a number of hits may reach it nowhere, though smaller and larger ones do.
+        """
+        ranks = np.where(last > self._first, self.ends[np.maximum(last, 1) - 1], 0)
+        return np.maximum.accumulate(ranks)
+
+    def log_crossing_probability(self, last: Integers) -> float:
+        """Log probability that the hits of a random ranking reach the level at any end."""
+        ranks, first = np.unique(self._last_ranks(last), return_index=True)
+        if ranks[:1].tolist() == [0]:
+            ranks, first = ranks[1:], first[1:]
+        if not ranks.size:
+            return -math.inf
+        highest = self._log_pvalues(first, np.searchsorted(self.ends, ranks)).max()
+        paths = _Paths(self.n_samples, self.n_positives, ranks, self._hits[first])
+        # A path is above the bound at least as often as at any single end.
+        return min(0.0, max(float(highest), paths.log_crossing_probability(float(highest))))
+
+
+def _tolerant(log_level: float) -> float:
+    return log_level + _EQUAL + _EQUAL_PER_LOG * abs(log_level)
+
+
+@dataclass(frozen=True, eq=False)
+class _Paths:
+    """Paths of hits, and the numbers of hits that are above the bound at some ranks.
+
+    Both arrays ascend: `above` is the smallest number of hits above the bound at each of `ranks`.
+    """
+
+    n_samples: int
+    n_positives: int
+    ranks: Integers
+    above: Integers
+
+    def log_crossing_probability(self, log_level: float) -> float:
+        """Log probability of being above the bound anywhere, from its rank of crossing."""
+        n, m, p = self.n_samples, self.n_positives, self.n_positives / self.n_samples
+        in_logs = log_level < _LOG_UNDERFLOW
+        sizes = np.diff(self.ranks, prepend=0)
+        lowest, highest = self._band()
+        fewest, most = self._steps(sizes, highest)
+        state = np.zeros(1) if in_logs else np.ones(1)
+        low = 0
+        crossings: list[Floats] = []
+        for j, size in enumerate(sizes.tolist()):
+            weights = binomial_log_weights(size, int(most[j]), p)[fewest[j] :]
+            state = _in_logs(state, weights) if in_logs else np.convolve(state, np.exp(weights))
+            low += int(fewest[j])
+            cut, above, top = int(lowest[j]), int(self.above[j]), int(highest[j])
+            crossings.append(state[above - low : top + 1 - low])
+            state, low = state[max(cut - low, 0) : above - low], max(cut, low)
+        lengths = [len(crossing) for crossing in crossings]
+        found = np.concatenate(crossings)
+        with np.errstate(divide="ignore"):
+            log_found = found if in_logs else np.log(found)
+        first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        hits = np.repeat(self.above, lengths) + np.arange(found.size) - first
+        completed = log_completion(hits, n, m, np.repeat(self.ranks, lengths))
+        return float(logsumexp(log_found + completed))
+
+    def _band(self) -> tuple[Integers, Integers]:
+        """Smallest and largest numbers of hits at each rank that matter.
+
+        Given h hits at the rank T, there are h t / T at the rank t in the mean.
+        """
+        density = self.above / self.ranks
+        later = np.append(np.minimum.accumulate(density[::-1])[-2::-1], 0.0)
+        lowest = _fewest(self.ranks * later)
+        beyond = n_terms_of_tail(self.above, self.n_samples, self.n_positives, self.ranks)
+        return np.minimum(lowest, self.above - 1), self.above + beyond - 1
+
+    def _steps(self, sizes: Integers, highest: Integers) -> tuple[Integers, Integers]:
+        """Smallest and largest numbers of hits between a rank and the one before that matter."""
+        density = self.above / self.ranks
+        least = np.minimum.accumulate(density[::-1])[::-1]
+        densest = np.maximum.accumulate((highest / self.ranks)[::-1])[::-1]
+        most = _most(np.asarray(sizes * np.minimum(densest, 1.0)))
+        most = np.minimum(most, np.minimum(sizes, highest))
+        # In the first step all hits are in one place.
+        most[0] = min(int(sizes[0]), int(highest[0]))
+        return np.minimum(_fewest(np.asarray(sizes * least)), most), most
+
+
+def _fewest(mean: Floats) -> Integers:
+    """A number that Poisson numbers of this mean fall short of with no more than e^-DEPTH."""
+    return np.maximum(np.floor(mean - np.sqrt(2.0 * _DEPTH * mean)), 0.0).astype(np.int64)
+
+
+def _most(mean: Floats) -> Integers:
+    """A number that Poisson numbers of this mean exceed with no more than e^-DEPTH (Bernstein)."""
+    third = _DEPTH / 3.0
+    return np.ceil(mean + third + np.sqrt(third**2 + 2.0 * _DEPTH * mean)).astype(np.int64)
+
+
+def _in_logs(state: Floats, weights: Floats) -> Floats:
+    """Logarithm of the convolution of two arrays that are given as logarithms."""
+    padded = np.full(state.size + 2 * (weights.size - 1), -np.inf)
+    padded[weights.size - 1 : weights.size - 1 + state.size] = state
+    windows = np.lib.stride_tricks.sliding_window_view(padded, weights.size)
+    return np.asarray(logsumexp(windows + weights[::-1], axis=1))
+
+
+def simultaneous_level(bounds: HitBounds, log_alpha: float) -> tuple[float, float, Integers]:
+    r"""Largest pointwise level whose crossing probability is at most alpha.
+
+    Parameters
+    ----------
+    bounds : HitBounds
+        The ranking and the ends at which hits are counted.
+    log_alpha : float
+        Natural logarithm of alpha.
+
+    Returns
+    -------
+    log_level, log_attained : float
+        Natural logarithms of the level, which is a p-value that a ranking can have, and of its
+        crossing probability; both -inf where no p-value is small enough.
+    last : ndarray of int
+        The bound, as :meth:`HitBounds.last` returns it.
+
+    Notes
+    -----
+    The crossing probability is at least the level, and at most :math:`m` times the level. In
+    logarithms it is close to a straight line, on which false position with halved weights (the
+    Illinois algorithm) takes few steps.
+    """
+    n_bounds = max(bounds.n_positives, 1)
+    low = _Trial.of(bounds, log_alpha - math.log(n_bounds))
+    high = _Trial.of(bounds, log_alpha, (low.last, None))
+    if high.log_crossing <= _tolerant(log_alpha):
+        return high.result()
+    gap_low, gap_high = low.log_crossing - log_alpha, high.log_crossing - log_alpha
+    x_low, side = low.log_level, 0
+    for _ in range(_MOST_STEPS):
+        if low.log_crossing > log_alpha - _CLOSE:
+            break
+        following = bounds.next_log_pvalue(low.last)
+        if following >= high.log_pvalue - _EQUAL:
+            break
+        if math.isfinite(gap_low):
+            x = x_low + (high.log_level - x_low) * gap_low / (gap_low - gap_high)
+        else:
+            x = (x_low + high.log_level) / 2.0
+        trial = _Trial.of(bounds, max(x, following), (low.last, high.last))
+        if trial.log_crossing <= _tolerant(log_alpha):
+            low, x_low, gap_low = trial, trial.log_level, trial.log_crossing - log_alpha
+            gap_high = gap_high / 2.0 if side < 0 else gap_high
+            side = -1
+        else:
+            high, gap_high = trial, trial.log_crossing - log_alpha
+            gap_low = gap_low / 2.0 if side > 0 else gap_low
+            side = 1
+    return low.result()
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A pointwise level that was tried."""
+
+    log_level: float
+    last: Integers
+    log_pvalue: float
+    log_crossing: float
+
+    @classmethod
+    def of(
+        cls,
+        bounds: HitBounds,
+        log_level: float,
+        around: tuple[Integers, Integers | None] | None = None,
+    ) -> _Trial:
+        """Try a level; `around` holds bounds of a smaller and of a larger one."""
+        pair = None
+        if around is not None:
+            below, beyond = around
+            everywhere = np.full(below.size, bounds.ends.size)
+            pair = (below, everywhere if beyond is None else beyond)
+        last = bounds.last(log_level, pair)
+        pvalue = bounds.largest_log_pvalue(last)
+        return cls(log_level, last, pvalue, bounds.log_crossing_probability(last))
+
+    def result(self) -> tuple[float, float, Integers]:
+        """The largest p-value that reaches the level, its crossing probability, and the bound."""
+        return self.log_pvalue, self.log_crossing, self.last

@@ -1,0 +1,240 @@
+"""One p-value for the hits at the top of a ranking, over all cut-offs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankinf._engine.hits import log_tail_in_parts
+from sklearn_rankinf._engine.paths import HitBounds
+from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._metrics import no_positives
+from sklearn_rankinf._ranking import Ranking, as_ranking
+from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._top_k_curve import ends_up_to
+from sklearn_rankinf._validation import PosLabel, check_integer, warn_caller
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MinimumHypergeometricTestResult:
+    """Result of :func:`minimum_hypergeometric_test`.
+
+    Attributes
+    ----------
+    statistic : float
+        The smallest hypergeometric p-value over all cut-offs. It is no p-value of the ranking.
+    k : int or None
+        The first cut-off that has it; None where no cut-off has enough hits.
+    hits : int or None
+        Positives among the first k samples.
+    pvalue : float
+        Probability that random labelling gives a statistic as small.
+    log10_statistic, log10_pvalue : float
+        Logarithms to base 10, finite where the numbers underflow.
+    n_samples, n_positives : int
+        Number of samples, and of positives.
+    min_hits : int
+        Smallest number of hits at a cut-off that counts.
+    max_rank : int
+        Largest cut-off that counts: the last end of a block of equal scores that does.
+
+    See Also
+    --------
+    minimum_hypergeometric_test : The function that returns this result.
+    """
+
+    statistic: float
+    k: int | None
+    hits: int | None
+    pvalue: float
+    log10_statistic: float
+    log10_pvalue: float
+    n_samples: int
+    n_positives: int
+    min_hits: int
+    max_rank: int
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(statistic={self.statistic:.4g}, k={self.k}, hits={self.hits}, "
+            f"pvalue={format_pvalue(self.log10_pvalue)}, n_samples={self.n_samples}, "
+            f"n_positives={self.n_positives}, min_hits={self.min_hits}, max_rank={self.max_rank})"
+        )
+
+    def _repr_html_(self) -> str:
+        return as_html({name: [value] for name, value in self.to_dict().items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name.
+
+        Returns
+        -------
+        dict
+            The statistic, the cut-off, the p-value and the rest.
+        """
+        return asdict(self)
+
+    def to_frame(self) -> Any:
+        """Return the result as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return as_frame({name: [value] for name, value in self.to_dict().items()}, "k")
+
+    def summary(self) -> str:
+        """Return one sentence, fit for a paper.
+
+        Returns
+        -------
+        str
+            The cut-off, the hits and the p-value.
+        """
+        numbers = f"{self.n_positives} positives among {self.n_samples} samples"
+        pvalue = f"p = {format_pvalue(self.log10_pvalue)}"
+        if self.k is None:
+            return (
+                f"No cut-off up to {self.max_rank} has {self.min_hits} hits, {pvalue} "
+                f"(minimum hypergeometric test; {numbers})."
+            )
+        expected = format_value(self.k * self.n_positives / self.n_samples)
+        return (
+            f"Of all cut-offs the first {self.k} samples stood out most, with {self.hits} "
+            f"positives where {expected} are expected, {pvalue} for a ranking better than random labelling "
+            f"(exact minimum hypergeometric test; {numbers})."
+        )
+
+
+def minimum_hypergeometric_test(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    min_hits: int = 1,
+    max_rank: float | None = None,
+    pos_label: PosLabel = 1,
+) -> MinimumHypergeometricTestResult:
+    r"""Test whether positives are concentrated at the top, wherever the top ends.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels; or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
+    min_hits : int, default=1
+        Smallest number of hits at a cut-off that counts, X of the XL-mHG test: more than 1 keeps a
+        few positives at the very top from deciding alone.
+    max_rank : int or float, optional
+        Largest cut-off that counts, L of the XL-mHG test: a number of samples, or a fraction of
+        them between 0 and 1, rounded up. All of them by default.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored when `y_true` is a ranking.
+
+    Returns
+    -------
+    result : MinimumHypergeometricTestResult
+        The statistic, the cut-off that has it, and its exact p-value.
+
+    Raises
+    ------
+    TypeError
+        If an argument is not of the right type.
+    ValueError
+        If labels or scores are missing, not finite or of different lengths, if `min_hits` is not
+        from 1 to the number of positives, or if `max_rank` is out of its range or before the end
+        of the first block of equal scores.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives: the p-value is 1.
+
+    See Also
+    --------
+    top_k_significance_curve : All cut-offs with their pointwise and simultaneous bounds.
+    recall_at_k_test : Test at one cut-off that was fixed beforehand.
+
+    Notes
+    -----
+    With :math:`H_k` positives among the first k of n samples, of which m are positives, the
+    statistic is
+
+    .. math:: S = \min_k P(\mathrm{Hyp}(n, m, k) \ge H_k),
+
+    over the cut-offs :math:`k \le L` with :math:`H_k \ge X` [1]_ [2]_; only ends of blocks of
+    equal scores are cut-offs. Its p-value is the probability that a random path of hits has
+    a pointwise p-value of at most S at any cut-off. It lies between S and m S, and is computed
+    exactly, in logarithms where it underflows: in O(m) steps on about :math:`20 \sqrt m` numbers
+    of hits, whatever n is. Its relative error was below 1e-10 wherever it was compared with
+    counts of paths in whole numbers.
+
+    `min_hits` and `max_rank` must be chosen without looking at the labels.
+
+    References
+    ----------
+    .. [1] Eden, E., Lipson, D., Yogev, S., & Yakhini, Z. (2007). Discovering motifs in ranked lists
+       of DNA sequences. PLoS Computational Biology, 3(3), e39.
+    .. [2] Wagner, F. (2015). The XL-mHG test for enrichment: a technical report. arXiv:1507.07905.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, minimum_hypergeometric_test
+    >>> hits = [1, 0, 1, 1, 0, 1] + [0] * 12 + [1, 0]
+    >>> result = minimum_hypergeometric_test(Ranking.from_counts([1] * 20, hits))
+    >>> result
+    MinimumHypergeometricTestResult(statistic=0.01393, k=6, hits=4, pvalue=0.0244, n_samples=20,
+    n_positives=5, min_hits=1, max_rank=20)
+    """
+    ranking = as_ranking(y_true, y_score, pos_label)
+    n, m = ranking.n_samples, ranking.n_positives
+    least = check_integer(min_hits, "min_hits", 1)
+    if m == 0:
+        warn_caller(
+            no_positives("The minimum hypergeometric statistic", "1.0"), UndefinedMetricWarning
+        )
+    elif least > m:
+        raise ValueError(f"min_hits must be from 1 to n_positives={m}; got {least}.")
+    bounds = HitBounds(n, m, ends_up_to(ranking, max_rank, "max_rank"), least)
+    log_statistic, k, hits = _statistic(ranking, bounds)
+    log_pvalue = 0.0
+    if log_statistic < 0.0:
+        log_pvalue = bounds.log_crossing_probability(bounds.last(log_statistic))
+    return MinimumHypergeometricTestResult(
+        statistic=math.exp(log_statistic),
+        k=k,
+        hits=hits,
+        pvalue=math.exp(log_pvalue),
+        log10_statistic=float(as_log10(log_statistic)),
+        log10_pvalue=float(as_log10(log_pvalue)),
+        n_samples=n,
+        n_positives=m,
+        min_hits=least,
+        max_rank=int(bounds.ends[-1]),
+    )
+
+
+def _statistic(ranking: Ranking, bounds: HitBounds) -> tuple[float, int | None, int | None]:
+    """Log of the smallest p-value, the cut-off that has it first, and the hits there."""
+    n_ends = bounds.ends.size
+    hits = np.cumsum(ranking.hits)[:n_ends]
+    # From one hit to the next the p-value grows with k.
+    counted = np.flatnonzero((ranking.hits[:n_ends] > 0) & (hits >= bounds.min_hits))
+    if not counted.size:
+        return 0.0, None, None
+    n, m = (np.full(counted.size, of) for of in (bounds.n_samples, bounds.n_positives))
+    log_pvalues = log_tail_in_parts(hits[counted], n, m, bounds.ends[counted])
+    best = int(counted[np.argmin(log_pvalues)])
+    return float(log_pvalues.min()), int(bounds.ends[best]), int(hits[best])

@@ -1,0 +1,405 @@
+"""Hits among the first k samples against random selection, for every k at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+
+from sklearn_rankinf._engine.hits import log_tail_in_parts
+from sklearn_rankinf._engine.paths import HitBounds, simultaneous_level
+from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._formatting import as_frame, as_html, format_count, format_pvalue, format_value
+from sklearn_rankinf._metrics import no_positives
+from sklearn_rankinf._ranking import Ranking, as_ranking
+from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._validation import PosLabel, check_levels, resolve_k, warn_caller
+
+Run = tuple[int, int]
+"""First and last cut-off of a run."""
+
+# Runs of cut-offs that a sentence lists, and rows that a table in a notebook shows.
+_RUNS_LISTED, _ROWS_SHOWN = 3, 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopKSignificanceCurve:
+    """Result of :func:`top_k_significance_curve`.
+
+    Every array has one entry for each end of a block of equal scores, which is one for each sample
+    if there are no ties.
+
+    Attributes
+    ----------
+    k : ndarray of int of shape (n_k,)
+        Numbers of samples at the top of the ranking: the ends of blocks of equal scores.
+    hits : ndarray of int of shape (n_k,)
+        Positives among the first k samples.
+    expected : ndarray of shape (n_k,)
+        Positives among k samples that are selected at random, in the mean.
+    pvalue, log10_pvalue : ndarray of shape (n_k,)
+        Probability of at least so many positives under random selection, for each k by itself, and
+        its logarithm to base 10. Computed when they are first asked for.
+    alpha : ndarray of shape (n_alpha,)
+        The levels of significance.
+    hits_needed : ndarray of shape (n_alpha, n_k)
+        Smallest number of hits whose p-value is at most alpha, pointwise: for one k that was chosen
+        before the data were seen. nan where no number of hits is enough.
+    hits_needed_simultaneous : ndarray of shape (n_alpha, n_k)
+        The same for all k at once: no more than a share alpha of all random rankings has enough
+        hits at any k.
+    pointwise_level : ndarray of shape (n_alpha,)
+        The pointwise level of the simultaneous bounds: the largest p-value that can occur with
+        which the probability of enough hits at any k is at most alpha; 0 where there is none.
+    attained_level : ndarray of shape (n_alpha,)
+        That probability.
+    crossovers, crossovers_simultaneous : list of list of (int, int)
+        For each alpha the first and the last k of every run of k in which the hits are enough.
+    recall, precision, enrichment : ndarray of shape (n_k,)
+        Hits as a share of all positives, as a share of k, and relative to `expected`.
+    n_samples, n_positives : int
+        Number of samples, and of positives.
+
+    See Also
+    --------
+    top_k_significance_curve : The function that returns this result.
+    TopKSignificanceDisplay : Picture of it.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, top_k_significance_curve
+    >>> ranking = Ranking.from_counts([1] * 20, [1, 1, 0, 1, 1, 0, 1] + [0] * 13)
+    >>> curve = top_k_significance_curve(ranking, alpha=0.05)
+    >>> curve
+    TopKSignificanceCurve(n_samples=20, n_positives=5, n_k=20, alpha=[0.05])
+    >>> curve.crossovers, curve.crossovers_simultaneous
+    ([[(4, 11)]], [[(5, 11)]])
+    """
+
+    k: Integers
+    hits: Integers
+    alpha: Floats
+    hits_needed: Floats
+    hits_needed_simultaneous: Floats
+    pointwise_level: Floats
+    attained_level: Floats
+    n_samples: int
+    n_positives: int
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(n_samples={self.n_samples}, n_positives={self.n_positives}, "
+            f"n_k={self.k.size}, alpha={self.alpha.tolist()})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = np.unique(np.linspace(0, self.k.size - 1, _ROWS_SHOWN).astype(np.int64))
+        return as_html({name: values[rows].tolist() for name, values in self._columns().items()})
+
+    @cached_property
+    def expected(self) -> Floats:
+        """Positives among k samples that are selected at random, in the mean."""
+        return np.asarray(self.k * (self.n_positives / self.n_samples))
+
+    @cached_property
+    def _log_pvalue(self) -> Floats:
+        n, m = (np.full(self.k.size, of) for of in (self.n_samples, self.n_positives))
+        return log_tail_in_parts(self.hits, n, m, self.k)
+
+    @cached_property
+    def pvalue(self) -> Floats:
+        """Probability of at least so many positives under random selection, for each k."""
+        return np.exp(self._log_pvalue)
+
+    @cached_property
+    def log10_pvalue(self) -> Floats:
+        """Logarithm of the p-value to base 10."""
+        return np.asarray(as_log10(self._log_pvalue))
+
+    @property
+    def recall(self) -> Floats:
+        """Hits as a share of all positives; 0 where there are none."""
+        return np.asarray(self.hits / max(self.n_positives, 1))
+
+    @property
+    def precision(self) -> Floats:
+        """Hits as a share of k."""
+        return np.asarray(self.hits / self.k)
+
+    @property
+    def enrichment(self) -> Floats:
+        """Hits relative to those expected under random selection; nan without positives."""
+        if self.n_positives == 0:
+            return np.full(self.k.size, np.nan)
+        return np.asarray(self.hits / self.expected)
+
+    @cached_property
+    def crossovers(self) -> list[list[Run]]:
+        """Runs of k in which the hits are enough pointwise, for each alpha."""
+        return [self._runs(needed) for needed in self.hits_needed]
+
+    @cached_property
+    def crossovers_simultaneous(self) -> list[list[Run]]:
+        """Runs of k in which the hits are enough for the simultaneous bound, for each alpha."""
+        return [self._runs(needed) for needed in self.hits_needed_simultaneous]
+
+    def _runs(self, needed: Floats) -> list[Run]:
+        """First and last k of every run in which the hits are as many as needed."""
+        enough = np.concatenate([[False], self.hits >= needed, [False]])
+        starts = np.flatnonzero(enough[1:] & ~enough[:-1])
+        stops = np.flatnonzero(enough[:-1] & ~enough[1:])
+        return list(zip(self.k[starts].tolist(), self.k[stops - 1].tolist(), strict=True))
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {"k": self.k, "hits": self.hits, "expected": self.expected}
+        columns["pvalue"] = self.pvalue
+        for bound in ("hits_needed", "hits_needed_simultaneous"):
+            for level, needed in zip(self.alpha.tolist(), getattr(self, bound), strict=True):
+                columns[f"{bound}_{level:g}"] = needed
+        return columns
+
+    def to_frame(self) -> Any:
+        """Return the curve as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each k: the hits, the expected number, the p-value, and for each alpha the
+            hits that are needed pointwise and simultaneously.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return as_frame(self._columns(), "k")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as plain numbers and lists.
+
+        Returns
+        -------
+        dict
+            The columns of :meth:`to_frame`, and the levels and crossovers.
+        """
+        return {
+            "n_samples": self.n_samples,
+            "n_positives": self.n_positives,
+            "alpha": self.alpha.tolist(),
+            "pointwise_level": self.pointwise_level.tolist(),
+            "attained_level": self.attained_level.tolist(),
+            "crossovers": self.crossovers,
+            "crossovers_simultaneous": self.crossovers_simultaneous,
+            **{name: values.tolist() for name, values in self._columns().items()},
+        }
+
+    def summary(self) -> str:
+        """Return in words where the ranking beats random selection, and where it may be cut.
+
+        Returns
+        -------
+        str
+            A sentence on the smallest p-value, and two for each alpha: on every k at once, and on a
+            single k that was fixed beforehand.
+        """
+        if self.n_positives in (0, self.n_samples):
+            which = "no positives" if self.n_positives == 0 else "only positives"
+            return f"There are {which} among {self.n_samples} samples: every ranking is the same."
+        levels = zip(
+            self.alpha.tolist(),
+            self.pointwise_level.tolist(),
+            self.crossovers_simultaneous,
+            self.crossovers,
+            strict=True,
+        )
+        return "\n".join([self._best(), *(self._at_level(*level) for level in levels)])
+
+    def _best(self) -> str:
+        """A sentence on the k with the smallest p-value."""
+        at = int(np.argmin(self._log_pvalue))
+        return (
+            f"The p-value is smallest at k = {self.k[at]}, with {self.hits[at]} of "
+            f"{self.n_positives} positives where {format_value(float(self.expected[at]))} are "
+            f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone; for the "
+            "choice among all k see minimum_hypergeometric_test."
+        )
+
+    def _at_level(
+        self, alpha: float, level: float, simultaneous: list[Run], pointwise: list[Run]
+    ) -> str:
+        """Sentences on one alpha."""
+        percent = f"{100 * alpha:g} %"
+        if simultaneous:
+            last = simultaneous[-1][1]
+            everywhere = (
+                f"At {percent} over all k the list beats random selection at "
+                f"{_listed(simultaneous)}, and no further than {last}: any of these cuts may be "
+                f"chosen after looking (pointwise level {format_value(level)})."
+            )
+        elif level == 0.0:
+            everywhere = f"At {percent} over all k no ranking of these numbers could show anything."
+        else:
+            everywhere = (
+                f"At {percent} over all k the list nowhere beats random selection "
+                f"(pointwise level {format_value(level)})."
+            )
+        alone = _listed(pointwise) if pointwise else "no k"
+        return f"{everywhere} A single k fixed beforehand is significant at {alone}."
+
+
+def top_k_significance_curve(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    alpha: ArrayLike = (0.1, 0.05, 0.01),
+    max_k: float | None = None,
+    pos_label: PosLabel = 1,
+) -> TopKSignificanceCurve:
+    r"""Compare the hits among the first k samples with random selection, for every k.
+
+    It answers where a ranking stops beating random selection, and at which k it may be cut, at
+    which error rate.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels; or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
+    alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
+        Levels of significance, between 0 and 1.
+    max_k : int or float, optional
+        Largest cut-off that is of interest: a number of samples, or a fraction of them between 0
+        and 1, rounded up. Fewer cut-offs make lower simultaneous bounds. It must not be chosen by
+        looking at the labels. All of them by default.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored when `y_true` is a ranking.
+
+    Returns
+    -------
+    curve : TopKSignificanceCurve
+        For every end of a block of equal scores the hits, the expected number, the p-value, and
+        the hits that are needed pointwise and simultaneously; and the runs of k in which there are
+        enough.
+
+    Raises
+    ------
+    TypeError
+        If an argument is not of the right type.
+    ValueError
+        If labels or scores are missing, not finite or of different lengths, if an alpha is not
+        between 0 and 1, if `max_k` is out of its range, or if no block of equal scores ends by it.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives: no k is significant.
+
+    See Also
+    --------
+    minimum_hypergeometric_test : One p-value over all k.
+    recall_at_k_test : Test at one k.
+    min_hits_at_k : The number of hits that is significant at one k.
+    TopKSignificanceDisplay : Picture of the curve.
+
+    Notes
+    -----
+    Under random labelling the number of positives among the first k samples is hypergeometric
+    [1]_. Samples of equal scores come in any order, so that only ends of blocks of ties count; the
+    null hypothesis is conditional on the ties.
+
+    The pointwise bound :math:`c_\gamma(k)` is the smallest h with :math:`P(H_k \ge h) \le \gamma`
+    at the level :math:`\gamma = \alpha`. It is for a k that was fixed before the data were seen;
+    with many k under the eye, far more than a share alpha of random rankings is above it somewhere.
+    The simultaneous bound is :math:`c_\gamma` with the largest p-value that can occur as
+    :math:`\gamma` for which
+
+    .. math:: P\big(H_k \ge c_\gamma(k) \text{ for some } k \le k_\mathrm{max}\big) \le \alpha.
+
+    The probability is computed exactly from the paths of H (relative errors below 1e-10 wherever
+    they were checked), in :math:`O(m)` steps on about :math:`20 \sqrt m` numbers of hits. The
+    search for the largest level ends early when the probability is within a relative 1e-6 of alpha.
+
+    A cumulative count that is significant at k says that the first k samples hold more positives
+    than chance gives, not that the last ones of them do.
+
+    References
+    ----------
+    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+       University.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import top_k_significance_curve
+    >>> y_true = [1, 1, 0, 1, 1, 0, 1] + [0] * 13
+    >>> y_score = list(range(20, 0, -1))
+    >>> curve = top_k_significance_curve(y_true, y_score, alpha=[0.05])
+    >>> curve.hits[:6], curve.hits_needed[0, :6]
+    (array([1, 2, 2, 3, 4, 4]), array([nan, nan,  3.,  3.,  3.,  4.]))
+    >>> print(curve.summary())
+    The p-value is smallest at k = 7, with 5 of 5 positives where 1.75 are expected: 0.0014 for
+    this k alone; for the choice among all k see minimum_hypergeometric_test.
+    At 5 % over all k the list beats random selection at k = 5 to 9, and no further than 9: any of
+    these cuts may be chosen after looking (pointwise level 0.014). A single k fixed beforehand is
+    significant at k = 2 to 11.
+    """
+    levels = np.atleast_1d(check_levels(alpha))
+    if levels.ndim != 1 or not levels.size:
+        raise ValueError(
+            f"alpha must be a number or a list of at least one; got shape {levels.shape}."
+        )
+    ranking = as_ranking(y_true, y_score, pos_label)
+    n, m = ranking.n_samples, ranking.n_positives
+    if m == 0:
+        warn_caller(no_positives("The number of hits", "0"), UndefinedMetricWarning)
+    ends = ends_up_to(ranking, max_k, "max_k")
+    bounds = HitBounds(n, m, ends)
+    pointwise, simultaneous, found = [], [], []
+    for level in levels.tolist():
+        pointwise.append(bounds.needed(bounds.last(math.log(level)), ends))
+        log_level, log_attained, last = simultaneous_level(bounds, math.log(level))
+        simultaneous.append(bounds.needed(last, ends))
+        found.append((math.exp(log_level), math.exp(log_attained)))
+    pointwise_level, attained_level = np.array(found).T
+    return TopKSignificanceCurve(
+        k=ends,
+        hits=np.cumsum(ranking.hits)[: ends.size],
+        alpha=levels,
+        hits_needed=np.stack(pointwise),
+        hits_needed_simultaneous=np.stack(simultaneous),
+        pointwise_level=pointwise_level,
+        attained_level=attained_level,
+        n_samples=n,
+        n_positives=m,
+    )
+
+
+def ends_up_to(ranking: Ranking, last: Any, name: str) -> Integers:
+    """Ends of the blocks of equal scores, up to a rank that may be given."""
+    ends = np.cumsum(ranking.tie_sizes)
+    if last is None:
+        return ends
+    rank = resolve_k(last, ranking.n_samples, name)
+    if rank < ends[0]:
+        raise ValueError(
+            f"{name}={last!r} is rank {rank}, within the first {int(ends[0])} samples, whose "
+            f"scores are equal: {name} must be at least {int(ends[0])}."
+        )
+    return ends[: int(np.searchsorted(ends, rank, side="right"))]
+
+
+def _listed(runs: list[Run]) -> str:
+    """Runs of k in words, the first few of them."""
+    shown = [
+        format_count(first) if first == last else f"{first} to {last}"
+        for first, last in runs[:_RUNS_LISTED]
+    ]
+    n_others = len(runs) - len(shown)
+    others = f" and {n_others} more run{'s' if n_others > 1 else ''}" if n_others else ""
+    return f"k = {', '.join(shown)}{others}"
