@@ -112,8 +112,8 @@ class MinimumHypergeometricTestResult:
         expected = format_value(self.k * self.n_positives / self.n_samples)
         return (
             f"Of all cut-offs the first {self.k} samples stood out most, with {self.hits} "
-            f"positives where {expected} are expected, {pvalue} for a ranking better than random labelling "
-            f"(exact minimum hypergeometric test; {numbers})."
+            f"positives where {expected} are expected, {pvalue} for a ranking better than random "
+            f"labelling (exact minimum hypergeometric test; {numbers})."
         )
 
 

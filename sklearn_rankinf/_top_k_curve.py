@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.hits import log_tail_in_parts
-from sklearn_rankinf._engine.paths import HitBounds, simultaneous_level
+from sklearn_rankinf._engine.paths import HitBounds, SimultaneousBounds
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_count, format_pvalue, format_value
 from sklearn_rankinf._metrics import no_positives
@@ -360,21 +360,17 @@ def top_k_significance_curve(
         warn_caller(no_positives("The number of hits", "0"), UndefinedMetricWarning)
     ends = ends_up_to(ranking, max_k, "max_k")
     bounds = HitBounds(n, m, ends)
-    pointwise, simultaneous, found = [], [], []
-    for level in levels.tolist():
-        pointwise.append(bounds.needed(bounds.last(math.log(level)), ends))
-        log_level, log_attained, last = simultaneous_level(bounds, math.log(level))
-        simultaneous.append(bounds.needed(last, ends))
-        found.append((math.exp(log_level), math.exp(log_attained)))
-    pointwise_level, attained_level = np.array(found).T
+    search = SimultaneousBounds(bounds)
+    found = [search.at(math.log(level)) for level in levels.tolist()]
+    pointwise = [bounds.last(math.log(level)) for level in levels.tolist()]
     return TopKSignificanceCurve(
         k=ends,
         hits=np.cumsum(ranking.hits)[: ends.size],
         alpha=levels,
-        hits_needed=np.stack(pointwise),
-        hits_needed_simultaneous=np.stack(simultaneous),
-        pointwise_level=pointwise_level,
-        attained_level=attained_level,
+        hits_needed=bounds.needed(pointwise),
+        hits_needed_simultaneous=bounds.needed([trial.last for trial in found]),
+        pointwise_level=np.exp([trial.log_pvalue for trial in found]),
+        attained_level=np.exp([trial.log_crossing for trial in found]),
         n_samples=n,
         n_positives=m,
     )
