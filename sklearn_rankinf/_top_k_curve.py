@@ -14,7 +14,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn_rankinf._engine.hits import log_tail_in_parts
 from sklearn_rankinf._engine.paths import HitBounds, SimultaneousBounds
 from sklearn_rankinf._engine.statistics import Floats, Integers
-from sklearn_rankinf._formatting import as_frame, as_html, format_count, format_pvalue, format_value
+from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import as_log10
@@ -235,11 +235,10 @@ class TopKSignificanceCurve:
         """Sentences on one alpha."""
         percent = f"{100 * alpha:g} %"
         if simultaneous:
-            last = simultaneous[-1][1]
             everywhere = (
-                f"At {percent} over all k the list beats random selection at "
-                f"{_listed(simultaneous)}, and no further than {last}: any of these cuts may be "
-                f"chosen after looking (pointwise level {format_value(level)})."
+                f"At {percent} over all k the list beats random selection up to "
+                f"k = {simultaneous[-1][1]} ({_listed(simultaneous)}; pointwise level "
+                f"{format_value(level)}): any of these cuts may be chosen after looking."
             )
         elif level == 0.0:
             everywhere = f"At {percent} over all k no ranking of these numbers could show anything."
@@ -341,13 +340,13 @@ def top_k_significance_curve(
     >>> y_score = list(range(20, 0, -1))
     >>> curve = top_k_significance_curve(y_true, y_score, alpha=[0.05])
     >>> curve.hits[:6], curve.hits_needed[0, :6]
-    (array([1, 2, 2, 3, 4, 4]), array([nan, nan,  3.,  3.,  3.,  4.]))
+    (array([1, 2, 2, 3, 4, 4]), array([nan, nan,  3.,  3.,  4.,  4.]))
     >>> print(curve.summary())
     The p-value is smallest at k = 7, with 5 of 5 positives where 1.75 are expected: 0.0014 for
     this k alone; for the choice among all k see minimum_hypergeometric_test.
-    At 5 % over all k the list beats random selection at k = 5 to 9, and no further than 9: any of
-    these cuts may be chosen after looking (pointwise level 0.014). A single k fixed beforehand is
-    significant at k = 2 to 11.
+    At 5 % over all k the list beats random selection up to k = 11 (k = 5 to 11; pointwise level
+    0.0298): any of these cuts may be chosen after looking. A single k fixed beforehand is
+    significant at k = 4 to 11.
     """
     levels = np.atleast_1d(check_levels(alpha))
     if levels.ndim != 1 or not levels.size:
@@ -393,8 +392,7 @@ def ends_up_to(ranking: Ranking, last: Any, name: str) -> Integers:
 def _listed(runs: list[Run]) -> str:
     """Runs of k in words, the first few of them."""
     shown = [
-        format_count(first) if first == last else f"{first} to {last}"
-        for first, last in runs[:_RUNS_LISTED]
+        str(first) if first == last else f"{first} to {last}" for first, last in runs[:_RUNS_LISTED]
     ]
     n_others = len(runs) - len(shown)
     others = f" and {n_others} more run{'s' if n_others > 1 else ''}" if n_others else ""
