@@ -40,6 +40,7 @@ from sklearn_rankinf._null_distributions import (
     recall_at_k_null_distribution,
     roc_auc_null_distribution,
 )
+from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
@@ -97,6 +98,7 @@ __all__ = [
     "MetricComparisonTestResult",
     "MetricIntervalResult",
     "MetricMultipleComparisonTestResult",
+    "MetricPowerResult",
     "MetricTestResult",
     "NullDistributionDisplay",
     "PrecisionAtK",
@@ -130,6 +132,7 @@ __all__ = [
     "metric_interval",
     "metric_multiple_comparison_test",
     "metric_null_distribution",
+    "metric_power",
     "metric_test",
     "min_hits_at_k",
     "paired_outcome_posterior",

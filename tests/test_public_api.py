@@ -51,6 +51,10 @@ SIGNATURES = {
     "Ranking.from_dask": ("(y_true, y_score, *, pos_label=1, counts='all', max_distinct=10000000)"),
     "Ranking.from_scores": "(y_true, y_score, *, pos_label=1)",
     "average_precision_at_k_score": ("(y_true, y_score=None, *, k, normalize='min', pos_label=1)"),
+    "metric_power": (
+        "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
+        "alpha=0.05, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+    ),
     "min_hits_at_k": (
         "(n_samples, n_positives, *, k, alpha=0.05, method='analytic', interpolate=False)"
     ),
@@ -232,6 +236,7 @@ def test_public_names():
         "MetricComparisonTestResult",
         "MetricIntervalResult",
         "MetricMultipleComparisonTestResult",
+        "MetricPowerResult",
         "RandomizationTestResult",
     }
     expected |= INSTANCES
