@@ -41,6 +41,7 @@ from sklearn_rankinf._null_distributions import (
     roc_auc_null_distribution,
 )
 from sklearn_rankinf._planning import MetricPowerResult, metric_power
+from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
@@ -134,7 +135,9 @@ __all__ = [
     "metric_null_distribution",
     "metric_power",
     "metric_test",
+    "min_detectable_odds",
     "min_hits_at_k",
+    "min_positives",
     "paired_outcome_posterior",
     "precision_at_k_null_distribution",
     "precision_at_k_score",

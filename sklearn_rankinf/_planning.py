@@ -76,7 +76,7 @@ _MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
 _SAME = 1e-12
 # The critical value is looked for a little below the level of the last value that is not.
 _SLIGHTLY_LESS = (1e-9, 1e-7, 1e-5)
-_RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
+RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -329,12 +329,12 @@ def metric_power(
     ('simulation', 0.09, True)
     """
     n, m = check_counts(n_samples, n_positives)
-    effect = _effect(odds, auc, model)
+    effect = read_effect(odds, auc, model)
     design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
     return design.of_size(n, m).result(effect)
 
 
-def _effect(odds: Any, auc: Any, model: str) -> float:
+def read_effect(odds: Any, auc: Any, model: str) -> float:
     """Logit of the AUC, from it or from the odds."""
     if (odds is None) == (auc is None):
         raise ValueError(
@@ -342,7 +342,7 @@ def _effect(odds: Any, auc: Any, model: str) -> float:
             f"auc={auc!r}."
         )
     if auc is not None:
-        _check_between(auc, "auc")
+        check_between(auc, "auc")
         return float(logit(auc))
     check_positive(odds, "odds")
     if model == "binormal":
@@ -353,7 +353,7 @@ def _effect(odds: Any, auc: Any, model: str) -> float:
     return math.log(odds)
 
 
-def _check_between(value: Any, name: str) -> None:
+def check_between(value: Any, name: str) -> None:
     """Refuse what is no number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
@@ -406,7 +406,7 @@ class Design:
         """Check the options."""
         chosen = as_metric(metric, k)
         check_scalar_k(chosen)
-        _check_between(alpha, "alpha")
+        check_between(alpha, "alpha")
         check_option(model, "model", _MODELS)
         check_option(method, "method", _METHODS)
         check_integer(n_simulations, "n_simulations", 1)
@@ -428,17 +428,29 @@ class Design:
             )
         return cls(chosen, float(alpha), model, method, int(n_simulations), seeds)
 
-    def of_size(self, n_samples: int, n_positives: int) -> SizedDesign:
-        """The design for a number of samples and of positives."""
-        return SizedDesign(self, self.metric.at(n_samples), n_samples, n_positives)
+    def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
+        """The design for a number of samples and of positives.
+
+        The critical value may be an approximate one, which is cheap.
+        """
+        metric = self.metric.at(n_samples)
+        return SizedDesign(self, metric, n_samples, n_positives, approximately)
 
 
 class SizedDesign:
     """A test of so many samples, so many of them positive, and its power."""
 
-    def __init__(self, design: Design, metric: Metric, n_samples: int, n_positives: int) -> None:
+    def __init__(
+        self,
+        design: Design,
+        metric: Metric,
+        n_samples: int,
+        n_positives: int,
+        approximately: bool = False,
+    ) -> None:
         self.design, self.metric = design, metric
         self.n, self.m = n_samples, n_positives
+        self._null_method = "pearson3" if approximately else "auto"
         self.region = self._obuchowski_region() if self._is_normal else self._region()
         self.method = self._chosen_method()
 
@@ -499,7 +511,11 @@ class SizedDesign:
         """From the quantile of the null distribution, and what is next above it."""
         alpha = self.design.alpha
         law = frozen_null_distribution(
-            self.metric, self.n, self.m, random_state=self.design.random_state
+            self.metric,
+            self.n,
+            self.m,
+            method=self._null_method,
+            random_state=self.design.random_state,
         )
         law, _ = with_known_error(law, law.isf(alpha), "greater")
         below = law.isf(alpha)
@@ -586,7 +602,7 @@ class SizedDesign:
         if self.design.model == "fisher":
             hits, shares = fisher_probabilities(self.n, self.m, k, effect)
             return float(shares[hits >= h].sum())
-        return float(hits_tail(h, self.n, self.m, k, effect, _RANKINGS[self.design.model]))
+        return float(hits_tail(h, self.n, self.m, k, effect, RANKINGS[self.design.model]))
 
     def _known_mean(self, effect: float) -> float | None:
         """Expected value of the metric, where it is known without listing or drawing rankings."""
@@ -596,7 +612,7 @@ class SizedDesign:
             return float(best)
         if isinstance(metric, HitsAtK):
             return self._expected_hits(effect) / float(metric.divided_by(n, m))
-        model = _RANKINGS[self.design.model]
+        model = RANKINGS[self.design.model]
         if isinstance(metric, RocAuc):
             return float(expit(effect))
         if isinstance(metric, AveragePrecision) and metric.k is None:
@@ -611,7 +627,7 @@ class SizedDesign:
         if self.design.model == "fisher":
             hits, shares = fisher_probabilities(self.n, self.m, k, effect)
             return float(hits @ shares)
-        return expected_hits(self.n, self.m, k, effect, _RANKINGS[self.design.model])
+        return expected_hits(self.n, self.m, k, effect, RANKINGS[self.design.model])
 
     # All placements, and draws of some.
 
@@ -633,7 +649,7 @@ class SizedDesign:
 
     def simulated(self, effects: Floats, n_draws: int) -> Floats:
         """Values of simulated rankings, of shape (n_draws, n_effects), growing with it."""
-        model = _RANKINGS[self.design.model]
+        model = RANKINGS[self.design.model]
         rankings = model.rankings(self.n, self.m, self.design.random_state)
         return rankings.values(self._values_of, model.parameters(effects), n_draws)
 

@@ -51,6 +51,14 @@ SIGNATURES = {
     "Ranking.from_dask": ("(y_true, y_score, *, pos_label=1, counts='all', max_distinct=10000000)"),
     "Ranking.from_scores": "(y_true, y_score, *, pos_label=1)",
     "average_precision_at_k_score": ("(y_true, y_score=None, *, k, normalize='min', pos_label=1)"),
+    "min_detectable_odds": (
+        "(n_samples, n_positives, *, metric='average_precision', k=None, alpha=0.05, power=0.8, "
+        "model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+    ),
+    "min_positives": (
+        "(*, prevalence, metric='average_precision', k=None, odds=None, auc=None, alpha=0.05, "
+        "power=0.8, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+    ),
     "metric_power": (
         "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
         "alpha=0.05, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
