@@ -42,6 +42,12 @@ from sklearn_rankinf._null_distributions import (
 )
 from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
+from sklearn_rankinf._planning_simulation import (
+    MetricComparisonPowerResult,
+    MetricIntervalWidthResult,
+    metric_comparison_power,
+    metric_interval_width,
+)
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
@@ -96,8 +102,10 @@ __all__ = [
     "EnrichmentAtK",
     "IntervalDisplay",
     "MeanAveragePrecisionTestResult",
+    "MetricComparisonPowerResult",
     "MetricComparisonTestResult",
     "MetricIntervalResult",
+    "MetricIntervalWidthResult",
     "MetricMultipleComparisonTestResult",
     "MetricPowerResult",
     "MetricTestResult",
@@ -129,8 +137,10 @@ __all__ = [
     "map_null_distribution",
     "mean_average_precision_score",
     "mean_average_precision_test",
+    "metric_comparison_power",
     "metric_comparison_test",
     "metric_interval",
+    "metric_interval_width",
     "metric_multiple_comparison_test",
     "metric_null_distribution",
     "metric_power",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any
 
@@ -54,22 +54,6 @@ from sklearn_rankinf._validation import (
 
 _MODELS = ("wallenius", "fisher", "binormal")
 _METHODS = ("auto", "exact", "simulation", "obuchowski")
-_COLUMNS = (
-    "power",
-    "standard_error",
-    "level",
-    "critical_value",
-    "mean",
-    "mean_standard_error",
-    "odds",
-    "auc",
-    "alpha",
-    "model",
-    "method",
-    "n_samples",
-    "n_positives",
-    "n_simulations",
-)
 # Placements that are listed, and ranks in all of them.
 _MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
 # Levels this close, relatively, are the same.
@@ -79,8 +63,43 @@ _SLIGHTLY_LESS = (1e-9, 1e-7, 1e-5)
 RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
 
 
+class PlanningResult:
+    """A result that is plain numbers beside its metric."""
+
+    metric: Metric
+
+    def _repr_html_(self) -> str:
+        return as_html({name: [value] for name, value in self.to_dict().items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain numbers.
+
+        Returns
+        -------
+        dict
+            The metric, and all numbers by name.
+        """
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names} | {"metric": str(self.metric)}
+
+    def to_frame(self) -> Any:
+        """Return the result as a table of one row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of `to_dict`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class MetricPowerResult:
+class MetricPowerResult(PlanningResult):
     """Result of :func:`metric_power`.
 
     Attributes
@@ -147,34 +166,6 @@ class MetricPowerResult:
             f"odds={self.odds:.4g}, auc={self.auc:.4g}, model={self.model!r}, "
             f"method={self.method!r})"
         )
-
-    def _repr_html_(self) -> str:
-        return as_html({name: [value] for name, value in self.to_dict().items()})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain numbers.
-
-        Returns
-        -------
-        dict
-            The metric, its power, the level and the rest, by name.
-        """
-        return {"metric": str(self.metric), **{name: getattr(self, name) for name in _COLUMNS}}
-
-    def to_frame(self) -> Any:
-        """Return the result as a table of one row.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns of `to_dict`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
 
     def summary(self) -> str:
         """Return one sentence, fit for a paper.
@@ -353,10 +344,15 @@ def read_effect(odds: Any, auc: Any, model: str) -> float:
     return math.log(odds)
 
 
-def check_between(value: Any, name: str) -> None:
-    """Refuse what is no number between 0 and 1."""
+def check_real(value: Any, name: str) -> None:
+    """Refuse what is no number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+
+
+def check_between(value: Any, name: str) -> None:
+    """Refuse what is no number between 0 and 1."""
+    check_real(value, name)
     if not 0.0 < float(value) < 1.0:
         raise ValueError(f"{name} must lie between 0 and 1, exclusive; got {value}.")
 

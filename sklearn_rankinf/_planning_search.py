@@ -99,7 +99,7 @@ def min_detectable_odds(
     >>> from sklearn_rankinf import metric_power, min_detectable_odds
     >>> odds = min_detectable_odds(1000, 100, metric="recall_at_k", k=100)
     >>> round(odds, 3)
-    2.141
+    2.154
     >>> round(metric_power(1000, 100, metric="recall_at_k", k=100, odds=odds).power, 6)
     0.8
     """
@@ -235,7 +235,7 @@ def min_positives(
     >>> from sklearn_rankinf import metric_power, min_positives
     >>> m = min_positives(prevalence=0.1, metric="recall_at_k", k=0.1, odds=2.0)
     >>> m
-    94
+    113
     >>> [metric_power(10 * i, i, metric="recall_at_k", k=0.1, odds=2.0).power >= 0.8
     ...  for i in (m - 1, m)]
     [False, True]

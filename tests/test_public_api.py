@@ -59,6 +59,16 @@ SIGNATURES = {
         "(*, prevalence, metric='average_precision', k=None, odds=None, auc=None, alpha=0.05, "
         "power=0.8, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
     ),
+    "metric_comparison_power": (
+        "(n_samples, n_positives, *, auc_a, auc_b, correlation=0.0, metric='average_precision', "
+        "k=None, alpha=0.05, alternative='two-sided', method='auto', n_permutations=999, "
+        "n_simulations=1000, random_state=0, n_jobs=None, verbose=0)"
+    ),
+    "metric_interval_width": (
+        "(n_samples, n_positives, *, auc, metric='average_precision', k=None, "
+        "confidence_level=0.95, method='auto', n_simulations=1000, random_state=0, n_jobs=None, "
+        "verbose=0)"
+    ),
     "metric_power": (
         "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
         "alpha=0.05, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
@@ -245,6 +255,8 @@ def test_public_names():
         "MetricIntervalResult",
         "MetricMultipleComparisonTestResult",
         "MetricPowerResult",
+        "MetricComparisonPowerResult",
+        "MetricIntervalWidthResult",
         "RandomizationTestResult",
     }
     expected |= INSTANCES
