@@ -37,8 +37,8 @@ from sklearn_rankinf import (
     register_metric,
 )
 from sklearn_rankinf._metrics import METRICS, as_metric, registered
+from sklearn_rankinf._files import CommandError
 from sklearn_rankinf._report import (
-    ReportError,
     format_report,
     report_as_json,
     report_on_metrics,
@@ -221,9 +221,9 @@ def test_report_of_ones_own_metric(toy):
 
 def test_report_refuses_what_has_no_name_or_needs_k():
     ranking = Ranking.from_scores(*tied_data())
-    with pytest.raises(ReportError, match="there is no metric 'auc': take one of 'average"):
+    with pytest.raises(CommandError, match="there is no metric 'auc': take one of 'average"):
         report_on_metrics(ranking, ["auc"])
-    with pytest.raises(ReportError, match="'recall_at_k' needs a k: take one of"):
+    with pytest.raises(CommandError, match="'recall_at_k' needs a k: take one of"):
         report_on_metrics(ranking, ["recall_at_k"])
 
 
