@@ -67,8 +67,8 @@ class _View:
     def xlabel(self) -> str:
         """What stands along the axis of x."""
         if self.in_percent:
-            return "Samples from the top of the ranking (% of all)"
-        return "Number k of samples from the top of the ranking"
+            return "Samples from the top (% of all)"
+        return "Samples from the top (k)"
 
 
 _VIEWS: Mapping[str, _View] = {
