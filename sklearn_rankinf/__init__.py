@@ -44,9 +44,18 @@ from sklearn_rankinf._null_distributions import (
     recall_at_k_null_distribution,
     roc_auc_null_distribution,
 )
+from sklearn_rankinf._planning import MetricPowerResult, metric_power
+from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
+from sklearn_rankinf._planning_simulation import (
+    MetricComparisonPowerResult,
+    MetricIntervalWidthResult,
+    metric_comparison_power,
+    metric_interval_width,
+)
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._plot.power import PowerDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
 from sklearn_rankinf._queries import (
@@ -100,12 +109,16 @@ __all__ = [
     "EnrichmentAtK",
     "IntervalDisplay",
     "MeanAveragePrecisionTestResult",
+    "MetricComparisonPowerResult",
     "MetricComparisonTestResult",
     "MetricIntervalResult",
+    "MetricIntervalWidthResult",
     "MetricMultipleComparisonTestResult",
+    "MetricPowerResult",
     "MetricTestResult",
     "MinimumHypergeometricTestResult",
     "NullDistributionDisplay",
+    "PowerDisplay",
     "PrecisionAtK",
     "PrecisionRecallPosterior",
     "RandomizationTestResult",
@@ -135,12 +148,17 @@ __all__ = [
     "map_null_distribution",
     "mean_average_precision_score",
     "mean_average_precision_test",
+    "metric_comparison_power",
     "metric_comparison_test",
     "metric_interval",
+    "metric_interval_width",
     "metric_multiple_comparison_test",
     "metric_null_distribution",
+    "metric_power",
     "metric_test",
+    "min_detectable_odds",
     "min_hits_at_k",
+    "min_positives",
     "minimum_hypergeometric_test",
     "paired_outcome_posterior",
     "precision_at_k_null_distribution",

@@ -51,6 +51,28 @@ SIGNATURES = {
     "Ranking.from_dask": ("(y_true, y_score, *, pos_label=1, counts='all', max_distinct=10000000)"),
     "Ranking.from_scores": "(y_true, y_score, *, pos_label=1)",
     "average_precision_at_k_score": ("(y_true, y_score=None, *, k, normalize='min', pos_label=1)"),
+    "min_detectable_odds": (
+        "(n_samples, n_positives, *, metric='average_precision', k=None, alpha=0.05, power=0.8, "
+        "model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+    ),
+    "min_positives": (
+        "(*, prevalence, metric='average_precision', k=None, odds=None, auc=None, alpha=0.05, "
+        "power=0.8, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+    ),
+    "metric_comparison_power": (
+        "(n_samples, n_positives, *, auc_a, auc_b, correlation=0.0, metric='average_precision', "
+        "k=None, alpha=0.05, alternative='two-sided', method='auto', n_permutations=999, "
+        "n_simulations=1000, random_state=0, n_jobs=None, verbose=0)"
+    ),
+    "metric_interval_width": (
+        "(n_samples, n_positives, *, auc, metric='average_precision', k=None, "
+        "confidence_level=0.95, method='auto', n_simulations=1000, random_state=0, n_jobs=None, "
+        "verbose=0)"
+    ),
+    "metric_power": (
+        "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
+        "alpha=0.05, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+    ),
     "min_hits_at_k": (
         "(n_samples, n_positives, *, k, alpha=0.05, method='analytic', interpolate=False)"
     ),
@@ -232,6 +254,9 @@ def test_public_names():
         "MetricComparisonTestResult",
         "MetricIntervalResult",
         "MetricMultipleComparisonTestResult",
+        "MetricPowerResult",
+        "MetricComparisonPowerResult",
+        "MetricIntervalWidthResult",
         "RandomizationTestResult",
     }
     expected |= INSTANCES

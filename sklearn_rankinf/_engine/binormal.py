@@ -87,8 +87,11 @@ class BinormalFit:
     t_quantiles: tuple[float, float] | None
 
 
-class BinormalRankings:
-    """Draws of rankings whose positives score N(d, 1) and whose negatives score N(0, 1).
+class RankingDraws:
+    """Draws of rankings in which positives and negatives score independently of each other.
+
+    A subclass draws the noise of the positives, and says which share of the negatives is expected
+    above each of them at several sizes of the effect.
 
     Parameters
     ----------
@@ -108,19 +111,46 @@ class BinormalRankings:
         self.n_positives = n_positives
         self._rng = np.random.default_rng(seed)
 
-    def ranks(self, shifts: Floats, n_draws: int) -> Iterator[Integers]:
-        """Ascending ranks of the positives, from 1: chunks of shape (n_rows, n_shifts, m).
+    def ranks(self, effects: Floats, n_draws: int) -> Iterator[Integers]:
+        """Ascending ranks of the positives, from 1: chunks of shape (n_rows, n_effects, m).
 
-        In a row the negatives and the noise of the positives are the same at all shifts.
+        In a row the negatives and the noise of the positives are the same for all effects.
         """
-        n_rows = max(1, _RANKS_PER_CHUNK // (shifts.size * self.n_positives))
+        n_rows = max(1, _RANKS_PER_CHUNK // (effects.size * self.n_positives))
         for done in range(0, n_draws, n_rows):
-            yield self._chunk(shifts, min(n_rows, n_draws - done))
+            yield self._chunk(effects, min(n_rows, n_draws - done))
 
-    def values(self, metric: RankValues, shifts: Floats, n_draws: int) -> Floats:
-        """Values of a metric, of shape (n_draws, n_shifts)."""
-        flat = (of.reshape(-1, self.n_positives) for of in self.ranks(shifts, n_draws))
-        return np.concatenate([metric(rows).reshape(-1, shifts.size) for rows in flat])
+    def values(self, metric: RankValues, effects: Floats, n_draws: int) -> Floats:
+        """Values of a metric, of shape (n_draws, n_effects)."""
+        flat = (of.reshape(-1, self.n_positives) for of in self.ranks(effects, n_draws))
+        return np.concatenate([metric(rows).reshape(-1, effects.size) for rows in flat])
+
+    def _noise(self, n_rows: int) -> Floats:
+        """Noise of the positives, of shape (n_rows, m), that of the best first."""
+        raise NotImplementedError(f"{type(self).__name__} must define _noise().")
+
+    def _shares_above(self, noise: Floats, effects: Floats) -> Floats:
+        """Probability that a negative is above each positive, of shape (n_rows, n_effects, m)."""
+        raise NotImplementedError(f"{type(self).__name__} must define _shares_above().")
+
+    def _chunk(self, effects: Floats, n_rows: int) -> Integers:
+        """Ranks for some rows: gaps between the positives of all effects, and negatives in them."""
+        m = self.n_positives
+        shares = self._shares_above(self._noise(n_rows), effects).reshape(n_rows, -1)
+        order = np.argsort(shares, axis=1, kind="stable")
+        shares_above = np.take_along_axis(shares, order, axis=1)
+        in_gaps = np.diff(shares_above, axis=1, prepend=0.0, append=1.0)
+        negatives = self._rng.multinomial(self.n_samples - m, in_gaps)[:, :-1]
+        negatives_above = np.empty_like(order)
+        np.put_along_axis(negatives_above, order, negatives.cumsum(axis=1), axis=1)
+        return negatives_above.reshape(n_rows, -1, m) + np.arange(1, m + 1)
+
+
+class BinormalRankings(RankingDraws):
+    """Draws of rankings whose positives score N(d, 1) and whose negatives score N(0, 1).
+
+    The effects are the shifts d.
+    """
 
     def largest_shift(self, share: float) -> float:
         """Shift at which no more than twice this share of the rankings is not perfect.
@@ -131,18 +161,12 @@ class BinormalRankings:
         n_negatives = self.n_samples - self.n_positives
         return -float(ndtri(share / n_negatives) + ndtri(share / self.n_positives))
 
-    def _chunk(self, shifts: Floats, n_rows: int) -> Integers:
-        """Ranks for some rows: gaps between the scores of all shifts, and negatives in them."""
-        m = self.n_positives
-        noise = np.sort(self._rng.standard_normal((n_rows, m)), axis=1)[:, ::-1]
-        scores = (noise[:, None, :] + shifts[:, None]).reshape(n_rows, -1)
-        order = np.argsort(-scores, axis=1)
-        share_above = ndtr(-np.take_along_axis(scores, order, axis=1))
-        in_gaps = np.diff(share_above, axis=1, prepend=0.0, append=1.0)
-        negatives = self._rng.multinomial(self.n_samples - m, in_gaps)[:, :-1]
-        negatives_above = np.empty_like(order)
-        np.put_along_axis(negatives_above, order, negatives.cumsum(axis=1), axis=1)
-        return negatives_above.reshape(n_rows, -1, m) + np.arange(1, m + 1)
+    def _noise(self, n_rows: int) -> Floats:
+        noise = self._rng.standard_normal((n_rows, self.n_positives))
+        return np.asarray(np.sort(noise, axis=1)[:, ::-1])
+
+    def _shares_above(self, noise: Floats, effects: Floats) -> Floats:
+        return np.asarray(ndtr(-noise[:, None, :] - effects[:, None]))
 
 
 def average_precision_values(ranks: Integers) -> Floats:

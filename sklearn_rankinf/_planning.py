@@ -1,0 +1,684 @@
+"""Planning: whether an effect would be seen, and how many targets that takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
+
+from sklearn_rankinf._engine.hypergeometric import log_tail, min_hits
+from sklearn_rankinf._engine.odds import (
+    Binormal,
+    ProportionalOdds,
+    RankingModel,
+    expected_average_precision,
+    expected_hits,
+    expected_reciprocal_rank,
+    fisher_probabilities,
+    hits_tail,
+    n_placement_cells,
+    placement_probabilities,
+    placements,
+)
+from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.statistics import (
+    FirstHitStatistic,
+    Floats,
+    HitsAtK,
+    Integers,
+    Metric,
+    Statistic,
+)
+from sklearn_rankinf._formatting import as_frame, as_html, format_value
+from sklearn_rankinf._frozen_distributions import with_known_error
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    RocAuc,
+    as_metric,
+    check_scalar_k,
+    in_sentence,
+)
+from sklearn_rankinf._null_distributions import frozen_null_distribution
+from sklearn_rankinf._rank_distributions import rounding_of
+from sklearn_rankinf._validation import (
+    as_seed_sequence,
+    check_counts,
+    check_integer,
+    check_option,
+    check_positive,
+)
+
+_MODELS = ("wallenius", "fisher", "binormal")
+_METHODS = ("auto", "exact", "simulation", "obuchowski")
+# Placements that are listed, and ranks in all of them.
+_MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
+# Levels this close, relatively, are the same.
+_SAME = 1e-12
+# The critical value is looked for a little below the level of the last value that is not.
+_SLIGHTLY_LESS = (1e-9, 1e-7, 1e-5)
+RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
+
+
+class PlanningResult:
+    """A result that is plain numbers beside its metric."""
+
+    metric: Metric
+
+    def _repr_html_(self) -> str:
+        return as_html({name: [value] for name, value in self.to_dict().items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain numbers.
+
+        Returns
+        -------
+        dict
+            The metric, and all numbers by name.
+        """
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names} | {"metric": str(self.metric)}
+
+    def to_frame(self) -> Any:
+        """Return the result as a table of one row.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns of `to_dict`.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricPowerResult(PlanningResult):
+    """Result of :func:`metric_power`.
+
+    Attributes
+    ----------
+    metric : metric
+        The metric, with a number of samples as its cut-off if it has one.
+    power : float
+        Probability that the test is significant.
+    standard_error : float
+        Monte Carlo standard error of the power, 0 where it is exact; nan for ``"obuchowski"``,
+        whose error is not known.
+    level : float
+        Probability of that under random labelling, at most alpha; for ``"obuchowski"`` alpha.
+    critical_value : float
+        Smallest value of the metric that is significant; nan where none is.
+    mean : float
+        Expected value of the metric.
+    mean_standard_error : float
+        Its Monte Carlo standard error, 0 where it is exact.
+    odds, auc : float
+        The effect: the odds of a positive against a negative, and ``odds / (1 + odds)``.
+    alpha : float
+        Level of significance that was asked for.
+    model, method : str
+        The model of the ranking, and how the power was computed.
+    n_samples, n_positives : int
+        Number of samples and of positives.
+    n_simulations : int or None
+        Number of simulated rankings; None where none were.
+
+    See Also
+    --------
+    metric_power : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import metric_power
+    >>> print(metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0).summary())
+    With 100 positives among 1000 samples and odds of 2 (AUC 0.667), recall at 100 is significant
+    at the level 0.05 with a probability of 0.712 (from 0.16 on; expected 0.175).
+    """
+
+    metric: Metric
+    power: float
+    standard_error: float
+    level: float
+    critical_value: float
+    mean: float
+    mean_standard_error: float
+    odds: float
+    auc: float
+    alpha: float
+    model: str
+    method: str
+    n_samples: int
+    n_positives: int
+    n_simulations: int | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(metric={self.metric}, power={self.power:.4g}, "
+            f"standard_error={self.standard_error:.2g}, level={self.level:.4g}, "
+            f"critical_value={self.critical_value:.4g}, mean={self.mean:.4g}, "
+            f"odds={self.odds:.4g}, auc={self.auc:.4g}, model={self.model!r}, "
+            f"method={self.method!r})"
+        )
+
+    def summary(self) -> str:
+        """Return one sentence, fit for a paper.
+
+        Returns
+        -------
+        str
+            The sizes, the effect, the power and the critical value.
+        """
+        error = f" ± {self.standard_error:.2g}" if self.standard_error > 0.0 else ""
+        start = (
+            f"With {self.n_positives} positives among {self.n_samples} samples and odds of "
+            f"{self.odds:.3g} (AUC {self.auc:.3g}), {in_sentence(self.metric.title)}"
+        )
+        if math.isnan(self.critical_value):
+            return f"{start} cannot be significant at the level {self.alpha:g}."
+        return (
+            f"{start} is significant at the level {self.alpha:g} with a probability of "
+            f"{format_value(self.power)}{error} (from {format_value(self.critical_value)} on; "
+            f"expected {format_value(self.mean)})."
+        )
+
+
+def metric_power(
+    n_samples: int,
+    n_positives: int,
+    *,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    odds: float | None = None,
+    auc: float | None = None,
+    alpha: float = 0.05,
+    model: str = "wallenius",
+    method: str = "auto",
+    n_simulations: int = 10_000,
+    random_state: Any = 0,
+) -> MetricPowerResult:
+    r"""Power of the test of a ranking by any metric.
+
+    It is the probability that the test against random labelling, :func:`metric_test`, is
+    significant where positives tend to be ranked higher than negatives, without equal scores.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
+        between 0 and 1, rounded up.
+    odds : float, optional
+        The effect: odds of each positive against a negative; 1 is chance. Either it or `auc`.
+    auc : float, optional
+        The effect as the probability that a positive is above a negative, ``odds / (1 + odds)``:
+        the expected ROC AUC.
+    alpha : float, default=0.05
+        Level of significance, between 0 and 1.
+    model : {"wallenius", "fisher", "binormal"}, default="wallenius"
+        How rankings come about; see Notes. ``"fisher"`` is for recall, precision and enrichment at
+        k; ``"binormal"`` takes `auc`.
+    method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
+        ``"exact"`` is what ``"auto"`` takes for recall, precision and enrichment at k, for the
+        reciprocal rank, and under ``"wallenius"`` where there are no more than 200,000 placements
+        of the positives; else it takes ``"simulation"``. ``"obuchowski"`` is the normal
+        approximation for ROC AUC in the binormal model; see Notes.
+    n_simulations : int, default=10000
+        Number of simulated rankings.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of random numbers for the simulation.
+
+    Returns
+    -------
+    result : MetricPowerResult
+        The power with its standard error, the level and the critical value of the test, and the
+        expected value of the metric.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type, or `k` is an array.
+    ValueError
+        If not exactly one of `odds` and `auc` is given, a number is out of its range, or the metric
+        does not have the `model` or the `method`.
+
+    See Also
+    --------
+    min_detectable_odds : The smallest effect with a certain power.
+    min_positives : The smallest number of positives with a certain power.
+    metric_test : The test.
+
+    Notes
+    -----
+    The critical value c is the smallest value of the metric with :math:`P_0(S \ge c) \le \alpha`
+    under random labelling, where the values can be listed; else the number at which this
+    probability is alpha, up to the numerical error that ``relative_error`` of
+    :func:`metric_null_distribution` states. The level is :math:`P_0(S \ge c)` and the power
+    :math:`P(S \ge c)`.
+
+    Under ``"wallenius"`` samples are drawn one by one without replacement, best first, and with h
+    of m positives among the t first draws the next one is a positive with the probability
+
+    .. math:: \frac{\omega (m - h)}{\omega (m - h) + n - m - t + h},
+
+    for odds :math:`\omega`. Rankings have the distribution of Plackett and Luce, and hits at k that
+    of Wallenius [1]_. Under ``"binormal"`` positives score :math:`N(d, 1)` and negatives
+    :math:`N(0, 1)`, with :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{auc})`. In both the ROC AUC is
+    expected to be `auc`, and positives and negatives score independently of each other. Under
+    ``"fisher"`` the numbers of positives and of negatives among the first k are independent
+    binomial numbers, given that they add up to k, whose odds have the ratio :math:`\omega`; that
+    is no model of a ranking, and `auc` is the odds in another form.
+
+    Power is exact where the event is that so many positives are among the first so many samples: an
+    integral over an order statistic, computed to about 1e-13. Where all placements are listed it is
+    a sum of their probabilities. Else rankings are simulated, in a time proportional to the number
+    of positives; at different odds with the same seed, positives have the same random numbers. The
+    expected value is exact for average precision of the whole ranking, ROC AUC, reciprocal rank and
+    hits at k, and where all placements are listed.
+
+    ``"obuchowski"`` is the one-sided normal approximation of [2]_ that pROC's ``power.roc.test``
+    computes: with :math:`\kappa = (n - m) / m`, :math:`V_0 = 0.0792 (1 + 1/\kappa)` and
+    :math:`V = 0.0099 e^{-A^2/2} (5 A^2 + 8 + (A^2 + 8) / \kappa)` at
+    :math:`A = 1.414\, \Phi^{-1}(\mathrm{auc})`, the power is
+
+    .. math:: \Phi\left( \frac{\sqrt m\, (\mathrm{auc} - 1/2) - z_{1-\alpha} \sqrt{V_0}}
+              {\sqrt V} \right).
+
+    ``method="simulation"`` with ``model="binormal"`` differs from it by the critical value, which
+    is that of the exact null distribution, and by the distribution under the alternative. The
+    default of ``power.roc.test`` is two-sided: it takes half of its ``sig.level``.
+
+    References
+    ----------
+    .. [1] Fog, A. (2008). Calculation methods for Wallenius' noncentral hypergeometric
+       distribution. Communications in Statistics - Simulation and Computation, 37(2), 258-273.
+    .. [2] Obuchowski, N. A., Lieber, M. L., & Wians, F. H. (2004). ROC curves in clinical
+       chemistry: uses, misuses, and possible solutions. Clinical Chemistry, 50(7), 1118-1125.
+
+    Examples
+    --------
+    Of the first 100 of 1000 samples 16 must be positive, if 100 are in all:
+
+    >>> from sklearn_rankinf import metric_power
+    >>> result = metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0)
+    >>> result.critical_value, round(result.level, 7), round(result.power, 4)
+    (0.16, 0.031964, 0.7122)
+
+    >>> result = metric_power(1000, 50, odds=2.0)
+    >>> result.method, round(result.mean, 3), 0.7 < result.power < 0.9
+    ('simulation', 0.09, True)
+    """
+    n, m = check_counts(n_samples, n_positives)
+    effect = read_effect(odds, auc, model)
+    design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
+    return design.of_size(n, m).result(effect)
+
+
+def read_effect(odds: Any, auc: Any, model: str) -> float:
+    """Logit of the AUC, from it or from the odds."""
+    if (odds is None) == (auc is None):
+        raise ValueError(
+            f"Pass exactly one of odds and auc, which is odds / (1 + odds); got odds={odds!r} and "
+            f"auc={auc!r}."
+        )
+    if auc is not None:
+        check_between(auc, "auc")
+        return float(logit(auc))
+    check_positive(odds, "odds")
+    if model == "binormal":
+        raise ValueError(
+            "model='binormal' takes the effect as auc, the probability that a positive scores "
+            f"higher than a negative; got odds={odds!r}: pass auc={odds / (1.0 + odds):.6g}."
+        )
+    return math.log(odds)
+
+
+def check_real(value: Any, name: str) -> None:
+    """Refuse what is no number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+
+
+def check_between(value: Any, name: str) -> None:
+    """Refuse what is no number between 0 and 1."""
+    check_real(value, name)
+    if not 0.0 < float(value) < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, exclusive; got {value}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Where a test is significant.
+
+    Attributes
+    ----------
+    critical_value, level : float
+        Smallest significant value, nan where none is, and its probability by chance.
+    event : tuple of int or None
+        So many hits among the first so many samples, if that is the same.
+    edge : float
+        Values from here on are significant, those equal to the critical one included.
+    """
+
+    critical_value: float
+    level: float
+    event: tuple[int, int] | None = None
+    edge: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What is asked of every size and effect."""
+
+    metric: Metric
+    alpha: float
+    model: str
+    method: str
+    n_simulations: int
+    random_state: Any
+
+    @classmethod
+    def read(
+        cls,
+        metric: Any,
+        k: Any,
+        alpha: Any,
+        model: Any,
+        method: Any,
+        n_simulations: Any,
+        random_state: Any,
+    ) -> Design:
+        """Check the options."""
+        chosen = as_metric(metric, k)
+        check_scalar_k(chosen)
+        check_between(alpha, "alpha")
+        check_option(model, "model", _MODELS)
+        check_option(method, "method", _METHODS)
+        check_integer(n_simulations, "n_simulations", 1)
+        seeds = as_seed_sequence(random_state)
+        title = in_sentence(chosen.title)
+        if model == "fisher" and not isinstance(chosen, HitsAtK):
+            raise ValueError(
+                "model='fisher' is for hits at k, recall, precision and enrichment, since it says "
+                f"nothing of the order of the samples; got {title}: use model='wallenius'."
+            )
+        if model == "fisher" and method == "simulation":
+            raise ValueError(
+                "model='fisher' needs no simulation: use method='exact', or 'auto', which takes it."
+            )
+        if method == "obuchowski" and not (isinstance(chosen, RocAuc) and model == "binormal"):
+            raise ValueError(
+                "method='obuchowski' is for ROC AUC in the binormal model: pass metric='roc_auc' "
+                f"and model='binormal'; got {title} and model={model!r}."
+            )
+        return cls(chosen, float(alpha), model, method, int(n_simulations), seeds)
+
+    def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
+        """The design for a number of samples and of positives.
+
+        The critical value may be an approximate one, which is cheap.
+        """
+        metric = self.metric.at(n_samples)
+        return SizedDesign(self, metric, n_samples, n_positives, approximately)
+
+
+class SizedDesign:
+    """A test of so many samples, so many of them positive, and its power."""
+
+    def __init__(
+        self,
+        design: Design,
+        metric: Metric,
+        n_samples: int,
+        n_positives: int,
+        approximately: bool = False,
+    ) -> None:
+        self.design, self.metric = design, metric
+        self.n, self.m = n_samples, n_positives
+        self._null_method = "pearson3" if approximately else "auto"
+        self.region = self._obuchowski_region() if self._is_normal else self._region()
+        self.method = self._chosen_method()
+
+    def result(self, effect: float) -> MetricPowerResult:
+        """Power at an effect, with all that belongs to it."""
+        power, error, mean, mean_error = self._power_and_mean(effect)
+        return MetricPowerResult(
+            metric=self.metric,
+            power=power,
+            standard_error=error,
+            level=self.region.level,
+            critical_value=self.region.critical_value,
+            mean=mean,
+            mean_standard_error=mean_error,
+            odds=math.exp(effect),
+            auc=float(expit(effect)),
+            alpha=self.design.alpha,
+            model=self.design.model,
+            method=self.method,
+            n_samples=self.n,
+            n_positives=self.m,
+            n_simulations=self.design.n_simulations if self.method == "simulation" else None,
+        )
+
+    def power(self, effect: float) -> float:
+        """Power where it is not simulated."""
+        if math.isnan(self.region.critical_value):
+            return 0.0
+        if self._is_normal:
+            return obuchowski_power(self.n, self.m, float(expit(effect)), self.design.alpha)
+        if self.region.event is not None:
+            return self._probability_of_event(effect)
+        return float(self._listed_probabilities(effect)[self._listed >= self.region.edge].sum())
+
+    # The test.
+
+    def _region(self) -> Region:
+        """Where the test is significant."""
+        n, m, metric, alpha = self.n, self.m, self.metric, self.design.alpha
+        if m in (0, n):
+            return Region(math.nan, 0.0)
+        if isinstance(metric, HitsAtK):
+            h = int(min_hits(alpha, n, m, metric.k))
+            if h > min(m, metric.k):
+                return Region(math.nan, 0.0)
+            value = h / float(metric.divided_by(n, m))
+            return self._region_of_event(value, h, int(metric.k))
+        if isinstance(metric, FirstHitStatistic):
+            r = _last_significant_rank(n, m, alpha)
+            return self._region_of_event(1.0 / r, 1, r) if r else Region(math.nan, 0.0)
+        return self._region_of_distribution()
+
+    def _region_of_event(self, value: float, h: int, k: int) -> Region:
+        level = float(np.exp(log_tail(h, self.n, self.m, k)))
+        return Region(value, level, (h, k), value * (1.0 - _SAME))
+
+    def _region_of_distribution(self) -> Region:
+        """From the quantile of the null distribution, and what is next above it."""
+        alpha = self.design.alpha
+        law = frozen_null_distribution(
+            self.metric,
+            self.n,
+            self.m,
+            method=self._null_method,
+            random_state=self.design.random_state,
+        )
+        law, _ = with_known_error(law, law.isf(alpha), "greater")
+        below = law.isf(alpha)
+        level = law.sf(below)
+        if not level > 0.0:
+            return Region(math.nan, 0.0)
+        for less in (*_SLIGHTLY_LESS, 1.0):
+            value = law.isf(level * (1.0 - less))
+            if law.pvalue(value) <= alpha * (1.0 + _SAME):
+                break
+        edge = value - _SAME * abs(value) - rounding_of(self._statistic, self.n, self.m)
+        return Region(float(value), float(law.pvalue(value)), None, float(edge))
+
+    @property
+    def _statistic(self) -> Statistic:
+        assert isinstance(self.metric, Statistic)
+        return self.metric
+
+    # Power.
+
+    @property
+    def _is_normal(self) -> bool:
+        return self.design.method == "obuchowski"
+
+    def _obuchowski_region(self) -> Region:
+        alpha = self.design.alpha
+        if self.m in (0, self.n):
+            return Region(math.nan, 0.0)
+        variance = _obuchowski_variance(self.n, self.m, 0.5) / self.m
+        return Region(0.5 - float(ndtri(alpha)) * math.sqrt(variance), alpha)
+
+    def _chosen_method(self) -> str:
+        """How power is computed."""
+        method = self.design.method
+        if method in ("simulation", "obuchowski"):
+            return method
+        is_exact = self._has_exact_power
+        if method == "exact" and not is_exact:
+            if self.design.model == "binormal":
+                why = "in the binormal model only hits at k and the reciprocal rank have it"
+            else:
+                why = (
+                    f"the placements of {self.m} positives among {self.n} samples are too many to "
+                    f"be listed, more than {_MOST_PLACEMENTS}"
+                )
+            raise ValueError(
+                f"method='exact' has no power of {in_sentence(self.metric.title)} here, since "
+                f"{why}: use method='simulation'."
+            )
+        return "exact" if is_exact else "simulation"
+
+    @property
+    def _has_exact_power(self) -> bool:
+        if math.isnan(self.region.critical_value) or self.region.event is not None:
+            return True
+        if self.design.model != "wallenius":
+            return False
+        n, m = self.n, self.m
+        return (
+            min(m, n - m) <= 20
+            and math.comb(n, m) <= _MOST_PLACEMENTS
+            and n_placement_cells(n, m) <= _MOST_RANKS
+        )
+
+    def _power_and_mean(self, effect: float) -> tuple[float, float, float, float]:
+        """Power and mean, each with its standard error."""
+        known = self._known_mean(effect)
+        if self.method == "exact" and self.region.event is None and known is None:
+            known = float(self._listed_probabilities(effect) @ self._listed)
+        if known is not None and self.method != "simulation":
+            error = math.nan if self._is_normal else 0.0
+            return self.power(effect), error, known, 0.0
+        values = self.simulated(np.array([effect]), self.design.n_simulations)[:, 0]
+        power = float(np.mean(values >= self.region.edge))
+        errors = math.sqrt(power * (1.0 - power)), float(values.std())
+        power_error, mean_error = (error / math.sqrt(values.size) for error in errors)
+        if known is not None:
+            return power, power_error, known, 0.0
+        return power, power_error, float(values.mean()), mean_error
+
+    def _probability_of_event(self, effect: float) -> float:
+        assert self.region.event is not None
+        h, k = self.region.event
+        if self.design.model == "fisher":
+            hits, shares = fisher_probabilities(self.n, self.m, k, effect)
+            return float(shares[hits >= h].sum())
+        return float(hits_tail(h, self.n, self.m, k, effect, RANKINGS[self.design.model]))
+
+    def _known_mean(self, effect: float) -> float | None:
+        """Expected value of the metric, where it is known without listing or drawing rankings."""
+        n, m, metric = self.n, self.m, self.metric
+        if m in (0, n):
+            best = metric.maximum(n, m) if m else 0.0
+            return float(best)
+        if isinstance(metric, HitsAtK):
+            return self._expected_hits(effect) / float(metric.divided_by(n, m))
+        model = RANKINGS[self.design.model]
+        if isinstance(metric, RocAuc):
+            return float(expit(effect))
+        if isinstance(metric, AveragePrecision) and metric.k is None:
+            return expected_average_precision(n, m, effect, model)
+        if isinstance(metric, FirstHitStatistic):
+            return expected_reciprocal_rank(n, m, effect, model)
+        return None
+
+    def _expected_hits(self, effect: float) -> float:
+        assert isinstance(self.metric, HitsAtK)
+        k = int(self.metric.k)
+        if self.design.model == "fisher":
+            hits, shares = fisher_probabilities(self.n, self.m, k, effect)
+            return float(hits @ shares)
+        return expected_hits(self.n, self.m, k, effect, RANKINGS[self.design.model])
+
+    # All placements, and draws of some.
+
+    @property
+    def _all_ranks(self) -> Integers:
+        if not hasattr(self, "_ranks"):
+            self._ranks = placements(self.n, self.m)
+        return self._ranks
+
+    @property
+    def _listed(self) -> Floats:
+        """Values of all placements."""
+        if not hasattr(self, "_values"):
+            self._values = self._values_of(self._all_ranks)
+        return self._values
+
+    def _listed_probabilities(self, effect: float) -> Floats:
+        return placement_probabilities(self._all_ranks, self.n, effect)
+
+    def simulated(self, effects: Floats, n_draws: int) -> Floats:
+        """Values of simulated rankings, of shape (n_draws, n_effects), growing with it."""
+        model = RANKINGS[self.design.model]
+        rankings = model.rankings(self.n, self.m, self.design.random_state)
+        return rankings.values(self._values_of, model.parameters(effects), n_draws)
+
+    def _values_of(self, ranks: Integers) -> Floats:
+        """Values of rows of ascending ranks, from 1."""
+        if isinstance(self.metric, FirstHitStatistic):
+            return np.asarray(1.0 / ranks[:, 0])
+        sampler = NullSampler(self._statistic, self.n, self.m, None)
+        return sampler.values(ranks - 1)
+
+
+def _last_significant_rank(n: int, m: int, alpha: float) -> int:
+    """Last rank of the best positive that is significant, 0 where none is."""
+    low, high = 0, n - m + 1
+    log_alpha = math.log(alpha * (1.0 + _SAME))
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_significant = float(log_tail(1, n, m, middle)) <= log_alpha
+        low, high = (middle, high) if is_significant else (low, middle)
+    return low
+
+
+# Obuchowski's normal approximation.
+
+
+def obuchowski_power(n: int, m: int, auc: float, alpha: float) -> float:
+    """Power of the one-sided test of ROC AUC in Obuchowski's normal approximation."""
+    null, alternative = (math.sqrt(_obuchowski_variance(n, m, area)) for area in (0.5, auc))
+    return float(ndtr((math.sqrt(m) * (auc - 0.5) + float(ndtri(alpha)) * null) / alternative))
+
+
+def _obuchowski_variance(n: int, m: int, auc: float) -> float:
+    """Variance of ROC AUC times the number of positives, with the published digits."""
+    a = 1.414 * float(ndtri(auc))
+    per_negative = m / (n - m)
+    return 0.0099 * math.exp(-0.5 * a**2) * (5.0 * a**2 + 8.0 + (a**2 + 8.0) * per_negative)

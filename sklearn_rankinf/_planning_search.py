@@ -1,0 +1,395 @@
+"""Planning: the smallest effect, or number of targets, that is seen with a certain probability."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sklearn_rankinf._engine.hypergeometric import log_tail, min_hits
+from sklearn_rankinf._engine.odds import hits_tail
+from sklearn_rankinf._engine.statistics import FirstHitStatistic, Floats, HitsAtK, Integers, Metric
+from sklearn_rankinf._planning import RANKINGS, Design, SizedDesign, check_between, read_effect
+from sklearn_rankinf._validation import check_counts
+
+# Logarithms of odds beyond these are as good as infinite.
+_LARGEST_EFFECT = 700.0
+# Effects that are simulated together, draws in the beginning, and the range that all draws are for.
+_N_EFFECTS, _N_SCOUTS, _NARROW = 9, 500, 0.25
+# No search goes on to more positives, and none that simulates to more than the second.
+_MOST_POSITIVES, _MOST_SIMULATED = 10**7, 10**5
+# Numbers of positives that are all tried, where power is computed and where it is simulated.
+_ALL_TRIED, _ALL_SIMULATED = 2000, 16
+# Where not all are, those from this share of what a randomized test needs on.
+_SHARE_TRIED = 0.98
+# Numbers of positives that are tried together.
+_TOGETHER = 256
+
+
+def min_detectable_odds(
+    n_samples: int,
+    n_positives: int,
+    *,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    model: str = "wallenius",
+    method: str = "auto",
+    n_simulations: int = 10_000,
+    random_state: Any = 0,
+) -> float:
+    r"""Smallest odds at which the test of a ranking has a certain power.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of samples.
+    n_positives : int
+        Number of positives among them.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
+        between 0 and 1, rounded up.
+    alpha : float, default=0.05
+        Level of significance, between 0 and 1.
+    power : float, default=0.8
+        Power that is wanted, between 0 and 1.
+    model : {"wallenius", "fisher", "binormal"}, default="wallenius"
+        How rankings come about; see :func:`metric_power`.
+    method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
+        How power is computed; see :func:`metric_power`.
+    n_simulations : int, default=10000
+        Number of simulated rankings.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of random numbers for the simulation.
+
+    Returns
+    -------
+    odds : float
+        The odds of a positive against a negative; the AUC is ``odds / (1 + odds)``, also in the
+        binormal model. It is infinite where no value of the metric is significant, so that no odds
+        have any power.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type, or `k` is an array.
+    ValueError
+        If a number is out of its range, or the metric does not have the `model` or the `method`.
+
+    See Also
+    --------
+    metric_power : Power at given odds.
+    min_positives : The smallest number of positives.
+
+    Notes
+    -----
+    Power grows with the odds. Where it is exact the odds are found to a relative precision of
+    1e-10. Where it is simulated, rankings at several odds share their random numbers, so that the
+    share of significant ones grows with the odds, and the odds are interpolated between two of
+    them; their Monte Carlo error is that of the power divided by its slope.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import metric_power, min_detectable_odds
+    >>> odds = min_detectable_odds(1000, 100, metric="recall_at_k", k=100)
+    >>> round(odds, 3)
+    2.154
+    >>> round(metric_power(1000, 100, metric="recall_at_k", k=100, odds=odds).power, 6)
+    0.8
+    """
+    n, m = check_counts(n_samples, n_positives)
+    check_between(power, "power")
+    design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
+    return _smallest_odds(design.of_size(n, m), float(power))
+
+
+def _smallest_odds(sized: SizedDesign, target: float) -> float:
+    if math.isnan(sized.region.critical_value):
+        return math.inf
+    if sized.method == "simulation":
+        return math.exp(_crossing_of_draws(sized, target))
+    low, high = -1.0, 1.0
+    while sized.power(high) < target and high < _LARGEST_EFFECT:
+        low, high = high, min(2.0 * high, _LARGEST_EFFECT)
+    while sized.power(low) >= target and low > -_LARGEST_EFFECT:
+        low, high = max(2.0 * low, -_LARGEST_EFFECT), low
+    if sized.power(high) < target:
+        return math.inf
+    return math.exp(brentq(lambda x: sized.power(x) - target, low, high, xtol=1e-11, rtol=1e-11))
+
+
+def _crossing_of_draws(sized: SizedDesign, target: float) -> float:
+    """Effect at which the share of significant draws is the power that is wanted.
+
+    Few draws make the range narrow, and all of them find the place; the range is moved where it
+    turns out to be beside it.
+    """
+    n_draws, edge = sized.design.n_simulations, sized.region.edge
+
+    def shares(effects: Floats, n: int) -> Floats:
+        return np.asarray((sized.simulated(effects, n) >= edge).mean(axis=0))
+
+    low, high = -1.0, 1.0
+    while True:
+        width = high - low
+        effects = np.linspace(low, high, _N_EFFECTS)
+        is_last = width <= _NARROW
+        reached = shares(effects, n_draws if is_last else min(_N_SCOUTS, n_draws))
+        if reached[-1] < target:
+            low, high = high - 0.25 * width, high + 2.0 * width
+        elif reached[0] >= target:
+            low, high = low - 2.0 * width, low + 0.25 * width
+        elif is_last:
+            return float(np.interp(target, reached, effects))
+        else:
+            cell = int(np.searchsorted(reached, target))
+            step = width / (_N_EFFECTS - 1)
+            # What few draws say may be wrong by a cell or so.
+            reach = max(1.5 * step, 0.5 * _NARROW)
+            low, high = effects[cell] - 0.5 * step - reach, effects[cell] - 0.5 * step + reach
+
+
+def min_positives(
+    *,
+    prevalence: float,
+    metric: str | Metric = "average_precision",
+    k: float | None = None,
+    odds: float | None = None,
+    auc: float | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    model: str = "wallenius",
+    method: str = "auto",
+    n_simulations: int = 10_000,
+    random_state: Any = 0,
+) -> int:
+    r"""Smallest number of positives with which the test of a ranking has a certain power.
+
+    With m positives there are ``round(m / prevalence)`` samples.
+
+    Parameters
+    ----------
+    prevalence : float
+        Share of the samples that is positive, between 0 and 1.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
+    k : int or float, optional
+        Cut-off of a metric that is given by its name: a number of samples, which are then the least
+        that there are, or a fraction of them between 0 and 1, rounded up.
+    odds : float, optional
+        The effect: odds of each positive against a negative. Either it or `auc`.
+    auc : float, optional
+        The effect as the probability that a positive is above a negative, ``odds / (1 + odds)``.
+    alpha : float, default=0.05
+        Level of significance, between 0 and 1.
+    power : float, default=0.8
+        Power that is wanted, between 0 and 1.
+    model : {"wallenius", "fisher", "binormal"}, default="wallenius"
+        How rankings come about; see :func:`metric_power`.
+    method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
+        How power is computed; see :func:`metric_power`.
+    n_simulations : int, default=10000
+        Number of simulated rankings.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of random numbers for the simulation.
+
+    Returns
+    -------
+    n_positives : int
+        The number of positives.
+
+    Raises
+    ------
+    TypeError
+        If a number is not of the right type, or `k` is an array.
+    ValueError
+        If not exactly one of `odds` and `auc` is given, a number is out of its range, the metric
+        does not have the `model` or the `method`, or ten million positives are not enough, or
+        100,000 where power is simulated.
+
+    See Also
+    --------
+    metric_power : Power with a given number of positives.
+    min_detectable_odds : The smallest effect.
+
+    Notes
+    -----
+    Power of a test of hits at k goes up and down with the number of positives, since the level is
+    attained more or less. Returned is the first number with the power, so that a slightly larger
+    one may have less. Up to 2000 positives all numbers are tried. Beyond that those are that are no
+    smaller than 98 % of what a test needs that is randomized to have the level `alpha` and so is
+    more powerful.
+
+    Where power is simulated, all numbers up to 16 are tried, and larger ones are bisected: power is
+    reached with the number that is returned, and not with one less. Its Monte Carlo error is that
+    of the power, divided by the growth of the power with the number of positives.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import metric_power, min_positives
+    >>> m = min_positives(prevalence=0.1, metric="recall_at_k", k=0.1, odds=2.0)
+    >>> m
+    113
+    >>> [metric_power(10 * i, i, metric="recall_at_k", k=0.1, odds=2.0).power >= 0.8
+    ...  for i in (m - 1, m)]
+    [False, True]
+    """
+    check_between(prevalence, "prevalence")
+    check_between(power, "power")
+    effect = read_effect(odds, auc, model)
+    design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
+    if effect <= 0.0 and power > alpha:
+        raise ValueError(
+            f"No number of positives has the power {power}, which is more than alpha={alpha}, "
+            f"where positives are ranked no higher than negatives: pass odds above 1, or auc above "
+            f"0.5; got odds={odds} and auc={auc}."
+        )
+    return _Search(design, float(prevalence), effect, float(power)).first()
+
+
+class _Search:
+    """Search for the first number of positives with a certain power."""
+
+    def __init__(self, design: Design, prevalence: float, effect: float, target: float) -> None:
+        self._design, self._prevalence = design, prevalence
+        self._effect, self._target = effect, target
+        # With a number of samples as the cut-off there are at least so many.
+        k: Any = getattr(design.metric, "k", None)
+        self._least = 1
+        if isinstance(k, int | np.integer):
+            self._least = max(1, math.floor(k * prevalence))
+            while self._n_samples(self._least) < k:
+                self._least += 1
+
+    def first(self) -> int:
+        """The number."""
+        if isinstance(self._design.metric, HitsAtK) and self._design.model != "fisher":
+            return self._first_of_hits()
+        most_tried = _ALL_SIMULATED if self._may_simulate else _ALL_TRIED
+        for m in range(self._least, self._least + most_tried):
+            if self._is_enough(m):
+                return m
+        low = self._least + most_tried - 1
+        if self._may_simulate:
+            return self._bisected_with_few_draws(low)
+        return _bisected(self._is_enough, *self._bracket(self._is_enough, low, _MOST_POSITIVES))
+
+    def _n_samples(self, m: Any) -> Any:
+        return np.maximum(np.rint(np.asarray(m) / self._prevalence), m).astype(np.int64)[()]
+
+    def _sized(self, m: int, approximately: bool = False) -> SizedDesign:
+        return self._design.of_size(int(self._n_samples(m)), m, approximately)
+
+    @property
+    def _may_simulate(self) -> bool:
+        known = isinstance(self._design.metric, HitsAtK | FirstHitStatistic)
+        return self._design.method == "simulation" or (
+            self._design.method != "obuchowski" and not known
+        )
+
+    def _is_enough(self, m: int) -> bool:
+        sized = self._sized(m)
+        if math.isnan(sized.region.critical_value):
+            return False
+        if sized.method != "simulation":
+            return sized.power(self._effect) >= self._target
+        if not self._may_be_enough(sized):
+            return False
+        return self._share(sized, self._design.n_simulations) >= self._target
+
+    def _share(self, sized: SizedDesign, n_draws: int) -> float:
+        values = sized.simulated(np.array([self._effect]), n_draws)
+        return float(np.mean(values >= sized.region.edge))
+
+    def _may_be_enough(self, sized: SizedDesign) -> bool:
+        """Whether few draws leave it open."""
+        n_draws = min(_N_SCOUTS, self._design.n_simulations)
+        error = math.sqrt(self._target * (1.0 - self._target) / n_draws)
+        return self._share(sized, n_draws) >= self._target - 6.0 * error
+
+    def _bracket(self, is_enough: Callable[[int], bool], low: int, most: int) -> tuple[int, int]:
+        """A number that is not enough, and one that is."""
+        high = 2 * low
+        while not is_enough(min(high, most)):
+            if high >= most:
+                raise ValueError(
+                    f"{most} positives are not enough for the power {self._target} at odds of "
+                    f"{math.exp(self._effect):.6g}: pass a larger effect or less power."
+                )
+            low, high = high, 2 * high
+        return low, min(high, most)
+
+    def _bisected_with_few_draws(self, low: int) -> int:
+        """Bisect with few draws and an approximate critical value, and then with all."""
+
+        def seems_enough(m: int) -> bool:
+            sized = self._sized(m, approximately=True)
+            return self._share(sized, min(_N_SCOUTS, self._design.n_simulations)) >= self._target
+
+        around = _bisected(seems_enough, *self._bracket(seems_enough, low, _MOST_SIMULATED))
+        step = max(1, around // 32)
+        high = max(around, low + 1)
+        while not self._is_enough(high):
+            low, high, step = high, high + step, 2 * step
+        step = max(1, around // 32)
+        while high - step > low and self._is_enough(high - step):
+            high, step = high - step, 2 * step
+        return _bisected(self._is_enough, max(low, high - step), high)
+
+    # Hits at k.
+
+    def _first_of_hits(self) -> int:
+        first, last = self._least, self._least + _ALL_TRIED
+        while first <= _MOST_POSITIVES:
+            found = self._first_between(first, last)
+            if found is not None:
+                return found
+            if last == self._least + _ALL_TRIED:
+                low, high = self._bracket(self._randomized_is_enough, last, _MOST_POSITIVES)
+                needed = _bisected(self._randomized_is_enough, low, high)
+                first = max(last, int(_SHARE_TRIED * needed))
+            else:
+                first = last
+            last = min(first + _TOGETHER, _MOST_POSITIVES + 1)
+        raise ValueError(
+            f"{_MOST_POSITIVES} positives are not enough for the power {self._target} at odds of "
+            f"{math.exp(self._effect):.6g}: pass a larger effect or less power."
+        )
+
+    def _first_between(self, first: int, last: int) -> int | None:
+        """First number with the power, from one number to before another."""
+        for start in range(first, last, _TOGETHER):
+            m = np.arange(start, min(start + _TOGETHER, last))
+            enough = np.flatnonzero(self._powers_of_hits(m)[0] >= self._target)
+            if enough.size:
+                return int(m[enough[0]])
+        return None
+
+    def _powers_of_hits(self, m: Integers) -> tuple[Floats, Floats]:
+        """Power of the test, and of one that is randomized to have the level alpha."""
+        alpha, model = self._design.alpha, RANKINGS[self._design.model]
+        n = self._n_samples(m)
+        k = np.array([self._design.metric.at(int(size)).k for size in n])  # type: ignore[attr-defined]
+        needed = min_hits(alpha, n, m, k)
+        power, more = (hits_tail(needed - less, n, m, k, self._effect, model) for less in (0, 1))
+        level, next_level = (np.exp(log_tail(needed - less, n, m, k)) for less in (0, 1))
+        is_open = next_level > level
+        share = np.where(is_open, (alpha - level) / np.where(is_open, next_level - level, 1.0), 0.0)
+        return power, power + share * (more - power)
+
+    def _randomized_is_enough(self, m: int) -> bool:
+        return float(self._powers_of_hits(np.array([m]))[1][0]) >= self._target
+
+
+def _bisected(is_enough: Callable[[int], bool], low: int, high: int) -> int:
+    """First number that is enough, above one that is not and up to one that is."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
