@@ -320,7 +320,7 @@ def test_simulated_means():
     law = map_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
     draws = np.mean(
         [
-            oracles.simulate_average_precision(rng, own, m, 1000)
+            oracles.simulate_average_precision(rng, own, m, 400)
             for (_, m), own in zip(sizes, ties, strict=True)
         ],
         axis=0,
