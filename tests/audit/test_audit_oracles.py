@@ -108,7 +108,7 @@ def enumerated(case):
     return np.sort(values)
 
 
-# Each metric with four rankings, each ranking with seven metrics or more, and all with --long.
+# Each metric with four rankings, each ranking with six metrics or more, and all with --long.
 PAIRS = [
     pytest.param(
         ranking, metric, marks=[pytest.mark.long] * ((2 * i + j) % 7 > 3), id=f"{ranking}-{metric}"
