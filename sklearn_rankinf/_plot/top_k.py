@@ -14,6 +14,7 @@ from sklearn_rankinf._plot._matplotlib import (
     blended,
     hide_spines,
     import_pyplot,
+    legend_place,
     merged_style,
     shortened,
     side_by_side,
@@ -758,11 +759,8 @@ class _Legend:
         self._labels.append(label)
 
     def draw(self, ax: Any) -> None:
-        """Draw the legend: beside the axes, if the layout of the figure makes room for it."""
-        place: dict[str, Any] = {"loc": "best"}
-        if ax.figure.get_layout_engine() is not None:
-            place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-        ax.legend(self._handles, self._labels, handler_map=self._handlers, **place)
+        """Draw the legend."""
+        ax.legend(self._handles, self._labels, handler_map=self._handlers, **legend_place(ax))
 
 
 def _highest(lines: list[Any]) -> float:
@@ -891,9 +889,11 @@ def _bent(k: Floats, hits: Floats, log_scale: bool) -> tuple[Floats, Floats]:
     """A line from k = 1 on with so many points that its straight parts bend as they should."""
     first, last = max(float(k[0]), 1.0), float(k[-1])
     if last <= first:
-        return k, hits
-    grid = (np.geomspace if log_scale else np.linspace)(first, last, _N_COLUMNS)
-    grid = grid[~np.isin(grid, k)]
+        return k[k >= 1.0], hits[k >= 1.0]
+    columns = (np.geomspace if log_scale else np.linspace)(first, last, _N_COLUMNS)
+    # The line is exact where it counts: at all cut-offs, unless they are more than columns.
+    cuts = np.arange(first, last) if last - first < _N_COLUMNS else np.round(columns)
+    grid = np.setdiff1d(np.concatenate([columns, cuts]), k)
     at = np.searchsorted(k, grid)
     inside = (at > 0) & (at < k.size)
     grid, at = grid[inside], at[inside]
