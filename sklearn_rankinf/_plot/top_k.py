@@ -141,7 +141,8 @@ class TopKSignificanceDisplay:
     A ranker that is above the *pointwise* bound (dotted) at one k that was chosen before the data
     were seen is significant there. One that is above the *simultaneous* bound (solid) anywhere is
     significant, and may be cut at any such k, also after looking; bars at the foot of the axes
-    mark them. The darker a line or a bar is, the smaller is its alpha.
+    mark them. The darker a line or a bar is, the smaller is its alpha. Bounds hold for one
+    ranker; that one of several rankers is above them is more probable than alpha.
 
     Hits and bounds are steps: they are constant from one k to the next, so that precision and
     enrichment fall between two hits. Across a block of equal scores lines are straight in hits,
