@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.statistics import Metric
+from sklearn_rankinf._files import CommandError, file_stem, save_figure
 from sklearn_rankinf._formatting import format_count, format_pvalue, format_table
 from sklearn_rankinf._metrics import METRICS, needs_k
 from sklearn_rankinf._plot._matplotlib import new_figure
@@ -27,27 +26,6 @@ from sklearn_rankinf._validation import resolve_k
 LEVEL = 0.05
 # Below this the law is drawn on a logarithmic scale, where its far tail can be seen.
 _FAR = -3.0
-_KNOWN_LABELS = ({0, 1}, {-1, 1})
-
-
-class ReportError(ValueError):
-    """What is wrong with a file or an option, in one line for the person who gave it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Labels and scores from a file.
-
-    Attributes
-    ----------
-    is_positive : ndarray of shape (n_samples,)
-        1 for a positive, 0 for any other.
-    scores : dict of str to ndarray of shape (n_samples,)
-        Scores by the name of their column.
-    """
-
-    is_positive: NDArray[np.int64]
-    scores: dict[str, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -144,141 +122,6 @@ class RankerReport:
     metrics: tuple[MetricReport, ...] = ()
 
 
-def read_table(
-    path: str, label: str, score_columns: Sequence[str], pos_label: str | None = None
-) -> Table:
-    """Read labels and scores from a file of comma-separated values.
-
-    Parameters
-    ----------
-    path : str
-        The file; its first line names the columns.
-    label : str
-        Column of the labels.
-    score_columns : sequence of str
-        Columns of the scores, larger for likelier positives.
-    pos_label : str, optional
-        The label of the positives as it is written in the file. Labels 0 and 1, -1 and 1, and
-        False and True do not need it.
-
-    Returns
-    -------
-    Table
-        Labels and scores.
-
-    Raises
-    ------
-    ImportError
-        If pandas is not installed.
-    ReportError
-        If the file cannot be read, lacks a column, or holds what are no labels or no scores.
-    """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            'rankinf report needs pandas: pip install "sklearn-rankinf[report]".'
-        ) from error
-    try:
-        # In one piece: a column read in parts may hold a number in one and its text in another.
-        frame = pd.read_csv(path, low_memory=False)
-    except OSError as error:
-        raise ReportError(f"cannot read {path!r}: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise ReportError(f"{path!r} is not text in UTF-8: save it in that encoding.") from error
-    except ValueError as error:  # what pandas raises for what is no table, or no text
-        raise ReportError(
-            f"{path!r} is not a table of comma-separated values: {_first_line(error)}."
-        ) from error
-    except Exception as error:  # each kind of archive has errors of its own
-        raise ReportError(f"cannot unpack {path!r}: {_first_line(error)}.") from error
-    columns = [str(column) for column in frame.columns]
-    for name in (label, *score_columns):
-        if name not in columns:
-            raise ReportError(
-                f"{path!r} has no column {name!r}; its columns are {', '.join(map(repr, columns))}."
-            )
-    if label in score_columns:
-        raise ReportError(f"the label column {label!r} cannot be a score as well.")
-    if frame.empty:
-        raise ReportError(f"{path!r} has no rows.")
-    return Table(
-        _is_positive(frame[label], label, pos_label),
-        {name: _as_scores(pd, frame[name], name) for name in score_columns},
-    )
-
-
-def _first_line(error: Exception) -> str:
-    """What an error says, without its end."""
-    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".:")
-
-
-def _is_positive(column: Any, name: str, pos_label: str | None) -> NDArray[np.int64]:
-    _check_complete(column, name)
-    labels = sorted(column.unique().tolist(), key=str)
-    shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
-    if len(labels) > 2:
-        raise ReportError(
-            f"the label column {name!r} must have two different labels; it has {len(labels)}: "
-            f"{shown}."
-        )
-    positive = _positive_label(labels, pos_label)
-    if positive is None:
-        remedy = "name the positive one with --pos-label"
-        if pos_label is not None:
-            remedy = f"--pos-label {pos_label} is not one of them"
-        raise ReportError(f"the label column {name!r} has the labels {shown}: {remedy}.")
-    if len(labels) == 1:
-        raise ReportError(
-            f"the label column {name!r} has one label only, {shown}: there is nothing to test."
-        )
-    return np.asarray(column == positive, dtype=np.int64)
-
-
-def _positive_label(labels: list[Any], pos_label: str | None) -> Any:
-    """The label that counts as positive, or None if it is not known."""
-    if pos_label is None:
-        known = any(set(labels) <= pair for pair in _KNOWN_LABELS)
-        return max(labels) if known else None
-    for label in labels:
-        if str(label) == pos_label or _as_number(label) == _as_number(pos_label):
-            return label
-    return None
-
-
-def _as_number(text: Any) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return str(text)
-
-
-def _as_scores(pd: Any, column: Any, name: str) -> NDArray[np.float64]:
-    _check_complete(column, name)
-    # One word makes a column of text; what is to be named is the word.
-    scores = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
-    is_text = np.isnan(scores)
-    if is_text.any():
-        row = int(np.argmax(is_text))
-        raise ReportError(
-            f"the score column {name!r} is not numeric: it has {column.iloc[row]!r} in row "
-            f"{row + 1}."
-        )
-    if not np.isfinite(scores).all():
-        row = int(np.argmin(np.isfinite(scores))) + 1
-        raise ReportError(f"the score column {name!r} has an infinite value in row {row}.")
-    return scores
-
-
-def _check_complete(column: Any, name: str) -> None:
-    missing = np.asarray(column.isna())
-    if missing.any():
-        raise ReportError(
-            f"column {name!r} lacks a value in {int(missing.sum())} of {missing.size} rows, the "
-            f"first time in row {int(np.argmax(missing)) + 1}: fill in or leave out these rows."
-        )
-
-
 def report_on_ranking(
     name: str,
     ranking: Ranking,
@@ -308,7 +151,7 @@ def report_on_ranking(
 
     Raises
     ------
-    ReportError
+    CommandError
         If a k is less than 1 or more than the number of samples, or a metric has no such name or
         needs a k.
     """
@@ -347,7 +190,7 @@ def report_on_metrics(
 
     Raises
     ------
-    ReportError
+    CommandError
         If a metric has no such name, or needs a k.
     """
     return tuple(_report_on_metric(ranking, metric) for metric in metrics)
@@ -357,7 +200,7 @@ def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
     names = [name for name, make in METRICS.items() if not needs_k(make)]
     if isinstance(metric, str) and metric not in names:
         what = f"{metric!r} needs a k" if metric in METRICS else f"there is no metric {metric!r}"
-        raise ReportError(f"{what}: take one of {', '.join(map(repr, names))}.")
+        raise CommandError(f"{what}: take one of {', '.join(map(repr, names))}.")
     result = metric_test(ranking, metric=metric)
     return MetricReport(
         metric=metric if isinstance(metric, str) else repr(metric),
@@ -387,14 +230,14 @@ def report_on_hits(ranking: Ranking, k: float) -> HitsReport:
 
     Raises
     ------
-    ReportError
+    CommandError
         If k is less than 1 or more than the number of samples.
     """
     n, m = ranking.n_samples, ranking.n_positives
     try:
         cut = resolve_k(k, n)
     except ValueError as error:
-        raise ReportError(str(error)) from error
+        raise CommandError(str(error)) from error
     result = recall_at_k_test(ranking, k=cut)
     needed = int(min_hits_at_k(n, m, k=cut, alpha=LEVEL))
     hits = float(result.hits)
@@ -570,14 +413,14 @@ def report_as_json(reports: Sequence[RankerReport], plots: Mapping[str, str]) ->
         undefined is null.
     """
     rows = [{**asdict(report), "plot": plots.get(report.name)} for report in reports]
-    return json.dumps(_without_nan(rows), indent=2, allow_nan=False)
+    return json.dumps(without_nan(rows), indent=2, allow_nan=False)
 
 
-def _without_nan(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
+        return {key: without_nan(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_nan(part) for part in value]
+        return [without_nan(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -600,7 +443,7 @@ def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:
     ------
     ImportError
         If matplotlib is not installed.
-    ReportError
+    CommandError
         If the directory cannot be made or written to.
     """
     files: dict[str, str] = {}
@@ -609,20 +452,6 @@ def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:
         display = NullDistributionDisplay(result, name=name)
         scale = "log" if result.log10_pvalue < _FAR else "linear"
         display.plot(figure.add_subplot(), yscale=scale)
-        path = Path(directory) / f"{_file_stem(name, files.values())}.png"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=120)
-        except OSError as error:
-            reason = error.strerror or error
-            raise ReportError(f"cannot write plots to {directory!r}: {reason}.") from error
-        files[name] = str(path)
+        path = Path(directory) / f"{file_stem(name, files.values())}.png"
+        files[name] = save_figure(figure, path)
     return files
-
-
-def _file_stem(name: str, taken: Any) -> str:
-    """A file name without what file systems mind, different from those that are taken."""
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "ranking"
-    used = {Path(path).stem.lower() for path in taken}
-    candidates = (stem if number == 1 else f"{stem}_{number}" for number in range(1, 10**6))
-    return next(candidate for candidate in candidates if candidate.lower() not in used)

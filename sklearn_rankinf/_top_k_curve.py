@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.hits import log_tail_in_parts
-from sklearn_rankinf._engine.paths import HitBounds, simultaneous_level
+from sklearn_rankinf._engine.paths import HitBounds, SimultaneousBounds
 from sklearn_rankinf._engine.statistics import Floats, Integers
-from sklearn_rankinf._formatting import as_frame, as_html, format_count, format_pvalue, format_value
+from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import as_log10
@@ -25,6 +25,10 @@ Run = tuple[int, int]
 
 # Runs of cut-offs that a sentence lists, and rows that a table in a notebook shows.
 _RUNS_LISTED, _ROWS_SHOWN = 3, 20
+_CAUTION = (
+    "Hits are cumulative: the first k samples may beat random selection though the last of them do "
+    "not."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,8 +208,8 @@ class TopKSignificanceCurve:
         Returns
         -------
         str
-            A sentence on the smallest p-value, and two for each alpha: on every k at once, and on a
-            single k that was fixed beforehand.
+            A sentence on the smallest p-value, two for each alpha, on every k at once and on a
+            single k that was fixed beforehand, and a caution.
         """
         if self.n_positives in (0, self.n_samples):
             which = "no positives" if self.n_positives == 0 else "only positives"
@@ -217,7 +221,7 @@ class TopKSignificanceCurve:
             self.crossovers,
             strict=True,
         )
-        return "\n".join([self._best(), *(self._at_level(*level) for level in levels)])
+        return "\n".join([self._best(), *(self._at_level(*level) for level in levels), _CAUTION])
 
     def _best(self) -> str:
         """A sentence on the k with the smallest p-value."""
@@ -225,8 +229,8 @@ class TopKSignificanceCurve:
         return (
             f"The p-value is smallest at k = {self.k[at]}, with {self.hits[at]} of "
             f"{self.n_positives} positives where {format_value(float(self.expected[at]))} are "
-            f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone; for the "
-            "choice among all k see minimum_hypergeometric_test."
+            f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone, before the "
+            "choice among all k."
         )
 
     def _at_level(
@@ -235,11 +239,10 @@ class TopKSignificanceCurve:
         """Sentences on one alpha."""
         percent = f"{100 * alpha:g} %"
         if simultaneous:
-            last = simultaneous[-1][1]
             everywhere = (
-                f"At {percent} over all k the list beats random selection at "
-                f"{_listed(simultaneous)}, and no further than {last}: any of these cuts may be "
-                f"chosen after looking (pointwise level {format_value(level)})."
+                f"At {percent} over all k the list beats random selection up to "
+                f"k = {simultaneous[-1][1]} ({_listed(simultaneous)}; pointwise level "
+                f"{format_value(level)}): any of these cuts may be chosen after looking."
             )
         elif level == 0.0:
             everywhere = f"At {percent} over all k no ranking of these numbers could show anything."
@@ -341,13 +344,15 @@ def top_k_significance_curve(
     >>> y_score = list(range(20, 0, -1))
     >>> curve = top_k_significance_curve(y_true, y_score, alpha=[0.05])
     >>> curve.hits[:6], curve.hits_needed[0, :6]
-    (array([1, 2, 2, 3, 4, 4]), array([nan, nan,  3.,  3.,  3.,  4.]))
+    (array([1, 2, 2, 3, 4, 4]), array([nan, nan,  3.,  3.,  4.,  4.]))
     >>> print(curve.summary())
     The p-value is smallest at k = 7, with 5 of 5 positives where 1.75 are expected: 0.0014 for
-    this k alone; for the choice among all k see minimum_hypergeometric_test.
-    At 5 % over all k the list beats random selection at k = 5 to 9, and no further than 9: any of
-    these cuts may be chosen after looking (pointwise level 0.014). A single k fixed beforehand is
-    significant at k = 2 to 11.
+    this k alone, before the choice among all k.
+    At 5 % over all k the list beats random selection up to k = 11 (k = 5 to 11; pointwise level
+    0.0298): any of these cuts may be chosen after looking. A single k fixed beforehand is
+    significant at k = 4 to 11.
+    Hits are cumulative: the first k samples may beat random selection though the last of them do
+    not.
     """
     levels = np.atleast_1d(check_levels(alpha))
     if levels.ndim != 1 or not levels.size:
@@ -360,21 +365,17 @@ def top_k_significance_curve(
         warn_caller(no_positives("The number of hits", "0"), UndefinedMetricWarning)
     ends = ends_up_to(ranking, max_k, "max_k")
     bounds = HitBounds(n, m, ends)
-    pointwise, simultaneous, found = [], [], []
-    for level in levels.tolist():
-        pointwise.append(bounds.needed(bounds.last(math.log(level)), ends))
-        log_level, log_attained, last = simultaneous_level(bounds, math.log(level))
-        simultaneous.append(bounds.needed(last, ends))
-        found.append((math.exp(log_level), math.exp(log_attained)))
-    pointwise_level, attained_level = np.array(found).T
+    search = SimultaneousBounds(bounds)
+    found = [search.at(math.log(level)) for level in levels.tolist()]
+    pointwise = [bounds.last(math.log(level)) for level in levels.tolist()]
     return TopKSignificanceCurve(
         k=ends,
         hits=np.cumsum(ranking.hits)[: ends.size],
         alpha=levels,
-        hits_needed=np.stack(pointwise),
-        hits_needed_simultaneous=np.stack(simultaneous),
-        pointwise_level=pointwise_level,
-        attained_level=attained_level,
+        hits_needed=bounds.needed(pointwise),
+        hits_needed_simultaneous=bounds.needed([trial.last for trial in found]),
+        pointwise_level=np.exp([trial.log_pvalue for trial in found]),
+        attained_level=np.exp([trial.log_crossing for trial in found]),
         n_samples=n,
         n_positives=m,
     )
@@ -397,8 +398,7 @@ def ends_up_to(ranking: Ranking, last: Any, name: str) -> Integers:
 def _listed(runs: list[Run]) -> str:
     """Runs of k in words, the first few of them."""
     shown = [
-        format_count(first) if first == last else f"{first} to {last}"
-        for first, last in runs[:_RUNS_LISTED]
+        str(first) if first == last else f"{first} to {last}" for first, last in runs[:_RUNS_LISTED]
     ]
     n_others = len(runs) - len(shown)
     others = f" and {n_others} more run{'s' if n_others > 1 else ''}" if n_others else ""

@@ -113,8 +113,9 @@ def n_terms_of_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> I
     table = _Tables.of(h, n, m, k)
     # At the end of the range the ratio of two terms is that of nothing.
     inner = _Tables(np.minimum(table.h, table.highest - 1), table.n, table.m, table.k)
-    n_terms = np.where(table.h < table.highest, _n_terms(inner), 1.0)
-    return np.ceil(n_terms).astype(np.int64)
+    # The curvature falls along the tail, and the terms with it more slowly than a normal density.
+    n_terms = np.where(table.h < table.highest, 2.0 * _n_terms(inner), 1.0)
+    return np.asarray(np.minimum(np.ceil(n_terms).astype(np.int64), table.highest - table.h + 1))
 
 
 def min_hits(alpha: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Integers:

@@ -38,6 +38,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.chain import binomial_log_weights
@@ -108,13 +109,20 @@ class HitBounds:
         """Log p-values of some numbers of hits at positions among the ends."""
         return log_tail(self._hits[which], self.n_samples, self.n_positives, self.ends[position])
 
-    def needed(self, last: Integers, ends: Integers) -> Floats:
-        """Smallest number of hits that reaches the level at some ends; nan where none does."""
-        ranks = self._last_ranks(last)
-        position = np.searchsorted(ranks, ends)
-        hits = self.min_hits + position
-        possible = (position < ranks.size) & (hits <= ends)
-        return np.where(possible, hits, np.nan)
+    def needed(self, bounds: list[Integers]) -> Floats:
+        """Smallest numbers of hits at every end that reach some levels; nan where none does.
+
+        Returns an array of shape (n_bounds, n_ends) for bounds as :meth:`last` returns them.
+        """
+        found = np.full((len(bounds), self.ends.size), np.nan)
+        for row, last in zip(found, bounds, strict=True):
+            stops = np.searchsorted(self.ends, self._last_ranks(last), side="right")
+            previous = 0
+            for hits, stop in zip(self._hits.tolist(), stops.tolist(), strict=True):
+                row[previous:stop] = hits
+                previous = max(previous, stop)
+            row[row > self.ends] = np.nan
+        return found
 
     def largest_log_pvalue(self, last: Integers) -> float:
         """Largest log p-value that reaches the level; -inf where none does."""
@@ -231,85 +239,96 @@ def _in_logs(state: Floats, weights: Floats) -> Floats:
     return np.asarray(logsumexp(windows + weights[::-1], axis=1))
 
 
-def simultaneous_level(bounds: HitBounds, log_alpha: float) -> tuple[float, float, Integers]:
-    r"""Largest pointwise level whose crossing probability is at most alpha.
+class SimultaneousBounds:
+    r"""Largest pointwise levels whose crossing probabilities are at most some alphas.
 
     Parameters
     ----------
     bounds : HitBounds
         The ranking and the ends at which hits are counted.
-    log_alpha : float
-        Natural logarithm of alpha.
-
-    Returns
-    -------
-    log_level, log_attained : float
-        Natural logarithms of the level, which is a p-value that a ranking can have, and of its
-        crossing probability; both -inf where no p-value is small enough.
-    last : ndarray of int
-        The bound, as :meth:`HitBounds.last` returns it.
 
     Notes
     -----
-    The crossing probability is at least the level, and at most :math:`m` times the level. In
-    logarithms it is close to a straight line, on which false position with halved weights (the
-    Illinois algorithm) takes few steps.
+    The crossing probability is at least the level, and at most m times the level. In logarithms it
+    is nearly a straight line in the level, up to its steps: monotone interpolation of what is known
+    finds the level, with bisection where that does not halve its range. Several alphas share what
+    is known.
     """
-    n_bounds = max(bounds.n_positives, 1)
-    low = _Trial.of(bounds, log_alpha - math.log(n_bounds))
-    high = _Trial.of(bounds, log_alpha, (low.last, None))
-    if high.log_crossing <= _tolerant(log_alpha):
-        return high.result()
-    gap_low, gap_high = low.log_crossing - log_alpha, high.log_crossing - log_alpha
-    x_low, side = low.log_level, 0
-    for _ in range(_MOST_STEPS):
-        if low.log_crossing > log_alpha - _CLOSE:
-            break
-        following = bounds.next_log_pvalue(low.last)
-        if following >= high.log_pvalue - _EQUAL:
-            break
-        if math.isfinite(gap_low):
-            x = x_low + (high.log_level - x_low) * gap_low / (gap_low - gap_high)
-        else:
-            x = (x_low + high.log_level) / 2.0
-        trial = _Trial.of(bounds, max(x, following), (low.last, high.last))
-        if trial.log_crossing <= _tolerant(log_alpha):
-            low, x_low, gap_low = trial, trial.log_level, trial.log_crossing - log_alpha
-            gap_high = gap_high / 2.0 if side < 0 else gap_high
-            side = -1
-        else:
-            high, gap_high = trial, trial.log_crossing - log_alpha
-            gap_low = gap_low / 2.0 if side > 0 else gap_low
-            side = 1
-    return low.result()
+
+    def __init__(self, bounds: HitBounds) -> None:
+        self._bounds = bounds
+        self._trials: list[_Trial] = []
+
+    def at(self, log_alpha: float) -> _Trial:
+        """The largest pointwise level for an alpha, given by its logarithm.
+
+        It is a p-value that a ranking can have, or minus infinity where none is small enough; the
+        search ends early when its probability is nearly alpha.
+        """
+        allowed = _tolerant(log_alpha)
+        low = self._try(log_alpha - math.log(max(self._bounds.n_positives, 1)))
+        high = self._try(log_alpha)
+        if high.log_crossing <= allowed:
+            return high
+        widths = [math.inf, math.inf]
+        aim = target = log_alpha - _CLOSE / 2.0
+        for _ in range(_MOST_STEPS):
+            inside = [t for t in self._trials if low.log_level < t.log_level < high.log_level]
+            low = max((low, *(t for t in inside if t.log_crossing <= allowed)), key=_level_of)
+            high = min((high, *(t for t in inside if t.log_crossing > allowed)), key=_level_of)
+            following = self._bounds.next_log_pvalue(low.last)
+            if low.log_crossing > log_alpha - _CLOSE or following >= high.log_pvalue - _EQUAL:
+                break
+            level = self._interpolated(aim)
+            widths.append(high.log_level - low.log_level)
+            if widths[-1] > widths[-3] / 2.0 or not low.log_level < level < high.log_level:
+                level = (low.log_level + high.log_level) / 2.0
+            found = self._try(max(level, following), (low.last, high.last)).log_crossing
+            # As far beyond the target as the last level fell short of it: a narrow range follows.
+            aim = target + (target - found)
+        return low
+
+    def _try(self, log_level: float, around: tuple[Integers, Integers] | None = None) -> _Trial:
+        """Compute the crossing probability of a pointwise level."""
+        bounds = self._bounds
+        last = bounds.last(log_level, around)
+        trial = _Trial(
+            log_level, last, bounds.largest_log_pvalue(last), bounds.log_crossing_probability(last)
+        )
+        self._trials.append(trial)
+        return trial
+
+    def _interpolated(self, log_crossing: float) -> float:
+        """Level at which known crossing probabilities reach one; nan where they do not tell."""
+        known = {t.log_crossing: t.log_level for t in self._trials if t.log_crossing > -math.inf}
+        if len(known) < 2:
+            return math.nan
+        crossings = np.array(sorted(known))
+        levels = np.array([known[crossing] for crossing in crossings.tolist()])
+        return float(PchipInterpolator(crossings, levels, extrapolate=False)(log_crossing))
 
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A pointwise level that was tried."""
+    """A pointwise level that was tried.
+
+    Attributes
+    ----------
+    log_level : float
+        Logarithm of the level that was asked for.
+    last : ndarray of int
+        The bound, as :meth:`HitBounds.last` returns it.
+    log_pvalue : float
+        Logarithm of the largest p-value that reaches the level; -inf where none does.
+    log_crossing : float
+        Logarithm of the probability that a random ranking reaches the level anywhere.
+    """
 
     log_level: float
     last: Integers
     log_pvalue: float
     log_crossing: float
 
-    @classmethod
-    def of(
-        cls,
-        bounds: HitBounds,
-        log_level: float,
-        around: tuple[Integers, Integers | None] | None = None,
-    ) -> _Trial:
-        """Try a level; `around` holds bounds of a smaller and of a larger one."""
-        pair = None
-        if around is not None:
-            below, beyond = around
-            everywhere = np.full(below.size, bounds.ends.size)
-            pair = (below, everywhere if beyond is None else beyond)
-        last = bounds.last(log_level, pair)
-        pvalue = bounds.largest_log_pvalue(last)
-        return cls(log_level, last, pvalue, bounds.log_crossing_probability(last))
 
-    def result(self) -> tuple[float, float, Integers]:
-        """The largest p-value that reaches the level, its crossing probability, and the bound."""
-        return self.log_pvalue, self.log_crossing, self.last
+def _level_of(trial: _Trial) -> float:
+    return trial.log_level

@@ -1,0 +1,192 @@
+"""The commands of the command line that read a file or plan a study."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sklearn_rankinf import _report
+from sklearn_rankinf._files import CommandError, read_table, save_figure
+from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
+from sklearn_rankinf._planning import metric_power
+from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
+from sklearn_rankinf._plot._matplotlib import new_figure
+from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._significance import average_precision_test
+from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
+
+_WIDTH = 100
+
+
+def report(arguments: argparse.Namespace) -> None:
+    """Print the report on the rankings of a file."""
+    rankings = _rankings(arguments)
+    results = {name: average_precision_test(ranking) for name, ranking in rankings.items()}
+    reports = [
+        _report.report_on_ranking(name, ranking, results[name], arguments.k, arguments.metric)
+        for name, ranking in rankings.items()
+    ]
+    plots = {} if arguments.plots is None else _report.write_plots(arguments.plots, results)
+    if arguments.json:
+        print(_report.report_as_json(reports, plots))
+        return
+    print(_report.format_report(reports))
+    _print_paths(list(plots.values()))
+
+
+def curve(arguments: argparse.Namespace) -> None:
+    """Print where the rankings of a file beat random selection, and write their curves."""
+    rankings = _rankings(arguments)
+    alpha = arguments.alpha or [0.1, 0.05, 0.01]
+    try:
+        curves = {
+            name: top_k_significance_curve(ranking, alpha=alpha, max_k=arguments.max_k)
+            for name, ranking in rankings.items()
+        }
+    except (TypeError, ValueError) as error:  # of the options: the rankings were read
+        raise CommandError(str(error)) from error
+    tests = {
+        name: minimum_hypergeometric_test(ranking, max_rank=arguments.max_k)
+        for name, ranking in rankings.items()
+    }
+    paths = [] if arguments.plots is None else [_write_curves(curves, arguments.plots)]
+    if arguments.json:
+        found = [
+            {"name": name, **_numbers(curves[name]), "minimum_hypergeometric": test.to_dict()}
+            for name, test in tests.items()
+        ]
+        _print_json({"rankings": found, "plots": paths})
+        return
+    print(
+        "\n\n".join(
+            "\n".join([name, *_indented(curves[name].summary()), *_indented(test.summary())])
+            for name, test in tests.items()
+        )
+    )
+    _print_paths(paths)
+
+
+def plan(arguments: argparse.Namespace) -> None:
+    """Print the power of a test, the smallest effect it would see, and the targets it needs."""
+    given: dict[str, Any] = {
+        "metric": arguments.metric,
+        "k": arguments.k,
+        "alpha": arguments.alpha,
+    }
+    effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
+    has_effect = any(value is not None for value in effect.values())
+    prevalence = _prevalence(arguments)
+    found: dict[str, Any] = {}
+    try:
+        if arguments.m is not None:
+            if has_effect:
+                power = metric_power(arguments.n, arguments.m, **given, **effect)
+                found["power"] = power.to_dict()
+                _say(arguments, power.summary())
+            odds = min_detectable_odds(arguments.n, arguments.m, **given, power=arguments.power)
+            found["min_detectable_odds"] = odds
+            _say(arguments, _smallest_effect(odds, arguments.power))
+        if has_effect:
+            given["k"] = _share(arguments.k, arguments.n)
+            needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
+            found["min_positives"] = needed
+            _say(arguments, _targets_needed(needed, prevalence, given["k"], arguments.power))
+    except (TypeError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    if arguments.json:
+        _print_json(found)
+
+
+def _prevalence(arguments: argparse.Namespace) -> float:
+    """Share of positives, from the sizes or given instead of them."""
+    if (arguments.m is None) == (arguments.prevalence is None):
+        raise CommandError("give either --n and --m, or --prevalence.")
+    if (arguments.m is None) != (arguments.n is None):
+        raise CommandError("--n and --m belong together: give both, or --prevalence.")
+    if arguments.prevalence is None:
+        if arguments.n < 1 or not 0 < arguments.m < arguments.n:
+            raise CommandError(
+                f"--m must be from 1 to n - 1; got --n {arguments.n} --m {arguments.m}."
+            )
+        return float(arguments.m / arguments.n)
+    if arguments.odds is None and arguments.auc is None:
+        raise CommandError("--prevalence needs --auc or --odds, the effect that is to be seen.")
+    return float(arguments.prevalence)
+
+
+def _smallest_effect(odds: float, power: float) -> str:
+    if math.isinf(odds):
+        return f"No effect, however large, would be seen with a probability of {power:g}."
+    return (
+        f"The smallest odds that would be seen with a probability of {power:g} are {odds:.3g} "
+        f"(AUC {odds / (1.0 + odds):.3g})."
+    )
+
+
+def _share(k: float | None, n: int | None) -> float | None:
+    """Cut-off in proportion to the number of items, so that it grows with them."""
+    return k / n if isinstance(k, int) and n is not None and k < n else k
+
+
+def _targets_needed(needed: int, prevalence: float, k: float | None, power: float) -> str:
+    cut = f" and a cut-off after {100 * k:.3g} %" if isinstance(k, float) else ""
+    return (
+        f"With a share of {prevalence:.3g} targets{cut} it takes {needed} targets, in "
+        f"{round(needed / prevalence)} items, to see this effect with a probability of {power:g}."
+    )
+
+
+def _rankings(arguments: argparse.Namespace) -> dict[str, Ranking]:
+    """Rankings of the columns of scores of a file."""
+    table = read_table(arguments.file, arguments.label, arguments.score, arguments.pos_label)
+    return {
+        name: Ranking.from_scores(table.is_positive, score) for name, score in table.scores.items()
+    }
+
+
+def _write_curves(curves: dict[str, TopKSignificanceCurve], directory: str) -> str:
+    """Draw all curves into one picture."""
+    figure = new_figure("--plots", (8.0, 5.5))
+    TopKSignificanceDisplay(list(curves.values()), name=list(curves)).plot(figure.add_subplot())
+    return save_figure(figure, Path(directory) / "top_k.png")
+
+
+def _numbers(curve: TopKSignificanceCurve) -> dict[str, Any]:
+    """What a curve says, without its points."""
+    return {
+        key: value
+        for key, value in curve.to_dict().items()
+        if key in ("alpha", "pointwise_level", "attained_level") or "crossovers" in key
+    }
+
+
+def _indented(text: str) -> list[str]:
+    wrapped = [textwrap.wrap(line, _WIDTH - 2) for line in text.splitlines()]
+    return [f"  {line}" for lines in wrapped for line in lines]
+
+
+def _say(arguments: argparse.Namespace, text: str) -> None:
+    """Print a sentence as soon as it is known, unless JSON was asked for."""
+    if not arguments.json:
+        print(textwrap.fill(text, _WIDTH), flush=True)
+
+
+def _print_json(found: dict[str, Any]) -> None:
+    print(json.dumps(_report.without_nan(found), indent=2, allow_nan=False, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    return np.asarray(value).tolist()
+
+
+def _print_paths(paths: list[str]) -> None:
+    if paths:
+        print()
+        print(*(f"wrote {path}" for path in paths), sep="\n")
