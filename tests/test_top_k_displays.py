@@ -701,3 +701,15 @@ def test_missing_matplotlib_names_the_extra(monkeypatch, call):
     message = r'needs matplotlib: pip install "sklearn-rankinf\[plot\]"'
     with pytest.raises(ImportError, match=message):
         call(*structure("no ties"))
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_legend_is_beside_the_axes_where_there_is_room(layout, powers):
+    curve = top_k_significance_curve(*structure("no ties"))
+    for display in (TopKSignificanceDisplay(curve), PowerDisplay(powers)):
+        figure, ax = plt.subplots(layout=layout)
+        display.plot(ax)
+        figure.canvas.draw()
+        legend, axes = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert (legend.x0 >= axes.x1) == (layout is not None)
+        assert legend.x1 <= figure.bbox.x1

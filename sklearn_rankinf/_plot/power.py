@@ -128,7 +128,8 @@ class PowerDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; new ones if left out. The legend is beside them if their figure has a
+            layout that makes room for it, such as ``layout="constrained"``.
         name : str or sequence of str, optional
             Names of the lines, instead of the display's own.
         x_axis : {"n_positives", "n_samples", "odds", "auc"}, optional

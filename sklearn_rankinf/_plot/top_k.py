@@ -205,7 +205,8 @@ class TopKSignificanceDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; new ones if left out. The legend is beside them if their figure has a
+            layout that makes room for it, such as ``layout="constrained"``.
         name : str or sequence of str, optional
             Names of the rankers, instead of the display's own.
         y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
