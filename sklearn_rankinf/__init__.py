@@ -65,6 +65,7 @@ from sklearn_rankinf._queries import (
     mean_average_precision_test,
 )
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._report import RankSignificanceReport, rank_significance_report
 from sklearn_rankinf._restricted import score_strata
 from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._scorers import (
@@ -122,6 +123,7 @@ __all__ = [
     "PrecisionAtK",
     "PrecisionRecallPosterior",
     "RandomizationTestResult",
+    "RankSignificanceReport",
     "RankStatistic",
     "Ranking",
     "RecallAtK",
@@ -166,6 +168,7 @@ __all__ = [
     "precision_at_k_test",
     "r_precision_score",
     "randomization_test",
+    "rank_significance_report",
     "recall_at_k_null_distribution",
     "recall_at_k_score",
     "recall_at_k_test",

@@ -19,25 +19,38 @@ from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._significance import average_precision_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
+from sklearn_rankinf._validation import resolve_k
 
 _WIDTH = 100
 
 
 def report(arguments: argparse.Namespace) -> None:
     """Print the report on the rankings of a file."""
-    rankings = _rankings(arguments)
-    results = {name: average_precision_test(ranking) for name, ranking in rankings.items()}
-    reports = [
-        _report.report_on_ranking(name, ranking, results[name], arguments.k, arguments.metric)
-        for name, ranking in rankings.items()
-    ]
-    plots = {} if arguments.plots is None else _report.write_plots(arguments.plots, results)
+    table = read_table(arguments.file, arguments.label, arguments.score, arguments.pos_label)
+    try:
+        # A k that was asked for is an error if it is too large; of the default ones it is left out.
+        for k in arguments.k:
+            resolve_k(k, table.is_positive.size)
+        found = _report.make_report(
+            table.is_positive,
+            table.scores,
+            k=arguments.k or _report.DEFAULT_K,
+            metrics=arguments.metric,
+        )
+    except CommandError:
+        raise
+    except (TypeError, ValueError) as error:  # of the options: labels and scores were read
+        raise CommandError(str(error)) from error
+    plots = {}
+    if arguments.plots is not None:
+        plots = _report.write_plots(
+            arguments.plots, dict(zip(table.scores, found.results, strict=True))
+        )
     if arguments.json:
-        print(_report.report_as_json(reports, plots))
+        print(_report.report_as_json(found, list(plots.values())))
         return
-    print(_report.format_report(reports))
+    print(found)
     _print_paths(list(plots.values()))
 
 

@@ -20,7 +20,9 @@ from sklearn.svm import SVC
 from sklearn_rankinf._formatting import format_pvalue, format_table
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._ranking import Ranking
-from sklearn_rankinf._report import HitsReport, format_hits, report_on_hits, write_plots
+from sklearn_rankinf._report import write_plots
+from sklearn_rankinf._report_numbers import LEVEL, HitsReport, pvalue_less, report_on_hits
+from sklearn_rankinf._report_text import hits_table, table_as_text, verdict, wrapped
 from sklearn_rankinf._response import estimator_scores
 from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._scorers import average_precision_significance_scorer
@@ -31,7 +33,6 @@ N_TARGETS = 40
 N_FOLDS = 5
 N_PERMUTATIONS = 9999
 N_PLACES = 50
-LEVEL = 0.05
 RESPONSE_METHODS = ("decision_function", "predict_proba")
 INK = "amount of ink"
 
@@ -214,11 +215,7 @@ def conclusion(row: Assessment) -> str:
     str
         Whether the ranking is better than chance at the 5 % level, by how much, how surely.
     """
-    subject, pvalue = f"Ranking by {row.name}", format_pvalue(row.log10_pvalue)
-    if row.log10_pvalue <= np.log10(LEVEL):
-        ratio = row.average_precision / row.chance
-        return f"{subject} is better than chance: AP {ratio:.1f} times as high, p = {pvalue}."
-    return f"{subject} is not shown to be better than chance: p = {pvalue}."
+    return verdict(f"Ranking by {row.name}", row.result, pvalue_less(row.result), LEVEL)
 
 
 def contrast(rows: list[Assessment]) -> str:
@@ -318,9 +315,10 @@ def run_demo(plots: str | None = None) -> list[Assessment]:
         "p is the probability that a random ranking, with the same ties, reaches this AP or more.\n"
         f"'{INK}' is no trained ranker but the sum of the pixels, for comparison.\n"
     )
-    _say(format_hits([row.name for row in rows], [row.at_k for row in rows]))
+    names, hits = [row.name for row in rows], [row.at_k for row in rows]
+    _say(table_as_text(hits_table(f"Hits among the first {N_PLACES}", "ranking", names, hits)))
     _say("\nConclusion")
-    _say("\n".join(f"  {conclusion(row)}" for row in rows))
+    _say("\n".join(wrapped(conclusion(row), "  ") for row in rows))
     _say(f"\n{contrast(rows)}\n")
     if plots is not None:
         files = write_plots(plots, {row.name: row.result for row in rows})

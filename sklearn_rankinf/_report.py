@@ -1,422 +1,811 @@
-"""The report behind ``rankinf report``: what labels and columns of scores say about rankings."""
+"""A report on rankings: whether they are better than chance, by how much, and how sure it is."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.statistics import Metric
-from sklearn_rankinf._files import CommandError, file_stem, save_figure
-from sklearn_rankinf._formatting import format_count, format_pvalue, format_table
-from sklearn_rankinf._metrics import METRICS, needs_k
+from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
+from sklearn_rankinf._engine.statistics import Metric, Statistic
+from sklearn_rankinf._estimates import choose_method
+from sklearn_rankinf._files import file_stem, save_figure
+from sklearn_rankinf._formatting import as_frame
+from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._interval_results import MetricIntervalResult
+from sklearn_rankinf._intervals import metric_interval
+from sklearn_rankinf._metrics import METRICS, as_metric, check_scalar_k, needs_k
+from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
+from sklearn_rankinf._multiple_comparison import (
+    MetricMultipleComparisonTestResult,
+    metric_multiple_comparison_test,
+)
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
-from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._ranking import Ranking, as_ranking, read_rankers
+from sklearn_rankinf._report_checks import (
+    AllFacts,
+    LabelFacts,
+    RankerFacts,
+    ReportCheck,
+    run_checks,
+)
+from sklearn_rankinf._report_html import as_document, as_fragment
+from sklearn_rankinf._report_numbers import (
+    ComparisonReport,
+    HitsReport,
+    RankerReport,
+    numbers_of_ranking,
+    report_on_hits,
+    report_on_metrics,
+)
+from sklearn_rankinf._report_text import CLUSTERS_HINT, as_text
 from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._significance import metric_test, recall_at_k_test
-from sklearn_rankinf._top_k import min_hits_at_k
-from sklearn_rankinf._validation import resolve_k
+from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_binary,
+    as_labels,
+    as_seed_sequence,
+    check_integer,
+    check_k,
+    check_levels,
+    check_option,
+    mark_positives,
+    numbered,
+    resolve_k,
+)
 
-LEVEL = 0.05
+DEFAULT_K = (10, 50, 100)
+_OUTPUTS = ("report", "text", "dict", "frame", "html")
+# Beyond these the bounds over all k, an interval that is simulated, and rank swaps take long.
+_POSITIVES_FOR_BOUNDS, _SAMPLES_FOR_SIMULATION = 20_000, 20_000
+_SWAPPED_ITEMS = 200_000_000
 # Below this the law is drawn on a logarithmic scale, where its far tail can be seen.
 _FAR = -3.0
+__all__ = [
+    "DEFAULT_K",
+    "RankSignificanceReport",
+    "rank_significance_report",
+    "report_as_json",
+    "report_on_hits",
+    "report_on_metrics",
+    "without_nan",
+    "write_plots",
+]
 
 
-@dataclass(frozen=True)
-class HitsReport:
-    """Hits among the first k places of one ranking.
+@dataclass(frozen=True, eq=False, repr=False)
+class RankSignificanceReport:
+    """Result of :func:`rank_significance_report`.
 
-    Attributes
-    ----------
-    k : int
-        Number of places.
-    hits : float
-        Positives among them, a fraction where equal scores straddle the last place.
-    expected_hits : float
-        Mean number of hits under random labelling.
-    recall, precision : float
-        Hits as a share of the positives and of the places.
-    hits_needed : int or None
-        Smallest number of hits with p up to 0.05 without ties; None if no number is enough.
-    pvalue, log10_pvalue : float
-        Exact p-value of the hits, and its logarithm to base 10.
-    splits_ties : bool
-        Whether equal scores straddle the last place.
-    """
-
-    k: int
-    hits: float
-    expected_hits: float
-    recall: float
-    precision: float
-    hits_needed: int | None
-    pvalue: float
-    log10_pvalue: float
-    splits_ties: bool
-
-
-@dataclass(frozen=True)
-class MetricReport:
-    """What the labels say about one ranking by one metric.
+    ``print(report)`` shows it as text; a notebook shows it as a table.
 
     Attributes
     ----------
-    metric : str
-        Name of the metric.
-    statistic, chance, adjusted, zscore : float
-        Its value, the mean under random labelling, the value on a scale with chance at 0 and a
-        perfect ranking at 1, and its distance from chance in standard deviations.
-    pvalue, log10_pvalue : float
-        Exact p-value, and its logarithm to base 10.
-    """
-
-    metric: str
-    statistic: float
-    chance: float
-    adjusted: float
-    zscore: float
-    pvalue: float
-    log10_pvalue: float
-
-
-@dataclass(frozen=True)
-class RankerReport:
-    """What the labels say about one ranking.
-
-    Attributes
-    ----------
-    name : str
-        Name of the ranking.
+    metric : metric
+        The metric.
+    alpha : float
+        Level of significance; confidence intervals are at the level 1 - alpha.
     n_samples, n_positives : int
-        Size of the ranking and number of positives.
-    average_precision, chance, adjusted, zscore : float
-        Average precision, its mean under random labelling, its value on a scale with chance at 0
-        and 1 at 1, and its distance from chance in standard deviations.
-    pvalue, log10_pvalue : float
-        Exact p-value of average precision, and its logarithm to base 10.
-    pvalue_less : float
-        Exact p-value of the other side: the probability of so low an average precision.
-    at_k : tuple of HitsReport
-        Hits at each k.
-    metrics : tuple of MetricReport
-        Other metrics.
+        Number of samples, and of positives.
+    n_clusters : int or None
+        Number of clusters; None if every sample was taken as independent.
+    rankers : tuple of RankerReport
+        The numbers of each ranking.
+    checks : tuple of ReportCheck
+        What was found wrong, or worth knowing, each with a code, a message, a remedy and a URL.
+    notes : tuple of str
+        What was left out, and why.
+    results : tuple of MetricTestResult
+        The test of each ranking.
+    intervals : tuple of MetricIntervalResult or None
+        The interval of each ranking.
+    curves : tuple of TopKSignificanceCurve or None
+        The hits of each ranking against random selection for every k.
+    comparison : MetricComparisonTestResult, MetricMultipleComparisonTestResult or None
+        The comparison of two rankings, or of more; None for a single one.
+    compared : tuple of (int, int)
+        Of two rankings the one that is compared, and the best one.
+    comparison_note : str
+        How rankings were compared.
+
+    See Also
+    --------
+    rank_significance_report : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, rank_significance_report
+    >>> ranking = Ranking.from_counts([1] * 40, [1, 1, 0, 1, 1, 0, 1] + [0] * 33)
+    >>> report = rank_significance_report(ranking, k=5)
+    >>> report
+    RankSignificanceReport(metric=AveragePrecision(), rankers=['ranking'], n_samples=40,
+    n_positives=5, checks=['few-positives'])
+    >>> report.rankers[0].at_k[0].hits
+    4.0
     """
 
-    name: str
+    metric: Metric
+    alpha: float
     n_samples: int
     n_positives: int
-    average_precision: float
-    chance: float
-    adjusted: float
-    zscore: float
-    pvalue: float
-    log10_pvalue: float
-    pvalue_less: float
-    at_k: tuple[HitsReport, ...]
-    metrics: tuple[MetricReport, ...] = ()
+    n_clusters: int | None
+    rankers: tuple[RankerReport, ...]
+    checks: tuple[ReportCheck, ...]
+    notes: tuple[str, ...]
+    results: tuple[MetricTestResult, ...]
+    intervals: tuple[MetricIntervalResult | None, ...]
+    curves: tuple[TopKSignificanceCurve | None, ...]
+    comparison: MetricComparisonTestResult | MetricMultipleComparisonTestResult | None = None
+    compared: tuple[int, ...] = ()
+    comparison_note: str = ""
 
-
-def report_on_ranking(
-    name: str,
-    ranking: Ranking,
-    result: MetricTestResult,
-    k: Sequence[float] = (),
-    metrics: Sequence[str | Metric] = (),
-) -> RankerReport:
-    """Put together what the labels say about one ranking.
-
-    Parameters
-    ----------
-    name : str
-        Name of the ranking.
-    ranking : Ranking
-        The ranking.
-    result : MetricTestResult
-        The test of its average precision.
-    k : sequence of int or float
-        Numbers of places at the top, or fractions of the samples, at which hits are tested.
-    metrics : sequence of str or metric
-        Other metrics that are tested.
-
-    Returns
-    -------
-    RankerReport
-        The figures.
-
-    Raises
-    ------
-    CommandError
-        If a k is less than 1 or more than the number of samples, or a metric has no such name or
-        needs a k.
-    """
-    return RankerReport(
-        name=name,
-        n_samples=ranking.n_samples,
-        n_positives=ranking.n_positives,
-        average_precision=float(result.statistic),
-        chance=float(result.null_distribution.mean()),
-        adjusted=float(result.adjusted_statistic),
-        zscore=float(result.zscore),
-        pvalue=float(result.pvalue),
-        log10_pvalue=float(result.log10_pvalue),
-        pvalue_less=float(result.null_distribution.pvalue(result.statistic, "less")),
-        at_k=tuple(report_on_hits(ranking, cut) for cut in k),
-        metrics=report_on_metrics(ranking, metrics),
-    )
-
-
-def report_on_metrics(
-    ranking: Ranking, metrics: Sequence[str | Metric]
-) -> tuple[MetricReport, ...]:
-    """Test a ranking by several metrics.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        The ranking.
-    metrics : sequence of str or metric
-        Names of metrics that need no k, or metrics.
-
-    Returns
-    -------
-    tuple of MetricReport
-        The figures, one entry a metric.
-
-    Raises
-    ------
-    CommandError
-        If a metric has no such name, or needs a k.
-    """
-    return tuple(_report_on_metric(ranking, metric) for metric in metrics)
-
-
-def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
-    names = [name for name, make in METRICS.items() if not needs_k(make)]
-    if isinstance(metric, str) and metric not in names:
-        what = f"{metric!r} needs a k" if metric in METRICS else f"there is no metric {metric!r}"
-        raise CommandError(f"{what}: take one of {', '.join(map(repr, names))}.")
-    result = metric_test(ranking, metric=metric)
-    return MetricReport(
-        metric=metric if isinstance(metric, str) else repr(metric),
-        statistic=float(result.statistic),
-        chance=float(result.null_distribution.mean()),
-        adjusted=float(result.adjusted_statistic),
-        zscore=float(result.zscore),
-        pvalue=float(result.pvalue),
-        log10_pvalue=float(result.log10_pvalue),
-    )
-
-
-def report_on_hits(ranking: Ranking, k: float) -> HitsReport:
-    """Test the hits among the first k places of a ranking.
-
-    Parameters
-    ----------
-    ranking : Ranking
-        The ranking.
-    k : int or float
-        Number of places, or a fraction of the samples.
-
-    Returns
-    -------
-    HitsReport
-        The figures.
-
-    Raises
-    ------
-    CommandError
-        If k is less than 1 or more than the number of samples.
-    """
-    n, m = ranking.n_samples, ranking.n_positives
-    try:
-        cut = resolve_k(k, n)
-    except ValueError as error:
-        raise CommandError(str(error)) from error
-    result = recall_at_k_test(ranking, k=cut)
-    needed = int(min_hits_at_k(n, m, k=cut, alpha=LEVEL))
-    hits = float(result.hits)
-    return HitsReport(
-        k=cut,
-        hits=hits,
-        expected_hits=m * cut / n,
-        recall=float(result.statistic),
-        precision=hits / cut,
-        hits_needed=needed if needed <= min(m, cut) else None,
-        pvalue=float(result.pvalue),
-        log10_pvalue=float(result.log10_pvalue),
-        splits_ties=cut not in np.cumsum(ranking.tie_sizes),
-    )
-
-
-_HEADINGS = (
-    ("", "ranking"),
-    ("", "n"),
-    ("", "m"),
-    ("", "AP"),
-    ("chance", "AP"),
-    ("adjusted", "AP"),
-    ("", "z"),
-    ("exact", "p"),
-)
-_HITS_HEADINGS = (
-    ("", "ranking"),
-    ("", "hits"),
-    ("hits by", "chance"),
-    ("needed for", "p < .05"),
-    ("", "recall"),
-    ("exact", "p"),
-)
-_METRIC_HEADINGS = (
-    ("", "ranking"),
-    ("", "value"),
-    ("by", "chance"),
-    ("", "adjusted"),
-    ("", "z"),
-    ("exact", "p"),
-)
-
-
-def format_report(reports: Sequence[RankerReport]) -> str:
-    """Return the figures of several rankings as tables of text.
-
-    Parameters
-    ----------
-    reports : sequence of RankerReport
-        One entry a ranking, all with the same numbers of places and metrics.
-
-    Returns
-    -------
-    str
-        A table of average precision, one of hits for each k, and one for each other metric.
-    """
-    table = format_table(_HEADINGS, [_cells(report) for report in reports])
-    parts = ["\n".join([table, *(_hint(report) for report in reports if _is_reversed(report))])]
-    names = [report.name for report in reports]
-    hits_by_k = zip(*(report.at_k for report in reports), strict=True)
-    parts += [format_hits(names, hits) for hits in hits_by_k]
-    by_metric = zip(*(report.metrics for report in reports), strict=True)
-    parts += [format_metric(names, values) for values in by_metric]
-    return "\n\n".join(parts)
-
-
-def _is_reversed(report: RankerReport) -> bool:
-    """Whether a ranking is worse than chance by more than luck explains."""
-    return report.pvalue_less <= LEVEL
-
-
-def _hint(report: RankerReport) -> str:
-    pvalue = format_pvalue(math.log10(report.pvalue_less)) if report.pvalue_less else "0"
-    return (
-        f"{report.name} is worse than chance (so low an AP has p = {pvalue}): its direction may be "
-        "reversed.\n  Larger scores must mean likelier targets; if smaller ones do, negate the "
-        "column."
-    )
-
-
-def format_hits(names: Sequence[str], hits: Sequence[HitsReport]) -> str:
-    """Return the hits of several rankings at one k as a table of text.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the rankings.
-    hits : sequence of HitsReport
-        Their hits.
-
-    Returns
-    -------
-    str
-        A title, the table, and a note where equal scores straddle k.
-    """
-    rows = [[name, *_hits_cells(at_k)] for name, at_k in zip(names, hits, strict=True)]
-    lines = [f"Hits among the first {hits[0].k}", format_table(_HITS_HEADINGS, rows)]
-    if any(at_k.splits_ties for at_k in hits):
-        lines.append(
-            "* Equal scores straddle the last place: hits are the mean over random tie-breaking, p "
-            "is exact\n  for these ties, and the hits needed are those of a ranking without ties."
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(metric={self.metric}, "
+            f"rankers={[ranker.name for ranker in self.rankers]}, n_samples={self.n_samples}, "
+            f"n_positives={self.n_positives}, checks={[check.code for check in self.checks]})"
         )
-    return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return as_fragment(self)
+
+    @property
+    def prevalence(self) -> float:
+        """Share of positives."""
+        return self.n_positives / self.n_samples
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one ranking only."""
+        return len(self.rankers) == 1
+
+    @property
+    def best_index(self) -> int:
+        """Index of the ranking with the largest value."""
+        return int(np.argmax([ranker.statistic for ranker in self.rankers]))
+
+    def to_text(self) -> str:
+        """Return the report as text of at most 100 columns.
+
+        Returns
+        -------
+        str
+            Conclusions in words, the numbers, the checks, and the sentences to write.
+        """
+        return as_text(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain numbers, strings, lists and dicts, as JSON has them.
+
+        Returns
+        -------
+        dict
+            The numbers of the rankings under ``"rankers"``, the checks under ``"checks"``, and the
+            rest by name. What is undefined, or was not computed, is None.
+        """
+        found = {
+            "metric": str(self.metric),
+            "alpha": self.alpha,
+            "n_samples": self.n_samples,
+            "n_positives": self.n_positives,
+            "prevalence": self.prevalence,
+            "n_clusters": self.n_clusters,
+            "rankers": [asdict(ranker) for ranker in self.rankers],
+            "best": None if self.is_single else self.rankers[self.best_index].name,
+            "comparison": self.comparison_note or None,
+            "checks": [asdict(check) for check in self.checks],
+            "notes": list(self.notes),
+        }
+        plain: dict[str, Any] = without_nan(found)
+        return plain
+
+    def to_frame(self) -> Any:
+        """Return the report as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row for each ranking: its numbers, those at each k with the k in their names, and
+            the codes of the checks.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        rows = [self._row(ranker) for ranker in self.rankers]
+        columns = {column: [row[column] for row in rows] for column in rows[0]}
+        return as_frame(columns, "name")
+
+    def _row(self, ranker: RankerReport) -> dict[str, Any]:
+        """The numbers of one ranking, without parts."""
+        row = asdict(replace(ranker, comparison=None, at_k=(), metrics=()))
+        for part in ("comparison", "at_k", "metrics", "significant_k"):
+            del row[part]
+        runs = ranker.significant_k
+        row["last_significant_k"] = runs[-1][1] if runs else None
+        for at_k in ranker.at_k:
+            for field in ("hits", "expected_hits", "hits_needed", "enrichment", "pvalue"):
+                row[f"{field}_at_{at_k.k}"] = getattr(at_k, field)
+        if not self.is_single:
+            none = ComparisonReport(0.0, math.nan, math.nan, math.nan, True)
+            compared = asdict(ranker.comparison or none)
+            row |= {f"comparison_{field}": value for field, value in compared.items()}
+        codes = [check.code for check in self.checks if check.ranker in (None, ranker.name)]
+        return row | {"checks": ", ".join(codes)}
+
+    def to_html(self, path: Any = None) -> str:
+        """Return the report as a page that needs no other file and no network.
+
+        Parameters
+        ----------
+        path : str or path-like, optional
+            File that the page is written to as well.
+
+        Returns
+        -------
+        str
+            The page, with the pictures in it.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        OSError
+            If the file cannot be written.
+        """
+        page = as_document(self)
+        if path is not None:
+            Path(path).write_text(page, encoding="utf-8")
+        return page
 
 
-def format_metric(names: Sequence[str], values: Sequence[MetricReport]) -> str:
-    """Return one metric of several rankings as a table of text.
+@result_function
+def rank_significance_report(
+    y_true: Any,
+    y_score: Any = None,
+    *,
+    k: Any = DEFAULT_K,
+    metric: str | Metric = "average_precision",
+    pos_label: PosLabel = 1,
+    clusters: Iterable[Hashable] | None = None,
+    alpha: float = 0.05,
+    output: str = "report",
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+) -> Any:
+    r"""Report whether rankings are better than chance, by how much, and how sure it is.
+
+    It begins with the conclusion in words, goes on with the numbers, checks what often goes wrong
+    with labels and scores, and ends in the sentence to write.
 
     Parameters
     ----------
-    names : sequence of str
-        Names of the rankings.
-    values : sequence of MetricReport
-        Their figures.
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels; or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or frame, optional
+        Scores, larger for samples more likely to be positive: of one ranker, or of several by name
+        or one column each. Required unless `y_true` is a ranking.
+    k : int, float or sequence of them, default=(10, 50, 100)
+        Numbers of samples at the top of the ranking whose hits are reported, or fractions of them
+        between 0 and 1, rounded up. A k that is larger than the number of samples is left out, with
+        a note.
+    metric : str or metric, default="average_precision"
+        A metric, such as ``RecallAtK(100)``, or the name of one that needs no k; see
+        :func:`metric_test`.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives. Ignored when `y_true` is a ranking.
+    clusters : array-like of shape (n_samples,), optional
+        Cluster of each sample, such as patients: only clusters are independent of each other, and
+        samples of a cluster must have the same label. P-values are then by permutation, and bounds
+        over all k are left out.
+    alpha : float, default=0.05
+        Level of significance; confidence intervals are at the level 1 - alpha.
+    output : {"report", "text", "dict", "frame", "html"}, default="report"
+        What to return.
+    n_permutations : int, default=9999
+        Number of random labellings with `clusters`, and of random swaps to compare two rankers.
+    random_state : int, RandomState, Generator or None, default=0
+        Source of the random numbers.
+
+    Returns
+    -------
+    report : RankSignificanceReport, str, dict or DataFrame
+        The report; or what its methods ``to_text``, ``to_dict``, ``to_frame`` and ``to_html``
+        return.
+
+    Raises
+    ------
+    ImportError
+        If ``output="frame"`` and pandas is not installed, or ``output="html"`` and matplotlib is
+        not.
+    TypeError
+        If an argument is not of the right type.
+    ValueError
+        If labels or scores cannot be read, if a cluster holds different labels, or if an option is
+        not one of those above.
+
+    See Also
+    --------
+    metric_test : The test by itself.
+    metric_interval : The interval by itself.
+    top_k_significance_curve : The hits for every k.
+    metric_comparison_test : Comparison of two rankers.
+    metric_multiple_comparison_test : Comparison of more.
+    best_candidate_test : Whether the best of several is better than chance.
+
+    Notes
+    -----
+    Every number is what a function of this package returns for the same arguments: the test of
+    :func:`metric_test`, the interval of :func:`metric_interval`, hits at k and their p-values of
+    :func:`recall_at_k_test`, the hits needed of :func:`min_hits_at_k`, the bound over all k of
+    :func:`top_k_significance_curve`, and the one p-value over all k of
+    :func:`minimum_hypergeometric_test`.
+
+    Two rankers are compared by the rank swaps of :func:`metric_comparison_test`, or by its t test
+    of influence values if the number of samples times `n_permutations` is above 2e8; more of them
+    with the best one by :func:`metric_multiple_comparison_test`.
+
+    What takes long is left out, with a note: bounds over all k with more than 20,000 positives, and
+    intervals that are simulated, those of DCG, BEDROC and metrics of one's own, with more than
+    20,000 samples.
+
+    What the checks look at, and what to do about what they find, is described in the user guide,
+    in the chapter on the report. P-values of several rankers, and of several k, are not adjusted
+    for their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import rank_significance_report
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(500) < 30
+    >>> scores = {"strong": rng.normal(size=500) + 2 * y_true, "noise": rng.normal(size=500)}
+    >>> report = rank_significance_report(y_true, scores, k=50)
+    >>> [ranker.name for ranker in report.rankers if ranker.pvalue <= 0.05]
+    ['strong']
+    >>> report.rankers[1].comparison.may_be_best
+    False
+    >>> report.to_dict()["rankers"][0]["at_k"][0]["k"]
+    50
+    """
+    check_option(output, "output", _OUTPUTS)
+    report = make_report(
+        y_true,
+        y_score,
+        k=k,
+        metric=metric,
+        pos_label=pos_label,
+        clusters=clusters,
+        alpha=alpha,
+        n_permutations=n_permutations,
+        random_state=random_state,
+    )
+    if output == "report":
+        return report
+    return getattr(report, f"to_{output}")()
+
+
+def make_report(
+    y_true: Any,
+    y_score: Any,
+    *,
+    k: Any = DEFAULT_K,
+    metric: str | Metric = "average_precision",
+    pos_label: PosLabel = 1,
+    clusters: Iterable[Hashable] | None = None,
+    alpha: float = 0.05,
+    n_permutations: int = 9999,
+    random_state: Any = 0,
+    metrics: Sequence[str | Metric] = (),
+) -> RankSignificanceReport:
+    """Put a report together, with other metrics beside the main one."""
+    level = np.asarray(check_levels(alpha))
+    if level.ndim:
+        raise TypeError(f"alpha must be one number; got {alpha!r}.")
+    check_integer(n_permutations, "n_permutations", 1)
+    problem = _Problem.read(y_true, y_score, pos_label, clusters)
+    study = _Study(
+        problem,
+        _read_metric(metric),
+        float(level),
+        {"n_permutations": n_permutations, "random_state": as_seed_sequence(random_state)},
+    )
+    with warnings.catch_warnings():
+        # Checks say what these warnings do.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return study.report(k, metrics)
+
+
+def _read_metric(metric: str | Metric) -> Metric:
+    """The metric that is meant; refuse a name that needs a k."""
+    if isinstance(metric, str) and metric in METRICS and needs_k(METRICS[metric]):
+        raise ValueError(
+            f"metric={metric!r} needs a cut-off of its own, which k, the numbers of samples whose "
+            "hits are reported, is not: pass a metric, such as RecallAtK(100)."
+        )
+    chosen = as_metric(metric, None)
+    check_scalar_k(chosen)
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Labels and scores of all rankers.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the rankers.
+    rankings : tuple of Ranking
+        Their rankings.
+    positive : ndarray of bool of shape (n_samples,) or None
+        Which samples are positives; None where a ranking was given.
+    scores : tuple of ndarray
+        Scores of the rankers; empty where a ranking was given.
+    clusters : ndarray of int of shape (n_samples,) or None
+        Number of the cluster of each sample.
+    pos_label : object
+        The label of the positives; None where a ranking was given.
+    labels : tuple
+        The distinct labels.
+    has_repeated_index : bool
+        Whether the labels have an index in which something comes several times.
+    """
+
+    names: tuple[str, ...]
+    rankings: tuple[Ranking, ...]
+    positive: NDArray[np.bool_] | None = None
+    scores: tuple[NDArray[Any], ...] = ()
+    clusters: NDArray[np.int64] | None = None
+    pos_label: Any = None
+    labels: tuple[Any, ...] = ()
+    has_repeated_index: bool = False
+
+    @classmethod
+    def read(cls, y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any) -> _Problem:
+        """Read labels and scores once."""
+        if isinstance(y_true, Ranking) or y_score is None:
+            ranking = as_ranking(y_true, y_score, pos_label)
+            if clusters is not None:
+                raise TypeError(
+                    "clusters need labels and scores of the samples, which a Ranking does not "
+                    "hold: pass them in place of it."
+                )
+            return cls(("ranking",), (ranking,))
+        labels = as_labels(y_true)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of the smaller label: a check says so
+            positive, distinct = mark_positives(labels, pos_label)
+        if _holds_several(y_score):
+            found, _, scores = read_rankers(positive, y_score, True)
+            names = tuple(_one_line(name) for name in found)
+        else:
+            scores = [as_binary(positive, y_score, True)[1]]
+            names = (_one_line(getattr(y_score, "name", None) or "ranking"),)
+        codes = None
+        if clusters is not None:
+            codes, _ = numbered(clusters, "clusters", "cluster", positive.size)
+        return cls(
+            names,
+            tuple(Ranking.from_scores(positive, column, pos_label=True) for column in scores),
+            positive,
+            tuple(scores),
+            codes,
+            pos_label,
+            tuple(distinct),
+            not getattr(getattr(y_true, "index", None), "is_unique", True),
+        )
+
+    @property
+    def label_facts(self) -> dict[str, Any]:
+        """What checks of the labels look at."""
+        facts: dict[str, Any] = {
+            "n_samples": self.rankings[0].n_samples,
+            "n_positives": self.rankings[0].n_positives,
+            "pos_label": self.pos_label,
+            "labels": self.labels,
+            "has_repeated_index": self.has_repeated_index,
+        }
+        if self.clusters is not None and self.positive is not None:
+            facts["n_positive_clusters"] = np.unique(self.clusters[self.positive]).size
+            facts["n_negative_clusters"] = np.unique(self.clusters[~self.positive]).size
+        return facts
+
+
+def _holds_several(y_score: Any) -> bool:
+    """Whether scores are those of several rankers, by name or one column each."""
+    if isinstance(y_score, Mapping) or hasattr(y_score, "columns"):
+        return True
+    try:
+        shape = np.shape(y_score)
+    except ValueError:
+        return False  # ragged: refused where it is read
+    return len(shape) == 2 and shape[1] != 1
+
+
+def _one_line(name: Any) -> str:
+    """A name as text that can stand in a line."""
+    text = " ".join(str(name).split())
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "unnamed"
+
+
+@dataclass(frozen=True, eq=False)
+class _Study:
+    """What a report is made of: the problem and the options."""
+
+    problem: _Problem
+    metric: Metric
+    alpha: float
+    drawing: dict[str, Any]
+
+    def report(self, k: Any, metrics: Sequence[str | Metric]) -> RankSignificanceReport:
+        """Test, compare and check all rankings."""
+        problem = self.problem
+        cuts, notes = self._cuts(k)
+        notes += self._left_out()
+        facts, intervals, curves = [], [], []
+        labels = LabelFacts(alpha=self.alpha, **problem.label_facts)
+        for index, name in enumerate(problem.names):
+            ranking = problem.rankings[index]
+            result, warning = self._test(index)
+            interval, curve = self._interval(index), self._curve(ranking)
+            numbers = numbers_of_ranking(
+                name,
+                result,
+                interval,
+                curve,
+                None if curve is None else minimum_hypergeometric_test(ranking),
+                at_k=tuple(self._hits(index, cut) for cut in cuts),
+                metrics=report_on_metrics(ranking, metrics),
+            )
+            facts.append(RankerFacts(labels, ranking, result, numbers, warning))
+            intervals.append(interval)
+            curves.append(curve)
+        checks = run_checks(AllFacts(labels, tuple(facts), problem.scores))
+        report = RankSignificanceReport(
+            metric=facts[0].result.metric,
+            alpha=self.alpha,
+            n_samples=labels.n_samples,
+            n_positives=labels.n_positives,
+            n_clusters=None if problem.clusters is None else int(problem.clusters.max()) + 1,
+            rankers=tuple(one.numbers for one in facts),
+            checks=checks,
+            notes=tuple(notes),
+            results=tuple(one.result for one in facts),
+            intervals=tuple(intervals),
+            curves=tuple(curves),
+        )
+        return report if report.is_single or not labels.has_both else self._compared(report)
+
+    def _cuts(self, k: Any) -> tuple[list[int], list[str]]:
+        """Cut-offs as numbers of samples, each once, and a note on those that are too large."""
+        n = self.problem.rankings[0].n_samples
+        cuts: list[int] = []
+        dropped = []
+        given: list[Any] = [k] if isinstance(k, Real) else list(k)
+        for cut in given:
+            check_k(cut)
+            if cut > n:
+                dropped.append(str(cut))
+            elif (rank := resolve_k(cut, n)) not in cuts:
+                cuts.append(rank)
+        if not dropped:
+            return cuts, []
+        are = "is" if len(dropped) == 1 else "are"
+        return cuts, [f"k = {', '.join(dropped)} {are} more than the {n} samples, and left out."]
+
+    def _left_out(self) -> list[str]:
+        """Notes on what is not computed."""
+        notes = []
+        m = self.problem.rankings[0].n_positives
+        if self.problem.clusters is not None:
+            notes.append(
+                "Bounds over all k, hits needed and the minimum hypergeometric test take samples "
+                "as independent, and are left out with clusters."
+            )
+        elif m > _POSITIVES_FOR_BOUNDS:
+            notes.append(
+                f"Bounds over all k and the minimum hypergeometric test of {m} positives take "
+                "long, and are left out: call top_k_significance_curve and minimum_hypergeometric_test."
+            )
+        if not isinstance(self.metric, Statistic):
+            notes.append(
+                f"{self.metric.title} of one ranking hangs on a single sample and has no interval."
+            )
+        elif self._is_slow_interval:
+            notes.append(
+                f"The interval of {self.metric.title} is simulated, which takes long, and left "
+                "out: call metric_interval."
+            )
+        if self.problem.clusters is None:
+            notes.append(CLUSTERS_HINT)
+        return notes
+
+    @property
+    def _is_slow_interval(self) -> bool:
+        n = self.problem.rankings[0].n_samples
+        way = choose_method(self.metric, "auto", self.problem.clusters is not None)
+        return way == "binormal" and n > _SAMPLES_FOR_SIMULATION
+
+    @property
+    def _is_testable(self) -> bool:
+        ranking = self.problem.rankings[0]
+        return 0 < ranking.n_positives < ranking.n_samples
+
+    def _test(self, index: int) -> tuple[MetricTestResult, str | None]:
+        """The test of one ranking, and its warning of few labellings."""
+        problem = self.problem
+        if problem.clusters is None:
+            return metric_test(problem.rankings[index], metric=self.metric), None
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = metric_test(
+                problem.positive,  # type: ignore[arg-type]
+                problem.scores[index],
+                metric=self.metric,
+                pos_label=True,
+                clusters=problem.clusters,
+                **self.drawing,
+            )
+        told = [str(one.message) for one in caught if one.category is UserWarning]
+        return result, told[0] if told else None
+
+    def _interval(self, index: int) -> MetricIntervalResult | None:
+        """The interval of one ranking, if it has one that does not take long."""
+        problem, level = self.problem, 1.0 - self.alpha
+        if not isinstance(self.metric, Statistic) or not self._is_testable:
+            return None
+        if self._is_slow_interval:
+            return None
+        options: dict[str, Any] = {"metric": self.metric, "confidence_level": level}
+        options["random_state"] = self.drawing["random_state"]
+        if problem.clusters is None:
+            return metric_interval(problem.rankings[index], **options)
+        return metric_interval(
+            problem.positive,  # type: ignore[arg-type]
+            problem.scores[index],
+            pos_label=True,
+            clusters=problem.clusters,
+            **options,
+        )
+
+    def _curve(self, ranking: Ranking) -> TopKSignificanceCurve | None:
+        if self.problem.clusters is not None or ranking.n_positives > _POSITIVES_FOR_BOUNDS:
+            return None
+        return top_k_significance_curve(ranking, alpha=self.alpha)
+
+    def _hits(self, index: int, cut: int) -> HitsReport:
+        problem = self.problem
+        ranking = problem.rankings[index]
+        if problem.clusters is None:
+            return report_on_hits(ranking, cut, self.alpha)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of few labellings: a check says so
+            result = recall_at_k_test(
+                problem.positive,  # type: ignore[arg-type]
+                problem.scores[index],
+                k=cut,
+                pos_label=True,
+                clusters=problem.clusters,
+                **self.drawing,
+            )
+        return report_on_hits(ranking, cut, self.alpha, result)
+
+    def _compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
+        """The report with a comparison of each ranking with the best."""
+        if len(report.rankers) == 2:
+            return self._two_compared(report)
+        if not isinstance(self.metric, Statistic):
+            note = f"Rankings are not compared: {self.metric.title} has no standard error."
+            return replace(report, notes=(*report.notes, note))
+        problem, best = self.problem, report.best_index
+        found = metric_multiple_comparison_test(
+            problem.positive,
+            np.column_stack(problem.scores),
+            metric=self.metric,
+            pos_label=True,
+            reference="best",
+            confidence_level=1.0 - self.alpha,
+            clusters=problem.clusters,
+            random_state=self.drawing["random_state"],
+        )
+        named = replace(found, names=list(problem.names), reference=problem.names[best])
+        rankers = list(report.rankers)
+        for pair, (one, _) in enumerate(found.pairs.tolist()):
+            compared = ComparisonReport(
+                float(found.difference[pair]),
+                float(found.low[pair]),
+                float(found.high[pair]),
+                float(found.pvalue[pair]),
+                bool(found.may_be_best[one]),
+            )
+            rankers[one] = replace(rankers[one], comparison=compared)
+        note = (
+            "By metric_multiple_comparison_test: t tests of influence values, p-values (step-down "
+            "maxT) and intervals adjusted for all pairs; those that may be best by Hsu's multiple "
+            "comparisons."
+        )
+        return replace(report, rankers=tuple(rankers), comparison=named, comparison_note=note)
+
+    def _two_compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
+        problem, best = self.problem, report.best_index
+        other = 1 - best
+        n_items = report.n_samples * self.drawing["n_permutations"]
+        is_long = n_items > _SWAPPED_ITEMS and isinstance(self.metric, Statistic)
+        found = metric_comparison_test(
+            problem.positive,  # type: ignore[arg-type]
+            problem.scores[other],
+            problem.scores[best],
+            metric=self.metric,
+            pos_label=True,
+            method="influence" if is_long else "auto",
+            clusters=problem.clusters,
+            **self.drawing,
+        )
+        low, high = found.confidence_interval(1.0 - self.alpha)
+        compared = ComparisonReport(
+            found.difference, low, high, found.pvalue, found.pvalue > self.alpha
+        )
+        rankers = list(report.rankers)
+        rankers[other] = replace(rankers[other], comparison=compared)
+        way = "a t test of influence values" if is_long else "rank swap"
+        note = f"By metric_comparison_test: {way}, two-sided; MOVER interval."
+        return replace(
+            report,
+            rankers=tuple(rankers),
+            comparison=found,
+            compared=(other, best),
+            comparison_note=note,
+        )
+
+
+# The command line.
+
+
+def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) -> str:
+    """Return the rankings of a report as JSON.
+
+    Parameters
+    ----------
+    report : RankSignificanceReport
+        The report.
+    plots : sequence of str, optional
+        Files with pictures of the rankings, if there are any.
 
     Returns
     -------
     str
-        The name of the metric, and the table.
+        A list with an object for each ranking, with the names of `RankerReport` but for
+        ``average_precision`` and ``adjusted``, and its checks; what is undefined is null.
     """
-    rows = [
-        [
-            name,
-            f"{value.statistic:.4f}",
-            f"{value.chance:.4f}",
-            f"{value.adjusted:.4f}",
-            f"{value.zscore:.2f}",
-            format_pvalue(value.log10_pvalue),
-        ]
-        for name, value in zip(names, values, strict=True)
-    ]
-    return "\n".join([values[0].metric, format_table(_METRIC_HEADINGS, rows)])
-
-
-def _cells(report: RankerReport) -> list[str]:
-    return [
-        report.name,
-        str(report.n_samples),
-        str(report.n_positives),
-        f"{report.average_precision:.4f}",
-        f"{report.chance:.4f}",
-        f"{report.adjusted:.4f}",
-        f"{report.zscore:.2f}",
-        format_pvalue(report.log10_pvalue),
-    ]
-
-
-def _hits_cells(at_k: HitsReport) -> list[str]:
-    return [
-        format_count(at_k.hits) + ("*" if at_k.splits_ties else ""),
-        f"{at_k.expected_hits:.1f}",
-        "none" if at_k.hits_needed is None else str(at_k.hits_needed),
-        f"{at_k.recall:.4f}",
-        format_pvalue(at_k.log10_pvalue),
-    ]
-
-
-def report_as_json(reports: Sequence[RankerReport], plots: Mapping[str, str]) -> str:
-    """Return the figures of several rankings as JSON.
-
-    Parameters
-    ----------
-    reports : sequence of RankerReport
-        One entry a ranking.
-    plots : dict of str to str
-        Files with pictures by the name of the ranking, maybe none.
-
-    Returns
-    -------
-    str
-        A list with an object for each ranking, with the names of `RankerReport`; what is
-        undefined is null.
-    """
-    rows = [{**asdict(report), "plot": plots.get(report.name)} for report in reports]
-    return json.dumps(without_nan(rows), indent=2, allow_nan=False)
+    whole = report.to_dict()
+    rows = []
+    for number, ranker in enumerate(whole["rankers"]):
+        checks = [one for one in whole["checks"] if one["ranker"] in (None, ranker["name"])]
+        statistic, adjusted = ranker.pop("statistic"), ranker.pop("adjusted_statistic")
+        row = {"name": ranker.pop("name"), "average_precision": statistic, "adjusted": adjusted}
+        rows.append({**row, **ranker, "checks": checks, "plot": plots[number] if plots else None})
+    return json.dumps(rows, indent=2, allow_nan=False)
 
 
 def without_nan(value: Any) -> Any:
+    """Numbers as JSON has them: None for what is not finite, lists for tuples."""
     if isinstance(value, dict):
         return {key: without_nan(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -842,7 +842,8 @@ FLOORS = [
     {
         *("_scores", "_scorers", "_folds", "_response", "_model_selection", "_selection"),
         *("_cross_val_comparison", "_fold_means"),
-        *("_plot", "_report", "_demo", "_files", "_commands", "__main__"),
+        *("_plot", "_report", "_report_checks", "_report_html", "_report_numbers", "_report_text"),
+        *("_demo", "_files", "_commands", "__main__"),
     },
 ]
 

@@ -1,0 +1,582 @@
+"""Checks of a report: what in labels and scores makes its numbers mean less than they seem to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import gammaln
+
+from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._report_numbers import RankerReport
+from sklearn_rankinf._results import MetricTestResult
+
+DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
+"""Where the pages of the documentation are."""
+
+# Fewer independent positives or negatives than these are few.
+_FEW = 10
+# Distinct scores that are all shared, by samples of one label each, are no coincidence.
+_N_REPEATED = 20
+# Coverage of the interval of average precision was lower with targets as few and as rare as these.
+_FEW_FOR_INTERVAL, _RARE_FOR_INTERVAL = 30, 0.005
+
+
+@dataclass(frozen=True)
+class ReportCheck:
+    """What a check of a report found.
+
+    Attributes
+    ----------
+    code : str
+        Name of the check, which does not change between versions.
+    ranker : str or None
+        The ranking that it is about; None for the labels, and for all rankings together.
+    message : str
+        What was found.
+    remedy : str
+        What to do about it.
+    url : str
+        Page of the documentation that describes the check.
+    """
+
+    code: str
+    ranker: str | None
+    message: str
+    remedy: str
+    url: str
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFacts:
+    """What checks of the labels look at.
+
+    Attributes
+    ----------
+    n_samples, n_positives : int
+        Numbers of samples and of positives.
+    alpha : float
+        Level of significance.
+    pos_label : object
+        The label of the positives; None where a ranking was given.
+    labels : list
+        The distinct labels; empty where a ranking was given.
+    n_positive_clusters, n_negative_clusters : int or None
+        Number of clusters that hold positives and negatives; None without clusters.
+    has_repeated_index : bool
+        Whether the labels have an index in which something comes several times.
+    """
+
+    n_samples: int
+    n_positives: int
+    alpha: float
+    pos_label: Any = None
+    labels: tuple[Any, ...] = ()
+    n_positive_clusters: int | None = None
+    n_negative_clusters: int | None = None
+    has_repeated_index: bool = False
+
+    @property
+    def n_negatives(self) -> int:
+        """Number of negatives."""
+        return self.n_samples - self.n_positives
+
+    @property
+    def has_both(self) -> bool:
+        """Whether there are positives and negatives."""
+        return 0 < self.n_positives < self.n_samples
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether clusters were given."""
+        return self.n_positive_clusters is not None
+
+
+@dataclass(frozen=True, eq=False)
+class RankerFacts:
+    """What checks of one ranking look at.
+
+    Attributes
+    ----------
+    labels : LabelFacts
+        What is known of the labels.
+    ranking : Ranking
+        The ranking.
+    result : MetricTestResult
+        Its test.
+    numbers : RankerReport
+        Its numbers.
+    few_labellings : str or None
+        What the test says of the few different labellings that clusters leave, if they do.
+    """
+
+    labels: LabelFacts
+    ranking: Ranking
+    result: MetricTestResult
+    numbers: RankerReport
+    few_labellings: str | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all scores are equal."""
+        return self.ranking.n_blocks == 1
+
+
+@dataclass(frozen=True, eq=False)
+class AllFacts:
+    """What checks of several rankings look at.
+
+    Attributes
+    ----------
+    labels : LabelFacts
+        What is known of the labels.
+    rankers : tuple of RankerFacts
+        What is known of each ranking.
+    scores : list of ndarray
+        Their scores; empty where a ranking was given.
+    """
+
+    labels: LabelFacts
+    rankers: tuple[RankerFacts, ...]
+    scores: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check.
+
+    Attributes
+    ----------
+    code : str
+        Its name.
+    about : {"labels", "ranker", "rankers"}
+        Which facts it looks at: those of the labels, of each ranking, or of all of them.
+    find : callable
+        Function of the facts that returns what is found as a sentence, or None.
+    remedy : str
+        What to do about it.
+    """
+
+    code: str
+    about: Literal["labels", "ranker", "rankers"]
+    find: Callable[[Any], str | None]
+    remedy: str
+
+    @property
+    def url(self) -> str:
+        """Page of the documentation that describes the check."""
+        return f"{DOCUMENTATION}report.html#{self.code}"
+
+    def apply(self, facts: Any, ranker: str | None = None) -> list[ReportCheck]:
+        """What it finds: nothing or one entry."""
+        message = self.find(facts)
+        if message is None:
+            return []
+        return [ReportCheck(self.code, ranker, message, self.remedy, self.url)]
+
+
+def run_checks(facts: AllFacts) -> tuple[ReportCheck, ...]:
+    """What all checks find, those of the labels first."""
+    found: list[ReportCheck] = []
+    for check in CHECKS:
+        if check.about == "labels":
+            found += check.apply(facts.labels)
+        elif check.about == "rankers":
+            found += check.apply(facts)
+        else:
+            for ranker in facts.rankers:
+                found += check.apply(ranker, ranker.numbers.name)
+    return tuple(found)
+
+
+# Labels.
+
+
+def _one_label(facts: LabelFacts) -> str | None:
+    if facts.has_both:
+        return None
+    what = "negative" if facts.n_positives == 0 else "positive"
+    return f"All {facts.n_samples} samples are {what}: nothing can be tested."
+
+
+def _labels_1_2(facts: LabelFacts) -> str | None:
+    if len(facts.labels) != 2 or isinstance(facts.pos_label, str) or facts.pos_label != 1:
+        return None
+    first, second = facts.labels
+    if first != 1:
+        return None
+    return f"The labels are 1 and {second!r}, and 1 was taken for the positive class."
+
+
+def _positives_in_majority(facts: LabelFacts) -> str | None:
+    if not facts.has_both or 2 * facts.n_positives <= facts.n_samples:
+        return None
+    return (
+        f"{facts.n_positives} of {facts.n_samples} samples are positive, which is more than half."
+    )
+
+
+def _few_of_a_class(n_items: int, n_clusters: int | None, name: str) -> str | None:
+    few = n_items if n_clusters is None else n_clusters
+    if not 0 < few < _FEW:
+        return None
+    if n_clusters is not None:
+        return f"The {name} are in {_counted(n_clusters, 'cluster')} only."
+    return f"There {'is' if few == 1 else 'are'} only {_counted(n_items, name.removesuffix('s'))}."
+
+
+def _few_positives(facts: LabelFacts) -> str | None:
+    if not facts.has_both:
+        return None
+    return _few_of_a_class(facts.n_positives, facts.n_positive_clusters, "positives")
+
+
+def _few_negatives(facts: LabelFacts) -> str | None:
+    if not facts.has_both:
+        return None
+    return _few_of_a_class(facts.n_negatives, facts.n_negative_clusters, "negatives")
+
+
+def _too_small(facts: LabelFacts) -> str | None:
+    if not facts.has_both or facts.has_clusters:
+        return None
+    n, m = facts.n_samples, facts.n_positives
+    log_labellings = float(gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1))
+    if log_labellings * (1.0 + 1e-12) >= -math.log(facts.alpha):
+        return None
+    return (
+        f"{_counted(m, 'positive')} can be placed among {n} samples in "
+        f"{round(math.exp(log_labellings))} ways only: even a perfect ranking has p = {math.exp(-log_labellings):.2g}, which is more "
+        f"than {facts.alpha:g}."
+    )
+
+
+def _index_repeats(facts: LabelFacts) -> str | None:
+    if facts.has_clusters or not facts.has_repeated_index:
+        return None
+    return (
+        "The index of y_true names some samples several times: if it names patients, molecules or "
+        "other sources of several samples, these are no independent evidence."
+    )
+
+
+# One ranking.
+
+
+def _constant_score(facts: RankerFacts) -> str | None:
+    if not facts.is_constant or facts.labels.n_samples == 1:
+        return None
+    return "All scores are equal: the order is that of no ranking at all."
+
+
+def _two_valued_score(facts: RankerFacts) -> str | None:
+    if facts.ranking.n_blocks != 2 or facts.labels.n_samples < 10:
+        return None
+    first, second = facts.ranking.tie_sizes.tolist()
+    if min(first, second) == 1:
+        return None
+    return f"The scores have two different values only, {first} of one and {second} of the other."
+
+
+def _large_tie(facts: RankerFacts) -> str | None:
+    largest, n = int(facts.ranking.tie_sizes.max()), facts.labels.n_samples
+    if facts.ranking.n_blocks <= 2 or 2 * largest <= n:
+        return None
+    return f"{largest} of {n} samples have the same score, so that most of the list has no order."
+
+
+def _ties_across_k(facts: RankerFacts) -> str | None:
+    if facts.is_constant:
+        return None
+    cuts = [str(at_k.k) for at_k in facts.numbers.at_k if at_k.splits_ties]
+    if not cuts:
+        return None
+    return (
+        f"Equal scores straddle k = {_enumerated(cuts)}: hits are the mean over random "
+        "tie-breaking, and the hits needed are those of a ranking without ties."
+    )
+
+
+def _worse_than_chance(facts: RankerFacts) -> str | None:
+    numbers = facts.numbers
+    if not (numbers.zscore < 0.0 and numbers.pvalue_less <= facts.labels.alpha):
+        return None
+    return f"It is worse than a random order (so low a value has p = {numbers.pvalue_less:.2g})."
+
+
+def _perfect_ranking(facts: RankerFacts) -> str | None:
+    if not facts.labels.has_both or facts.labels.n_positives < 2:
+        return None
+    hits, sizes = facts.ranking.hits, facts.ranking.tie_sizes
+    positive = hits > 0
+    # All positives are in the first blocks, and those hold nothing else.
+    n_first = int(np.argmin(positive)) if not positive.all() else positive.size
+    if positive[n_first:].any() or not np.array_equal(hits[:n_first], sizes[:n_first]):
+        return None
+    return "Every positive is above every negative, which hardly any honest score achieves."
+
+
+def _repeated_samples(facts: RankerFacts) -> str | None:
+    if facts.labels.has_clusters or facts.ranking.n_blocks < _N_REPEATED:
+        return None
+    hits, sizes = facts.ranking.hits, facts.ranking.tie_sizes
+    is_pure = np.all((hits == 0) | (hits == sizes))
+    if not (is_pure and sizes.min() >= 2 and hits.any()):
+        return None
+    return (
+        f"Each of the {sizes.size} different scores belongs to several samples, which all have one "
+        "label: the samples seem to be copies or to come in clusters, and p-values and intervals "
+        "take them as independent."
+    )
+
+
+def _k_too_small(facts: RankerFacts) -> str | None:
+    if facts.labels.has_clusters or not facts.labels.has_both:
+        return None
+    cuts = [str(at_k.k) for at_k in facts.numbers.at_k if at_k.hits_needed is None]
+    if not cuts:
+        return None
+    which = _enumerated(cuts)
+    return f"No number of hits at k = {which} could be significant at {facts.labels.alpha:g}."
+
+
+def _pvalue_at_floor(facts: RankerFacts) -> str | None:
+    result = facts.result
+    if not result.n_resamples or result.n_exceedances != 0:
+        return None
+    return (
+        f"None of {result.n_resamples} random labellings reached the observed value: the p-value "
+        f"is the smallest that so many can give, 1/{result.n_resamples + 1}."
+    )
+
+
+def _pvalue_uncertain(facts: RankerFacts) -> str | None:
+    low, high = (float(limit) for limit in facts.result.pvalue_interval())
+    alpha = facts.labels.alpha
+    if not low <= alpha < high:
+        return None
+    return (
+        f"The p-value is known to be from {low:.3g} to {high:.3g} only, on both sides of {alpha:g}."
+    )
+
+
+def _few_labellings(facts: RankerFacts) -> str | None:
+    return facts.few_labellings
+
+
+def _interval_unreliable(facts: RankerFacts) -> str | None:
+    labels = facts.labels
+    if facts.numbers.low is None or not labels.has_both:
+        return None
+    if facts.numbers.standard_error is None or math.isnan(facts.numbers.standard_error):
+        what = "cluster" if labels.has_clusters else "sample"
+        return (
+            f"With a single {what} in a class nothing shows how the metric varies: the interval is "
+            "all that it can be."
+        )
+    is_few = labels.n_positives <= _FEW_FOR_INTERVAL
+    is_rare = labels.n_positives <= _RARE_FOR_INTERVAL * labels.n_samples
+    if not (is_few and is_rare and isinstance(facts.result.metric, AveragePrecision)):
+        return None
+    return (
+        f"With {_counted(labels.n_positives, 'positive')} among {labels.n_samples} samples "
+        "intervals of average precision that were meant to cover 95 % covered 91 to 93 % where "
+        "positives score high, and as little as 71 % where only a few of them do."
+    )
+
+
+# Several rankings.
+
+
+def _best_of_several(facts: AllFacts) -> str | None:
+    n, alpha = len(facts.rankers), facts.labels.alpha
+    smallest = min(ranker.numbers.pvalue for ranker in facts.rankers)
+    if n < 2 or not smallest <= alpha < n * smallest:
+        return None
+    return (
+        f"The smallest of {n} p-values is {smallest:.2g}: it is not significant at {alpha:g} any "
+        f"more once it is multiplied by {n}, for the choice among {n} rankings."
+    )
+
+
+def _identical_rankings(facts: AllFacts) -> str | None:
+    seen: list[tuple[str, Any]] = []
+    pairs = []
+    for ranker, scores in zip(facts.rankers, facts.scores, strict=False):
+        name = ranker.numbers.name
+        for other, previous in seen:
+            if np.array_equal(scores, previous):
+                pairs.append(f"{other} and {name}")
+        seen.append((name, scores))
+    if not pairs:
+        return None
+    return f"These have the same scores: {'; '.join(pairs[:3])}{'; ...' if len(pairs) > 3 else ''}."
+
+
+def _complementary_scores(facts: AllFacts) -> str | None:
+    if len(facts.scores) != 2:
+        return None
+    first, second = (np.asarray(scores, dtype=float) for scores in facts.scores)
+    within = np.all((first >= 0.0) & (first <= 1.0))
+    if not within or np.ptp(first) == 0.0 or np.abs(first + second - 1.0).max() > 1e-6:
+        return None
+    return (
+        "The two scores add up to 1 for every sample: they look like predict_proba's two columns."
+    )
+
+
+CHECKS = (
+    Check(
+        "one-label",
+        "labels",
+        _one_label,
+        "Look at how the labels are coded and which is meant by pos_label; a test needs samples of "
+        "both classes.",
+    ),
+    Check(
+        "labels-1-2",
+        "labels",
+        _labels_1_2,
+        "Pass pos_label, or y_true == 1 if 1 is the class to be ranked high.",
+    ),
+    Check(
+        "positives-in-majority",
+        "labels",
+        _positives_in_majority,
+        "If the rare class is what you look for, pass its label as pos_label.",
+    ),
+    Check(
+        "too-few-to-be-significant",
+        "labels",
+        _too_small,
+        "Label more samples: metric_power and min_positives say how many it takes.",
+    ),
+    Check(
+        "few-positives",
+        "labels",
+        _few_positives,
+        "The p-value is right all the same, but the value is known roughly only and small effects "
+        "go unseen: read the interval, and label more positives (min_positives says how many).",
+    ),
+    Check(
+        "few-negatives",
+        "labels",
+        _few_negatives,
+        "Read the interval: the value is known roughly only. Label more negatives.",
+    ),
+    Check(
+        "clusters-not-given",
+        "labels",
+        _index_repeats,
+        "Pass the source of each sample as clusters.",
+    ),
+    Check(
+        "constant-score",
+        "ranker",
+        _constant_score,
+        "Look at the scores: a model that was not fitted, a wrong column, or a rounding to 0 has "
+        "this effect.",
+    ),
+    Check(
+        "two-valued-score",
+        "ranker",
+        _two_valued_score,
+        "If they are predicted classes, pass decision_function(X) or predict_proba(X)[:, 1] in "
+        "place of predict(X).",
+    ),
+    Check(
+        "large-tie",
+        "ranker",
+        _large_tie,
+        "All numbers take account of ties. If the scores were rounded or cut off, pass them as "
+        "they were.",
+    ),
+    Check(
+        "ties-across-k",
+        "ranker",
+        _ties_across_k,
+        "P-values at k are right for these ties. Choose a k at which a block of equal scores ends, "
+        "or break the ties by something that does not know the labels.",
+    ),
+    Check(
+        "worse-than-chance",
+        "ranker",
+        _worse_than_chance,
+        "Larger scores must mean likelier positives: negate the scores if smaller ones do, and "
+        "check pos_label.",
+    ),
+    Check(
+        "perfect-ranking",
+        "ranker",
+        _perfect_ranking,
+        "Make sure that the labels, or what was made from them, did not train the score.",
+    ),
+    Check(
+        "repeated-samples",
+        "ranker",
+        _repeated_samples,
+        "Keep one sample of each, or pass the source of each sample as clusters.",
+    ),
+    Check(
+        "few-labellings",
+        "ranker",
+        _few_labellings,
+        "The p-value is coarse: have clusters of equal sizes, or more of them.",
+    ),
+    Check(
+        "k-too-small",
+        "ranker",
+        _k_too_small,
+        "Choose a larger k; min_hits_at_k shows which can be significant.",
+    ),
+    Check(
+        "pvalue-at-floor",
+        "ranker",
+        _pvalue_at_floor,
+        "Write that p is at most this; raise n_permutations for a smaller one.",
+    ),
+    Check(
+        "pvalue-uncertain",
+        "ranker",
+        _pvalue_uncertain,
+        "Raise n_permutations before you conclude.",
+    ),
+    Check(
+        "interval-unreliable",
+        "ranker",
+        _interval_unreliable,
+        "Take the interval as a rough one, and label more positives.",
+    ),
+    Check(
+        "best-of-several",
+        "rankers",
+        _best_of_several,
+        "Test the best of all with best_candidate_test, which takes account of the choice, or on "
+        "labels that chose nothing.",
+    ),
+    Check(
+        "identical-rankings",
+        "rankers",
+        _identical_rankings,
+        "Leave one of them out; its p-values are those of the other.",
+    ),
+    Check(
+        "complementary-scores",
+        "rankers",
+        _complementary_scores,
+        "Pass predict_proba(X)[:, 1] alone, the column of the positive class.",
+    ),
+)
+"""All checks, those first that make the others pointless."""
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _enumerated(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,219 @@
+"""A report as a page of HTML that needs no other file."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from sklearn_rankinf._plot._matplotlib import new_figure, shortened
+from sklearn_rankinf._plot.comparison import ComparisonDisplay
+from sklearn_rankinf._plot.interval import IntervalDisplay
+from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
+from sklearn_rankinf._report_text import (
+    ReportTable,
+    conclusions,
+    header,
+    in_sentences,
+    sentences,
+    tables,
+)
+
+if TYPE_CHECKING:
+    from sklearn_rankinf._report import RankSignificanceReport
+
+# Null distributions that are drawn, and letters of a name in a picture.
+_N_DRAWN, _IN_PICTURE = 6, 24
+# Below this p-value a null distribution is drawn on a logarithmic scale, to show its far tail.
+_FAR = -3.0
+_STYLE = """
+.rankinf { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; max-width: 60rem;
+  margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
+.rankinf h1 { font-size: 1.5rem; } .rankinf h2 { font-size: 1.15rem; margin-top: 2rem; }
+.rankinf .conclusion { border-left: .3rem solid #2a7ab0; padding: .1rem 1rem; }
+.rankinf .table { overflow-x: auto; }
+.rankinf table { border-collapse: collapse; font-size: .9rem; }
+.rankinf th, .rankinf td { padding: .25rem .6rem; text-align: right; white-space: nowrap;
+  border-bottom: 1px solid #8884; }
+.rankinf th:first-child, .rankinf td:first-child { text-align: left; white-space: normal;
+  min-width: 8rem; }
+.rankinf .note { font-size: .85rem; opacity: .8; }
+.rankinf figure { margin: 1rem 0; } .rankinf img { max-width: 100%; height: auto;
+  background: #fff; border-radius: .4rem; }
+.rankinf code { background: #8882; padding: 0 .3rem; border-radius: .2rem; }
+"""
+_PAGE_STYLE = """
+:root { color-scheme: light dark; }
+body { margin: 0; background: #fff; color: #1b1b1b; }
+a { color: #0b5f95; }
+@media (prefers-color-scheme: dark) {
+  body { background: #15181c; color: #e4e6e8; } a { color: #7fc1ee; }
+}
+"""
+
+
+def as_document(report: RankSignificanceReport) -> str:
+    """A whole page, with pictures."""
+    pictures = [
+        f'<figure><img alt="{escape(title)}" src="{_as_data(draw)}">'
+        f"<figcaption>{escape(title)}</figcaption></figure>"
+        for title, draw in _pictures(report)
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Rank significance report</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        f"{_content(report, pictures)}\n</body>\n</html>\n"
+    )
+
+
+def as_fragment(report: RankSignificanceReport) -> str:
+    """The report without pictures, for a notebook."""
+    return _content(report, [])
+
+
+def _content(report: RankSignificanceReport, pictures: Sequence[str]) -> str:
+    parts = [
+        f"<style>{_STYLE}</style>",
+        "<h1>Rank significance report</h1>",
+        f"<p>{escape(header(report))}</p>",
+        '<h2>Conclusion</h2>\n<div class="conclusion">',
+        *(f"<p>{escape(text)}</p>" for text in conclusions(report, in_sentences)),
+        "</div>",
+        *(_table(table) for table in tables(report, str)),
+    ]
+    if pictures:
+        parts += ["<h2>Pictures</h2>", *pictures]
+    if report.notes:
+        parts += ["<h2>Notes</h2>", *(f"<p>{escape(note)}</p>" for note in report.notes)]
+    parts += ["<h2>Checks</h2>", _checks(report), "<h2>To write</h2>"]
+    parts += [f"<p>{escape(text)}</p>" for text in sentences(report, in_sentences)]
+    content = "\n".join(parts)
+    return f'<div class="rankinf">\n{content}\n</div>'
+
+
+def _table(table: ReportTable) -> str:
+    """A table that scrolls by itself where it is too wide."""
+    heads = "".join(f"<th>{escape(' '.join(filter(None, head)))}</th>" for head in table.headings)
+    rows = "\n".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows
+    )
+    note = f'\n<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return (
+        f'<h2>{escape(table.title)}</h2>\n<div class="table"><table>\n<thead><tr>{heads}</tr>'
+        f"</thead>\n<tbody>\n{rows}\n</tbody>\n</table></div>{note}"
+    )
+
+
+def _checks(report: RankSignificanceReport) -> str:
+    if not report.checks:
+        return "<p>Nothing was found wrong with labels and scores.</p>"
+    items = []
+    for check in report.checks:
+        about = "" if check.ranker is None or report.is_single else f" ({escape(check.ranker)})"
+        items.append(
+            f"<li><code>{escape(check.code)}</code>{about}: {escape(check.message)} "
+            f'{escape(check.remedy)} <a href="{escape(check.url)}">More</a></li>'
+        )
+    return "<ul>\n" + "\n".join(items) + "\n</ul>"
+
+
+# Pictures.
+
+Draw = Callable[[], Any]
+
+
+def _pictures(report: RankSignificanceReport) -> list[tuple[str, Draw]]:
+    """Titles of the pictures, and functions that draw them."""
+    names = [shortened(ranker.name, _IN_PICTURE) for ranker in report.rankers]
+    found: list[tuple[str, Draw]] = []
+    if any(interval is not None for interval in report.intervals):
+        found.append(("Confidence intervals", lambda: _draw_intervals(report, names)))
+    if report.comparison is not None:
+        found.append(("Differences", lambda: _draw_comparison(report, names)))
+    for name, result in list(zip(names, report.results, strict=True))[:_N_DRAWN]:
+        if result.null_distribution.std() > 0.0:
+            title = f"{name}: observed value and null distribution"
+            found.append((title, partial(_draw_null, name, result)))
+    if report.n_positives > 0 and all(curve is not None for curve in report.curves):
+        found.append(("Hits among the first k", lambda: _draw_curves(report, names)))
+    return found
+
+
+def _draw_intervals(report: RankSignificanceReport, names: list[str]) -> Any:
+    figure = _figure(1.3 + 0.35 * len(names))
+    IntervalDisplay(list(report.intervals), name=_plain(names)).plot(
+        figure.add_subplot(), plot_chance_level=True
+    )
+    return figure
+
+
+def _draw_comparison(report: RankSignificanceReport, names: list[str]) -> Any:
+    if report.compared:
+        figure = _figure(1.8)
+        own = [names[index] for index in report.compared]
+    else:
+        figure, own = _figure(1.8 + 0.4 * len(names)), names
+    ComparisonDisplay(report.comparison, name=_plain(own)).plot(figure.add_subplot())
+    return figure
+
+
+def _draw_null(name: str, result: Any) -> Any:
+    figure = _figure(4.0)
+    scale = "log" if result.log10_pvalue < _FAR else "linear"
+    display = NullDistributionDisplay(result, name=_plain([name])[0])
+    display.plot(figure.add_subplot(), yscale=scale)
+    return figure
+
+
+def _draw_curves(report: RankSignificanceReport, names: list[str]) -> Any:
+    figure = _figure(4.5, 9.0)
+    curves = list(report.curves)
+    if len(curves) == 1:
+        display = TopKSignificanceDisplay(curves[0], name=_plain(names)[0])
+    else:
+        display = TopKSignificanceDisplay(curves, name=_plain(names))
+    display.plot(figure.add_subplot())
+    return figure
+
+
+def _figure(height: float, width: float = 8.0) -> Any:
+    return new_figure("A report in HTML", (width, height))
+
+
+def _plain(names: list[str]) -> list[str]:
+    """Names that matplotlib takes for text: no formulas, and no artists to hide."""
+    return [
+        re.sub(r"^_", "\N{MODIFIER LETTER LOW MACRON}", name).replace("$", r"\$") for name in names
+    ]
+
+
+def _as_data(draw: Draw) -> str:
+    """A picture as an address that holds it."""
+    picture, lacks_letters = _as_svg(draw, "path")
+    if lacks_letters:
+        # The font of matplotlib does not have all letters, and whoever shows the page may.
+        picture, _ = _as_svg(draw, "none")
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
+
+
+def _as_svg(draw: Draw, fonttype: str) -> tuple[bytes, bool]:
+    """A picture, and whether its font lacks letters."""
+    import matplotlib
+
+    written = io.BytesIO()
+    # Names of parts do not depend on the run.
+    options: Any = {"svg.hashsalt": "rankinf", "svg.fonttype": fonttype}
+    with matplotlib.rc_context(options), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        draw().savefig(written, format="svg", metadata={"Date": None})
+    others = [one for one in caught if "missing from" not in str(one.message)]
+    for one in others:
+        warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return written.getvalue(), len(others) < len(caught)

@@ -1,0 +1,309 @@
+"""The numbers of a report: each is what a function of this package returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_rankinf._engine.statistics import Metric
+from sklearn_rankinf._files import CommandError
+from sklearn_rankinf._interval_results import MetricIntervalResult
+from sklearn_rankinf._metrics import METRICS, needs_k
+from sklearn_rankinf._minimum_hypergeometric import MinimumHypergeometricTestResult
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._results import MetricTestResult
+from sklearn_rankinf._significance import metric_test, recall_at_k_test
+from sklearn_rankinf._top_k import min_hits_at_k
+from sklearn_rankinf._top_k_curve import TopKSignificanceCurve
+from sklearn_rankinf._validation import resolve_k
+
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class HitsReport:
+    """Hits among the first k samples of one ranking.
+
+    Attributes
+    ----------
+    k : int
+        Number of samples.
+    hits : float
+        Positives among them, a fraction where equal scores straddle the last place.
+    expected_hits : float
+        Mean number of hits under random labelling.
+    recall, precision, enrichment : float
+        Hits as a share of the positives, as a share of the samples, and relative to their expected
+        number; without positives recall is 0 and enrichment nan.
+    hits_needed : int or None
+        Smallest number of hits that is significant without ties; None if no number is enough, and
+        with clusters.
+    pvalue, log10_pvalue : float
+        P-value of the hits, exact without clusters, and its logarithm to base 10.
+    splits_ties : bool
+        Whether equal scores straddle the last place.
+    """
+
+    k: int
+    hits: float
+    expected_hits: float
+    recall: float
+    precision: float
+    enrichment: float
+    hits_needed: int | None
+    pvalue: float
+    log10_pvalue: float
+    splits_ties: bool
+
+
+@dataclass(frozen=True)
+class MetricReport:
+    """What the labels say about one ranking by one metric.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    statistic, chance, adjusted, zscore : float
+        Its value, the mean under random labelling, the value on a scale with chance at 0 and a
+        perfect ranking at 1, and its distance from chance in standard deviations.
+    pvalue, log10_pvalue : float
+        Exact p-value, and its logarithm to base 10.
+    """
+
+    metric: str
+    statistic: float
+    chance: float
+    adjusted: float
+    zscore: float
+    pvalue: float
+    log10_pvalue: float
+
+
+@dataclass(frozen=True)
+class ComparisonReport:
+    """One ranking compared with the best of several.
+
+    Attributes
+    ----------
+    difference : float
+        Value of its metric less that of the best ranking.
+    low, high : float
+        Limits of the difference; simultaneous ones with more than two rankings.
+    pvalue : float
+        Two-sided p-value, adjusted for the number of pairs with more than two rankings.
+    may_be_best : bool
+        Whether the ranking may be the best one: of two, if p is more than alpha; of more, if it is
+        in the set of :func:`metric_multiple_comparison_test`.
+    """
+
+    difference: float
+    low: float
+    high: float
+    pvalue: float
+    may_be_best: bool
+
+
+@dataclass(frozen=True)
+class RankerReport:
+    """What the labels say about one ranking.
+
+    Attributes
+    ----------
+    name : str
+        Name of the ranking.
+    n_samples, n_positives : int
+        Size of the ranking and number of positives.
+    statistic, chance, adjusted_statistic, zscore : float
+        Value of the metric, its mean under random labelling, its value on a scale with chance at 0
+        and a perfect ranking at 1, and its distance from chance in standard deviations.
+    pvalue, log10_pvalue, pvalue_relative_error : float
+        P-value, its logarithm to base 10, and an estimate of its relative error, on the large side.
+    method : str
+        How the p-value was computed.
+    pvalue_less : float
+        P-value of the other side: the probability of so low a value.
+    low, high, standard_error : float or None
+        Confidence interval of the metric and its standard error; None if there is none.
+    interval_method : str or None
+        How the interval was made.
+    at_k : tuple of HitsReport
+        Hits at each k.
+    significant_k : tuple of (int, int) or None
+        First and last k of every run of k in which there are more hits than random selection gives,
+        at the level alpha over all k at once; None if they were not computed.
+    mhg_pvalue, mhg_log10_pvalue : float or None
+        P-value of the minimum hypergeometric test, one for all k; None if it was not computed.
+    mhg_k, mhg_hits : int or None
+        The k that stands out most, and the hits there.
+    comparison : ComparisonReport or None
+        Comparison with the best ranking; None for that itself, and for a single ranking.
+    metrics : tuple of MetricReport
+        Other metrics.
+    """
+
+    name: str
+    n_samples: int
+    n_positives: int
+    statistic: float
+    chance: float
+    adjusted_statistic: float
+    zscore: float
+    pvalue: float
+    log10_pvalue: float
+    pvalue_relative_error: float
+    method: str
+    pvalue_less: float
+    low: float | None = None
+    high: float | None = None
+    standard_error: float | None = None
+    interval_method: str | None = None
+    at_k: tuple[HitsReport, ...] = ()
+    significant_k: tuple[tuple[int, int], ...] | None = None
+    mhg_pvalue: float | None = None
+    mhg_log10_pvalue: float | None = None
+    mhg_k: int | None = None
+    mhg_hits: int | None = None
+    comparison: ComparisonReport | None = None
+    metrics: tuple[MetricReport, ...] = ()
+
+
+def numbers_of_ranking(
+    name: str,
+    result: MetricTestResult,
+    interval: MetricIntervalResult | None,
+    curve: TopKSignificanceCurve | None,
+    over_k: MinimumHypergeometricTestResult | None,
+    **others: Any,
+) -> RankerReport:
+    """The numbers of the results of one ranking."""
+    found: dict[str, Any] = dict(others)
+    if interval is not None:
+        found |= {
+            "low": float(interval.low),
+            "high": float(interval.high),
+            "standard_error": float(interval.standard_error),
+            "interval_method": interval.method,
+        }
+    if curve is not None:
+        found["significant_k"] = tuple(curve.crossovers_simultaneous[0])
+    if over_k is not None:
+        found |= {
+            "mhg_pvalue": over_k.pvalue,
+            "mhg_log10_pvalue": over_k.log10_pvalue,
+            "mhg_k": over_k.k,
+            "mhg_hits": over_k.hits,
+        }
+    return RankerReport(
+        name=name,
+        n_samples=result.n_samples,
+        n_positives=result.n_positives,
+        statistic=float(result.statistic),
+        chance=float(result.chance),
+        adjusted_statistic=float(result.adjusted_statistic),
+        zscore=float(result.zscore),
+        pvalue=float(result.pvalue),
+        log10_pvalue=float(result.log10_pvalue),
+        pvalue_relative_error=float(result.pvalue_relative_error),
+        method=result.method,
+        pvalue_less=pvalue_less(result),
+        **found,
+    )
+
+
+def pvalue_less(result: MetricTestResult) -> float:
+    """P-value of the other side of a test of better than chance."""
+    return float(result.null_distribution.pvalue(result.statistic, "less"))
+
+
+def report_on_metrics(
+    ranking: Ranking, metrics: Sequence[str | Metric]
+) -> tuple[MetricReport, ...]:
+    """Test a ranking by several metrics.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The ranking.
+    metrics : sequence of str or metric
+        Names of metrics that need no k, or metrics.
+
+    Returns
+    -------
+    tuple of MetricReport
+        The figures, one entry a metric.
+
+    Raises
+    ------
+    CommandError
+        If a metric has no such name, or needs a k.
+    """
+    return tuple(_report_on_metric(ranking, metric) for metric in metrics)
+
+
+def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
+    names = [name for name, make in METRICS.items() if not needs_k(make)]
+    if isinstance(metric, str) and metric not in names:
+        what = f"{metric!r} needs a k" if metric in METRICS else f"there is no metric {metric!r}"
+        raise CommandError(f"{what}: take one of {', '.join(map(repr, names))}.")
+    result = metric_test(ranking, metric=metric)
+    return MetricReport(
+        metric=metric if isinstance(metric, str) else repr(metric),
+        statistic=float(result.statistic),
+        chance=float(result.null_distribution.mean()),
+        adjusted=float(result.adjusted_statistic),
+        zscore=float(result.zscore),
+        pvalue=float(result.pvalue),
+        log10_pvalue=float(result.log10_pvalue),
+    )
+
+
+def report_on_hits(
+    ranking: Ranking, k: float, alpha: float = LEVEL, result: MetricTestResult | None = None
+) -> HitsReport:
+    """Test the hits among the first k samples of a ranking.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        The ranking.
+    k : int or float
+        Number of samples, or a fraction of them.
+    alpha : float, default=0.05
+        Level of significance.
+    result : MetricTestResult, optional
+        Test of recall at k that takes account of clusters.
+
+    Returns
+    -------
+    HitsReport
+        The figures.
+
+    Raises
+    ------
+    ValueError
+        If k is less than 1 or more than the number of samples.
+    """
+    n, m = ranking.n_samples, ranking.n_positives
+    cut = resolve_k(k, n)
+    needed = None
+    if result is None:
+        result = recall_at_k_test(ranking, k=cut)
+        fewest = int(min_hits_at_k(n, m, k=cut, alpha=alpha))
+        needed = fewest if fewest <= min(m, cut) else None
+    hits, expected = float(result.hits), m * cut / n
+    return HitsReport(
+        k=cut,
+        hits=hits,
+        expected_hits=expected,
+        recall=float(result.statistic),
+        precision=hits / cut,
+        enrichment=hits / expected if m > 0 else np.nan,
+        hits_needed=needed,
+        pvalue=float(result.pvalue),
+        log10_pvalue=float(result.log10_pvalue),
+        splits_ties=cut not in np.cumsum(ranking.tie_sizes),
+    )
