@@ -622,7 +622,8 @@ class _Study:
         elif m > _POSITIVES_FOR_BOUNDS:
             notes.append(
                 f"Bounds over all k and the minimum hypergeometric test of {m} positives take "
-                "long, and are left out: call top_k_significance_curve and minimum_hypergeometric_test."
+                "long, and are left out: call top_k_significance_curve and "
+                "minimum_hypergeometric_test."
             )
         if not isinstance(self.metric, Statistic):
             notes.append(

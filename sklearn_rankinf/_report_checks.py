@@ -250,8 +250,8 @@ def _too_small(facts: LabelFacts) -> str | None:
         return None
     return (
         f"{_counted(m, 'positive')} can be placed among {n} samples in "
-        f"{round(math.exp(log_labellings))} ways only: even a perfect ranking has p = {math.exp(-log_labellings):.2g}, which is more "
-        f"than {facts.alpha:g}."
+        f"{round(math.exp(log_labellings))} ways only: even a perfect ranking has "
+        f"p = {math.exp(-log_labellings):.2g}, which is more than {facts.alpha:g}."
     )
 
 
