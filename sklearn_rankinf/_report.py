@@ -23,7 +23,7 @@ from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
-from sklearn_rankinf._metrics import METRICS, as_metric, check_scalar_k, needs_k
+from sklearn_rankinf._metrics import METRICS, as_metric, check_scalar_k, in_sentence, needs_k
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
 from sklearn_rankinf._multiple_comparison import (
     MetricMultipleComparisonTestResult,
@@ -106,7 +106,7 @@ class RankSignificanceReport:
     checks : tuple of ReportCheck
         What was found wrong, or worth knowing, each with a code, a message, a remedy and a URL.
     notes : tuple of str
-        What was left out, and why.
+        What was left out and why, and what cannot be seen in the data.
     results : tuple of MetricTestResult
         The test of each ranking.
     intervals : tuple of MetricIntervalResult or None
@@ -607,8 +607,7 @@ class _Study:
                 cuts.append(rank)
         if not dropped:
             return cuts, []
-        are = "is" if len(dropped) == 1 else "are"
-        return cuts, [f"k = {', '.join(dropped)} {are} more than the {n} samples, and left out."]
+        return cuts, [f"Left out: k = {', '.join(dropped)}, more than the number of samples, {n}."]
 
     def _left_out(self) -> list[str]:
         """Notes on what is not computed."""
@@ -713,7 +712,8 @@ class _Study:
         if len(report.rankers) == 2:
             return self._two_compared(report)
         if not isinstance(self.metric, Statistic):
-            note = f"Rankings are not compared: {self.metric.title} has no standard error."
+            title = in_sentence(self.metric.title)
+            note = f"Rankings are not compared: {title} has no standard error."
             return replace(report, notes=(*report.notes, note))
         problem, best = self.problem, report.best_index
         found = metric_multiple_comparison_test(

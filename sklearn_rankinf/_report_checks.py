@@ -199,8 +199,10 @@ def run_checks(facts: AllFacts) -> tuple[ReportCheck, ...]:
 def _one_label(facts: LabelFacts) -> str | None:
     if facts.has_both:
         return None
-    what = "negative" if facts.n_positives == 0 else "positive"
-    return f"All {facts.n_samples} samples are {what}: nothing can be tested."
+    what, other = "positive", "negative"
+    if facts.n_positives == 0:
+        what, other = other, what
+    return f"No sample is {other}, all {facts.n_samples} are {what}: nothing can be tested."
 
 
 def _labels_1_2(facts: LabelFacts) -> str | None:
@@ -225,8 +227,8 @@ def _few_of_a_class(n_items: int, n_clusters: int | None, name: str) -> str | No
     if not 0 < few < _FEW:
         return None
     if n_clusters is not None:
-        return f"The {name} are in {_counted(n_clusters, 'cluster')} only."
-    return f"There {'is' if few == 1 else 'are'} only {_counted(n_items, name.removesuffix('s'))}."
+        return f"The {name} are in {counted(n_clusters, 'cluster')} only."
+    return f"There {'is' if few == 1 else 'are'} only {counted(n_items, name.removesuffix('s'))}."
 
 
 def _few_positives(facts: LabelFacts) -> str | None:
@@ -249,7 +251,7 @@ def _too_small(facts: LabelFacts) -> str | None:
     if log_labellings * (1.0 + 1e-12) >= -math.log(facts.alpha):
         return None
     return (
-        f"{_counted(m, 'positive')} can be placed among {n} samples in "
+        f"{counted(m, 'positive')} can be placed among {n} samples in "
         f"{round(math.exp(log_labellings))} ways only: even a perfect ranking has "
         f"p = {math.exp(-log_labellings):.2g}, which is more than {facts.alpha:g}."
     )
@@ -334,7 +336,7 @@ def _repeated_samples(facts: RankerFacts) -> str | None:
     )
 
 
-def _k_too_small(facts: RankerFacts) -> str | None:
+def _k_never_significant(facts: RankerFacts) -> str | None:
     if facts.labels.has_clusters or not facts.labels.has_both:
         return None
     cuts = [str(at_k.k) for at_k in facts.numbers.at_k if at_k.hits_needed is None]
@@ -365,7 +367,8 @@ def _pvalue_uncertain(facts: RankerFacts) -> str | None:
 
 
 def _few_labellings(facts: RankerFacts) -> str | None:
-    return facts.few_labellings
+    told = facts.few_labellings
+    return None if told is None else f"{told[0].upper()}{told[1:]}"
 
 
 def _interval_unreliable(facts: RankerFacts) -> str | None:
@@ -383,7 +386,7 @@ def _interval_unreliable(facts: RankerFacts) -> str | None:
     if not (is_few and is_rare and isinstance(facts.result.metric, AveragePrecision)):
         return None
     return (
-        f"With {_counted(labels.n_positives, 'positive')} among {labels.n_samples} samples "
+        f"With {counted(labels.n_positives, 'positive')} among {labels.n_samples} samples "
         "intervals of average precision that were meant to cover 95 % covered 91 to 93 % where "
         "positives score high, and as little as 71 % where only a few of them do."
     )
@@ -528,10 +531,11 @@ CHECKS = (
         "The p-value is coarse: have clusters of equal sizes, or more of them.",
     ),
     Check(
-        "k-too-small",
+        "k-never-significant",
         "ranker",
-        _k_too_small,
-        "Choose a larger k; min_hits_at_k shows which can be significant.",
+        _k_never_significant,
+        "Choose another k: at one that is very small or close to the number of samples no ranking "
+        "shows anything. min_hits_at_k says which can be significant.",
     ),
     Check(
         "pvalue-at-floor",
@@ -574,7 +578,8 @@ CHECKS = (
 """All checks, those first that make the others pointless."""
 
 
-def _counted(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """A number of something."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 

@@ -17,8 +17,11 @@ from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._report_text import (
+    NOTHING_WRONG,
     ReportTable,
+    about,
     conclusions,
+    grouped,
     header,
     in_sentences,
     sentences,
@@ -60,6 +63,7 @@ a { color: #0b5f95; }
 
 def as_document(report: RankSignificanceReport) -> str:
     """A whole page, with pictures."""
+    _check_matplotlib()
     pictures = [
         f'<figure><img alt="{escape(title)}" src="{_as_data(draw)}">'
         f"<figcaption>{escape(title)}</figcaption></figure>"
@@ -71,6 +75,17 @@ def as_document(report: RankSignificanceReport) -> str:
         f"<title>Rank significance report</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
         f"{_content(report, pictures)}\n</body>\n</html>\n"
     )
+
+
+def _check_matplotlib() -> None:
+    """Say in words what is missing, before anything is drawn."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            'A report in HTML needs matplotlib: pip install "sklearn-rankinf[report]"; to_text and '
+            "to_dict do without."
+        ) from error
 
 
 def as_fragment(report: RankSignificanceReport) -> str:
@@ -113,14 +128,13 @@ def _table(table: ReportTable) -> str:
 
 def _checks(report: RankSignificanceReport) -> str:
     if not report.checks:
-        return "<p>Nothing was found wrong with labels and scores.</p>"
-    items = []
-    for check in report.checks:
-        about = "" if check.ranker is None or report.is_single else f" ({escape(check.ranker)})"
-        items.append(
-            f"<li><code>{escape(check.code)}</code>{about}: {escape(check.message)} "
-            f'{escape(check.remedy)} <a href="{escape(check.url)}">More</a></li>'
-        )
+        return f"<p>{NOTHING_WRONG}</p>"
+    items = [
+        f"<li><code>{escape(check.code)}</code>{escape(about(report, names, str))}: "
+        f"{escape(check.message)} {escape(check.remedy)} "
+        f'<a href="{escape(check.url)}">More</a></li>'
+        for check, names in grouped(report.checks)
+    ]
     return "<ul>\n" + "\n".join(items) + "\n</ul>"
 
 

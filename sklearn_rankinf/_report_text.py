@@ -13,6 +13,7 @@ from sklearn_rankinf._comparison import MetricComparisonTestResult
 from sklearn_rankinf._formatting import format_count, format_pvalue, format_table, format_value
 from sklearn_rankinf._metrics import RocAuc, in_sentence
 from sklearn_rankinf._plot._matplotlib import shortened
+from sklearn_rankinf._report_checks import ReportCheck, counted
 from sklearn_rankinf._report_numbers import HitsReport, RankerReport
 from sklearn_rankinf._results import MetricTestResult
 
@@ -32,6 +33,7 @@ CLUSTERS_HINT = (
     "Every sample was taken as independent of the others. If several come from one source, such as "
     "images of one patient, pass clusters: p-values and intervals are wrong without."
 )
+NOTHING_WRONG = "Nothing was found wrong with labels and scores."
 _LEGEND = (
     "chance: mean of a random order with the same ties; adjusted: 0 at chance, 1 for a perfect "
     "ranking; z: distance from chance in standard deviations; error: relative error of p."
@@ -90,7 +92,10 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
     observed = f"{title} {format_value(value)}"
     expected = f"the {format_value(chance)} of a random order"
     if math.isnan(result.zscore):
-        return f"{subject} says nothing: every order of these samples has the same {title}."
+        return (
+            f"{subject} holds nothing to test: its {title} is the same whichever samples are the "
+            "positives."
+        )
     if result.pvalue <= alpha:
         ratio = value / chance if chance > 0.0 else math.inf
         # A ratio says nothing where the largest one is below 2.
@@ -127,14 +132,16 @@ def _of_ranker(
     subject = "The ranking" if report.is_single else name(ranker.name)
     parts = [verdict(subject, result, ranker.pvalue_less, report.alpha)]
     if math.isnan(ranker.zscore):
-        return parts[0]
+        return f"{parts[0]} What to do: see the checks below."
     if ranker.pvalue <= report.alpha:
         parts.append(
             f"That is {_strength(ranker.pvalue)}. It is {_percent(ranker.adjusted_statistic)} of "
             "the way from chance to a perfect ranking."
         )
-    if ranker.low is not None and ranker.high is not None:
-        title = in_sentence(result.metric.title)
+    title = in_sentence(result.metric.title)
+    if ranker.standard_error is not None and math.isnan(ranker.standard_error):
+        parts.append(f"How far the {title} of the population may be from that cannot be said.")
+    elif ranker.low is not None and ranker.high is not None:
         parts.append(
             f"With {_level(report)} confidence the {title} of the population is from "
             f"{format_value(ranker.low)} to {format_value(ranker.high)}."
@@ -144,9 +151,9 @@ def _of_ranker(
 
 
 def _strength(pvalue: float) -> str:
-    if pvalue <= 0.001:
-        return "very strong evidence"
-    return "strong evidence" if pvalue <= 0.01 else "evidence, but no strong one"
+    """The usual words for the strength of evidence."""
+    steps = ((0.001, "very strong"), (0.01, "strong"), (0.05, "moderate"))
+    return f"{next((word for limit, word in steps if pvalue <= limit), 'weak')} evidence"
 
 
 def _percent(share: float) -> str:
@@ -416,10 +423,10 @@ def sentences(report: RankSignificanceReport, name: Name) -> list[str]:
 def header(report: RankSignificanceReport) -> str:
     """What was tested, in one line."""
     share = 100 * report.prevalence
-    clusters = "" if report.n_clusters is None else f" in {report.n_clusters} clusters"
+    clusters = "" if report.n_clusters is None else f" in {counted(report.n_clusters, 'cluster')}"
     return (
-        f"{report.n_positives} positives among {report.n_samples} samples ({share:.3g} %){clusters}"
-        f"; {len(report.rankers)} ranking{'s' if len(report.rankers) > 1 else ''}; level "
+        f"{counted(report.n_positives, 'positive')} among {counted(report.n_samples, 'sample')} "
+        f"({share:.3g} %){clusters}; {counted(len(report.rankers), 'ranking')}; level "
         f"{report.alpha:g}"
     )
 
@@ -462,14 +469,27 @@ def _section(title: str, paragraphs: Sequence[str]) -> str:
 
 def _checks(report: RankSignificanceReport) -> list[str]:
     if not report.checks:
-        return ["Nothing was found wrong with labels and scores."]
-    found = []
-    for check in report.checks:
-        about = (
-            "" if check.ranker is None or report.is_single else f" ({in_sentences(check.ranker)})"
-        )
-        found.append(f"{check.code}{about}: {check.message} {check.remedy} See {check.url}")
-    return found
+        return [NOTHING_WRONG]
+    return [
+        f"{check.code}{about(report, names, in_sentences)}: {check.message} {check.remedy} See "
+        f"{check.url}"
+        for check, names in grouped(report.checks)
+    ]
+
+
+def grouped(checks: Sequence[ReportCheck]) -> list[tuple[ReportCheck, list[str]]]:
+    """Checks that found the same of several rankings as one, with the names of the rankings."""
+    found: dict[tuple[str, str], tuple[ReportCheck, list[str]]] = {}
+    for check in checks:
+        _, names = found.setdefault((check.code, check.message), (check, []))
+        if check.ranker is not None:
+            names.append(check.ranker)
+    return list(found.values())
+
+
+def about(report: RankSignificanceReport, names: Sequence[str], name: Name) -> str:
+    """Names of the rankings that a check is about, where there are several."""
+    return "" if report.is_single or not names else f" ({', '.join(map(name, names))})"
 
 
 def wrapped(text: str, indent: str = "") -> str:

@@ -169,13 +169,14 @@ def test_demo_trained_rankers_are_past_the_permutation_floor(demo):
     assert "orders of magnitude too small" in demo.text
 
 
-def test_demo_concludes_in_one_sentence_for_each_ranker(demo):
-    after = demo.text.split("Conclusion\n")[1].splitlines()
-    for line, name in zip(after, RANKERS, strict=False):
+def test_demo_concludes_in_words_for_each_ranker(demo):
+    after = " ".join(demo.text.split("Conclusion\n")[1].split("A permutation")[0].split())
+    sentences = [f"Ranking by{part}".strip() for part in after.split("Ranking by")[1:]]
+    for sentence, name in zip(sentences, RANKERS, strict=True):
         exact = demo.table()[name][6]
         verdict = "is better" if float(exact) <= 0.05 else "is not shown to be better"
-        assert line.strip().startswith(f"Ranking by {name} {verdict} than chance: ")
-        assert line.endswith(f"p = {exact}.")
+        assert sentence.startswith(f"Ranking by {name} {verdict} than chance: average precision ")
+        assert sentence.endswith(f" of a random order, p = {exact}.")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_format_count(count, text):
 
 def test_demo_hits_are_hypergeometric(demo):
     assert "Hits among the first 50" in demo.text
-    for name, (hits, chance, needed, recall, pvalue) in demo.hits().items():
+    for name, (hits, chance, needed, recall, enrichment, pvalue) in demo.hits().items():
         y_true, y_score = demo.held_out[name]
         law = stats.hypergeom(len(y_true), int(y_true.sum()), 50)
         assert float(chance) == pytest.approx(law.mean(), abs=0.06)
@@ -211,6 +212,7 @@ def test_demo_hits_are_hypergeometric(demo):
         assert int(hits) == y_true[y_score >= cut[0]].sum()
         assert float(recall) == pytest.approx(int(hits) / y_true.sum(), abs=6e-5)
         assert float(pvalue) == pytest.approx(law.sf(int(hits) - 1), rel=0.06)
+        assert float(enrichment) == pytest.approx(int(hits) / law.mean(), abs=6e-3)
 
 
 def test_demo_writes_plots(demo):
@@ -291,18 +293,19 @@ def test_report_prints_what_the_tests_say(frame, csv, capsys):
     argv = ["report", csv, "--label", "y", "--score", "s1", "--score", "s 2/b"]
     assert main([*argv, "--k", "20", "--k", "0.25"]) == 0
     text = capsys.readouterr().out
-    summary, *hits = cells_by_name(text, ["s1", "s 2/b"])
-    assert len(hits) == 2
+    summary, *hits = cells_by_name(text, ["s1", "s 2/b"])[:3]
     for name in ("s1", "s 2/b"):
         result = average_precision_test(frame["y"], frame[name])
+        interval = result.confidence_interval()
         assert summary[name] == [
-            "200",
-            "15",
             f"{average_precision_score(frame['y'], frame[name]):.4f}",
+            f"{interval.low:.4f}",
+            f"{interval.high:.4f}",
             f"{result.null_distribution.mean():.4f}",
             f"{result.adjusted_statistic:.4f}",
             f"{result.zscore:.2f}",
             format_pvalue(result.log10_pvalue),
+            f"{result.pvalue_relative_error:.0e}",
         ]
         for k, table in zip((20, 50), hits, strict=True):
             at_k = recall_at_k_test(frame["y"], frame[name], k=k)
@@ -312,18 +315,21 @@ def test_report_prints_what_the_tests_say(frame, csv, capsys):
                 f"{15 * k / 200:.1f}",
                 str(min_hits_at_k(200, 15, k=k)),
                 f"{at_k.statistic:.4f}",
+                f"{at_k.hits / (15 * k / 200):.2f}",
                 format_pvalue(at_k.log10_pvalue),
             ]
+    assert text.startswith("Rank significance report\n15 positives among 200 samples (7.5 %)")
+    assert "\n\nConclusion\n  s1 is better than chance: " in text
     assert "Hits among the first 50" in text
     assert "* Equal scores straddle the last place" in text
 
 
 def test_report_of_other_metrics(frame, csv, capsys):
     argv = ["report", csv, "--label", "y", "--score", "s1", "--score", "s 2/b"]
-    argv += ["--metric", "roc_auc", "--metric", "ndcg"]
+    argv += ["--k", "20", "--metric", "roc_auc", "--metric", "ndcg"]
     assert main(argv) == 0
     text = capsys.readouterr().out
-    _, *tables = cells_by_name(text, ["s1", "s 2/b"])
+    tables = cells_by_name(text, ["s1", "s 2/b"])[-2:]
     assert re.findall("^(roc_auc|ndcg)$", text, flags=re.MULTILINE) == ["roc_auc", "ndcg"]
     assert main([*argv, "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -352,8 +358,8 @@ def test_report_of_other_metrics(frame, csv, capsys):
 def test_report_says_where_no_number_of_hits_is_enough(frame, csv, capsys):
     # One place among 200 with 15 positives: p = 0.075 at best.
     assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "1"]) == 0
-    (_, hits) = cells_by_name(capsys.readouterr().out, ["s1"])
-    assert hits["s1"][2] == "none"
+    (hits,) = cells_by_name(capsys.readouterr().out, ["1"])
+    assert hits["1"][2] == "none"
 
 
 def test_hits_needed_are_the_fewest_that_are_significant(frame, csv, capsys):
@@ -386,7 +392,8 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
     argv = ["report", str(path), "--label", "y", *scores]
     assert main(argv) == 0
     text = capsys.readouterr().out
-    hints = re.findall(r"^(\w+) is worse than chance \(.* p = (\S+)\): its", text, re.MULTILINE)
+    flat = " ".join(text.split())
+    hints = re.findall(r"(\w+) is worse than chance: [^,]*, p = (\S+) for so low a value", flat)
     assert main([*argv, "--json"]) == 0
     rows = {row["name"]: row["pvalue_less"] for row in json.loads(capsys.readouterr().out)}
     drawn = np.array([average_precision_score(rng.permutation(y), noise) for _ in range(1000)])
@@ -397,7 +404,8 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
         assert rows[name] == pytest.approx(lower, abs=4 * error)
     assert rows["reversed"] < 0.05 < min(rows["noise"], rows["good"])
     assert hints == [("reversed", format_pvalue(np.log10(rows["reversed"])))]
-    assert "may be reversed.\n  Larger scores must mean likelier targets" in text
+    assert "  worse-than-chance (reversed): It is worse than a random order" in text
+    assert "negate the scores if smaller ones do" in flat
 
 
 def test_report_prints_json(frame, csv, capsys, tmp_path):
@@ -634,7 +642,7 @@ def test_names_that_a_terminal_cannot_show_are_escaped(frame, tmp_path, monkeypa
         patch.setattr(sys, "stdout", terminal)
         assert main(["report", str(path), "--label", "y", "--score", "活性"]) == 0
     shown = terminal.buffer.getvalue().decode("cp1252")
-    assert re.search(r"^\\u6d3b\\u6027 +200  15 ", shown, re.MULTILINE)
+    assert re.search(r"^\\u6d3b\\u6027 +0\.\d{4} ", shown, re.MULTILINE)
 
 
 @unix

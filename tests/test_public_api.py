@@ -86,6 +86,10 @@ SIGNATURES = {
     "precision_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "precision_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",
     "r_precision_score": "(y_true, y_score=None, *, pos_label=1)",
+    "rank_significance_report": (
+        "(y_true, y_score=None, *, k=(10, 50, 100), metric='average_precision', pos_label=1, "
+        "clusters=None, alpha=0.05, output='report', n_permutations=9999, random_state=0)"
+    ),
     "recall_at_k_null_distribution": f"(n_samples, n_positives, *, {TOP_K_OPTIONS})",
     "recall_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "recall_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",
@@ -287,6 +291,7 @@ def test_public_names():
         "MetricComparisonPowerResult",
         "MetricIntervalWidthResult",
         "RandomizationTestResult",
+        "RankSignificanceReport",
     }
     expected |= INSTANCES
     assert set(sklearn_rankinf.__all__) == expected

@@ -29,7 +29,6 @@ from sklearn_rankinf import (
     Ranking,
     RankStatistic,
     _metrics,
-    average_precision_test,
     make_significance_scorer,
     metric_comparison_test,
     metric_interval,
@@ -38,12 +37,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._files import CommandError
 from sklearn_rankinf._metrics import METRICS, as_metric, registered
-from sklearn_rankinf._report import (
-    format_report,
-    report_as_json,
-    report_on_metrics,
-    report_on_ranking,
-)
+from sklearn_rankinf._report import make_report, report_as_json, report_on_metrics
 
 
 @dataclass(frozen=True)
@@ -213,9 +207,9 @@ def test_report_of_ones_own_metric(toy):
         assert found.adjusted == expected.adjusted_statistic
         assert found.zscore == expected.zscore
         assert (found.pvalue, found.log10_pvalue) == (expected.pvalue, expected.log10_pvalue)
-    report = report_on_ranking("mine", ranking, average_precision_test(ranking), metrics=[toy])
-    assert "\n\ntoy\n" in format_report([report])
-    (row,) = json.loads(report_as_json([report], {}))
+    report = make_report(ranking, None, metrics=[toy])
+    assert "\n\ntoy\n" in report.to_text()
+    (row,) = json.loads(report_as_json(report))
     assert [entry["metric"] for entry in row["metrics"]] == ["toy"]
 
 
