@@ -598,6 +598,8 @@ class _Study:
         n = self.problem.rankings[0].n_samples
         cuts: list[int] = []
         dropped = []
+        if not isinstance(k, Real | Iterable):
+            raise TypeError(f"k must be a number or a list of them; got {k!r}.")
         given: list[Any] = [k] if isinstance(k, Real) else list(k)
         for cut in given:
             check_k(cut)

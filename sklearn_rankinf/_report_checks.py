@@ -379,7 +379,7 @@ def _interval_unreliable(facts: RankerFacts) -> str | None:
         what = "cluster" if labels.has_clusters else "sample"
         return (
             f"With a single {what} in a class nothing shows how the metric varies: the interval is "
-            "all that it can be."
+            "little less than all that it can be."
         )
     is_few = labels.n_positives <= _FEW_FOR_INTERVAL
     is_rare = labels.n_positives <= _RARE_FOR_INTERVAL * labels.n_samples

@@ -219,6 +219,15 @@ def _runs(runs: Sequence[tuple[int, int]]) -> str:
     return f"{', '.join(shown)}{others}"
 
 
+def _span(runs: Sequence[tuple[int, int]] | None) -> str:
+    """Runs of k in short."""
+    if not runs:
+        return "no k"
+    first, last = runs[0][0], runs[-1][1]
+    text = f"k = {first}" if first == last else f"k = {first} to {last}"
+    return f"{text}, with gaps" if len(runs) > 1 else text
+
+
 # Tables.
 
 
@@ -329,7 +338,7 @@ def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
     rows = tuple(
         (
             name(ranker.name),
-            f"k = {_runs(ranker.significant_k)}" if ranker.significant_k else "no k",
+            _span(ranker.significant_k),
             "-" if ranker.mhg_log10_pvalue is None else format_pvalue(ranker.mhg_log10_pvalue),
             "-" if ranker.mhg_k is None else str(ranker.mhg_k),
             "-" if ranker.mhg_hits is None else str(ranker.mhg_hits),

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_rankinf import RocAuc, rank_significance_report
+from sklearn_rankinf import RocAuc, average_precision_test, rank_significance_report
 from sklearn_rankinf._report_checks import CHECKS, DOCUMENTATION
 
 RNG = np.random.default_rng(20261123)
@@ -82,9 +82,9 @@ CASES = {
     ),
     "interval-unreliable": ((FAR, noise_of(FAR, 2) + FAR), {}, "10 positives among 2000 samples"),
     "best-of-several": (
-        (Y, {f"s{seed}": noise_of(Y, 100 + seed) for seed in range(30)}),
-        {"k": 30},
-        "multiplied by 30",
+        (Y, {"a": NOISE + 0.5 * Y, "b": noise_of(Y, 0), "c": noise_of(Y, 1)}),
+        {},
+        "multiplied by 3,",
     ),
     "identical-rankings": ((Y, {"a": GOOD, "b": NOISE, "c": GOOD}), {}, "same scores: a and c"),
     "complementary-scores": (
@@ -137,6 +137,14 @@ def test_the_documentation_describes_every_check():
 
 
 # Where checks begin and end.
+
+
+def test_the_best_of_several_is_judged_by_bonferroni():
+    scores = {"a": NOISE + 0.5 * Y, "b": noise_of(Y, 0), "c": noise_of(Y, 1)}
+    pvalue = min(average_precision_test(Y, column).pvalue for column in scores.values())
+    for alpha, fires in ((0.99 * pvalue, False), (pvalue, True), (3.01 * pvalue, False)):
+        codes, _ = codes_of((Y, scores), {"alpha": alpha})
+        assert ("best-of-several" in codes) == fires
 
 
 @pytest.mark.parametrize(("m", "fires"), [(9, True), (10, False)])

@@ -1,0 +1,561 @@
+"""The report: its numbers against the functions they come from, its words, and its page."""
+
+import base64
+import json
+import math
+import re
+import sys
+import textwrap
+from dataclasses import FrozenInstanceError
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.metrics import average_precision_score
+
+from sklearn_rankinf import (
+    Bedroc,
+    Ranking,
+    RecallAtK,
+    average_precision_test,
+    metric_comparison_test,
+    metric_interval,
+    metric_multiple_comparison_test,
+    metric_test,
+    min_hits_at_k,
+    minimum_hypergeometric_test,
+    rank_significance_report,
+    recall_at_k_test,
+    top_k_significance_curve,
+)
+from sklearn_rankinf._report_checks import DOCUMENTATION
+from sklearn_rankinf._report_numbers import pvalue_less
+from sklearn_rankinf._report_text import verdict, wrapped
+
+RNG = np.random.default_rng(7)
+N, M = 250, 20
+Y = np.zeros(N, dtype=int)
+Y[RNG.choice(N, M, replace=False)] = 1
+NOISE = RNG.normal(size=N)
+GOOD = NOISE + 1.3 * Y
+TIED = np.round(2 * GOOD)
+THREE = {
+    "good": GOOD,
+    "tied": np.round(2 * RNG.normal(size=N) + 2.6 * Y),
+    "noise": RNG.normal(size=N),
+}
+CLUSTERS = np.arange(N) // 2
+Y_OF_CLUSTERS = (CLUSTERS % 6 == 0).astype(int)
+SCORE_OF_CLUSTERS = NOISE + 0.6 * Y_OF_CLUSTERS
+# Names that need care in text, in HTML, in pictures and in files.
+NASTY = ['<b>bold</b> & "quoted"', "x" * 60, "活性 é", "_a $b_c$", "two\nlines\x1b[0m"]
+
+
+@pytest.fixture(scope="module")
+def three():
+    return rank_significance_report(Y, THREE)
+
+
+@pytest.fixture(scope="module")
+def nasty():
+    scores = {
+        name: GOOD + 0.4 * i * RNG.normal(size=N) - 9 * Y * (i == 4) for i, name in enumerate(NASTY)
+    }
+    return rank_significance_report(Y, scores, k=(10, 1000))
+
+
+# Numbers.
+
+
+@pytest.mark.parametrize(
+    ("metric", "scores", "alpha"),
+    [
+        ("average_precision", GOOD, 0.05),
+        ("average_precision", TIED, 0.1),
+        ("roc_auc", TIED, 0.05),
+        (RecallAtK(30), GOOD, 0.01),
+        (Bedroc(), GOOD, 0.05),
+    ],
+)
+def test_numbers_are_those_of_the_functions(metric, scores, alpha):
+    report = rank_significance_report(Y, scores, k=(10, 0.2), metric=metric, alpha=alpha)
+    (found,) = report.rankers
+    test = metric_test(Y, scores, metric=metric)
+    for name in ("statistic", "chance", "adjusted_statistic", "zscore", "pvalue", "log10_pvalue"):
+        assert getattr(found, name) == getattr(test, name), name
+    assert found.pvalue_relative_error == test.pvalue_relative_error
+    assert (found.n_samples, found.n_positives, found.method) == (N, M, "analytic")
+    assert found.pvalue_less == metric_test(Y, scores, metric=metric, alternative="less").pvalue
+    interval = metric_interval(Y, scores, metric=metric, confidence_level=1 - alpha)
+    assert (found.low, found.high) == (interval.low, interval.high)
+    assert found.standard_error == interval.standard_error
+    assert found.interval_method == interval.method
+    curve = top_k_significance_curve(Y, scores, alpha=alpha)
+    assert list(found.significant_k) == curve.crossovers_simultaneous[0]
+    over_k = minimum_hypergeometric_test(Y, scores)
+    assert (found.mhg_pvalue, found.mhg_log10_pvalue) == (over_k.pvalue, over_k.log10_pvalue)
+    assert (found.mhg_k, found.mhg_hits) == (over_k.k, over_k.hits)
+    assert [at_k.k for at_k in found.at_k] == [10, 50]
+    for at_k in found.at_k:
+        expected = recall_at_k_test(Y, scores, k=at_k.k)
+        assert (at_k.hits, at_k.recall) == (expected.hits, expected.statistic)
+        assert (at_k.pvalue, at_k.log10_pvalue) == (expected.pvalue, expected.log10_pvalue)
+        assert at_k.hits_needed == min_hits_at_k(N, M, k=at_k.k, alpha=alpha)
+        assert at_k.expected_hits == pytest.approx(stats.hypergeom(N, M, at_k.k).mean())
+        assert at_k.enrichment == pytest.approx(at_k.hits / N * N / at_k.k / (M / N))
+        assert at_k.precision == pytest.approx(at_k.hits / at_k.k)
+
+
+def test_average_precision_is_scikit_learns(three):
+    for ranker, scores in zip(three.rankers, THREE.values(), strict=True):
+        assert ranker.statistic == pytest.approx(average_precision_score(Y, scores), rel=1e-12)
+
+
+def test_hits_of_a_ranking_without_ties_are_hypergeometric():
+    (found,) = rank_significance_report(Y, GOOD, k=40).rankers
+    (at_k,) = found.at_k
+    hits = Y[np.argsort(-GOOD)[:40]].sum()
+    assert at_k.hits == hits
+    assert at_k.pvalue == pytest.approx(stats.hypergeom(N, M, 40).sf(hits - 1), rel=1e-9)
+
+
+def test_a_ranking_gives_the_report_of_its_labels_and_scores():
+    by_scores = rank_significance_report(Y, TIED).to_dict()
+    by_ranking = rank_significance_report(Ranking.from_scores(Y, TIED)).to_dict()
+    assert by_ranking == by_scores
+
+
+def test_containers_of_scores_give_one_report(three):
+    frame = pd.DataFrame(THREE)
+    assert rank_significance_report(pd.Series(Y), frame).to_dict() == three.to_dict()
+    table = rank_significance_report(Y, frame.to_numpy())
+    assert [ranker.name for ranker in table.rankers] == ["0", "1", "2"]
+    assert [r.pvalue for r in table.rankers] == [r.pvalue for r in three.rankers]
+    column = rank_significance_report(Y, GOOD[:, None])
+    assert [ranker.name for ranker in column.rankers] == ["ranking"]
+    series = rank_significance_report(Y, pd.Series(GOOD, name="docking"))
+    assert [ranker.name for ranker in series.rankers] == ["docking"]
+    (alone,) = rank_significance_report(Y, {"only": GOOD}).rankers
+    assert (alone.name, alone.comparison) == ("only", None)
+
+
+def test_labels_are_read_as_everywhere():
+    words = np.where(Y == 1, "active", "decoy")
+    found = rank_significance_report(words, GOOD, pos_label="active")
+    assert found.rankers == rank_significance_report(Y, GOOD).rankers
+
+
+def test_two_rankers_are_compared_by_rank_swap():
+    scores = {"noise": THREE["noise"], "good": GOOD}
+    report = rank_significance_report(Y, scores, n_permutations=499, random_state=3, alpha=0.1)
+    expected = metric_comparison_test(Y, THREE["noise"], GOOD, n_permutations=499, random_state=3)
+    found = report.rankers[0].comparison
+    assert (found.difference, found.pvalue) == (expected.difference, expected.pvalue)
+    assert (found.low, found.high) == tuple(expected.confidence_interval(0.9))
+    assert found.may_be_best == (expected.pvalue > 0.1)
+    assert report.rankers[1].comparison is None
+    assert report.comparison.method == "swap"
+    assert "rank swap" in report.comparison_note
+    assert expected.summary().rstrip(".") in " ".join(report.to_text().split())
+
+
+def test_two_rankers_of_many_samples_are_compared_by_influence(monkeypatch):
+    monkeypatch.setattr("sklearn_rankinf._report._SWAPPED_ITEMS", N * 99 - 1)
+    report = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, n_permutations=99)
+    expected = metric_comparison_test(Y, NOISE, GOOD, method="influence")
+    assert report.rankers[1].comparison.pvalue == expected.pvalue
+    assert "a t test of influence values" in report.comparison_note
+    assert "a t test of influence values" in report.to_text()
+
+
+def test_more_rankers_are_compared_with_the_best(three):
+    expected = metric_multiple_comparison_test(Y, THREE, reference="best")
+    best = int(np.argmax(expected.statistic))
+    assert three.best_index == best
+    assert three.rankers[best].comparison is None
+    for pair, (one, other) in enumerate(expected.pairs.tolist()):
+        assert other == best
+        found = three.rankers[one].comparison
+        assert found.difference == expected.difference[pair]
+        assert (found.low, found.high) == (expected.low[pair], expected.high[pair])
+        assert found.pvalue == expected.pvalue[pair]
+        assert found.may_be_best == expected.may_be_best[one]
+    assert expected.summary() in " ".join(three.to_text().split())
+
+
+def test_clusters_are_those_of_the_functions():
+    options = {"clusters": CLUSTERS, "n_permutations": 199, "random_state": 5}
+    scores = {"a": SCORE_OF_CLUSTERS, "b": NOISE}
+    report = rank_significance_report(Y_OF_CLUSTERS, scores, k=20, **options)
+    for found, column in zip(report.rankers, scores.values(), strict=True):
+        test = average_precision_test(Y_OF_CLUSTERS, column, **options)
+        assert (found.method, found.pvalue) == ("permutation", test.pvalue)
+        assert (found.statistic, found.chance) == (test.statistic, test.chance)
+        assert found.pvalue_relative_error == test.pvalue_relative_error
+        interval = metric_interval(Y_OF_CLUSTERS, column, clusters=CLUSTERS)
+        assert (found.low, found.high) == (interval.low, interval.high)
+        (at_k,) = found.at_k
+        assert at_k.pvalue == recall_at_k_test(Y_OF_CLUSTERS, column, k=20, **options).pvalue
+        assert at_k.hits_needed is None
+        assert (found.significant_k, found.mhg_pvalue) == (None, None)
+    compared = metric_comparison_test(Y_OF_CLUSTERS, NOISE, SCORE_OF_CLUSTERS, **options)
+    assert report.rankers[1].comparison.pvalue == compared.pvalue
+    assert report.n_clusters == 125
+    assert any("left out with clusters" in note for note in report.notes)
+    assert not any("pass clusters" in note for note in report.notes)
+    assert "in 125 clusters" in report.to_text()
+
+
+def test_a_label_in_every_row_is_reported():
+    for y_true in (np.zeros(30, dtype=int), np.ones(30, dtype=int)):
+        for scores in (NOISE[:30], {"a": NOISE[:30], "b": GOOD[:30]}):
+            report = rank_significance_report(y_true, scores, k=10)
+            assert [check.code for check in report.checks] == ["one-label"]
+            for ranker in report.rankers:
+                assert (ranker.pvalue, ranker.low, ranker.comparison) == (1.0, None, None)
+            assert report.comparison is None
+            assert "holds nothing to test" in report.to_text()
+            json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_two_labels_that_hide_the_positives_warn_in_the_report_alone(recwarn):
+    report = rank_significance_report(2 - Y, GOOD)
+    assert [check.code for check in report.checks] == ["labels-1-2"]
+    assert report.rankers == rank_significance_report(Y, GOOD).rankers
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("scores", [np.zeros(40), np.arange(40.0), np.arange(40) // 20])
+def test_one_positive(scores):
+    y_true = np.r_[np.zeros(39, dtype=int), 1]
+    (found,) = (report := rank_significance_report(y_true, scores, k=(10, 50))).rankers
+    # Its rank is uniform, so that p is the share of samples that are as high.
+    assert found.pvalue == pytest.approx(np.mean(scores >= scores[-1]))
+    interval = metric_interval(y_true, scores)
+    assert (found.low, found.high) == (interval.low, interval.high)
+    assert math.isnan(found.standard_error)
+    assert "of the population may be" in " ".join(report.to_text().split()) or np.ptp(scores) == 0
+    assert len(found.at_k) == 1
+    assert "few-positives" in report.to_text()
+    assert max(map(len, report.to_text().splitlines())) <= 100
+
+
+# What is left out.
+
+
+def test_large_k_are_left_out_with_a_note():
+    report = rank_significance_report(Y, GOOD, k=[10, 251, 0.04, N, 900])
+    assert [at_k.k for at_k in report.rankers[0].at_k] == [10, N]
+    assert report.notes[0] == f"Left out: k = 251, 900, more than the number of samples, {N}."
+    assert rank_significance_report(Y, GOOD, k=()).rankers[0].at_k == ()
+    assert "Hits among" not in rank_significance_report(Y, GOOD, k=()).to_text()
+
+
+def test_bounds_of_many_positives_are_left_out_with_a_note(monkeypatch):
+    monkeypatch.setattr("sklearn_rankinf._report._POSITIVES_FOR_BOUNDS", M - 1)
+    report = rank_significance_report(Y, GOOD, k=10)
+    found = report.rankers[0]
+    assert (found.significant_k, found.mhg_pvalue, report.curves) == (None, None, (None,))
+    assert "test of 20 positives take long, and are left out" in report.notes[0]
+    assert "All k at once" not in report.to_text()
+    assert report.to_html().count("<img ") == 2
+    monkeypatch.setattr("sklearn_rankinf._report._POSITIVES_FOR_BOUNDS", M)
+    assert rank_significance_report(Y, GOOD, k=10).rankers[0].mhg_pvalue is not None
+
+
+def test_simulated_intervals_of_many_samples_are_left_out_with_a_note(monkeypatch):
+    monkeypatch.setattr("sklearn_rankinf._report._SAMPLES_FOR_SIMULATION", N - 1)
+    report = rank_significance_report(Y, GOOD, k=10, metric="bedroc")
+    assert report.rankers[0].low is None
+    assert "interval of BEDROC is simulated" in report.notes[0]
+    assert rank_significance_report(Y, GOOD, k=10).rankers[0].low is not None
+
+
+def test_a_metric_without_standard_error():
+    report = rank_significance_report(Y, THREE, k=10, metric="reciprocal_rank")
+    assert report.comparison is None
+    assert {ranker.low for ranker in report.rankers} == {None}
+    assert "Reciprocal rank of one ranking hangs on a single sample" in report.notes[0]
+    assert "not compared: reciprocal rank has no standard error" in report.notes[-1]
+    assert rank_significance_report(
+        Y, {"a": GOOD, "b": NOISE}, k=10, metric="reciprocal_rank", n_permutations=99
+    ).comparison
+
+
+def test_whoever_gives_no_clusters_is_asked_for_them(three):
+    assert any("images of one patient, pass clusters" in note for note in three.notes)
+
+
+# What is wrong.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((Y, GOOD), {"output": "pdf"}, ValueError, "output must be one of 'report', 'text'"),
+        ((Y, GOOD), {"k": 0}, ValueError, "k must be at least 1 as a number of samples; got 0"),
+        ((Y, GOOD), {"k": 1.5}, ValueError, "k as a float is a fraction"),
+        ((Y, GOOD), {"k": ["ten"]}, TypeError, "k must be an int or a float; got 'ten'"),
+        ((Y, GOOD), {"k": None}, TypeError, "k must be a number or a list of them; got None"),
+        ((Y, GOOD), {"alpha": 1.0}, ValueError, "alpha must lie between 0 and 1"),
+        ((Y, GOOD), {"alpha": [0.1, 0.2]}, TypeError, "alpha must be one number; got"),
+        ((Y, GOOD), {"n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
+        ((Y, GOOD), {"metric": "recall_at_k"}, ValueError, "such as RecallAtK.100"),
+        ((Y, GOOD), {"metric": "auc"}, ValueError, "auc"),
+        ((Y,), {}, TypeError, "y_score is missing"),
+        ((Y, GOOD[1:]), {}, ValueError, "must have the same length; got 250 labels and 249"),
+        ((Y, {}), {}, ValueError, "holds no candidate"),
+        ((Y, {"a": GOOD, "b": GOOD * np.nan}), {}, ValueError, "Candidate 'b': y_score must be f"),
+        ((np.arange(N), GOOD), {}, ValueError, "holds 250 different labels"),
+        ((np.where(Y, "a", "b"), GOOD), {}, ValueError, "pos_label=1 is not a label"),
+        ((Y, GOOD), {"clusters": CLUSTERS}, ValueError, "cluster"),
+        ((Y, GOOD), {"clusters": CLUSTERS[1:]}, ValueError, "cluster of each of the 250 samples"),
+        ((Ranking([1, 1], [1, 0]),), {"clusters": [0, 1]}, TypeError, "clusters need labels"),
+        ((Ranking([1, 1], [1, 0]), GOOD), {}, TypeError, "y_score must be left out"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        rank_significance_report(*arguments, **options)
+
+
+# Outputs.
+
+
+def test_outputs(three):
+    options = {"k": 10, "output": "text"}
+    assert rank_significance_report(Y, GOOD, **options) == str(
+        rank_significance_report(Y, GOOD, k=10)
+    )
+    assert isinstance(rank_significance_report(Y, GOOD, k=10, output="dict"), dict)
+    assert isinstance(rank_significance_report(Y, GOOD, k=10, output="frame"), pd.DataFrame)
+    page = rank_significance_report(Y, GOOD, k=10, output="html")
+    assert page.startswith("<!DOCTYPE html>")
+    assert re.match(
+        r"RankSignificanceReport\(metric=AveragePrecision\(\), rankers=\['good'", repr(three)
+    )
+    with pytest.raises(FrozenInstanceError):
+        three.alpha = 0.1
+
+
+def test_dict_is_json(three, nasty):
+    for report in (three, nasty, rank_significance_report(Y, np.zeros(N))):
+        found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+        assert found == report.to_dict()
+        assert [one["name"] for one in found["rankers"]] == [r.name for r in report.rankers]
+        assert found["checks"] == [vars(check) for check in report.checks]
+    (constant,) = found["rankers"]
+    assert constant["zscore"] is None
+
+
+def test_frame_has_one_row_a_ranking(three):
+    frame = three.to_frame()
+    assert frame["name"].tolist() == list(THREE)
+    for row, ranker in zip(frame.itertuples(), three.rankers, strict=True):
+        assert (row.statistic, row.pvalue, row.low) == (ranker.statistic, ranker.pvalue, ranker.low)
+        assert row.hits_at_50 == ranker.at_k[1].hits
+        assert row.pvalue_at_50 == ranker.at_k[1].pvalue
+        if ranker.comparison is None:
+            assert math.isnan(row.comparison_pvalue)
+        else:
+            assert row.comparison_pvalue == ranker.comparison.pvalue
+        runs = ranker.significant_k
+        assert runs[-1][1] == row.last_significant_k if runs else math.isnan(row.last_significant_k)
+
+
+def test_missing_matplotlib_names_the_extra(monkeypatch, three):
+    for module in ("matplotlib", "matplotlib.figure", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=r'needs matplotlib: pip install "sklearn-rankinf\[repor'):
+        three.to_html()
+    assert "Conclusion" in three.to_text()
+    assert "Conclusion" in three._repr_html_()
+
+
+# Words.
+
+
+def test_text_is_narrow_and_in_order(three, nasty):
+    for report in (three, nasty):
+        text = report.to_text()
+        assert max(map(len, text.splitlines())) <= 100
+        assert text.isprintable() or set(filter(lambda c: not c.isprintable(), text)) == {"\n"}
+        heads = ["\nConclusion\n", "\nAverage precision\n", "\nHits among", "\nAll k at once\n"]
+        heads += ["\nDifference from the best", "\nNotes\n", "\nChecks\n", "\nTo write\n"]
+        places = [text.index(head) for head in heads]
+        assert places == sorted(places)
+
+
+def test_text_says_the_numbers(three):
+    flat = " ".join(three.to_text().split())
+    for ranker, result in zip(three.rankers, three.results, strict=True):
+        assert verdict(ranker.name, result, ranker.pvalue_less, 0.05) in flat
+        assert f"{ranker.statistic:.4f} {ranker.low:.4f} {ranker.high:.4f}" in flat
+
+
+def test_sentence_to_write_holds_the_interval():
+    report = rank_significance_report(Y, GOOD, k=10)
+    last = " ".join(report.to_text().split("\nTo write\n")[1].split())
+    interval = metric_interval(Y, GOOD)
+    assert last == average_precision_test(Y, GOOD).summary().replace(
+        " (chance",
+        f" (95 % confidence interval {interval.low:.3g} to {interval.high:.3g}; chance",
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "start"),
+    [
+        (GOOD, r"S is better than chance: average precision 0\.\d+, \d+\.\d times the 0\.\d+ of a"),
+        (NOISE, r"S is not shown to be better than chance: average precision 0\.\d+ against the 0"),
+        (-GOOD, r"S is worse than chance: .* for so low a value\. Its direction may be reversed\."),
+        (NOISE * 0, r"S holds nothing to test: its average precision is the same"),
+    ],
+)
+def test_verdicts(scores, start):
+    result = average_precision_test(Y, scores)
+    assert re.match(start, verdict("S", result, pvalue_less(result), 0.05))
+
+
+def test_verdict_depends_on_alpha():
+    result = average_precision_test(Y, NOISE + 0.5 * Y)
+    assert 0.001 < result.pvalue < 0.2
+    low, high = (
+        verdict("S", result, pvalue_less(result), result.pvalue * factor) for factor in (0.99, 1.0)
+    )
+    assert "not shown" in low
+    assert "is better" in high
+
+
+def test_ratio_is_that_to_chance():
+    result = average_precision_test(Y, GOOD)
+    ratio = result.statistic / result.null_distribution.mean()
+    assert f", {ratio:.1f} times the " in verdict("S", result, 1.0, 0.05)
+    area = metric_test(Y, GOOD, metric="roc_auc")
+    assert "against the 0.5 of a random order" in verdict("S", area, 1.0, 0.05)
+
+
+def test_conclusion_on_the_best(three):
+    flat = " ".join(three.to_text().split())
+    compared = {r.name: r.comparison for r in three.rankers if r.comparison is not None}
+    worse = [name for name, found in compared.items() if found.pvalue <= 0.05]
+    rivals = [name for name, found in compared.items() if found.may_be_best]
+    assert worse == ["noise"]
+    assert len(rivals) == 1
+    assert f"is that of {three.rankers[three.best_index].name}. Shown to be worse: noise." in flat
+    assert f"The best ranking may as well be: {rivals[0]}." in flat
+
+
+def test_equations_stay_in_one_line():
+    torn = 0
+    for pad in range(12):
+        paragraph = "x" * pad + " at k = 12, p = 0.1" * 20
+        lines = wrapped(paragraph).splitlines()
+        assert len(lines) > 2
+        assert not any(re.search(r"(\b[pk]|=)$", line) for line in lines)
+        assert " ".join(lines).split() == paragraph.split()
+        plain = textwrap.wrap(paragraph, 100)
+        torn += any(re.search(r"(\b[pk]|=)$", line) for line in plain)
+    assert torn
+
+
+# The page.
+
+VOID = {"meta", "img", "br", "link"}
+
+
+class Page(HTMLParser):
+    """Tags that are open, all that were, addresses, and text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.seen, self.addresses, self.text, self.alts = [], [], [], [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.addresses += [(name, value) for name, value in attrs if name in ("href", "src")]
+        self.alts += [value for name, value in attrs if name == "alt"]
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def page(nasty, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    text = nasty.to_html(path)
+    assert path.read_text(encoding="utf-8") == text
+    return text
+
+
+def test_page_is_balanced_and_stands_alone(page, nasty):
+    found = Page(page)
+    assert found.open == []
+    assert not {"script", "iframe", "link", "object"} & set(found.seen)
+    links = [value for name, value in found.addresses if name == "href"]
+    assert links
+    assert set(links) == {check.url for check in nasty.checks}
+    rest = page.replace(DOCUMENTATION, "")
+    assert not re.search(r"https?:|//|@import|url\(", rest.split("data:image")[0])
+    outside = re.sub(r'src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]+"', "", rest)
+    assert not re.search(r"https?:|@import|url\(", outside)
+    assert "prefers-color-scheme: dark" in page
+    assert "overflow-x: auto" in page
+    assert page.count('<div class="table"><table>') == page.count("<table>")
+
+
+def test_page_holds_names_as_they_are(page, nasty):
+    found = Page(page)
+    assert "b" not in found.seen
+    text = " ".join(found.text)
+    assert [ranker.name for ranker in nasty.rankers][:4] == NASTY[:4]
+    assert nasty.rankers[4].name == "two lines\N{REPLACEMENT CHARACTER}[0m"
+    for ranker in nasty.rankers:
+        assert ranker.name in text
+    assert "\x1b" not in page
+
+
+def test_page_has_pictures(page, nasty):
+    found = Page(page)
+    sources = [value for name, value in found.addresses if name == "src"]
+    # Intervals, differences, a null distribution for each ranking, and hits.
+    assert len(sources) == len(found.alts) == 3 + len(nasty.rankers)
+    assert all(found.alts)
+    for source in sources:
+        head, data = source.split(",")
+        assert head == "data:image/svg+xml;base64"
+        picture = base64.b64decode(data, validate=True).decode()
+        assert picture.startswith("<?xml")
+        assert picture.rstrip().endswith("</svg>")
+    # Letters that the font lacks are left to that of the reader.
+    assert any("活性" in base64.b64decode(source.split(",")[1]).decode() for source in sources)
+
+
+def test_page_does_not_change_from_run_to_run():
+    first, second = (rank_significance_report(Y, GOOD, k=10).to_html() for _ in range(2))
+    assert first == second
+
+
+def test_pages_of_two_rankers_and_of_one_label():
+    two = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, k=10, n_permutations=99).to_html()
+    assert len([1 for name, _ in Page(two).addresses if name == "src"]) == 5
+    empty = Page(rank_significance_report(np.zeros(20, dtype=int), GOOD[:20], k=10).to_html())
+    assert empty.open == []
+    assert "img" not in empty.seen
+
+
+def test_notebooks_show_a_part_of_a_page(nasty):
+    found = Page(nasty._repr_html_())
+    assert found.open == []
+    assert not {"html", "body", "img", "script"} & set(found.seen)
