@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # Null distributions that are drawn, and letters of a name in a picture.
 _N_DRAWN, _IN_PICTURE = 6, 24
-# Below this p-value a null distribution is drawn on a logarithmic scale, to show its far tail.
-_FAR = -3.0
 _STYLE = """
 .rankinf { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; max-width: 60rem;
   margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
@@ -180,9 +178,8 @@ def _draw_comparison(report: RankSignificanceReport, names: list[str]) -> Any:
 
 def _draw_null(name: str, result: Any) -> Any:
     figure = _figure(4.0)
-    scale = "log" if result.log10_pvalue < _FAR else "linear"
-    display = NullDistributionDisplay(result, name=_plain([name])[0])
-    display.plot(figure.add_subplot(), yscale=scale)
+    # A logarithmic scale would show a far tail, which can take a minute to compute.
+    NullDistributionDisplay(result, name=_plain([name])[0]).plot(figure.add_subplot())
     return figure
 
 

@@ -260,11 +260,11 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
     rows = tuple(
         (
             name(ranker.name),
-            f"{ranker.statistic:.4f}",
+            _decimals(ranker.statistic),
             _decimals(ranker.low),
             _decimals(ranker.high),
-            f"{ranker.chance:.4f}",
-            f"{ranker.adjusted_statistic:.4f}",
+            _decimals(ranker.chance),
+            _decimals(ranker.adjusted_statistic),
             f"{ranker.zscore:.2f}",
             format_pvalue(ranker.log10_pvalue),
             _error(ranker.pvalue_relative_error),
@@ -275,7 +275,10 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
 
 
 def _decimals(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+    """A value with four decimals, or of a small one three digits."""
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if 0.0 < abs(value) < 0.01 else f"{value:.4f}"
 
 
 def _error(error: float) -> str:
@@ -319,12 +322,16 @@ def _hits_tables(report: RankSignificanceReport, name: Name) -> list[ReportTable
 def _hits_cells(at_k: HitsReport) -> tuple[str, ...]:
     return (
         format_count(at_k.hits) + ("*" if at_k.splits_ties else ""),
-        f"{at_k.expected_hits:.1f}",
+        _expected(at_k.expected_hits),
         "none" if at_k.hits_needed is None else str(at_k.hits_needed),
-        f"{at_k.recall:.4f}",
+        _decimals(at_k.recall),
         f"{at_k.enrichment:.2f}",
         format_pvalue(at_k.log10_pvalue),
     )
+
+
+def _expected(hits: float) -> str:
+    return f"{hits:.2g}" if 0.0 < hits < 0.05 else f"{hits:.1f}"
 
 
 def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
@@ -367,9 +374,9 @@ def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable
     rows = tuple(
         (
             name(ranker.name),
-            f"{ranker.comparison.difference:.4f}",
-            f"{ranker.comparison.low:.4f}",
-            f"{ranker.comparison.high:.4f}",
+            _decimals(ranker.comparison.difference),
+            _decimals(ranker.comparison.low),
+            _decimals(ranker.comparison.high),
             f"{ranker.comparison.pvalue:.4f}",
             "yes" if ranker.comparison.may_be_best else "no",
         )
@@ -394,9 +401,9 @@ def _metric_table(report: RankSignificanceReport, number: int, name: Name) -> Re
     rows = tuple(
         (
             name(ranker.name),
-            f"{value.statistic:.4f}",
-            f"{value.chance:.4f}",
-            f"{value.adjusted:.4f}",
+            _decimals(value.statistic),
+            _decimals(value.chance),
+            _decimals(value.adjusted),
             f"{value.zscore:.2f}",
             format_pvalue(value.log10_pvalue),
         )
