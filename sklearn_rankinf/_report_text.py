@@ -179,6 +179,12 @@ def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
         return "What to do: use it."
     if ranker.pvalue_less <= report.alpha and ranker.statistic < ranker.chance:
         return "What to do: look at the direction of the scores and at the label of the positives."
+    if ranker.significant_k:
+        return (
+            "What to do: look deeper in the list, and confirm it on other samples. Cut at k = "
+            f"{_runs(ranker.significant_k)} it does hold more positives than chance explains (at "
+            f"{100 * report.alpha:g} % over all k)."
+        )
     return (
         "What to do: do not rely on it yet. That no effect was shown does not mean that there is "
         "none: metric_power says how large an effect these numbers would show."

@@ -429,6 +429,37 @@ def test_verdict_depends_on_alpha():
     assert "is better" in high
 
 
+def conclusion_of(report):
+    return " ".join(report.to_text().split("\nConclusion\n")[1].split("\n\n")[0].split())
+
+
+def test_what_to_do():
+    good = rank_significance_report(Y, GOOD)
+    assert "What to do: use the list from its top. Cut at k = " in conclusion_of(good)
+    assert f"to {good.rankers[0].significant_k[-1][1]} it holds more" in conclusion_of(good)
+    assert "very strong evidence" in conclusion_of(good)
+    weak = rank_significance_report(Y, NOISE)
+    assert weak.rankers[0].significant_k == ()
+    assert "What to do: do not rely on it yet." in conclusion_of(weak)
+    assert "What to do: look at the direction" in conclusion_of(rank_significance_report(Y, -GOOD))
+    # All positives in the middle of the list, and none at its top.
+    y_true = np.r_[np.zeros(50, dtype=int), np.ones(20, dtype=int), np.zeros(130, dtype=int)]
+    deep = rank_significance_report(y_true, -np.arange(200.0))
+    assert deep.rankers[0].pvalue > 0.05
+    assert deep.rankers[0].significant_k
+    assert "What to do: look deeper in the list" in conclusion_of(deep)
+
+
+@pytest.mark.parametrize(
+    ("shift", "word"), [(1.3, "very strong"), (0.5, "strong"), (0.3, "moderate")]
+)
+def test_words_for_evidence(shift, word):
+    report = rank_significance_report(Y, NOISE + shift * Y, k=10)
+    low, high = {"very strong": (0, 0.001), "strong": (0.001, 0.01), "moderate": (0.01, 0.05)}[word]
+    assert low < report.rankers[0].pvalue <= high
+    assert f"That is {word} evidence." in conclusion_of(report)
+
+
 def test_ratio_is_that_to_chance():
     result = average_precision_test(Y, GOOD)
     ratio = result.statistic / result.null_distribution.mean()
