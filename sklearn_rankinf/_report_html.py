@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Null distributions that are drawn, and letters of a name in a picture.
 _N_DRAWN, _IN_PICTURE = 6, 24
 _STYLE = """
-.rankinf { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; max-width: 60rem;
+.rankinf { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem;
   margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
 .rankinf h1 { font-size: 1.5rem; } .rankinf h2 { font-size: 1.15rem; margin-top: 2rem; }
 .rankinf .conclusion { border-left: .3rem solid #2a7ab0; padding: .1rem 1rem; }

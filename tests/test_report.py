@@ -61,7 +61,8 @@ def three():
 @pytest.fixture(scope="module")
 def nasty():
     scores = {
-        name: GOOD + 0.4 * i * RNG.normal(size=N) - 9 * Y * (i in (0, 4)) for i, name in enumerate(NASTY)
+        name: GOOD + 0.4 * i * RNG.normal(size=N) - 9 * Y * (i in (0, 4))
+        for i, name in enumerate(NASTY)
     }
     return rank_significance_report(Y, scores, k=(10, 1000))
 
@@ -590,3 +591,19 @@ def test_notebooks_show_a_part_of_a_page(nasty):
     found = Page(nasty._repr_html_())
     assert found.open == []
     assert not {"html", "body", "img", "script"} & set(found.seen)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "n_pictures"),
+    [
+        ((Y, NOISE * 0), {}, 2),  # nothing varies, so that no null distribution is drawn
+        ((Y_OF_CLUSTERS, SCORE_OF_CLUSTERS), {"clusters": CLUSTERS, "n_permutations": 99}, 2),
+        ((Y, TIED), {"metric": RecallAtK(30)}, 3),
+        ((Y, TIED), {"metric": "reciprocal_rank"}, 2),
+        ((Y, dict.fromkeys("abcdefgh", GOOD)), {}, 9),  # six null distributions at most
+    ],
+)
+def test_pages_of_other_reports(arguments, options, n_pictures):
+    found = Page(rank_significance_report(*arguments, k=10, **options).to_html())
+    assert found.open == []
+    assert found.seen.count("img") == n_pictures
