@@ -55,6 +55,8 @@ from sklearn_rankinf._planning_simulation import (
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._plot.power import PowerDisplay
+from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
 from sklearn_rankinf._queries import (
     MeanAveragePrecisionTestResult,
@@ -116,6 +118,7 @@ __all__ = [
     "MetricTestResult",
     "MinimumHypergeometricTestResult",
     "NullDistributionDisplay",
+    "PowerDisplay",
     "PrecisionAtK",
     "PrecisionRecallPosterior",
     "RandomizationTestResult",
@@ -128,6 +131,7 @@ __all__ = [
     "SearchPermutationTestResult",
     "SimplestWithinOneStandardError",
     "TopKSignificanceCurve",
+    "TopKSignificanceDisplay",
     "adjusted_average_precision_score",
     "ap_null_distribution",
     "average_precision_at_k_score",

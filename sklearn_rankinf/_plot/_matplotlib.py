@@ -85,3 +85,17 @@ def shortened(name: Any, length: int) -> str:
     if len(text) <= length:
         return text
     return f"{text[: length - n_last - 1].rstrip()}…{text[-n_last:].lstrip()}"
+
+
+def blended(color: Any, share: float) -> Any:
+    """A colour mixed with white, of which it has a share."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(1.0 - share * (1.0 - part) for part in to_rgb(color))
+
+
+def side_by_side(handles: list[Any]) -> tuple[Any, dict[Any, Any]]:
+    """Several artists as one entry of a legend, and what its `handler_map` needs for that."""
+    from matplotlib.legend_handler import HandlerTuple
+
+    return tuple(handles), {tuple: HandlerTuple(ndivide=None, pad=0.15)}

@@ -1,0 +1,487 @@
+"""Display of power against the number of targets, or against the effect."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankinf._engine.statistics import Floats, Metric
+from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._planning import MetricPowerResult, metric_power
+from sklearn_rankinf._plot._matplotlib import (
+    hide_spines,
+    import_pyplot,
+    merged_style,
+    shortened,
+)
+from sklearn_rankinf._validation import check_option
+
+_X_AXES = ("n_positives", "n_samples", "odds", "auc")
+_MAX_LENGTH = 40
+# Half the width of the band, in standard errors.
+_N_ERRORS = 2.0
+
+
+class PowerDisplay:
+    """Power of tests against the number of positives, or against the effect.
+
+    Use :meth:`from_design` to make one, or pass what :func:`metric_power` returns.
+
+    Parameters
+    ----------
+    results : sequence of MetricPowerResult, or dict of such sequences
+        Results whose sizes differ and whose effects are the same, or the other way round: the
+        points of a line, or of several lines by name.
+    name : str or sequence of str, optional
+        Names of the lines in the legend. By default the keys of a dict, or the metric.
+
+    Attributes
+    ----------
+    results : sequence or dict
+        What was given.
+    name : str, sequence of str or None
+        What was given.
+    line_ : list of matplotlib artists
+        The power, a line for each name.
+    band_ : list of matplotlib artists or None
+        Two standard errors around each line, None where nothing is simulated.
+    target_line_ : matplotlib artist or None
+        The power that is aimed at.
+    reached_ : list of matplotlib artists or None
+        The first point of each line that reaches it, None where none does.
+    level_line_ : matplotlib artist
+        The level of significance, which is the largest power without any effect.
+    ax_ : matplotlib axes
+        The axes with the picture.
+    figure_ : matplotlib figure
+        The figure with the axes.
+
+    Raises
+    ------
+    TypeError
+        If a result is not one of :func:`metric_power`.
+    ValueError
+        If there is no result or not one name for each line, if levels of significance differ, or if
+        both sizes and effects differ.
+
+    See Also
+    --------
+    metric_power : Power of one design.
+    min_positives : Smallest number of positives with a certain power.
+    min_detectable_odds : Smallest effect with a certain power.
+
+    Notes
+    -----
+    Only the points are computed. The first point that reaches the power aimed at is as exact as the
+    points are close; :func:`min_positives` and :func:`min_detectable_odds` give the number itself.
+    Power of hits at k rises and falls as the critical value, a whole number, changes.
+
+    The band is of two Monte Carlo standard errors to each side. A line without one is exact, or is
+    the approximation ``"obuchowski"``, whose error is not known.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import PowerDisplay, metric_power
+    >>> results = [
+    ...     metric_power(500, m, metric="recall_at_k", k=50, odds=3.0) for m in (10, 20, 40)
+    ... ]
+    >>> display = PowerDisplay(results)
+    >>> display.plot()  # doctest: +SKIP
+    <...>
+    """
+
+    line_: list[Any]
+    band_: list[Any]
+    target_line_: Any
+    reached_: list[Any]
+    level_line_: Any
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, results: Any, *, name: str | Sequence[str] | None = None) -> None:
+        self.results = results
+        self.name = name
+        _Design.of(_read_lines(results, name), None)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | Sequence[str] | None = None,
+        x_axis: str | None = None,
+        target: float | None = 0.8,
+        curve_kwargs: Mapping[str, Any] | None = None,
+        band_kwargs: Mapping[str, Any] | None = None,
+        target_kwargs: Mapping[str, Any] | None = None,
+        level_kwargs: Mapping[str, Any] | None = None,
+        despine: bool = False,
+    ) -> PowerDisplay:
+        """Draw the power.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        name : str or sequence of str, optional
+            Names of the lines, instead of the display's own.
+        x_axis : {"n_positives", "n_samples", "odds", "auc"}, optional
+            What power is drawn against. By default the number of positives, of samples, or the odds
+            (in the binormal model the AUC), the first of these that differs.
+        target : float, default=0.8
+            The power that is aimed at, between 0 and 1; None to leave it out.
+        curve_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the lines.
+        band_kwargs : dict, optional
+            Keywords of matplotlib's ``fill_between`` for the bands.
+        target_kwargs : dict, optional
+            Keywords of matplotlib's ``axhline`` for the power that is aimed at.
+        level_kwargs : dict, optional
+            Keywords of matplotlib's ``axhline`` for the level of significance.
+        despine : bool, default=False
+            Whether to leave out the spines at the top and on the right.
+
+        Returns
+        -------
+        display : PowerDisplay
+            The display itself, with its artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `x_axis` is none of these or does not differ between the points of a line, if
+            `target` is not between 0 and 1, or if there is not one name for each line.
+        """
+        lines = _read_lines(self.results, self.name if name is None else name)
+        design = _Design.of(lines, x_axis)
+        if target is not None and not 0.0 < target < 1.0:
+            raise ValueError(f"target must lie between 0 and 1, exclusive; got {target!r}.")
+        plt = import_pyplot(f"{type(self).__name__}.plot")
+        if ax is None:
+            _, ax = plt.subplots(layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        self.line_, self.band_, self.reached_ = [], [], []
+        self.target_line_ = None
+        for number, (label, results) in enumerate(lines.items()):
+            style = {"color": f"C{number % 10}", "marker": ".", "zorder": 3}
+            self._plot_line(
+                design, label, results, target, merged_style(style, curve_kwargs), band_kwargs
+            )
+        if target is not None:
+            style = {"color": "k", "linestyle": "--", "linewidth": 1.0}
+            style["label"] = f"power of {target:g}"
+            self.target_line_ = ax.axhline(target, **merged_style(style, target_kwargs))
+        style = {"color": "k", "linestyle": ":", "linewidth": 1.0}
+        style["label"] = f"level of significance, {design.alpha:g}"
+        self.level_line_ = ax.axhline(design.alpha, **merged_style(style, level_kwargs))
+        ax.set_ylim(0.0, 1.02)
+        ax.set_xlabel(design.xlabel)
+        ax.set_ylabel("Power")
+        _legend_above(ax)
+        if despine:
+            hide_spines(ax)
+        return self
+
+    @classmethod
+    def from_design(
+        cls,
+        n_samples: ArrayLike,
+        n_positives: ArrayLike,
+        *,
+        metric: str | Metric | Sequence[str | Metric] = "average_precision",
+        k: float | None = None,
+        odds: ArrayLike | None = None,
+        auc: ArrayLike | None = None,
+        alpha: float = 0.05,
+        model: str = "wallenius",
+        method: str = "auto",
+        n_simulations: int = 10_000,
+        random_state: Any = 0,
+        name: str | Sequence[str] | None = None,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> PowerDisplay:
+        """Compute the power of one or several metrics at several sizes or effects, and draw it.
+
+        Parameters
+        ----------
+        n_samples : int or array-like of shape (n_points,)
+            Number of samples. An array goes with one of `n_positives`, for a fixed prevalence for
+            example.
+        n_positives : int or array-like of shape (n_points,)
+            Number of positives among them.
+        metric : str or metric or sequence of them, default="average_precision"
+            One or several metrics, such as ``RecallAtK(100)``, or their names; see
+            :func:`metric_test`.
+        k : int or float, optional
+            Cut-off of all metrics that are given by their names: a number of samples, or a fraction
+            of them between 0 and 1, rounded up.
+        odds, auc : float or array-like of shape (n_points,), optional
+            The effect, by one of the two; see :func:`metric_power`.
+        alpha : float, default=0.05
+            Level of significance, between 0 and 1.
+        model : {"wallenius", "fisher", "binormal"}, default="wallenius"
+            How rankings come about; see :func:`metric_power`.
+        method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
+            How power is computed; see :func:`metric_power`.
+        n_simulations : int, default=10000
+            Number of simulated rankings for each point.
+        random_state : int, RandomState, Generator or None, default=0
+            Source of random numbers for the simulation.
+        name : str or sequence of str, optional
+            Names in the legend; by default those of the metrics.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : PowerDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If sizes, effects or options are not those of :func:`metric_power`, or if not exactly
+            one of size and effect is an array.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import PowerDisplay, RecallAtK
+        >>> PowerDisplay.from_design(
+        ...     1000, [20, 40, 60, 80], metric=["roc_auc", RecallAtK(100)], odds=2.0
+        ... )  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_design")
+        points = _points(n_samples, n_positives, odds, auc)
+        several = isinstance(metric, Sequence) and not isinstance(metric, str)
+        metrics: Any = metric if several else [metric]
+        results: dict[str, list[MetricPowerResult]] = {}
+        for one in metrics:
+            chosen = as_metric(one, k if isinstance(one, str) else None)
+            results[chosen.title] = [
+                metric_power(
+                    **point,
+                    metric=chosen,
+                    alpha=alpha,
+                    model=model,
+                    method=method,
+                    n_simulations=n_simulations,
+                    random_state=random_state,
+                )
+                for point in points
+            ]
+        if auc is not None and np.ndim(auc):
+            plot_options.setdefault("x_axis", "auc")
+        return cls(results, name=name).plot(ax, **plot_options)
+
+    # Parts of the picture.
+
+    def _plot_line(
+        self,
+        design: _Design,
+        label: str,
+        results: Sequence[MetricPowerResult],
+        target: float | None,
+        style: Mapping[str, Any],
+        band_kwargs: Mapping[str, Any] | None,
+    ) -> None:
+        x = design.places(results)
+        order = np.argsort(x, kind="stable")
+        x = x[order]
+        power = np.array([results[at].power for at in order])
+        error = np.array([results[at].standard_error for at in order])
+        text = shortened(label, _MAX_LENGTH)
+        if np.isnan(error).any():
+            text += " (normal approximation)"
+        reached = np.zeros(0, dtype=int)
+        if target is not None:
+            reached = np.flatnonzero(power >= target)
+            where = f"first at {x[reached[0]]:.4g}" if reached.size else "nowhere"
+            text += f": {target:g} {where}"
+        self.line_ += self.ax_.plot(x, power, **{"label": text, **style})
+        color = self.line_[-1].get_color()
+        self.band_.append(self._plot_band(x, power, error, color, band_kwargs))
+        self.reached_.append(None)
+        if reached.size:
+            at = reached[0]
+            (self.reached_[-1],) = self.ax_.plot(
+                [x[at], x[at]],
+                [power[at], 0.0],
+                **{"color": color, "linestyle": "-.", "linewidth": 0.8},
+            )
+
+    def _plot_band(self, x: Floats, power: Floats, error: Floats, color: Any, kwargs: Any) -> Any:
+        if not np.any(error > 0.0):
+            return None
+        low, high = (np.clip(power + sign * _N_ERRORS * error, 0.0, 1.0) for sign in (-1.0, 1.0))
+        style = merged_style({"color": color, "alpha": 0.2, "linewidth": 0.0}, kwargs)
+        return self.ax_.fill_between(x, low, high, **style)
+
+
+@dataclass(frozen=True)
+class _Design:
+    """What differs between the points, and what they have in common.
+
+    Attributes
+    ----------
+    x_axis : {"n_positives", "n_samples", "odds", "auc"}
+        What is drawn along the axis of x.
+    xlabel : str
+        What stands along it.
+    alpha : float
+        The level of significance.
+    """
+
+    x_axis: str
+    xlabel: str
+    alpha: float
+
+    @classmethod
+    def of(cls, lines: Mapping[str, Sequence[MetricPowerResult]], x_axis: Any) -> _Design:
+        """Find out what differs."""
+        results = [result for line in lines.values() for result in line]
+        alphas = sorted({result.alpha for result in results})
+        if len(alphas) > 1:
+            raise ValueError(
+                f"The results have levels of significance {alphas[0]:g} and {alphas[1]:g}: make "
+                "all results with the same alpha."
+            )
+        differing = {
+            field
+            for field in _X_AXES
+            for line in lines.values()
+            if len({getattr(result, field) for result in line}) > 1
+        }
+        of_size = differing & {"n_positives", "n_samples"}
+        if of_size and len(differing) > len(of_size):
+            raise ValueError(
+                "The results of a line differ in their numbers of samples or positives and in "
+                "their effects: draw one line for each effect, as a dict of results."
+            )
+        if x_axis is None:
+            x_axis = _default_axis(differing, results[0].model)
+        check_option(x_axis, "x_axis", _X_AXES)
+        if differing and x_axis not in differing:
+            raise ValueError(
+                f"x_axis={x_axis!r} is the same for all points of a line; what differs is "
+                f"{' and '.join(sorted(differing))}."
+            )
+        return cls(x_axis, _xlabel(x_axis, results), alphas[0])
+
+    def places(self, results: Sequence[MetricPowerResult]) -> Floats:
+        """Where points are along the axis of x."""
+        return np.array([getattr(result, self.x_axis) for result in results], dtype=float)
+
+
+def _default_axis(differing: set[str], model: str) -> str:
+    """The first field that differs."""
+    fields = ["n_positives", "n_samples", *(("auc",) if model == "binormal" else ("odds",))]
+    return next((field for field in fields if field in differing), "n_positives")
+
+
+def _xlabel(x_axis: str, results: Sequence[MetricPowerResult]) -> str:
+    """What stands along the axis of x: what differs, and what is the same for all points."""
+    names = {
+        "n_positives": "Number of positives",
+        "n_samples": "Number of samples",
+        "odds": "Odds of a positive against a negative",
+        "auc": "Expected ROC AUC",
+    }
+    common = {
+        field: values.pop()
+        for field in _X_AXES
+        if len(values := {getattr(result, field) for result in results}) == 1
+    }
+    rest = []
+    if x_axis != "n_positives" and "n_positives" in common:
+        rest.append(f"{common['n_positives']} positives")
+    if x_axis != "n_samples" and "n_samples" in common:
+        rest.append(f"{common['n_samples']} samples")
+    elif x_axis == "n_positives" and (share := _prevalence(results)) is not None:
+        rest.append(f"prevalence {share:.3g}")
+    if x_axis not in ("odds", "auc"):
+        field = "auc" if results[0].model == "binormal" else "odds"
+        if field in common:
+            rest.append(f"{'AUC' if field == 'auc' else 'odds'} {common[field]:.3g}")
+    return f"{names[x_axis]} ({', '.join(rest)})" if rest else names[x_axis]
+
+
+def _prevalence(results: Sequence[MetricPowerResult]) -> float | None:
+    """The share of positives, if it is the same but for rounding."""
+    n, m = (
+        np.array([getattr(result, field) for result in results], dtype=float)
+        for field in ("n_samples", "n_positives")
+    )
+    share = float(m.sum() / n.sum())
+    return share if np.all(np.abs(m - share * n) <= 1.0) else None
+
+
+def _points(n_samples: Any, n_positives: Any, odds: Any, auc: Any) -> list[dict[str, Any]]:
+    """Sizes and effect of each point."""
+    given = {"n_samples": n_samples, "n_positives": n_positives, "odds": odds, "auc": auc}
+    arrays = {name: np.asarray(value) for name, value in given.items() if np.ndim(value)}
+    for name, values in arrays.items():
+        if values.ndim > 1 or not values.size:
+            raise ValueError(
+                f"{name} must be a number or a list of at least one; got shape {values.shape}."
+            )
+    names = list(arrays)
+    if len(names) != 1 and names != ["n_samples", "n_positives"]:
+        got = " and ".join(names) if names else "none"
+        raise ValueError(
+            "Exactly one of n_positives, odds and auc must be an array, along which power is drawn "
+            f"(or n_samples and n_positives together); got {got}."
+        )
+    sizes = {values.size for values in arrays.values()}
+    if len(sizes) > 1:
+        raise ValueError(
+            f"n_samples and n_positives must have the same length; got {arrays['n_samples'].size} "
+            f"and {arrays['n_positives'].size}."
+        )
+    columns = {
+        name: arrays[name].tolist() if name in arrays else [value] * max(sizes)
+        for name, value in given.items()
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _read_lines(results: Any, name: Any) -> dict[str, list[MetricPowerResult]]:
+    """Results of each line, by name."""
+    if isinstance(results, MetricPowerResult):
+        results = [results]
+    keyed = isinstance(results, Mapping)
+    parts = [list(part) for part in results.values()] if keyed else [list(results)]
+    if not parts or not all(parts):
+        raise ValueError("results must hold a result or several for each line; got none.")
+    for result in (result for part in parts for result in part):
+        if not isinstance(result, MetricPowerResult):
+            raise TypeError(
+                "results must be what metric_power returns, several in a list, or lists of them "
+                f"in a dict; got {type(result).__name__}."
+            )
+    names = [str(key) for key in results] if keyed else [parts[0][0].metric.title]
+    if name is not None:
+        names = [name] if isinstance(name, str) else [str(given) for given in name]
+    if len(names) != len(parts) or len(set(names)) != len(names):
+        raise ValueError(
+            f"name must have a different entry for each of the {len(parts)} lines; got {names}."
+        )
+    return dict(zip(names, parts, strict=True))
+
+
+def _legend_above(ax: Any) -> None:
+    """Legend above the axes, where no line is, if the layout of the figure makes room for it."""
+    place: dict[str, Any] = {"loc": "best"}
+    if ax.figure.get_layout_engine() is not None:
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "frameon": False, "ncols": 2}
+    ax.legend(**place)

@@ -1,0 +1,920 @@
+"""Display of the hits at every k with the bounds of random selection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._plot._matplotlib import (
+    blended,
+    hide_spines,
+    import_pyplot,
+    merged_style,
+    shortened,
+    side_by_side,
+)
+from sklearn_rankinf._ranking import Ranking, read_rankers
+from sklearn_rankinf._response import estimator_scores, folds_of
+from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
+from sklearn_rankinf._validation import PosLabel, check_levels, check_option
+
+_RESPONSE_METHODS = ("decision_function", "predict_proba")
+_ALPHA = (0.1, 0.05, 0.01)
+# The level that is drawn where only one can be.
+_USUAL_ALPHA = 0.05
+# More samples than these have a logarithmic axis.
+_MANY_SAMPLES = 2000
+# Columns of a picture: no line has more than four points in each.
+_N_COLUMNS = 1500
+# Height of the row of runs of a ranker, as a share of the axes.
+_ROW = 0.025
+_MAX_LENGTH = 28
+# Shares of colour of the largest and of the smallest alpha.
+_LIGHTEST, _DARKEST = 0.4, 1.0
+# Wide enough for a legend beside the axes.
+_FIGSIZE = (8.4, 4.8)
+# Ends of blocks of ties are marked where there are no more.
+_FEW_BLOCKS = 40
+# Bounds of the first few samples, which are high, may be cut off at so many times the largest
+# value that was observed.
+_MOST_ABOVE = 1.3
+
+
+@dataclass(frozen=True)
+class _View:
+    """What is drawn against what.
+
+    Attributes
+    ----------
+    ylabel : str
+        What stands along the axis of y.
+    in_percent : bool
+        Whether x is a share of the list, in per cent; else the number of samples.
+    per_sample : bool
+        Whether hits are divided by the number of samples.
+    """
+
+    ylabel: str
+    in_percent: bool = False
+    per_sample: bool = False
+
+    @property
+    def xlabel(self) -> str:
+        """What stands along the axis of x."""
+        if self.in_percent:
+            return "Samples from the top (% of all)"
+        return "Samples from the top (k)"
+
+
+_VIEWS: Mapping[str, _View] = {
+    "hits": _View("Positives found"),
+    "recall": _View("Recall"),
+    "precision": _View("Precision", per_sample=True),
+    "enrichment": _View("Enrichment", per_sample=True),
+    "lift": _View("Lift", in_percent=True, per_sample=True),
+    "gain": _View("Positives found (% of all)", in_percent=True),
+}
+
+
+class TopKSignificanceDisplay:
+    """Positives found at every k, with what random selection finds and the bounds to beat.
+
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to make one, or
+    pass what :func:`top_k_significance_curve` returns. The same curve is drawn as hits, recall,
+    precision or enrichment against k, or against the share of the list that is taken: the
+    cumulative gain chart and the lift chart.
+
+    Parameters
+    ----------
+    results : TopKSignificanceCurve, or sequence or dict of them
+        The curve of one ranker, or of several.
+    name : str or sequence of str, optional
+        Names of the rankers in the legend. By default the keys of a dict, or the numbers of several
+        results.
+
+    Attributes
+    ----------
+    results : TopKSignificanceCurve, or list or dict of them
+        What was given.
+    name : str, sequence of str or None
+        What was given.
+    line_ : list of matplotlib artists
+        What each ranker found.
+    chance_level_ : matplotlib artist or None
+        What random selection finds in the mean.
+    pointwise_ : list of matplotlib artists
+        The pointwise bounds, one for each alpha, from the largest to the smallest; empty if they
+        are left out.
+    simultaneous_ : list of matplotlib artists
+        The simultaneous bounds, one for each alpha, from the largest to the smallest; where rankers
+        have bounds of their own one for each ranker.
+    runs_ : list of matplotlib artists
+        For each ranker and each alpha the k at which the ranker is above the simultaneous bound, as
+        bars at the foot of the axes.
+    ax_ : matplotlib axes
+        The axes with the picture.
+    figure_ : matplotlib figure
+        The figure with the axes.
+
+    Raises
+    ------
+    TypeError
+        If a result is no curve.
+    ValueError
+        If there is no result or not one name for each, or if the levels alpha of the results
+        differ.
+
+    See Also
+    --------
+    top_k_significance_curve : The function whose results are drawn.
+    minimum_hypergeometric_test : One p-value over all k.
+    sklearn.metrics.PrecisionRecallDisplay : Precision against recall instead of k.
+
+    Notes
+    -----
+    A ranker that is above the *pointwise* bound (dotted) at one k that was chosen before the data
+    were seen is significant there. One that is above the *simultaneous* bound (solid) anywhere is
+    significant, and may be cut at any such k, also after looking; bars at the foot of the axes
+    mark them. The darker a line or a bar is, the smaller is its alpha.
+
+    Hits and bounds are steps: they are constant from one k to the next, so that precision and
+    enrichment fall between two hits. Across a block of equal scores lines are straight in hits,
+    which for a ranker is the mean over the orders of the samples in the block. Only the ends of
+    blocks are compared with the bounds. A bound has gaps where no number of hits is enough.
+
+    Pointwise bounds are the same for all rankers with as many samples and positives; simultaneous
+    bounds are if in addition the rankers have ties of the same sizes. Bounds that are the same are
+    drawn once, in grey. If simultaneous bounds differ, each ranker has its own in its colour, for
+    one alpha; if numbers of samples or positives differ, as between folds, pointwise bounds are
+    left out.
+
+    Lines of many points are drawn by the first, the last, the smallest and the largest value in
+    each of 1500 columns of the picture.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_rankinf import TopKSignificanceDisplay, top_k_significance_curve
+    >>> rng = np.random.default_rng(0)
+    >>> y_true = np.arange(500) < 25
+    >>> curve = top_k_significance_curve(y_true, rng.normal(size=500) + y_true, alpha=[0.05, 0.01])
+    >>> display = TopKSignificanceDisplay(curve, name="my ranker")
+    >>> display.plot(y_axis="gain")  # doctest: +SKIP
+    <...>
+    """
+
+    line_: list[Any]
+    chance_level_: Any
+    pointwise_: list[Any]
+    simultaneous_: list[Any]
+    runs_: list[Any]
+    ax_: Any
+    figure_: Any
+
+    def __init__(self, results: Any, *, name: str | Sequence[str] | None = None) -> None:
+        self.results = results
+        self.name = name
+        _read_curves(results, name)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        name: str | Sequence[str] | None = None,
+        y_axis: str = "hits",
+        log_scale: bool | None = None,
+        alpha: float | Sequence[float] | None = None,
+        curve_kwargs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        plot_chance_level: bool = True,
+        chance_level_kw: Mapping[str, Any] | None = None,
+        plot_pointwise: bool = True,
+        pointwise_kwargs: Mapping[str, Any] | None = None,
+        plot_simultaneous: bool = True,
+        simultaneous_kwargs: Mapping[str, Any] | None = None,
+        despine: bool = False,
+    ) -> TopKSignificanceDisplay:
+        """Draw the curves and the bounds.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        name : str or sequence of str, optional
+            Names of the rankers, instead of the display's own.
+        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
+            Hits, hits relative to all positives, to k, or to what random selection finds, against
+            k. ``"lift"`` is enrichment and ``"gain"`` recall, in per cent, against the share of the
+            list.
+        log_scale : bool, optional
+            Whether the axis of k is logarithmic; by default that of more than 2000 samples is,
+            except for ``"gain"``.
+        alpha : float or sequence of float, optional
+            Levels whose bounds are drawn, among those of the results; one where rankers have bounds
+            of their own. By default all, or the one closest to .05.
+        curve_kwargs : dict or sequence of dict, optional
+            Keywords of matplotlib's ``plot`` for all rankers, or for each.
+        plot_chance_level : bool, default=True
+            Whether to draw what random selection finds in the mean.
+        chance_level_kw : dict, optional
+            Keywords of matplotlib's ``plot`` for it.
+        plot_pointwise : bool, default=True
+            Whether to draw the pointwise bounds, where rankers have them in common.
+        pointwise_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for them.
+        plot_simultaneous : bool, default=True
+            Whether to draw the simultaneous bounds, and the bars at the foot of the axes.
+        simultaneous_kwargs : dict, optional
+            Keywords of matplotlib's ``plot`` for the bounds.
+        despine : bool, default=False
+            Whether to leave out the spines at the top and on the right.
+
+        Returns
+        -------
+        display : TopKSignificanceDisplay
+            The display itself, with its artists as attributes.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        ValueError
+            If `y_axis` is none of these, if `alpha` is not among the levels of the results or is
+            several where only one can be drawn, if rankers differ in their numbers of samples or
+            positives and `y_axis` is not relative to both, or if there is not one name or one
+            dict of keywords for each ranker.
+        """
+        check_option(y_axis, "y_axis", _VIEWS)
+        curves = _read_curves(self.results, self.name if name is None else name)
+        picture = _Picture.of(list(curves.values()), y_axis, log_scale, alpha)
+        styles = _each(curve_kwargs, len(curves))
+        plt = import_pyplot(f"{type(self).__name__}.plot")
+        if ax is None:
+            _, ax = plt.subplots(figsize=_FIGSIZE, layout="constrained")
+        self.ax_, self.figure_ = ax, ax.figure
+        self.line_, self.pointwise_, self.simultaneous_, self.runs_ = [], [], [], []
+        self.chance_level_ = None
+        self._plot_curves(picture, list(curves), styles)
+        legend = _Legend(self.line_)
+        if plot_chance_level:
+            self._plot_chance_level(picture, chance_level_kw)
+            legend.add([self.chance_level_], self.chance_level_.get_label())
+        if plot_pointwise and picture.same_sizes:
+            self._plot_pointwise(picture, pointwise_kwargs, legend)
+        if plot_simultaneous:
+            self._plot_simultaneous(picture, simultaneous_kwargs, legend)
+        self._finish(picture, plot_simultaneous)
+        if plot_simultaneous:
+            self._plot_runs(picture, legend)
+        legend.draw(ax)
+        if despine:
+            hide_spines(ax)
+        return self
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | Ranking,
+        y_score: Any = None,
+        *,
+        alpha: ArrayLike = _ALPHA,
+        max_k: float | None = None,
+        pos_label: PosLabel = 1,
+        name: str | Sequence[str] | None = None,
+        y_axis: str = "hits",
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> TopKSignificanceDisplay:
+        """Compare rankings given by labels and scores with random selection, and draw them.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or Ranking
+            Binary labels; or a ranking, with `y_score` left out.
+        y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or DataFrame, \
+optional
+            Scores of one ranker, larger for samples more likely to be positive; or of several, as
+            columns or by name.
+        alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
+            Levels of significance, between 0 and 1.
+        max_k : int or float, optional
+            Largest cut-off that is of interest: a number of samples, or a fraction of them between
+            0 and 1, rounded up. All of them by default.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        name : str or sequence of str, optional
+            Names in the legend; by default the names of several rankers.
+        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
+            What is drawn; see :meth:`plot`.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : TopKSignificanceDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError, ValueError
+            If labels, scores or options are not those of :func:`top_k_significance_curve`.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import TopKSignificanceDisplay
+        >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+        >>> y_score = {"first": [8, 7, 6, 5, 4, 3, 2, 1], "second": [4, 7, 6, 8, 3, 5, 2, 1]}
+        >>> TopKSignificanceDisplay.from_predictions(y_true, y_score)  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_predictions")
+        check_option(y_axis, "y_axis", _VIEWS)
+        options: dict[str, Any] = {"alpha": alpha, "max_k": max_k}
+        results: Any
+        if _holds_rankers(y_score):
+            names, positive, columns = read_rankers(y_true, y_score, pos_label)
+            results = {
+                ranker: top_k_significance_curve(positive, column, pos_label=True, **options)
+                for ranker, column in zip(names, columns, strict=True)
+            }
+        else:
+            results = top_k_significance_curve(y_true, y_score, pos_label=pos_label, **options)
+        return cls(results, name=name).plot(ax, y_axis=y_axis, **plot_options)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        alpha: ArrayLike = _ALPHA,
+        max_k: float | None = None,
+        pos_label: PosLabel = 1,
+        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        name: str | Sequence[str] | None = None,
+        y_axis: str = "hits",
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> TopKSignificanceDisplay:
+        """Compare the ranking of held-out samples by fitted estimators with random selection.
+
+        Parameters
+        ----------
+        estimator : object or dict of objects
+            A fitted classifier, or a pipeline that ends in one; several by name.
+        X : array-like of shape (n_samples, n_features)
+            The samples, which must not have trained the estimator.
+        y : array-like of shape (n_samples,)
+            Binary labels.
+        alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
+            Levels of significance, between 0 and 1.
+        max_k : int or float, optional
+            Largest cut-off that is of interest: a number of samples, or a fraction of them between
+            0 and 1, rounded up. All of them by default.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        response_method : str or sequence of str, default=("decision_function", "predict_proba")
+            Methods of the estimator that give the scores, the first one that it has.
+        name : str or sequence of str, optional
+            Names in the legend; by default the class of the estimator, or the keys of a dict.
+        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
+            What is drawn; see :meth:`plot`.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : TopKSignificanceDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If an estimator has none of the response methods.
+        ValueError
+            If `pos_label` is no class of an estimator, or if labels or options are not those of
+            :func:`top_k_significance_curve`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn_rankinf import TopKSignificanceDisplay
+        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+        >>> model = LogisticRegression().fit(X[:200], y[:200])
+        >>> TopKSignificanceDisplay.from_estimator(model, X[200:], y[200:])  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_estimator")
+        if not isinstance(estimator, Mapping):
+            estimator = {type(estimator).__name__: estimator}
+        scores = {
+            key: estimator_scores(one, X, pos_label, response_method)
+            for key, one in estimator.items()
+        }
+        return cls.from_predictions(
+            y,
+            scores,
+            alpha=alpha,
+            max_k=max_k,
+            pos_label=pos_label,
+            name=name,
+            y_axis=y_axis,
+            ax=ax,
+            **plot_options,
+        )
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        cv_results: Mapping[str, Any],
+        X: Any,
+        y: ArrayLike,
+        *,
+        alpha: ArrayLike = _USUAL_ALPHA,
+        max_k: float | None = None,
+        pos_label: PosLabel = 1,
+        response_method: str | Sequence[str] = _RESPONSE_METHODS,
+        name: str | Sequence[str] | None = None,
+        y_axis: str = "gain",
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> TopKSignificanceDisplay:
+        """Compare the ranking of each test fold by its own estimator with random selection.
+
+        Parameters
+        ----------
+        cv_results : dict
+            What :func:`sklearn.model_selection.cross_validate` returns with
+            ``return_estimator=True`` and ``return_indices=True``.
+        X : array-like of shape (n_samples, n_features)
+            The samples that were cross-validated.
+        y : array-like of shape (n_samples,)
+            Their binary labels.
+        alpha : float or array-like of shape (n_alpha,), default=0.05
+            Levels of significance, between 0 and 1.
+        max_k : int or float, optional
+            Largest cut-off that is of interest: a number of samples of a fold, or a fraction of
+            them between 0 and 1, rounded up. All of them by default.
+        pos_label : int, float, bool or str, default=1
+            The label of the positives.
+        response_method : str or sequence of str, default=("decision_function", "predict_proba")
+            Methods of the estimators that give the scores, the first one that they have.
+        name : str or sequence of str, optional
+            Names in the legend, one for each fold; "fold 0" and so on if left out.
+        y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="gain"
+            What is drawn; see :meth:`plot`. Folds of different sizes take ``"gain"`` or ``"lift"``.
+        ax : matplotlib axes, optional
+            Axes to draw on; new ones if left out.
+        **plot_options
+            Other options of :meth:`plot`.
+
+        Returns
+        -------
+        display : TopKSignificanceDisplay
+            The display, drawn.
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        TypeError
+            If an estimator has none of the response methods.
+        ValueError
+            If `cv_results` lacks estimators or indices, if `X` or `y` is not what was
+            cross-validated, or if labels or options are not those of
+            :func:`top_k_significance_curve`.
+
+        Notes
+        -----
+        Each fold has a curve and bounds of its own. Scores of different estimators are not on one
+        scale, so that the folds are not sorted into one list; and a bound holds for all k of one
+        fold, not for all folds. The training sets overlap, so that the curves are not independent
+        of each other and five folds above their bounds are not five findings.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from sklearn.model_selection import cross_validate
+        >>> from sklearn_rankinf import TopKSignificanceDisplay
+        >>> X, y = make_classification(400, weights=[0.9], random_state=0)
+        >>> cv_results = cross_validate(
+        ...     LogisticRegression(), X, y, return_estimator=True, return_indices=True
+        ... )
+        >>> TopKSignificanceDisplay.from_cv_results(cv_results, X, y)  # doctest: +SKIP
+        <...>
+        """
+        import_pyplot(f"{cls.__name__}.from_cv_results")
+        check_option(y_axis, "y_axis", _VIEWS)
+        results = {}
+        for number, fold in enumerate(folds_of(cv_results, X, y, "cv_results")):
+            samples, labels = fold.held_out(X, y)
+            y_score = estimator_scores(fold.estimator, samples, pos_label, response_method)
+            results[f"fold {number}"] = top_k_significance_curve(
+                labels, y_score, alpha=alpha, max_k=max_k, pos_label=pos_label
+            )
+        return cls(results, name=name).plot(ax, y_axis=y_axis, **plot_options)
+
+    # Parts of the picture.
+
+    def _plot_curves(
+        self, picture: _Picture, names: list[str], styles: Sequence[Mapping[str, Any] | None]
+    ) -> None:
+        for number, (curve, name, own) in enumerate(
+            zip(picture.curves, names, styles, strict=True)
+        ):
+            label = shortened(name, _MAX_LENGTH) if name else "observed"
+            style = {"color": f"C{number % 10}", "linewidth": 1.8, "zorder": 3, "label": label}
+            x, y = picture.drawn(curve, *_vertices(np.r_[0.0, curve.k], np.r_[0.0, curve.hits]))
+            if curve.k.size < min(curve.k[-1], _FEW_BLOCKS):
+                style |= {"marker": "o", "markersize": 4.0}
+                style["markevery"] = _last_at(x, picture.places(curve, curve.k))
+            self.line_ += self.ax_.plot(x, y, **merged_style(style, own))
+
+    def _plot_chance_level(self, picture: _Picture, kwargs: Mapping[str, Any] | None) -> None:
+        longest = max(picture.curves, key=lambda curve: curve.k[-1] / curve.n_samples)
+        k = np.array([0.0, longest.k[-1]])
+        points = picture.drawn(longest, k, k * (longest.n_positives / longest.n_samples))
+        style = {"color": "k", "linestyle": "--", "linewidth": 1.0, "label": "random selection"}
+        (self.chance_level_,) = self.ax_.plot(*points, **merged_style(style, kwargs))
+
+    def _plot_pointwise(
+        self, picture: _Picture, kwargs: Mapping[str, Any] | None, legend: _Legend
+    ) -> None:
+        k, needed = _merged(picture.curves, "hits_needed")
+        style = merged_style({"linestyle": ":", "linewidth": 1.2}, kwargs)
+        drawn = self._plot_bounds(picture, k, needed, style)
+        self.pointwise_ = drawn
+        legend.add(drawn, f"pointwise bound, {picture.listed_levels}")
+
+    def _plot_simultaneous(
+        self, picture: _Picture, kwargs: Mapping[str, Any] | None, legend: _Legend
+    ) -> None:
+        if picture.same_bounds:
+            k, needed = _merged(picture.curves, "hits_needed_simultaneous")
+            style = merged_style({"linestyle": "-", "linewidth": 1.0}, kwargs)
+            self.simultaneous_ = self._plot_bounds(picture, k, needed, style)
+        else:
+            (row,) = picture.levels
+            for curve, line in zip(picture.curves, self.line_, strict=True):
+                style = {"color": line.get_color(), "linestyle": "-", "linewidth": 0.7}
+                points = _bound(curve.k.astype(float), curve.hits_needed_simultaneous[row])
+                self.simultaneous_ += self.ax_.plot(
+                    *picture.drawn(curve, *points), **merged_style(style, kwargs)
+                )
+        legend.add(self.simultaneous_, f"simultaneous bound, {picture.listed_levels}")
+
+    def _plot_bounds(
+        self, picture: _Picture, k: Floats, needed: Floats, style: Mapping[str, Any]
+    ) -> list[Any]:
+        """A line for each level, in shades of grey."""
+        drawn = []
+        for row, share in zip(picture.levels, picture.shares, strict=True):
+            points = picture.drawn(picture.curves[0], *_bound(k, needed[row]))
+            color = blended(style.get("color", "0.15"), share)
+            drawn += self.ax_.plot(*points, **{**style, "color": color})
+        return drawn
+
+    def _plot_runs(self, picture: _Picture, legend: _Legend) -> None:
+        """Bars at the foot of the axes, a row for each ranker, darker for smaller alpha."""
+        at_foot = self.ax_.get_xaxis_transform()
+        for number, (curve, line) in enumerate(zip(picture.curves, self.line_, strict=True)):
+            place = (len(picture.curves) - number - 0.8) * _ROW
+            for row, share in zip(picture.levels, picture.shares, strict=True):
+                runs = np.array(curve.crossovers_simultaneous[row], dtype=float).reshape(-1, 2)
+                runs = picture.places(curve, runs)
+                color = blended(line.get_color(), share)
+                # The edges make a run of a single k visible.
+                bars = self.ax_.broken_barh(
+                    np.c_[runs[:, 0], runs[:, 1] - runs[:, 0]].tolist(),
+                    (place, 0.7 * _ROW),
+                    transform=at_foot,
+                    facecolor=color,
+                    edgecolor=color,
+                    linewidth=0.8,
+                )
+                self.runs_.append(bars)
+        found = [bars for bars in self.runs_ if bars.get_paths()]
+        if found:
+            legend.add(found[: len(picture.levels)], "above the simultaneous bound")
+
+    def _finish(self, picture: _Picture, with_runs: bool) -> None:
+        ax, view = self.ax_, picture.view
+        last = max(float(picture.places(curve, curve.k[-1])) for curve in picture.curves)
+        if picture.log_scale:
+            ax.set_xscale("log")
+        lines = [*self.line_, *self.pointwise_, *self.simultaneous_]
+        first = min(
+            (float(x[0]) for x in (line.get_xdata() for line in self.line_) if len(x)),
+            default=0.0,
+        )
+        ax.set_xlim(first if picture.log_scale else 0.0, last)
+        top = _highest(lines)
+        if view.per_sample and _highest(self.line_) > 0.0:
+            top = min(top, _MOST_ABOVE * _highest(self.line_))
+        top = 1.04 * top or 1.0
+        foot = _ROW * (len(picture.curves) + 0.3) if with_runs else 0.0
+        ax.set_ylim(-top * foot / (1.0 - foot), top)
+        ax.set_xlabel(view.xlabel)
+        ax.set_ylabel(view.ylabel)
+
+
+@dataclass(frozen=True, eq=False)
+class _Picture:
+    """What is drawn, and how.
+
+    Attributes
+    ----------
+    curves : list of TopKSignificanceCurve
+        The rankers.
+    y_axis : str
+        The name of the view.
+    log_scale : bool
+        Whether the axis of k is logarithmic.
+    levels : list of int
+        Numbers of the levels alpha that are drawn, from the largest to the smallest.
+    same_sizes, same_bounds : bool
+        Whether rankers have the pointwise, and the simultaneous bounds in common.
+    """
+
+    curves: list[TopKSignificanceCurve]
+    y_axis: str
+    log_scale: bool
+    levels: list[int]
+    same_sizes: bool
+    same_bounds: bool
+
+    @classmethod
+    def of(
+        cls, curves: list[TopKSignificanceCurve], y_axis: str, log_scale: bool | None, alpha: Any
+    ) -> _Picture:
+        """Find out what the curves have in common."""
+        first = curves[0]
+        sizes = [(curve.n_samples, curve.n_positives) for curve in curves]
+        other = next((size for size in sizes if size != sizes[0]), None)
+        if other is not None and not _VIEWS[y_axis].in_percent:
+            raise ValueError(
+                f"y_axis={y_axis!r} is drawn against numbers of samples, and the results are of "
+                f"{sizes[0][1]} positives among {sizes[0][0]} samples and of {other[1]} among "
+                f"{other[0]}: use y_axis='gain' or 'lift', which are relative to both."
+            )
+        same_bounds = other is None and all(
+            np.array_equal(curve.pointwise_level, first.pointwise_level) for curve in curves
+        )
+        levels = _levels_drawn(first.alpha, alpha, same_bounds)
+        if log_scale is None:
+            log_scale = y_axis != "gain" and max(n for n, _ in sizes) > _MANY_SAMPLES
+        return cls(curves, y_axis, log_scale, levels, other is None, same_bounds)
+
+    @property
+    def view(self) -> _View:
+        """What is drawn against what."""
+        return _VIEWS[self.y_axis]
+
+    @property
+    def shares(self) -> list[float]:
+        """Share of colour for each level."""
+        if len(self.levels) == 1:
+            return [_DARKEST]
+        shares: list[float] = np.linspace(_LIGHTEST, _DARKEST, len(self.levels)).tolist()
+        return shares
+
+    @property
+    def listed_levels(self) -> str:
+        """The levels, in per cent."""
+        alpha = self.curves[0].alpha[self.levels]
+        return ", ".join(f"{100.0 * level:g}" for level in alpha.tolist()) + " %"
+
+    def drawn(self, curve: TopKSignificanceCurve, k: Floats, hits: Floats) -> tuple[Floats, Floats]:
+        """Points of a line through numbers of hits, as many as a picture shows."""
+        x: list[Floats] = []
+        y: list[Floats] = []
+        for part_k, part_hits in _finite_parts(k, hits):
+            part = self._drawn_part(curve, part_k, part_hits)
+            if x:
+                # A point that is missing parts the line.
+                x.append(np.array([part[0][0]]))
+                y.append(np.array([np.nan]))
+            x.append(part[0])
+            y.append(part[1])
+        return (np.concatenate(x), np.concatenate(y)) if x else (np.zeros(0), np.zeros(0))
+
+    def _drawn_part(
+        self, curve: TopKSignificanceCurve, k: Floats, hits: Floats
+    ) -> tuple[Floats, Floats]:
+        """Points of a line without gaps."""
+        if self.log_scale or self.view.per_sample:
+            k, hits = _bent(k, hits, self.log_scale)
+        if self.view.per_sample and k.size > 1 and k[0] == k[1] and hits[0] == 0.0:
+            # No k is before the first.
+            k, hits = k[1:], hits[1:]
+        y = hits * self._unit(curve)
+        if self.view.per_sample:
+            y /= k
+        return _thinned(self.places(curve, k), y, self.log_scale)
+
+    def places(self, curve: TopKSignificanceCurve, k: Any) -> Any:
+        """Where numbers of samples are along the axis of x."""
+        return k * (100.0 / curve.n_samples) if self.view.in_percent else k
+
+    def _unit(self, curve: TopKSignificanceCurve) -> float:
+        """What one hit counts, at k = 1 where hits are relative to k."""
+        n, m = curve.n_samples, curve.n_positives
+        if self.y_axis in ("hits", "precision"):
+            return 1.0
+        if self.view.per_sample:
+            return n / m if m else np.nan
+        return (100.0 if self.view.in_percent else 1.0) / max(m, 1)
+
+
+class _Legend:
+    """Entries of a legend, several artists side by side in one entry."""
+
+    def __init__(self, lines: list[Any]) -> None:
+        self._handles = list(lines)
+        self._labels = [line.get_label() for line in lines]
+        self._handlers: dict[Any, Any] = {}
+
+    def add(self, handles: list[Any], label: str) -> None:
+        """Add an entry, unless there is nothing in the picture."""
+        if not handles:
+            return
+        handle, self._handlers = side_by_side(handles)
+        self._handles.append(handle)
+        self._labels.append(label)
+
+    def draw(self, ax: Any) -> None:
+        """Draw the legend: beside the axes, if the layout of the figure makes room for it."""
+        place: dict[str, Any] = {"loc": "best"}
+        if ax.figure.get_layout_engine() is not None:
+            place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
+        ax.legend(self._handles, self._labels, handler_map=self._handlers, **place)
+
+
+def _highest(lines: list[Any]) -> float:
+    """The largest value of lines, 0 where there is none."""
+    return max((float(np.nanmax(line.get_ydata(), initial=0.0)) for line in lines), default=0.0)
+
+
+def _last_at(x: Floats, places: Floats) -> list[int]:
+    """Indices of the last points at some places."""
+    at = np.searchsorted(x, places, side="right") - 1
+    found: list[int] = at[x[at] == places].tolist()
+    return found
+
+
+def _read_curves(results: Any, name: Any) -> dict[str, TopKSignificanceCurve]:
+    """Curves by name; refuse those that do not belong in one picture."""
+    if isinstance(results, Mapping):
+        curves, names = list(results.values()), [str(key) for key in results]
+    elif isinstance(results, Sequence):
+        curves, names = list(results), [str(number) for number in range(len(results))]
+    else:
+        curves, names = [results], [""]
+    if not curves:
+        raise ValueError("results must hold a curve or several; got an empty container.")
+    for curve in curves:
+        if not isinstance(curve, TopKSignificanceCurve):
+            raise TypeError(
+                "results must be what top_k_significance_curve returns, or a sequence or a dict "
+                f"of such results; got {type(curve).__name__}."
+            )
+        if not np.array_equal(curve.alpha, curves[0].alpha):
+            raise ValueError(
+                f"The results have levels alpha={curves[0].alpha.tolist()} and "
+                f"{curve.alpha.tolist()}: make all curves with the same alpha."
+            )
+    if name is not None:
+        names = [name] if isinstance(name, str) else [str(given) for given in name]
+    if len(names) != len(curves) or len(set(names)) != len(names):
+        raise ValueError(
+            f"name must have a different entry for each of the {len(curves)} results; got {names}."
+        )
+    return dict(zip(names, curves, strict=True))
+
+
+def _levels_drawn(levels: Floats, alpha: Any, several: bool) -> list[int]:
+    """Numbers of the levels to draw, from the largest to the smallest."""
+    if alpha is None and not several:
+        return [int(np.argmin(np.abs(levels - _USUAL_ALPHA)))]
+    chosen = levels if alpha is None else np.atleast_1d(check_levels(alpha))
+    unknown = [level for level in chosen.tolist() if level not in levels]
+    if unknown or not chosen.size:
+        raise ValueError(
+            f"alpha must be among the levels of the results, {levels.tolist()}; got {alpha!r}."
+        )
+    if chosen.size > 1 and not several:
+        raise ValueError(
+            f"alpha must be one level where rankers have bounds of their own; got {alpha!r}."
+        )
+    rows = {int(np.flatnonzero(levels == level)[0]) for level in chosen.tolist()}
+    return sorted(rows, key=lambda row: -levels[row])
+
+
+def _each(kwargs: Any, n_curves: int) -> Sequence[Mapping[str, Any] | None]:
+    """Keywords for each ranker."""
+    if kwargs is None or isinstance(kwargs, Mapping):
+        return [kwargs] * n_curves
+    if len(kwargs) != n_curves:
+        raise ValueError(
+            f"curve_kwargs must be a dict or have one for each of the {n_curves} rankers; got "
+            f"{len(kwargs)}."
+        )
+    return list(kwargs)
+
+
+def _holds_rankers(y_score: Any) -> bool:
+    """Whether scores are those of several rankers."""
+    if isinstance(y_score, Mapping) or hasattr(y_score, "columns"):
+        return True
+    try:
+        return np.ndim(y_score) == 2
+    except ValueError:
+        return False  # ragged: refused where it is read
+
+
+def _merged(curves: list[TopKSignificanceCurve], bound: str) -> tuple[Floats, Floats]:
+    """Bounds that curves have in common, at all k of any of them."""
+    if len(curves) == 1:
+        return curves[0].k.astype(float), getattr(curves[0], bound)
+    k, at = np.unique(np.concatenate([curve.k for curve in curves]), return_index=True)
+    return k.astype(float), np.concatenate([getattr(curve, bound) for curve in curves], axis=1)[
+        :, at
+    ]
+
+
+def _bound(k: Floats, needed: Floats) -> tuple[Floats, Floats]:
+    """Vertices of a bound, and a nan in each gap of it."""
+    parts = [_vertices(*part) for part in _finite_parts(k, needed)]
+    if not parts:
+        return np.zeros(0), np.zeros(0)
+    with_gaps = [np.r_[part, np.nan] for pair in parts for part in pair]
+    return np.concatenate(with_gaps[::2]), np.concatenate(with_gaps[1::2])
+
+
+def _finite_parts(k: Floats, hits: Floats) -> Iterator[tuple[Floats, Floats]]:
+    """Runs of points that are not nan."""
+    edges = np.flatnonzero(np.diff(np.isfinite(hits), prepend=False, append=False))
+    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        yield k[start:stop], hits[start:stop]
+
+
+def _vertices(k: Floats, hits: Floats) -> tuple[Floats, Floats]:
+    """Corners of a line that steps up to the hits of each k, and is straight across ties."""
+    sizes = np.diff(k, prepend=k[0])
+    tied, steps = sizes > 1, np.diff(hits, prepend=hits[0]) != 0
+    keep = steps | tied | np.r_[tied[1:], True]
+    keep[0] = True
+    kept = np.flatnonzero(keep)
+    # Where samples are not tied, hits stay the same up to k and change there.
+    x = np.repeat(k[kept], 2)
+    y = np.column_stack([hits[np.maximum(kept - 1, 0)], hits[kept]]).ravel()
+    corner = np.column_stack([steps[kept] & ~tied[kept], np.full(kept.size, True)]).ravel()
+    return x[corner], y[corner]
+
+
+def _bent(k: Floats, hits: Floats, log_scale: bool) -> tuple[Floats, Floats]:
+    """A line from k = 1 on with so many points that its straight parts bend as they should."""
+    first, last = max(float(k[0]), 1.0), float(k[-1])
+    if last <= first:
+        return k, hits
+    grid = (np.geomspace if log_scale else np.linspace)(first, last, _N_COLUMNS)
+    grid = grid[~np.isin(grid, k)]
+    at = np.searchsorted(k, grid)
+    inside = (at > 0) & (at < k.size)
+    grid, at = grid[inside], at[inside]
+    hits = np.insert(hits, at, np.interp(grid, k, hits))
+    k = np.insert(k, at, grid)
+    return k[k >= 1.0], hits[k >= 1.0]
+
+
+def _thinned(x: Floats, y: Floats, log_scale: bool) -> tuple[Floats, Floats]:
+    """A line by its first, last, smallest and largest value in each column of a picture."""
+    if x.size <= 4 * _N_COLUMNS:
+        return x, y
+    position = np.log(x) if log_scale else x
+    span = position[-1] - position[0]
+    column = ((position - position[0]) * (_N_COLUMNS / span)).astype(np.int64)
+    starts = np.flatnonzero(np.diff(column, prepend=-1))
+    lengths = np.diff(starts, append=x.size)
+    kept = [starts, starts + lengths - 1]
+    for extreme in (np.minimum, np.maximum):
+        values = np.repeat(extreme.reduceat(y, starts), lengths)
+        reached = np.flatnonzero(y == values)
+        kept.append(reached[np.flatnonzero(np.diff(column[reached], prepend=-1))])
+    at: Integers = np.unique(np.concatenate(kept))
+    return x[at], y[at]
