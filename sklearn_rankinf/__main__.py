@@ -30,6 +30,15 @@ REPORT_DESCRIPTION = (
     "the hits among the first k and how many would be significant. The labels must not have "
     "trained the scores."
 )
+CURVE_DESCRIPTION = (
+    "Show for every k how many targets the rankings in a file of comma-separated values have among "
+    "their first k items, where they stop beating random selection, and at which k the list may be "
+    "cut at which error rate. The labels must not have trained the scores."
+)
+PLAN_DESCRIPTION = (
+    "Say how probable it is that a test of a ranking is significant, how small an effect it would "
+    "see, and how many targets it takes. Give --n and --m, or --prevalence with --auc or --odds."
+)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -46,15 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     report = commands.add_parser(
         "report", help="test the rankings in a CSV file", description=REPORT_DESCRIPTION
     )
-    report.add_argument("file", metavar="FILE", help="comma-separated values with a heading line")
-    report.add_argument("--label", metavar="COLUMN", required=True, help="column of the labels")
-    report.add_argument(
-        "--score",
-        metavar="COLUMN",
-        required=True,
-        action="append",
-        help="column of scores, larger for likelier targets; may be repeated",
-    )
+    _add_file(report)
     report.add_argument(
         "--k",
         type=_cut_off,
@@ -70,12 +71,77 @@ def build_parser() -> argparse.ArgumentParser:
         default=[],
         help="test another metric as well, such as roc_auc, bedroc or ndcg; may be repeated",
     )
-    report.add_argument(
-        "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"
-    )
     report.add_argument("--plots", metavar="DIR", help="write a picture of each test to DIR")
     report.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    curve = commands.add_parser(
+        "curve", help="show up to which k rankings beat chance", description=CURVE_DESCRIPTION
+    )
+    _add_file(curve)
+    curve.add_argument(
+        "--alpha",
+        type=float,
+        action="append",
+        default=[],
+        help="level of significance, by default 0.1, 0.05 and 0.01; may be repeated",
+    )
+    curve.add_argument(
+        "--max-k",
+        type=_cut_off,
+        metavar="K",
+        help="largest number of items that is of interest, or a fraction of them, chosen without "
+        "looking at the labels",
+    )
+    curve.add_argument("--plots", metavar="DIR", help="write a picture of the curves to DIR")
+    curve.add_argument("--json", action="store_true", help="print JSON instead of sentences")
+    _add_plan(commands)
     return parser
+
+
+def _add_file(command: argparse.ArgumentParser) -> None:
+    """Add the arguments that name a file and its columns."""
+    command.add_argument("file", metavar="FILE", help="comma-separated values with a heading line")
+    command.add_argument("--label", metavar="COLUMN", required=True, help="column of the labels")
+    command.add_argument(
+        "--score",
+        metavar="COLUMN",
+        required=True,
+        action="append",
+        help="column of scores, larger for likelier targets; may be repeated",
+    )
+    command.add_argument(
+        "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"
+    )
+
+
+def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command that plans a study."""
+    plan = commands.add_parser(
+        "plan", help="say how many targets it takes to see an effect", description=PLAN_DESCRIPTION
+    )
+    plan.add_argument("--n", type=int, help="number of items")
+    plan.add_argument("--m", type=int, help="number of targets among them")
+    plan.add_argument(
+        "--prevalence", type=float, metavar="P", help="share of targets, in place of --n and --m"
+    )
+    plan.add_argument(
+        "--metric",
+        metavar="NAME",
+        default="average_precision",
+        help="metric of the test, such as recall_at_k or roc_auc; average_precision by default",
+    )
+    plan.add_argument(
+        "--k", type=_cut_off, help="cut-off of the metric: a number of items, or a fraction of them"
+    )
+    effect = plan.add_mutually_exclusive_group()
+    effect.add_argument(
+        "--auc", type=float, help="the effect: how often a target is above another item"
+    )
+    effect.add_argument(
+        "--odds", type=float, help="the effect: odds of a target against another item at each rank"
+    )
+    plan.add_argument("--alpha", type=float, default=0.05, help="level of significance, 0.05")
+    plan.add_argument("--power", type=float, default=0.8, help="probability of seeing it, 0.8")
+    plan.add_argument("--json", action="store_true", help="print JSON instead of sentences")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -113,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     # Imported late, so that --help and --version need no estimator.
-    from sklearn_rankinf._report import ReportError
+    from sklearn_rankinf._files import CommandError
 
     try:
         if arguments.command == "demo":
@@ -121,8 +187,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
             run_demo(plots=arguments.plots)
         else:
-            _report(arguments)
-    except (ImportError, ReportError) as error:
+            from sklearn_rankinf import _commands
+
+            getattr(_commands, arguments.command)(arguments)
+    except (ImportError, CommandError) as error:
         print(f"rankinf {arguments.command}: error: {error}", file=sys.stderr)
         return 2
     return 0
@@ -144,30 +212,6 @@ def _cut_off(text: str) -> int | float:
             return float(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-
-
-def _report(arguments: argparse.Namespace) -> None:
-    from sklearn_rankinf import Ranking, _report, average_precision_test
-
-    table = _report.read_table(
-        arguments.file, arguments.label, arguments.score, arguments.pos_label
-    )
-    rankings = {
-        name: Ranking.from_scores(table.is_positive, score) for name, score in table.scores.items()
-    }
-    results = {name: average_precision_test(ranking) for name, ranking in rankings.items()}
-    reports = [
-        _report.report_on_ranking(name, ranking, results[name], arguments.k, arguments.metric)
-        for name, ranking in rankings.items()
-    ]
-    plots = {} if arguments.plots is None else _report.write_plots(arguments.plots, results)
-    if arguments.json:
-        print(_report.report_as_json(reports, plots))
-        return
-    print(_report.format_report(reports))
-    if plots:
-        print()
-        print(*(f"wrote {path}" for path in plots.values()), sep="\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ import numpy as np
 from sklearn_rankinf import _report
 from sklearn_rankinf._files import CommandError, read_table, save_figure
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
-from sklearn_rankinf._planning import metric_power, min_detectable_odds, min_positives
+from sklearn_rankinf._planning import metric_power
+from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._ranking import Ranking
@@ -74,27 +75,29 @@ def curve(arguments: argparse.Namespace) -> None:
 
 def plan(arguments: argparse.Namespace) -> None:
     """Print the power of a test, the smallest effect it would see, and the targets it needs."""
-    given = {"metric": arguments.metric, "k": arguments.k, "alpha": arguments.alpha}
-    effect = {"odds": arguments.odds, "auc": arguments.auc}
+    given: dict[str, Any] = {
+        "metric": arguments.metric,
+        "k": arguments.k,
+        "alpha": arguments.alpha,
+    }
+    effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
     has_effect = any(value is not None for value in effect.values())
     prevalence = _prevalence(arguments)
     found: dict[str, Any] = {}
     try:
         if arguments.m is not None:
-            size = (arguments.n, arguments.m)
             if has_effect:
-                power = metric_power(*size, **given, **effect)
+                power = metric_power(arguments.n, arguments.m, **given, **effect)
                 found["power"] = power.to_dict()
                 _say(arguments, power.summary())
-            odds = min_detectable_odds(*size, **given, power=arguments.power)
+            odds = min_detectable_odds(arguments.n, arguments.m, **given, power=arguments.power)
             found["min_detectable_odds"] = odds
             _say(arguments, _smallest_effect(odds, arguments.power))
         if has_effect:
-            needed = min_positives(
-                prevalence=prevalence, **given, **effect, power=arguments.power
-            )
+            given["k"] = _share(arguments.k, arguments.n)
+            needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
             found["min_positives"] = needed
-            _say(arguments, _targets_needed(needed, prevalence, arguments.power))
+            _say(arguments, _targets_needed(needed, prevalence, given["k"], arguments.power))
     except (TypeError, ValueError) as error:
         raise CommandError(str(error)) from error
     if arguments.json:
@@ -127,9 +130,15 @@ def _smallest_effect(odds: float, power: float) -> str:
     )
 
 
-def _targets_needed(needed: int, prevalence: float, power: float) -> str:
+def _share(k: float | None, n: int | None) -> float | None:
+    """Cut-off in proportion to the number of items, so that it grows with them."""
+    return k / n if isinstance(k, int) and n is not None and k < n else k
+
+
+def _targets_needed(needed: int, prevalence: float, k: float | None, power: float) -> str:
+    cut = f" and a cut-off after {100 * k:.3g} %" if isinstance(k, float) else ""
     return (
-        f"With a share of {prevalence:.3g} targets it takes {needed} targets, in "
+        f"With a share of {prevalence:.3g} targets{cut} it takes {needed} targets, in "
         f"{round(needed / prevalence)} items, to see this effect with a probability of {power:g}."
     )
 

@@ -18,7 +18,6 @@ class CommandError(ValueError):
     """What is wrong with a file or an option, in one line for the person who gave it."""
 
 
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """Labels and scores from a file.
@@ -33,7 +32,6 @@ class Table:
 
     is_positive: NDArray[np.int64]
     scores: dict[str, NDArray[np.float64]]
-
 
 
 def read_table(
@@ -100,11 +98,9 @@ def read_table(
     )
 
 
-
 def _first_line(error: Exception) -> str:
     """What an error says, without its end."""
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".:")
-
 
 
 def _is_positive(column: Any, name: str, pos_label: str | None) -> NDArray[np.int64]:
@@ -129,7 +125,6 @@ def _is_positive(column: Any, name: str, pos_label: str | None) -> NDArray[np.in
     return np.asarray(column == positive, dtype=np.int64)
 
 
-
 def _positive_label(labels: list[Any], pos_label: str | None) -> Any:
     """The label that counts as positive, or None if it is not known."""
     if pos_label is None:
@@ -141,13 +136,11 @@ def _positive_label(labels: list[Any], pos_label: str | None) -> Any:
     return None
 
 
-
 def _as_number(text: Any) -> float | str:
     try:
         return float(text)
     except ValueError:
         return str(text)
-
 
 
 def _as_scores(pd: Any, column: Any, name: str) -> NDArray[np.float64]:
@@ -167,7 +160,6 @@ def _as_scores(pd: Any, column: Any, name: str) -> NDArray[np.float64]:
     return scores
 
 
-
 def _check_complete(column: Any, name: str) -> None:
     missing = np.asarray(column.isna())
     if missing.any():
@@ -175,7 +167,6 @@ def _check_complete(column: Any, name: str) -> None:
             f"column {name!r} lacks a value in {int(missing.sum())} of {missing.size} rows, the "
             f"first time in row {int(np.argmax(missing)) + 1}: fill in or leave out these rows."
         )
-
 
 
 def file_stem(name: str, taken: Any) -> str:

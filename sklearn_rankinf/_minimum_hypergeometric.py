@@ -46,6 +46,15 @@ class MinimumHypergeometricTestResult:
     See Also
     --------
     minimum_hypergeometric_test : The function that returns this result.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import Ranking, minimum_hypergeometric_test
+    >>> ranking = Ranking.from_counts([1] * 1000, [1] * 200 + [0] * 800)
+    >>> print(minimum_hypergeometric_test(ranking).summary())
+    Of all cut-offs the first 200 samples stood out most, with 200 positives where 40 are expected,
+    p = 1.5e-216 for a ranking better than random labelling (exact minimum hypergeometric test;
+    200 positives among 1000 samples).
     """
 
     statistic: float

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._files import CommandError, file_stem, save_figure
@@ -457,5 +455,3 @@ def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:
         path = Path(directory) / f"{file_stem(name, files.values())}.png"
         files[name] = save_figure(figure, path)
     return files
-
-

@@ -25,6 +25,10 @@ Run = tuple[int, int]
 
 # Runs of cut-offs that a sentence lists, and rows that a table in a notebook shows.
 _RUNS_LISTED, _ROWS_SHOWN = 3, 20
+_CAUTION = (
+    "Hits are cumulative: the first k samples may beat random selection though the last of them do "
+    "not."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,8 +208,8 @@ class TopKSignificanceCurve:
         Returns
         -------
         str
-            A sentence on the smallest p-value, and two for each alpha: on every k at once, and on a
-            single k that was fixed beforehand.
+            A sentence on the smallest p-value, two for each alpha, on every k at once and on a
+            single k that was fixed beforehand, and a caution.
         """
         if self.n_positives in (0, self.n_samples):
             which = "no positives" if self.n_positives == 0 else "only positives"
@@ -217,7 +221,7 @@ class TopKSignificanceCurve:
             self.crossovers,
             strict=True,
         )
-        return "\n".join([self._best(), *(self._at_level(*level) for level in levels)])
+        return "\n".join([self._best(), *(self._at_level(*level) for level in levels), _CAUTION])
 
     def _best(self) -> str:
         """A sentence on the k with the smallest p-value."""
@@ -225,8 +229,8 @@ class TopKSignificanceCurve:
         return (
             f"The p-value is smallest at k = {self.k[at]}, with {self.hits[at]} of "
             f"{self.n_positives} positives where {format_value(float(self.expected[at]))} are "
-            f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone; for the "
-            "choice among all k see minimum_hypergeometric_test."
+            f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone, before the "
+            "choice among all k."
         )
 
     def _at_level(
@@ -343,10 +347,12 @@ def top_k_significance_curve(
     (array([1, 2, 2, 3, 4, 4]), array([nan, nan,  3.,  3.,  4.,  4.]))
     >>> print(curve.summary())
     The p-value is smallest at k = 7, with 5 of 5 positives where 1.75 are expected: 0.0014 for
-    this k alone; for the choice among all k see minimum_hypergeometric_test.
+    this k alone, before the choice among all k.
     At 5 % over all k the list beats random selection up to k = 11 (k = 5 to 11; pointwise level
     0.0298): any of these cuts may be chosen after looking. A single k fixed beforehand is
     significant at k = 4 to 11.
+    Hits are cumulative: the first k samples may beat random selection though the last of them do
+    not.
     """
     levels = np.atleast_1d(check_levels(alpha))
     if levels.ndim != 1 or not levels.size:

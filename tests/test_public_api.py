@@ -76,6 +76,12 @@ SIGNATURES = {
     "min_hits_at_k": (
         "(n_samples, n_positives, *, k, alpha=0.05, method='analytic', interpolate=False)"
     ),
+    "minimum_hypergeometric_test": (
+        "(y_true, y_score=None, *, min_hits=1, max_rank=None, pos_label=1)"
+    ),
+    "top_k_significance_curve": (
+        "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_k=None, pos_label=1)"
+    ),
     "precision_at_k_null_distribution": f"(n_samples, n_positives, *, {TOP_K_OPTIONS})",
     "precision_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
     "precision_at_k_test": f"(y_true, y_score=None, *, k, {LABELS}, {PERMUTATIONS})",

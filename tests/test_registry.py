@@ -36,8 +36,8 @@ from sklearn_rankinf import (
     metric_test,
     register_metric,
 )
-from sklearn_rankinf._metrics import METRICS, as_metric, registered
 from sklearn_rankinf._files import CommandError
+from sklearn_rankinf._metrics import METRICS, as_metric, registered
 from sklearn_rankinf._report import (
     format_report,
     report_as_json,

@@ -115,7 +115,7 @@ def n_terms_of_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> I
     inner = _Tables(np.minimum(table.h, table.highest - 1), table.n, table.m, table.k)
     # The curvature falls along the tail, and the terms with it more slowly than a normal density.
     n_terms = np.where(table.h < table.highest, 2.0 * _n_terms(inner), 1.0)
-    return np.minimum(np.ceil(n_terms).astype(np.int64), table.highest - table.h + 1)
+    return np.asarray(np.minimum(np.ceil(n_terms).astype(np.int64), table.highest - table.h + 1))
 
 
 def min_hits(alpha: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Integers:

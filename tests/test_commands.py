@@ -1,0 +1,136 @@
+"""The commands ``rankinf curve`` and ``rankinf plan``, their numbers against the functions' own."""
+
+import json
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sklearn_rankinf import (
+    metric_power,
+    min_detectable_odds,
+    min_positives,
+    minimum_hypergeometric_test,
+    top_k_significance_curve,
+)
+from sklearn_rankinf.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def scores():
+    """Labels, a good score and a coarse one."""
+    rng = np.random.default_rng(4)
+    y = rng.permutation(np.arange(300) < 15).astype(int)
+    noise = rng.standard_normal((2, 300))
+    return pd.DataFrame({"hit": y, "good": noise[0] + 1.5 * y, "coarse": np.rint(noise[1])})
+
+
+@pytest.fixture(scope="module")
+def path(scores, tmp_path_factory):
+    path = tmp_path_factory.mktemp("curve") / "scores.csv"
+    scores.to_csv(path, index=False)
+    return str(path)
+
+
+def unwrapped(text):
+    return " ".join(text.split())
+
+
+def test_curve_says_what_the_functions_say(path, scores, capsys):
+    assert main(["curve", path, "--label", "hit", "--score", "good", "--score", "coarse"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 100
+    for part, name in zip(text.split("\n\n"), ("good", "coarse"), strict=True):
+        assert part.startswith(f"{name}\n")
+        curve = top_k_significance_curve(scores["hit"], scores[name])
+        test = minimum_hypergeometric_test(scores["hit"], scores[name])
+        assert unwrapped(part) == unwrapped(f"{name} {curve.summary()} {test.summary()}")
+
+
+def test_curve_in_json_with_a_picture(path, scores, capsys, tmp_path):
+    options = ["--alpha", "0.02", "--max-k", "0.5", "--plots", str(tmp_path / "new"), "--json"]
+    assert main(["curve", path, "--label", "hit", "--score", "good", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    ranking = found["rankings"][0]
+    curve = top_k_significance_curve(scores["hit"], scores["good"], alpha=0.02, max_k=0.5)
+    test = minimum_hypergeometric_test(scores["hit"], scores["good"], max_rank=0.5)
+    assert ranking["name"] == "good"
+    assert ranking["attained_level"] == curve.attained_level.tolist()
+    runs = [[list(run) for run in runs] for runs in curve.crossovers_simultaneous]
+    assert ranking["crossovers_simultaneous"] == runs
+    assert ranking["minimum_hypergeometric"] == test.to_dict()
+    assert found["plots"] == [str(tmp_path / "new" / "top_k.png")]
+    assert (tmp_path / "new" / "top_k.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--max-k", "0"], "max_k must be at least 1 as a number of samples; got 0"),
+        (["--max-k", "301"], "max_k must be between 1 and n_samples=300; got 301"),
+        (["--alpha", "1.5"], "alpha must lie between 0 and 1"),
+        (["--score", "nothing"], "has no column 'nothing'"),
+    ],
+)
+def test_curve_refuses(path, options, message, capsys):
+    assert main(["curve", path, "--label", "hit", "--score", "good", *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+RECALL = {"metric": "recall_at_k", "k": 30}
+
+
+def test_plan_for_given_sizes(capsys):
+    command = ["plan", "--n", "300", "--m", "15", "--metric", "recall_at_k", "--k", "30"]
+    assert main([*command, "--auc", "0.75", "--power", "0.7"]) == 0
+    text = unwrapped(capsys.readouterr().out)
+    power = metric_power(300, 15, **RECALL, auc=0.75)
+    odds = min_detectable_odds(300, 15, **RECALL, power=0.7)
+    needed = min_positives(prevalence=0.05, metric="recall_at_k", k=0.1, auc=0.75, power=0.7)
+    assert text == unwrapped(
+        f"""{power.summary()} The smallest odds that would be seen with a probability of 0.7 are
+        {odds:.3g} (AUC {odds / (1 + odds):.3g}). With a share of 0.05 targets and a cut-off after
+        10 % it takes {needed} targets, in {round(needed / 0.05)} items, to see this effect with a
+        probability of 0.7."""
+    )
+
+
+def test_plan_without_an_effect_or_without_sizes(capsys):
+    assert main(["plan", "--n", "12", "--m", "3"]) == 0
+    odds = min_detectable_odds(12, 3)
+    assert f"are {odds:.3g} (AUC" in capsys.readouterr().out
+    options = ["--metric", "recall_at_k", "--k", "0.1", "--odds", "4", "--alpha", "0.1", "--json"]
+    assert main(["plan", "--prevalence", "0.1", *options]) == 0
+    needed = min_positives(prevalence=0.1, metric="recall_at_k", k=0.1, odds=4.0, alpha=0.1)
+    assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
+    assert main(["plan", "--n", "5", "--m", "1"]) == 0
+    assert "No effect, however large, would be seen" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give either --n and --m, or --prevalence"),
+        (["--n", "9"], "give either --n and --m, or --prevalence"),
+        (["--m", "9"], "--n and --m belong together"),
+        (["--n", "9", "--m", "9"], "--m must be from 1 to n - 1; got --n 9 --m 9"),
+        (["--n", "9", "--m", "3", "--prevalence", "0.1"], "give either --n and --m"),
+        (["--prevalence", "0.1"], "--prevalence needs --auc or --odds"),
+        (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
+        (["--n", "9", "--m", "3", "--odds", "-2"], "odds must be finite and larger than 0"),
+        (["--n", "9", "--m", "3", "--metric", "recall_at_k"], "needs k"),
+    ],
+)
+def test_plan_refuses(options, message, capsys):
+    assert main(["plan", *options]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("rankinf plan: error: ")
+    assert message in error
+
+
+def test_sentences_are_wrapped(capsys):
+    main(["plan", "--n", "300", "--m", "15", "--metric", "recall_at_k", "--k", "30", "--odds", "3"])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert all(line == textwrap.fill(line, 100) for line in lines)
