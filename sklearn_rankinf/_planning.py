@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr, ndtri
 
 from sklearn_rankinf._engine.hypergeometric import log_tail, min_hits
@@ -34,7 +35,7 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
-from sklearn_rankinf._frozen_distributions import with_known_error
+from sklearn_rankinf._frozen_distributions import NullDistribution, with_known_error
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,
@@ -60,6 +61,9 @@ _MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
 _SAME = 1e-12
 # The critical value is looked for a little below the level of the last value that is not.
 _SLIGHTLY_LESS = (1e-9, 1e-7, 1e-5)
+# Precision of a critical value in standard deviations, and how far a level is below alpha where
+# values are so dense that none is looked for.
+_PRECISION, _CONTINUOUS = 1e-9, 1e-6
 RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
 
 
@@ -513,17 +517,14 @@ class SizedDesign:
             method=self._null_method,
             random_state=self.design.random_state,
         )
-        law, _ = with_known_error(law, law.isf(alpha), "greater")
-        below = law.isf(alpha)
-        level = law.sf(below)
+        best = float(self.metric.maximum(self.n, self.m))
+        law, _ = with_known_error(law, _last_below(law, alpha, best), "greater")
+        below = _last_below(law, alpha, best)
+        value, level = _next_above(law, below, alpha, best)
         if not level > 0.0:
             return Region(math.nan, 0.0)
-        for less in (*_SLIGHTLY_LESS, 1.0):
-            value = law.isf(level * (1.0 - less))
-            if law.pvalue(value) <= alpha * (1.0 + _SAME):
-                break
         edge = value - _SAME * abs(value) - rounding_of(self._statistic, self.n, self.m)
-        return Region(float(value), float(law.pvalue(value)), None, float(edge))
+        return Region(value, level, None, edge)
 
     @property
     def _statistic(self) -> Statistic:
@@ -655,6 +656,49 @@ class SizedDesign:
             return np.asarray(1.0 / ranks[:, 0])
         sampler = NullSampler(self._statistic, self.n, self.m, None)
         return sampler.values(ranks - 1)
+
+
+def _last_below(law: NullDistribution, alpha: float, best: float) -> float:
+    """Value up to which nothing is significant, and from which on everything is."""
+    if law._law.is_listed:
+        return float(law.isf(alpha))
+    # The quantile of a distribution that is not listed takes more evaluations.
+    mean, deviation = law.mean(), law.std()
+
+    def excess(x: float) -> float:
+        return float(law.log_pvalue(min(x, best))) - math.log(alpha)
+
+    low, high = mean - deviation, mean + deviation
+    while excess(low) <= 0.0:
+        low -= 2.0 * (mean - low)
+    while excess(high) > 0.0:
+        if high >= best:
+            return best
+        low, high = high, high + 2.0 * (high - mean)
+    return float(brentq(excess, low, high, xtol=_PRECISION * deviation, rtol=1e-14))
+
+
+def _next_above(
+    law: NullDistribution, below: float, alpha: float, best: float
+) -> tuple[float, float]:
+    """Smallest significant value and its level, which is 0 where there is none."""
+    if not law._law.is_listed:
+        value = below
+        while (level := float(law.pvalue(value))) > alpha:
+            if value >= best:
+                return math.nan, 0.0
+            value = min(value + _PRECISION * law.std(), best)
+        if level > alpha * (1.0 - _CONTINUOUS):
+            return value, level
+    else:
+        level = float(law.sf(below))
+    if not level > 0.0:
+        return math.nan, 0.0
+    for less in (*_SLIGHTLY_LESS, 1.0):
+        value = float(law.isf(level * (1.0 - less)))
+        if law.pvalue(value) <= alpha * (1.0 + _SAME):
+            break
+    return value, float(law.pvalue(value))
 
 
 def _last_significant_rank(n: int, m: int, alpha: float) -> int:

@@ -1,0 +1,660 @@
+"""Power, smallest effects and numbers of positives, and planning by simulation."""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import average_precision_score
+
+import sklearn_rankinf
+from sklearn_rankinf import (
+    AveragePrecision,
+    DiscountedCumulativeGain,
+    EnrichmentAtK,
+    PrecisionAtK,
+    RankStatistic,
+    RecallAtK,
+    ReciprocalRank,
+    RocAuc,
+    metric_comparison_power,
+    metric_interval_width,
+    metric_power,
+    metric_test,
+    min_detectable_odds,
+    min_positives,
+)
+
+
+@dataclass(frozen=True)
+class Zipf(RankStatistic):
+    """A metric of a user."""
+
+    def weights(self, ranks, n_samples, n_positives):
+        return 1.0 / ranks
+
+
+def placement_probability(ranks, n, odds):
+    """Probability of the positives at these ranks, draw by draw."""
+    m, found, product = len(ranks), 0, Fraction(1)
+    for t in range(n):
+        hits, misses = odds * (m - found), n - m - t + found
+        is_hit = t + 1 in ranks
+        product *= (hits if is_hit else Fraction(misses)) / (hits + misses)
+        found += is_hit
+    return product
+
+
+def listed(n, m, odds, value):
+    """Value, and probability by chance and under odds, of every placement."""
+    rows = []
+    for ranks in combinations(range(1, n + 1), m):
+        chance = Fraction(1, math.comb(n, m))
+        rows.append((value(ranks, n), chance, placement_probability(ranks, n, odds)))
+    return rows
+
+
+def test_by_hand(rows, alpha):
+    """Critical value, level, power, mean, and the level of the next smaller value."""
+    chance, alternative = defaultdict(Fraction), defaultdict(Fraction)
+    for value, p0, p1 in rows:
+        chance[round(value, 10)] += p0
+        alternative[round(value, 10)] += p1
+    critical, level, power = math.nan, Fraction(0), Fraction(0)
+    for value in sorted(chance, reverse=True):
+        if level + chance[value] > alpha:
+            break
+        critical, level = value, level + chance[value]
+        power += alternative[value]
+    mean = sum(float(p1) * value for value, _, p1 in rows)
+    return critical, float(level), float(power), mean
+
+
+test_by_hand.__test__ = False
+
+
+def average_precision(ranks, n):
+    return average_precision_score(np.isin(np.arange(1, n + 1), ranks), -np.arange(n))
+
+
+def roc_auc(ranks, n):
+    m = len(ranks)
+    return sum(n - r for r in ranks) / (m * (n - m)) - (m - 1) / (2 * (n - m))
+
+
+def discounted_gain(ranks, n):
+    return sum(1 / math.log2(r + 1) for r in ranks)
+
+
+def gain_at_five(ranks, n):
+    return sum(1 / math.log2(r + 1) for r in ranks if r <= 5)
+
+
+def precision_at_five(ranks, n):
+    hits = [r for r in ranks if r <= 5]
+    return sum(i / r for i, r in enumerate(hits, 1)) / min(len(ranks), 5)
+
+
+METRICS = [
+    (AveragePrecision(), average_precision),
+    (AveragePrecision(k=5), precision_at_five),
+    (RocAuc(), roc_auc),
+    (DiscountedCumulativeGain(), discounted_gain),
+    (DiscountedCumulativeGain(k=5), gain_at_five),
+    (Zipf(), lambda ranks, n: sum(1 / r for r in ranks)),
+    (ReciprocalRank(), lambda ranks, n: 1 / ranks[0]),
+    (RecallAtK(4), lambda ranks, n: sum(r <= 4 for r in ranks) / len(ranks)),
+    (PrecisionAtK(3), lambda ranks, n: sum(r <= 3 for r in ranks) / 3),
+    (EnrichmentAtK(4), lambda ranks, n: sum(r <= 4 for r in ranks) / 4 / (len(ranks) / n)),
+]
+
+
+@pytest.mark.parametrize(("metric", "value"), METRICS, ids=lambda x: repr(x)[:30])
+@pytest.mark.parametrize(
+    ("n", "m", "alpha"),
+    [(10, 4, 0.05), (16, 2, 0.05), (12, 1, 0.1), (8, 7, 0.3), (9, 6, 0.05), (6, 3, 0.01)],
+)
+def test_exact_power_is_a_sum_over_placements(metric, value, n, m, alpha):
+    rows = listed(n, m, Fraction(5, 2), value)
+    critical, level, power, mean = test_by_hand(rows, Fraction(alpha).limit_denominator(1000))
+    result = metric_power(n, m, metric=metric, odds=2.5, alpha=alpha)
+    assert result.method == "exact"
+    assert result.critical_value == pytest.approx(critical, rel=1e-9, nan_ok=True)
+    assert result.level == pytest.approx(level, rel=1e-10)
+    assert result.power == pytest.approx(power, rel=1e-10)
+    assert result.mean == pytest.approx(mean, rel=1e-10)
+    assert result.standard_error == result.mean_standard_error == 0.0
+    assert result.n_simulations is None
+
+
+@pytest.mark.parametrize(("metric", "value"), METRICS, ids=lambda x: repr(x)[:30])
+def test_simulated_power_is_near_the_exact_one(metric, value):
+    rows = listed(11, 4, Fraction(3), value)
+    critical, level, power, mean = test_by_hand(rows, Fraction(1, 10))
+    result = metric_power(11, 4, metric=metric, odds=3.0, alpha=0.1, method="simulation")
+    assert result.critical_value == pytest.approx(critical, rel=1e-9, nan_ok=True)
+    assert result.level == pytest.approx(level, rel=1e-10)
+    assert abs(result.power - power) <= 4.5 * math.sqrt(power * (1 - power) / 10_000)
+    error = math.sqrt(power * (1 - power) / 10_000)
+    assert result.standard_error == pytest.approx(error, rel=0.1, abs=1e-12)
+    assert abs(result.mean - mean) < 4.5 * result.mean_standard_error + 1e-12
+    assert result.n_simulations == 10_000
+
+
+@pytest.mark.parametrize(
+    ("odds", "power"), [(1.5, 0.3125), (2.0, 0.7122), (3.0, 0.9844)], ids=lambda x: str(x)
+)
+def test_power_of_recall_at_k(odds, power):
+    result = metric_power(1000, 100, metric="recall_at_k", k=100, odds=odds)
+    assert result.critical_value == 0.16
+    assert result.level == pytest.approx(stats.hypergeom(1000, 100, 100).sf(15), rel=1e-10)
+    assert result.power == pytest.approx(power, abs=5e-5)
+    reference = stats.nchypergeom_wallenius(1000, 100, 100, odds)
+    assert result.power == pytest.approx(reference.sf(15), rel=1e-7)
+    assert result.mean == pytest.approx(reference.mean() / 100, rel=1e-7)
+
+
+def test_power_under_fisher():
+    result = metric_power(1000, 100, metric="recall_at_k", k=0.1, odds=2.0, model="fisher")
+    reference = stats.nchypergeom_fisher(1000, 100, 100, 2.0)
+    assert result.power == pytest.approx(reference.sf(15), rel=1e-8)
+    assert result.mean == pytest.approx(reference.mean() / 100, rel=1e-8)
+    assert result.metric == RecallAtK(100)
+
+
+def test_the_effect_may_be_the_odds_or_the_auc():
+    of_odds = metric_power(50, 5, odds=3.0, metric="roc_auc", method="simulation")
+    of_auc = metric_power(50, 5, auc=0.75, metric="roc_auc", method="simulation")
+    assert of_odds.power == of_auc.power
+    assert of_odds.auc == pytest.approx(0.75)
+    assert of_auc.odds == pytest.approx(3.0)
+    assert of_auc.mean == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("model", ["wallenius", "binormal"])
+def test_power_without_an_effect_is_the_level(model):
+    for metric in (RecallAtK(10), ReciprocalRank()):
+        result = metric_power(60, 5, metric=metric, auc=0.5, alpha=0.2, model=model)
+        assert result.power == pytest.approx(result.level, rel=1e-10)
+        assert 0.0 < result.level <= 0.2
+    simulated = metric_power(60, 5, auc=0.5, model=model, method="simulation")
+    assert abs(simulated.power - simulated.level) < 4.5 * math.sqrt(0.05 * 0.95 / 10_000)
+    if model == "wallenius":
+        exact = metric_power(20, 4, odds=1.0)
+        assert exact.power == pytest.approx(exact.level, rel=1e-10)
+    else:
+        fisher = metric_power(60, 5, metric="recall_at_k", k=10, odds=1.0, model="fisher")
+        assert fisher.power == pytest.approx(fisher.level, rel=1e-10)
+
+
+@pytest.mark.parametrize("model", ["wallenius", "binormal", "fisher"])
+def test_power_grows_with_the_effect(model):
+    powers = [
+        metric_power(100, 10, metric="recall_at_k", k=10, auc=auc, model=model).power
+        for auc in np.linspace(0.02, 0.98, 25)
+    ]
+    assert (np.diff(powers) > 0.0).all()
+    assert powers[0] < 1e-3
+    assert powers[-1] > 0.99
+
+
+def test_power_of_large_and_small_effects_tends_to_its_ends():
+    for metric in (AveragePrecision(), RecallAtK(3), ReciprocalRank()):
+        large = metric_power(40, 3, metric=metric, odds=1e9, alpha=0.1)
+        assert large.power == pytest.approx(1.0, abs=1e-6)
+        assert large.mean == pytest.approx(1.0, abs=1e-6)
+        assert metric_power(40, 3, metric=metric, odds=1e-9, alpha=0.1).power < 1e-6
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.001])
+@pytest.mark.parametrize(
+    "metric",
+    [AveragePrecision(), RocAuc(), RecallAtK(30), Zipf()],
+    ids=repr,
+)
+@pytest.mark.parametrize(("n", "m"), [(200, 10), (150, 140), (500, 3)])
+def test_the_critical_value_is_that_of_the_test(metric, n, m, alpha):
+    result = metric_power(n, m, metric=metric, odds=2.0, alpha=alpha, n_simulations=10)
+    law = sklearn_rankinf.metric_null_distribution(n, m, metric=metric)
+    if math.isnan(result.critical_value):
+        assert law.pvalue(law.support()[1]) > alpha
+        assert result.level == result.power == 0.0
+        return
+    assert result.level <= alpha * (1.0 + 1e-12)
+    assert result.level == pytest.approx(law.pvalue(result.critical_value), rel=1e-10)
+    # Nothing smaller is significant: the last value with a larger probability.
+    below = law.isf(result.level * (1.0 + 1e-6))
+    assert below < result.critical_value * (1.0 + 1e-9)
+    assert law.pvalue(below * (1.0 - 1e-6)) > alpha * (1.0 - 1e-5)
+
+
+def test_the_critical_value_is_where_the_test_begins_to_be_significant():
+    result = metric_power(12, 3, odds=2.0, alpha=0.1)
+    smallest_of_test = min(
+        test.statistic
+        for ranks in combinations(range(12), 3)
+        if (test := metric_test(np.isin(np.arange(12), ranks), -np.arange(12))).pvalue <= 0.1
+    )
+    assert result.critical_value == pytest.approx(smallest_of_test, rel=1e-12)
+
+
+def test_no_value_is_significant():
+    for n, m, options in (
+        (10, 1, {}),
+        (10, 1, {"metric": "enrichment_at_k", "k": 1}),
+        (3, 2, {"metric": "reciprocal_rank"}),
+        (10, 10, {}),
+        (10, 0, {}),
+        (10, 10, {"metric": "roc_auc", "model": "binormal", "method": "obuchowski"}),
+    ):
+        result = metric_power(n, m, auc=0.8, **options)
+        assert math.isnan(result.critical_value)
+        assert result.level == result.power == 0.0
+        assert result.summary().endswith("cannot be significant at the level 0.05.")
+    assert metric_power(10, 0, odds=2.0).mean == 0.0
+    assert metric_power(10, 10, odds=2.0).mean == 1.0
+    assert min_detectable_odds(10, 1) == math.inf
+
+
+# Values that pROC's power.roc.test is tested for, and Table 4 of Obuchowski et al. (2004).
+
+OBUCHOWSKI = {"metric": "roc_auc", "model": "binormal", "method": "obuchowski"}
+
+
+def test_obuchowski():
+    result = metric_power(113, 41, auc=0.73, alpha=0.025, **OBUCHOWSKI)
+    assert result.power == pytest.approx(0.9897453, abs=1e-6)
+    assert math.isnan(result.standard_error)
+    assert result.level == 0.025
+    assert result.mean == pytest.approx(0.73)
+    exact = metric_power(113, 41, auc=0.73, alpha=0.025, metric="roc_auc", model="binormal")
+    assert abs(exact.power - result.power) < 0.01
+    assert exact.critical_value > result.critical_value
+    odds = min_detectable_odds(113, 41, alpha=0.025, power=0.95, **OBUCHOWSKI)
+    assert odds / (1 + odds) == pytest.approx(0.6961054, abs=1e-5)
+    # The AUC of S100b in the aSAH data; 29.29764 cases, and 1.7 controls for each.
+    m = min_positives(
+        auc=0.731368563685637, prevalence=1 / 2.7, alpha=0.025, power=0.95, **OBUCHOWSKI
+    )
+    assert m == 30
+
+
+@pytest.mark.parametrize(
+    ("auc", "n_controls_per_case", "n_cases"),
+    [(0.6, 1, 135), (0.7, 1, 33), (0.8, 1, 14), (0.6, 4, 85), (0.7, 4, 21), (0.7, 2, 25)],
+)
+def test_numbers_of_cases_in_table_4_of_obuchowski(auc, n_controls_per_case, n_cases):
+    prevalence = 1 / (1 + n_controls_per_case)
+    assert min_positives(auc=auc, prevalence=prevalence, power=0.9, **OBUCHOWSKI) == n_cases
+
+
+# The smallest effect.
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metric": "recall_at_k", "k": 10},
+        {"metric": "recall_at_k", "k": 10, "model": "fisher"},
+        {"metric": "precision_at_k", "k": 10, "model": "binormal"},
+        {"metric": "reciprocal_rank"},
+        OBUCHOWSKI,
+    ],
+)
+@pytest.mark.parametrize("power", [0.02, 0.8, 0.999])
+def test_power_at_the_smallest_odds(options, power):
+    odds = min_detectable_odds(200, 8, power=power, **options)
+    result = metric_power(200, 8, auc=odds / (1 + odds), **options)
+    assert result.power == pytest.approx(power, rel=1e-7)
+
+
+def test_power_at_the_smallest_odds_where_placements_are_listed():
+    odds = min_detectable_odds(20, 4)
+    assert metric_power(20, 4, odds=odds).power == pytest.approx(0.8, rel=1e-8)
+
+
+@pytest.mark.parametrize("model", ["wallenius", "binormal"])
+@pytest.mark.parametrize("power", [0.03, 0.8, 0.99])
+def test_simulated_power_at_the_smallest_odds(model, power):
+    odds = min_detectable_odds(200, 20, model=model, power=power, n_simulations=4000)
+    result = metric_power(200, 20, auc=odds / (1 + odds), model=model, random_state=1)
+    error = math.sqrt(power * (1 - power) * (1 / 4000 + 1 / 10_000))
+    assert abs(result.power - power) < 5 * error
+
+
+# The smallest number of positives.
+
+
+@pytest.mark.parametrize("model", ["wallenius", "binormal", "fisher"])
+@pytest.mark.parametrize("k", [0.1, 40])
+def test_the_first_number_of_positives_with_the_power(model, k):
+    options = {"metric": "recall_at_k", "k": k, "auc": 0.75, "model": model}
+    found = min_positives(prevalence=0.1, **options)
+    powers = [
+        metric_power(round(m / 0.1), m, **options).power
+        for m in range(1, found + 1)
+        if k < 1 or round(m / 0.1) >= k
+    ]
+    assert powers[-1] >= 0.8
+    assert max(powers[:-1]) < 0.8
+
+
+def test_the_first_number_of_positives_where_power_goes_up_and_down():
+    options = {"metric": "recall_at_k", "k": 0.01, "odds": 1.5}
+    found = min_positives(prevalence=0.01, **options)
+    assert found > 2000
+    powers = [metric_power(100 * m, m, **options).power for m in range(found - 4, found + 10)]
+    assert max(powers[:4]) < 0.8 <= powers[4]
+    # Not the last number with less power.
+    assert min(powers[5:]) < 0.8
+
+
+def test_the_first_number_of_positives_by_listed_placements():
+    found = min_positives(prevalence=0.3, odds=10.0)
+    powers = [metric_power(round(m / 0.3), m, odds=10.0).power for m in range(1, found + 1)]
+    assert powers[-1] >= 0.8
+    assert max(powers[:-1]) < 0.8
+
+
+def test_the_first_number_of_positives_by_simulation():
+    options = {"metric": "roc_auc", "auc": 0.65, "model": "binormal", "n_simulations": 2000}
+    found = min_positives(prevalence=0.5, **options)
+    assert found > 16
+    assert metric_power(2 * found, found, **options).power >= 0.8
+    assert metric_power(2 * found - 2, found - 1, **options).power < 0.8
+    # Obuchowski's number is no more than a Monte Carlo error away.
+    near = min_positives(prevalence=0.5, auc=0.65, **OBUCHOWSKI)
+    assert abs(found - near) <= 6
+
+
+def test_no_number_of_positives():
+    with pytest.raises(ValueError, match=r"10000000 positives are not enough for the power 0\.8"):
+        min_positives(prevalence=0.01, metric="recall_at_k", k=0.01, odds=1.001)
+    with pytest.raises(
+        ValueError, match=r"No number of positives has the power 0\.8, which is more"
+    ):
+        min_positives(prevalence=0.3, odds=0.9)
+
+
+# Comparisons and intervals.
+
+
+def test_power_of_a_comparison():
+    options = {"metric": "roc_auc", "method": "delong", "n_simulations": 200, "correlation": 0.6}
+    result = metric_comparison_power(200, 40, auc_a=0.8, auc_b=0.7, **options)
+    assert abs(result.mean_a - 0.8) < 0.02
+    assert abs(result.mean_b - 0.7) < 0.02
+    assert result.mean_difference == pytest.approx(result.mean_a - result.mean_b)
+    assert result.method == "delong"
+    # Normal approximation from the standard deviation of the difference.
+    deviation = result.difference_standard_deviation
+    expected = stats.norm.cdf(0.1 / deviation - stats.norm.ppf(0.975))
+    assert abs(result.power - expected) < 4.5 * math.sqrt(0.25 / 200)
+    assert result.standard_error == pytest.approx(
+        math.sqrt(result.power * (1 - result.power) / 200)
+    )
+    twins = metric_comparison_power(200, 40, auc_a=0.7, auc_b=0.7, **(options | {"correlation": 1}))
+    assert twins.power == 0.0
+    assert twins.mean_difference == 0.0
+    reverse = metric_comparison_power(
+        200, 40, auc_a=0.6, auc_b=0.9, alternative="greater", **options
+    )
+    assert reverse.power == 0.0
+
+
+@pytest.mark.parametrize("method", ["swap", "influence"])
+def test_comparisons_and_widths_do_not_depend_on_the_jobs(method):
+    options = {"auc_a": 0.8, "auc_b": 0.6, "n_permutations": 29, "n_simulations": 30}
+    one, two = (
+        metric_comparison_power(8000, 20, method=method, n_jobs=n_jobs, **options).to_dict()
+        for n_jobs in (1, 2)
+    )
+    assert one == two
+    one, two = (
+        metric_interval_width(8000, 20, auc=0.8, n_simulations=30, n_jobs=n_jobs).to_dict()
+        for n_jobs in (None, 2)
+    )
+    assert one.pop("first_order_standard_error") == two.pop("first_order_standard_error")
+    assert one == two
+
+
+def test_width_of_an_interval():
+    auc = float(stats.norm.cdf(1 / math.sqrt(2)))
+    result = metric_interval_width(200, 20, auc=auc, n_simulations=300)
+    assert result.first_order_standard_error == pytest.approx(0.09262, abs=2e-5)
+    assert result.method == "influence"
+    assert result.width_q10 < result.width_q50 < result.width_q90
+    assert result.width_q10 < result.mean_width < result.width_q90
+    # The expected value in the binormal model, of this size.
+    expected = metric_power(200, 20, auc=auc, model="binormal", n_simulations=2).mean
+    assert abs(result.mean - expected) < 4.5 * result.mean_standard_error
+    wider = metric_interval_width(200, 20, auc=auc, n_simulations=30, confidence_level=0.99)
+    assert wider.mean_width > result.mean_width
+
+
+def test_first_order_standard_error_of_roc_auc_is_that_of_its_variance():
+    # P(one positive above two negatives), and two positives above one negative, are integrals.
+    d, n, m = 1.2, 500, 50
+    grid = np.linspace(-9, 11, 20_001)
+    density = stats.norm.pdf(grid)
+    one_above_two = np.trapezoid(stats.norm.cdf(grid + d) ** 2 * density, grid)
+    two_above_one = np.trapezoid(stats.norm.sf(grid - d) ** 2 * density, grid)
+    auc = float(stats.norm.cdf(d / math.sqrt(2)))
+    variance = (one_above_two - auc**2) / m + (two_above_one - auc**2) / (n - m)
+    result = metric_interval_width(n, m, auc=auc, metric="roc_auc", n_simulations=2)
+    assert result.first_order_standard_error == pytest.approx(math.sqrt(variance), rel=1e-4)
+
+
+def test_first_order_standard_error_of_recall():
+    # Hits beyond the threshold, with the slope of the ROC curve there for a random threshold.
+    d, n, m, share = 1.0, 1000, 100, 0.1
+    grid = np.linspace(-2, 4, 60_001)
+    beyond = 0.1 * stats.norm.sf(grid - d) + 0.9 * stats.norm.sf(grid)
+    t = float(np.interp(-share, -beyond, grid))
+    recall, fallout = stats.norm.sf(t - d), stats.norm.sf(t)
+    of_positives, of_negatives = 0.1 * stats.norm.pdf(t - d), 0.9 * stats.norm.pdf(t)
+    slope = of_positives / (of_positives + of_negatives)
+    first = (1 - slope) ** 2 * recall * (1 - recall) / m
+    second = (slope * 9) ** 2 * fallout * (1 - fallout) / (n - m)
+    auc = float(stats.norm.cdf(d / math.sqrt(2)))
+    for k in (100, 0.1):
+        result = metric_interval_width(n, m, auc=auc, metric="recall_at_k", k=k, n_simulations=2)
+        found = result.first_order_standard_error
+        assert found == pytest.approx(math.sqrt(first + second), rel=0.02)
+
+
+def test_first_order_standard_error_where_there_is_none():
+    for n, m, metric in ((200, 20, "dcg"), (200_000, 10, "roc_auc")):
+        result = (
+            metric_interval_width(n, m, auc=0.8, metric=metric, n_simulations=2, method="influence")
+            if metric == "dcg"
+            else metric_interval_width(n, m, auc=0.8, metric=metric, n_simulations=2)
+        )
+        assert math.isnan(result.first_order_standard_error)
+
+
+# Results.
+
+RESULTS = {
+    "MetricPowerResult": lambda: metric_power(50, 5, odds=2.0, n_simulations=50),
+    "MetricComparisonPowerResult": lambda: metric_comparison_power(
+        50, 10, auc_a=0.9, auc_b=0.6, metric="roc_auc", method="delong", n_simulations=5
+    ),
+    "MetricIntervalWidthResult": lambda: metric_interval_width(
+        50, 10, auc=0.9, metric="roc_auc", n_simulations=5
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results(name):
+    pd = pytest.importorskip("pandas")
+    result = RESULTS[name]()
+    assert type(result).__name__ == name
+    assert type(result).__dataclass_params__.frozen
+    assert not type(result).__dataclass_params__.eq
+    assert repr(result).startswith(f"{name}(metric=")
+    columns = result.to_dict()
+    assert list(columns) == list(type(result).__dataclass_fields__)
+    assert columns["metric"] == repr(result.metric)
+    frame = result.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.shape == (1, len(columns))
+    assert frame["n_samples"][0] == 50
+    html = result._repr_html_()
+    assert html.startswith("<table>")
+    assert "<th>n_positives</th>" in html
+    sentence = result.summary()
+    assert sentence.startswith("With ")
+    assert sentence.endswith(".")
+    assert "±" in sentence
+    assert "\n" not in sentence
+
+
+# Errors.
+
+EFFECT = "Pass exactly one of odds and auc"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, ValueError, EFFECT),
+        ({"odds": 2.0, "auc": 0.7}, ValueError, EFFECT),
+        ({"odds": 0.0}, ValueError, "odds must be finite and larger than 0; got 0.0"),
+        ({"odds": math.inf}, ValueError, "odds must be finite and larger than 0; got inf"),
+        ({"odds": "2"}, TypeError, "odds must be a number; got '2' of type str"),
+        ({"auc": 1.0}, ValueError, r"auc must lie between 0 and 1, exclusive; got 1\.0"),
+        ({"auc": True}, TypeError, "auc must be a number; got True of type bool"),
+        ({"odds": 2.0, "alpha": 0.0}, ValueError, "alpha must lie between 0 and 1, exclusive"),
+        ({"odds": 2.0, "alpha": [0.1]}, TypeError, r"alpha must be a number; got \[0\.1\]"),
+        ({"odds": 2.0, "model": "x"}, ValueError, "model must be one of 'wallenius', 'fisher'"),
+        ({"odds": 2.0, "method": "x"}, ValueError, "method must be one of 'auto', 'exact'"),
+        ({"odds": 2.0, "n_simulations": 0}, ValueError, "n_simulations must be at least 1"),
+        ({"odds": 2.0, "random_state": -1}, ValueError, "random_state must be at least 0"),
+        ({"odds": 2.0, "metric": "x"}, ValueError, "metric must be one of 'average_precision'"),
+        ({"odds": 2.0, "metric": "recall_at_k"}, ValueError, "metric='recall_at_k' needs k"),
+        (
+            {"odds": 2.0, "metric": RecallAtK([1, 2])},
+            TypeError,
+            "k must be one int or float here",
+        ),
+        (
+            {"odds": 2.0, "metric": "recall_at_k", "k": 101},
+            ValueError,
+            "k must be between 1 and n_samples=100; got 101",
+        ),
+        (
+            {"odds": 2.0, "model": "fisher"},
+            ValueError,
+            "model='fisher' is for hits at k, .* got average precision: use model='wallenius'",
+        ),
+        (
+            {"odds": 2, "model": "fisher", "metric": RecallAtK(5), "method": "simulation"},
+            ValueError,
+            "model='fisher' needs no simulation: use method='exact'",
+        ),
+        (
+            {"odds": 2.0, "model": "binormal"},
+            ValueError,
+            r"model='binormal' takes the effect as auc, .* got odds=2\.0: pass auc=0\.666667",
+        ),
+        (
+            {"odds": 2.0, "method": "obuchowski", "metric": "roc_auc"},
+            ValueError,
+            "method='obuchowski' is for ROC AUC in the binormal model: .* model='wallenius'",
+        ),
+        (
+            {"auc": 0.7, "method": "obuchowski", "model": "binormal"},
+            ValueError,
+            "method='obuchowski' is for ROC AUC .* got average precision and model='binormal'",
+        ),
+        (
+            {"odds": 2.0, "method": "exact"},
+            ValueError,
+            "method='exact' has no power of average precision here, since the placements of 10 "
+            "positives among 100 samples are too many to be listed, more than 200000",
+        ),
+        (
+            {"auc": 0.7, "method": "exact", "model": "binormal"},
+            ValueError,
+            "since in the binormal model only hits at k and the reciprocal rank have it",
+        ),
+    ],
+)
+def test_errors_of_power(options, error, message):
+    with pytest.raises(error, match=message):
+        metric_power(100, 10, **options)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (5, 6), (10, -1), (10.0, 2)])
+def test_errors_of_sizes(n, m):
+    for function, options in (
+        (metric_power, {"odds": 2.0}),
+        (min_detectable_odds, {}),
+        (metric_interval_width, {"auc": 0.7}),
+        (metric_comparison_power, {"auc_a": 0.7, "auc_b": 0.8}),
+    ):
+        with pytest.raises((TypeError, ValueError), match=r"n_samples|n_positives"):
+            function(n, m, **options)
+
+
+def test_errors_of_the_searches():
+    with pytest.raises(ValueError, match="power must lie between 0 and 1, exclusive; got 1"):
+        min_detectable_odds(100, 10, power=1)
+    with pytest.raises(ValueError, match=r"power must lie between 0 and 1, exclusive; got 0\.0"):
+        min_positives(prevalence=0.1, odds=2.0, power=0.0)
+    with pytest.raises(ValueError, match="prevalence must lie between 0 and 1, exclusive"):
+        min_positives(prevalence=1.0, odds=2.0)
+    with pytest.raises(TypeError, match=r"prevalence must be a number; got .0\.1."):
+        min_positives(prevalence="0.1", odds=2.0)
+    with pytest.raises(ValueError, match=EFFECT):
+        min_positives(prevalence=0.1)
+
+
+def test_errors_of_simulated_data_sets():
+    compared = {"auc_a": 0.7, "auc_b": 0.8, "n_simulations": 2}
+    for n, m in ((10, 0), (10, 10)):
+        message = f"Simulated data sets need positives and negatives; got n_positives={m} of"
+        with pytest.raises(ValueError, match=message):
+            metric_comparison_power(n, m, **compared)
+        with pytest.raises(ValueError, match=message):
+            metric_interval_width(n, m, auc=0.7)
+    for name, value, message in (
+        ("auc_a", 1.0, "auc_a must lie between 0 and 1"),
+        ("auc_b", 0.0, "auc_b must lie between 0 and 1"),
+        ("alpha", 1.5, "alpha must lie between 0 and 1"),
+        ("correlation", 1.5, r"correlation must lie between -1 and 1; got 1\.5"),
+        ("alternative", "more", "alternative must be 'greater', 'less' or 'two-sided'"),
+        ("method", "x", "method must be one of 'auto', 'swap'"),
+        ("n_permutations", 0, "n_permutations must be at least 1"),
+        ("n_simulations", 1, "n_simulations must be at least 2"),
+        ("metric", "x", "metric must be one of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metric_comparison_power(50, 10, **(compared | {name: value}))
+    with pytest.raises(TypeError, match="correlation must be a number; got '1' of type str"):
+        metric_comparison_power(50, 10, **(compared | {"correlation": "1"}))
+    for name, value, message in (
+        ("auc", 1.0, "auc must lie between 0 and 1"),
+        ("confidence_level", 1.0, "confidence_level must lie between 0 and 1"),
+        ("method", "x", "method must be one of 'auto', 'influence'"),
+        ("n_simulations", 1, "n_simulations must be at least 2"),
+        ("metric", "reciprocal_rank", "Reciprocal rank of one ranking hangs on a single sample"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metric_interval_width(50, 10, **({"auc": 0.7} | {name: value}))
+
+
+def test_metrics_of_a_user_have_power():
+    for metric in (Zipf(), DiscountedCumulativeGain(k=0.5)):
+        result = metric_power(300, 20, metric=metric, odds=2.0, n_simulations=500)
+        assert result.method == "simulation"
+        assert 0.08 < result.power < 0.95
+        null = sklearn_rankinf.metric_null_distribution(300, 20, metric=metric)
+        assert result.mean > null.mean() + 0.3 * null.std()
+        assert result.mean_standard_error > 0.0
