@@ -520,7 +520,12 @@ class SizedDesign:
         best = float(self.metric.maximum(self.n, self.m))
         law, _ = with_known_error(law, _last_below(law, alpha, best), "greater")
         below = _last_below(law, alpha, best)
-        value, level = _next_above(law, below, alpha, best)
+        span = self._statistic.span(self.n, self.m, None)
+        if span > 0.0 and not law._law.is_listed:
+            offset = self._statistic.offset(self.n, self.m)
+            value, level = _next_multiple(law, below, alpha, best, span, offset)
+        else:
+            value, level = _next_above(law, below, alpha, best)
         if not level > 0.0:
             return Region(math.nan, 0.0)
         edge = value - _SAME * abs(value) - rounding_of(self._statistic, self.n, self.m)
@@ -676,6 +681,18 @@ def _last_below(law: NullDistribution, alpha: float, best: float) -> float:
             return best
         low, high = high, high + 2.0 * (high - mean)
     return float(brentq(excess, low, high, xtol=_PRECISION * deviation, rtol=1e-14))
+
+
+def _next_multiple(
+    law: NullDistribution, below: float, alpha: float, best: float, span: float, offset: float
+) -> tuple[float, float]:
+    """The same where values less a constant are multiples of a span."""
+    multiple = math.ceil((below - offset) / span) - 1
+    while law.pvalue(value := min(multiple * span + offset, best)) > alpha * (1.0 + _SAME):
+        if value >= best:
+            return math.nan, 0.0
+        multiple += 1
+    return value, float(law.pvalue(value))
 
 
 def _next_above(

@@ -222,13 +222,15 @@ def min_positives(
     -----
     Power of a test of hits at k goes up and down with the number of positives, since the level is
     attained more or less. Returned is the first number with the power, so that a slightly larger
-    one may have less. Up to 2000 positives all numbers are tried. Beyond that those are that are no
-    smaller than 98 % of what a test needs that is randomized to have the level `alpha` and so is
-    more powerful.
+    one may have less. The first 2000 numbers are all tried. Beyond them the search begins at 98 %
+    of what a test needs that is randomized to have exactly the level `alpha`, and so is more
+    powerful.
 
-    Where power is simulated, all numbers up to 16 are tried, and larger ones are bisected: power is
-    reached with the number that is returned, and not with one less. Its Monte Carlo error is that
-    of the power, divided by the growth of the power with the number of positives.
+    In three cases larger numbers are bisected instead: under ``"fisher"`` and for the reciprocal
+    rank beyond the first 2000, and beyond the first 16 where power is simulated. The power is then
+    reached with the number that is returned and not with one less, but a smaller number that
+    happens to reach it may be passed over. The Monte Carlo error of the number is that of the
+    power, divided by the growth of the power with the number of positives.
 
     Examples
     --------

@@ -62,6 +62,8 @@ class TopKSignificanceCurve:
         which the probability of enough hits at any k is at most alpha; 0 where there is none.
     attained_level : ndarray of shape (n_alpha,)
         That probability.
+    pointwise_crossing_probability : ndarray of shape (n_alpha,)
+        Probability that a random ranking has enough hits for the pointwise bound at any k.
     crossovers, crossovers_simultaneous : list of list of (int, int)
         For each alpha the first and the last k of every run of k in which the hits are enough.
     recall, precision, enrichment : ndarray of shape (n_k,)
@@ -92,6 +94,7 @@ class TopKSignificanceCurve:
     hits_needed_simultaneous: Floats
     pointwise_level: Floats
     attained_level: Floats
+    pointwise_crossing_probability: Floats
     n_samples: int
     n_positives: int
 
@@ -197,6 +200,7 @@ class TopKSignificanceCurve:
             "alpha": self.alpha.tolist(),
             "pointwise_level": self.pointwise_level.tolist(),
             "attained_level": self.attained_level.tolist(),
+            "pointwise_crossing_probability": self.pointwise_crossing_probability.tolist(),
             "crossovers": self.crossovers,
             "crossovers_simultaneous": self.crossovers_simultaneous,
             **{name: values.tolist() for name, values in self._columns().items()},
@@ -366,16 +370,17 @@ def top_k_significance_curve(
     ends = ends_up_to(ranking, max_k, "max_k")
     bounds = HitBounds(n, m, ends)
     search = SimultaneousBounds(bounds)
+    pointwise = [search.pointwise(math.log(level)) for level in levels.tolist()]
     found = [search.at(math.log(level)) for level in levels.tolist()]
-    pointwise = [bounds.last(math.log(level)) for level in levels.tolist()]
     return TopKSignificanceCurve(
         k=ends,
         hits=np.cumsum(ranking.hits)[: ends.size],
         alpha=levels,
-        hits_needed=bounds.needed(pointwise),
+        hits_needed=bounds.needed([trial.last for trial in pointwise]),
         hits_needed_simultaneous=bounds.needed([trial.last for trial in found]),
         pointwise_level=np.exp([trial.log_pvalue for trial in found]),
         attained_level=np.exp([trial.log_crossing for trial in found]),
+        pointwise_crossing_probability=np.exp([trial.log_crossing for trial in pointwise]),
         n_samples=n,
         n_positives=m,
     )

@@ -78,7 +78,7 @@ def test_bounds_enclose_the_tails_of_all_placements(structure, n_cells, monkeypa
 def test_no_answer_depends_on_others_of_the_same_call():
     law = bedroc_null_distribution(200, 8, alpha=40.0)
     increments = increments_of(law.statistic, 200, 8, None)
-    t = law.rvs(30, random_state=0)
+    t = law.rvs(10, random_state=0)
     together = Branches(increments, 8).bounds(t, 1)
     found = Branches(increments, 8)
     alone = [found.bounds(t[i : i + 1], 1) for i in range(t.size)]
@@ -103,7 +103,7 @@ def test_few_positives_with_weights_that_fall_fast(n_positives, sizes, value):
     starts = np.cumsum(sizes) - sizes
     of_items = np.repeat(np.add.reduceat(weights, starts) / sizes, sizes)
     best, worst = weights[:n_positives].sum(), weights[-n_positives:].sum()
-    rng, n_above, n_draws = np.random.default_rng(0), 0, 200_000
+    rng, n_above, n_draws = np.random.default_rng(0), 0, 80_000
     for _ in range(8):
         # The smallest of random numbers are at random places.
         places = np.argpartition(rng.random((n_draws // 8, n_samples)), n_positives)
@@ -118,7 +118,7 @@ def test_errors_of_a_few_positives_cover_what_halves_say():
     law = dcg_null_distribution(n_samples, n_positives)
     increments = increments_of(law.statistic, n_samples, n_positives, None)
     split, _ = best_split(increments.sizes, n_positives)
-    t = np.unique(law.rvs(200, random_state=3)) * (1.0 - 1e-12)
+    t = np.unique(law.rvs(60, random_state=3)) * (1.0 - 1e-12)
     continued = ContinuedLaw(law.statistic, n_samples, n_positives, None)
     t = t[t > continued._mean]
     exact = Halves(increments, n_positives, split).log_tail(t, 1)

@@ -103,7 +103,7 @@ def test_a_failure_is_not_kept():
 
 @pytest.mark.parametrize("method", ["analytic", "permutation"])
 def test_threads_find_the_same_answers(method):
-    x = np.linspace(0.02, 0.3, 40)
+    x = np.linspace(0.02, 0.3, 10)
     options = {"method": method, "n_permutations": 999}
     alone = [ap_null_distribution(300, m, **options).pvalue(x) for m in (15, 16, 17)]
     nd._LAWS.clear()
@@ -128,14 +128,14 @@ def test_threads_find_the_same_answers(method):
 
 @pytest.mark.parametrize("tie_sizes", [None, [1] * 40 + [3] * 20, [20] * 5])
 def test_answers_do_not_depend_on_what_was_asked_before(tie_sizes):
-    x = np.random.default_rng(0).permutation(np.linspace(0.08, 0.9, 30))
+    x = np.random.default_rng(0).permutation(np.linspace(0.08, 0.9, 12))
     law = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
     together = law.pvalue(x)
     nd._LAWS.clear()
     law = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
     one_by_one = [law.pvalue(value) for value in x[::-1]][::-1]
     assert np.all(np.abs(one_by_one - together) <= law.relative_error(x) * together)
-    for value, p in zip(x[:5], together[:5], strict=True):
+    for value, p in zip(x[:3], together[:3], strict=True):
         nd._LAWS.clear()
         alone = ap_null_distribution(100, 12, tie_sizes=tie_sizes).pvalue(value)
         assert abs(alone - p) <= law.relative_error(value) * p

@@ -132,8 +132,8 @@ def test_roc_auc_with_a_few_ties_beyond_enumeration():
     ids=["bedroc", "dcg", "decaying", "ap at k", "ap", "bedroc half", "bulk", "short lists"],
 )
 def test_against_random_labellings(law):
-    draws = np.sort(law.rvs(40_000, random_state=0))
-    x = np.quantile(draws, [0.05, 0.5, 0.9, 0.99], method="nearest")
+    draws = np.sort(law.rvs(20_000, random_state=0))
+    x = np.quantile(draws, [0.05, 0.5, 0.99], method="nearest")
     shares = np.array([np.mean(draws >= value * (1.0 - 1e-12)) for value in x])
     p, error = law.pvalue(x), law.relative_error(x)
     assert np.all(error < 0.05)
@@ -212,7 +212,7 @@ def test_a_row_of_clusters_behind_a_lucky_hit(monkeypatch, by_contours_alone):
             share * hypergeom.pmf(hits, n - 1, m - 1, size),
         ]
     )
-    for x in values[[80, 90, 97, 105, 158 + 90, 158 + 105]]:
+    for x in values[[90, 105, 158 + 90]]:
         p = chances[values >= x * (1.0 - 1e-12)].sum()
         error = law.relative_error(x)
         assert abs(law.pvalue(x) - p) <= (error + 1e-9) * p or np.isinf(error)
@@ -228,7 +228,9 @@ def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_
     sizes = [1606] + [1] * 79 + [35, 1, 20]
     law = by_name.bedroc_null_distribution(1741, 1567, alpha=20.0, tie_sizes=sizes)
     draws = law.rvs(100_000, random_state=1)
-    for x in (0.8862000960859389, 0.8869203485947605):
+    for x in (
+        (0.8869203485947605,) if by_contours_alone else (0.8862000960859389, 0.8869203485947605)
+    ):
         share, error = np.mean(draws >= x), law.relative_error(x)
         p = law.pvalue(x)
         noise = 4.5 * math.sqrt(share * (1.0 - share) / draws.size)
@@ -251,7 +253,7 @@ def test_mass_just_below_a_value_is_part_of_the_error(monkeypatch):
 
 def test_short_lists_have_the_size_that_they_state():
     law = rankinf.map_null_distribution([1000] * 20, [1] * 20, tie_sizes=[[1] * 30 + [970]] * 20)
-    p = law.pvalue(law.rvs(2000, random_state=1))
+    p = law.pvalue(law.rvs(500, random_state=1))
     for level in (0.01, 0.05):
         assert np.mean(p <= level) <= level + 4.0 * math.sqrt(level / p.size)
 
@@ -398,7 +400,9 @@ def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_siz
     _frozen_distributions._LAWS.clear()
 
 
-@pytest.mark.parametrize(("n_samples", "n_positives"), [(1624, 25), (1000, 10)])
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"), [(1000, 10), pytest.param(1624, 25, marks=pytest.mark.long)]
+)
 def test_values_next_to_nothing_lie_between_hypergeometric_tails(n_samples, n_positives):
     # Weights .9**(r - 1): a positive adds less than x from rank 1 + log(x)/log(.9) on.
     law = by_name.rank_statistic_null_distribution(n_samples, n_positives, statistic=Decaying())

@@ -108,6 +108,7 @@ def test_names_and_instances_mean_the_same(name, cut, metric):
     assert (found.n_samples, found.n_positives, found.n_resamples) == (60, 15, 99)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(("name", "cut", "method"), WITH_METHODS)
 def test_every_method_mirrors_and_takes_ranks_alone(name, cut, method):
     y_true, a, b = sample(1)
@@ -192,6 +193,7 @@ def swapped_differences(metric, y_true, a, b, units):
     return np.array(differences)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", ["average_precision", "roc_auc"])
 @pytest.mark.parametrize(
     ("y_true", "a", "b", "units"),
@@ -546,6 +548,7 @@ def test_the_interval_is_made_of_both_intervals_and_their_correlation(metric, le
     )
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("shape", ["few negatives", "one positive", "bottom", "perfect", "ties"])
 def test_intervals_hold_the_difference(shape, seed):

@@ -80,7 +80,7 @@ def pooled(hits, tie_sizes, sizes):
     return np.diff(hits_up_to, prepend=0)
 
 
-@pytest.mark.parametrize("t", [0, 1, 2, 10, 1000, 10**6])
+@pytest.mark.parametrize("t", [0, 1, 2, 10, 1000, 10**5])
 def test_harmonic_numbers(t):
     assert_allclose(statistics.harmonic(t), float(oracles.harmonic(t)), rtol=1e-14, atol=1e-15)
     squares = float(oracles.harmonic_squares(t))
@@ -197,7 +197,7 @@ def test_lattice_encloses_the_mean(tie_sizes, n_positives):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "tie_sizes"),
-    [(200, 40, None), (150, 75, None), (160, 40, (2,) * 80), (300, 30, None)],
+    [(150, 75, None), (120, 30, (2,) * 60), (200, 20, None)],
 )
 def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
     inverted, mean, scale = contour_law(n_samples, n_positives, tie_sizes)
@@ -243,14 +243,14 @@ def test_values_of_a_dense_law_share_contours(n_samples, n_positives, most_tilts
 
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "tie_sizes"),
-    [(200, 40, None), (500, 50, None), (1000, 300, None), (600, 90, (1, 2, 1) * 150)],
+    [(200, 40, None), (500, 150, None), (300, 45, (1, 2, 1) * 75)],
 )
 @pytest.mark.parametrize("sign", [1, -1])
 def test_shared_contours_against_contours_of_the_best_tilts(
     monkeypatch, n_samples, n_positives, tie_sizes, sign
 ):
     law, mean, std = contour_law(n_samples, n_positives, tie_sizes)
-    s = mean + std * (np.linspace(0.1, 16.0, 40) if sign > 0 else np.linspace(-2.2, -0.1, 20))
+    s = mean + std * (np.linspace(0.1, 16.0, 20) if sign > 0 else np.linspace(-2.2, -0.1, 12))
     shared = law.inverted(s, sign)
     monkeypatch.setattr(contour, "_SLACK_DENSE", 0.0)
     monkeypatch.setattr(contour, "_SLACK_FAR_OUT", 0.0)
@@ -287,10 +287,10 @@ def test_contour_knows_when_it_does_not_apply(n_samples, n_positives):
 
 
 def test_contour_against_guaranteed_bounds():
-    inverted, mean, scale = contour_law(150, 60)
-    for z in (1.0, 3.0, 5.0):
+    inverted, mean, scale = contour_law(100, 40)
+    for z in (1.0, 5.0):
         x = mean + z * scale
-        low, high = oracles.tail_bounds(150, 60, x)
+        low, high = oracles.tail_bounds(100, 40, x)
         log_tail, error = inverted.log_tail(np.array([x]), 1)
         assert error[0] < 1e-4
         assert low * (1 - error[0]) <= math.exp(log_tail[0]) <= high * (1 + error[0])

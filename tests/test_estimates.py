@@ -115,6 +115,7 @@ def test_average_precision_of_eight_items():
 # ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(("y_true", "y_score"), STRUCTURES)
 @pytest.mark.parametrize(
     ("name", "metric"),
@@ -348,6 +349,7 @@ def cluster_variance(values, y_true, clusters, strata):
     return float(total @ total)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("given", ["clusters", "strata", "both"])
 def test_clusters_and_strata_by_definition(given):
     y_true, a, b = pair(4, n=60, m=24)

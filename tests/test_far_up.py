@@ -51,7 +51,7 @@ TIES = np.array([1, 1, 2, 1, 3] * 40 + [1] * 60 + [300])
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "tie_sizes", "merged", "x"),
     [
-        (800, 6, None, False, [0.75, 0.83]),
+        (500, 6, None, False, [0.83]),
         pytest.param(200, 10, None, True, [0.92], marks=pytest.mark.long),
         pytest.param(int(TIES.sum()), 8, TIES, True, [0.85], marks=pytest.mark.long),
     ],
@@ -78,9 +78,9 @@ def test_a_fixed_grid_of_nodes():
 @pytest.mark.parametrize(
     ("statistic", "n_samples", "n_positives", "x"),
     [
-        (AveragePrecision(), 1500, 50, [0.2, 0.3]),
+        (AveragePrecision(), 800, 30, [0.25, 0.35]),
         pytest.param(AveragePrecision(), 1300, 100, [0.4, 0.8], marks=pytest.mark.long),
-        (Bedroc(160.0), 2600, 60, [0.6]),
+        (Bedroc(80.0), 1300, 60, [0.6]),
     ],
 )
 def test_contours_of_all_blocks(statistic, n_samples, n_positives, x):
@@ -158,9 +158,9 @@ def test_nodes_in_between_are_those_of_the_plain_pass(theta, period):
 
 
 def test_no_answer_depends_on_what_else_was_asked():
-    x = np.linspace(0.15, 0.6, 4)
-    together = law_far_up(AveragePrecision(), 1000, 12).log_tail(x)
-    law = law_far_up(AveragePrecision(), 1000, 12)
+    x = np.array([0.2, 0.3, 0.45, 0.6])
+    together = law_far_up(AveragePrecision(), 500, 20).log_tail(x)
+    law = law_far_up(AveragePrecision(), 500, 20)
     backwards = [law.log_tail(x[i : i + 1]) for i in range(x.size)[::-1]][::-1]
     log_p, error = (np.concatenate(each) for each in zip(*backwards, strict=True))
     assert_allclose(together[0], log_p, rtol=1e-13)
@@ -170,12 +170,13 @@ def test_no_answer_depends_on_what_else_was_asked():
 
 
 def test_laws_that_are_not_steep_have_far_tails_too(monkeypatch):
+    monkeypatch.setattr(tails, "_MERGE_ABOVE", 2_000)
     x = np.array([0.2])
-    law = ContinuedLaw(AveragePrecision(), 6000, 300, None)
+    law = ContinuedLaw(AveragePrecision(), 3000, 200, None)
     assert law._tails._steep is None
     _, log_p, error = law.tail(x, 1)
     monkeypatch.setattr(tails.Tails, "_far_up", None)
-    _, other, other_error = ContinuedLaw(AveragePrecision(), 6000, 300, None).tail(x, 1)
+    _, other, other_error = ContinuedLaw(AveragePrecision(), 3000, 200, None).tail(x, 1)
     assert log_p[0] != other[0]
     assert abs(math.expm1(log_p[0] - other[0])) <= error[0] + other_error[0]
     assert error[0] < -1e-6 * log_p[0]

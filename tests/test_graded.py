@@ -236,6 +236,7 @@ def test_moments_are_those_of_all_permutations(name, k):
     assert_allclose(found, moments(all_values(relevances, scores, k)), rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", ["untied", "few levels", "two items"])
 @CASES
 def test_moments_of_the_normalized_gain(name, k):

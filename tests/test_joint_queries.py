@@ -149,6 +149,7 @@ PROBLEMS = {
 }
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("alternative", "name"),
     [

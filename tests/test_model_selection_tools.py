@@ -49,7 +49,7 @@ from sklearn_rankinf import (
 )
 
 CV = StratifiedKFold(4)
-GRID = {"C": [0.001, 0.1, 10.0]}
+GRID = {"C": [0.001, 10.0]}
 MAY_SATURATE = pytest.mark.filterwarnings("ignore:A permutation p-value is at its floor")
 
 
@@ -280,7 +280,7 @@ def test_halving_searches_take_no_dict(options, data):
         search.fit(X, y)
 
 
-@pytest.mark.parametrize("output", ["neg_log10_pvalue", "zscore", "adjusted", "statistic"])
+@pytest.mark.parametrize("output", ["neg_log10_pvalue", "statistic"])
 def test_halving_searches_take_each_output(output, data):
     X, y = data
     scoring = make_significance_scorer(output=output)
@@ -355,7 +355,7 @@ def test_validation_curve(data):
         cv=CV,
         scoring=average_precision_significance_scorer,
     )
-    assert train.shape == test.shape == (3, 4)
+    assert train.shape == test.shape == (2, 4)
     for C, scores in zip(GRID["C"], test, strict=True):
         results = by_hand(LogisticRegression(C=C), X, y, average_precision_test)
         assert scores == pytest.approx(evidence(results), rel=1e-9)

@@ -98,6 +98,7 @@ def assert_same(one, other, rtol=1e-9):
 # ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("metric", FAMILIES, ids=str)
 def test_values_and_pairs_of_every_metric(metric):
     y_true, scores = sample(shifts=(1.6, 0.8, 1.2))
@@ -241,6 +242,7 @@ def influence_covariance(values, y_true):
     return sum(own.shape[1] * np.cov(own) for own in (values[:, y_true], values[:, ~y_true]))
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(("y_true", "score"), STRUCTURES)
 def test_average_precision_has_the_covariance_of_derivatives(y_true, score):
     noise = np.random.default_rng(6).normal(size=score.size)

@@ -221,6 +221,7 @@ def test_quantiles_are_the_smallest_values_that_reach_the_level(n_samples, n_pos
     assert_allclose(law.isf(0.0), values[-1], rtol=1e-12)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -346,6 +347,7 @@ def test_outside_the_support(arguments):
         assert law.pvalue(x, "less") == 0.0
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "tie_sizes"),
     [(8, 3, None), (150, 8, None), (300, 90, None), (150, 15, [3] * 50)],
@@ -837,6 +839,7 @@ def test_few_negatives_against_simulation(n_samples, n_positives):
         assert abs(p - share) <= 4.5 * standard_error + law.relative_error(x) * p
 
 
+@pytest.mark.numeric
 def test_nearly_all_positive_and_tied_is_a_ratio_of_counts():
     # The tie holds none, one or both of the two negatives: 4,498,500 placements in all.
     tie_sizes = [2] + [1] * 2998

@@ -293,6 +293,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("restriction", RESTRICTIONS)
 @pytest.mark.parametrize(
@@ -779,6 +780,7 @@ def test_labels_of_one_kind(test, label):
         assert math.isnan(result.adjusted_statistic)
 
 
+@pytest.mark.numeric
 def test_stopped_pvalues_are_valid():
     # No signal: P(p <= alpha) is at most alpha, within three standard errors.
     rng = np.random.default_rng(8)

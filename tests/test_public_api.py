@@ -136,6 +136,27 @@ SIGNATURES = {
     "PrecisionRecallPosterior.probability_greater": "(self, other, metric='f1')",
     "ComparisonDisplay": "(result, *, curves=None, name=None)",
     "IntervalDisplay": "(results, *, name=None)",
+    "TopKSignificanceDisplay": "(results, *, name=None)",
+    "TopKSignificanceDisplay.from_cv_results": (
+        "(cv_results, X, y, *, alpha=0.05, max_k=None, pos_label=1, "
+        "response_method=('decision_function', 'predict_proba'), name=None, y_axis='gain', "
+        "ax=None, **plot_options)"
+    ),
+    "TopKSignificanceDisplay.from_estimator": (
+        "(estimator, X, y, *, alpha=(0.1, 0.05, 0.01), max_k=None, pos_label=1, "
+        "response_method=('decision_function', 'predict_proba'), name=None, y_axis='hits', "
+        "ax=None, **plot_options)"
+    ),
+    "TopKSignificanceDisplay.from_predictions": (
+        "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_k=None, pos_label=1, name=None, "
+        "y_axis='hits', ax=None, **plot_options)"
+    ),
+    "PowerDisplay": "(results, *, name=None)",
+    "PowerDisplay.from_design": (
+        "(n_samples, n_positives, *, metric='average_precision', k=None, odds=None, auc=None, "
+        "alpha=0.05, model='wallenius', method='auto', n_simulations=10000, random_state=0, "
+        "name=None, ax=None, **plot_options)"
+    ),
     "cross_val_comparison": (
         "(estimator_a, estimator_b, X, y, *, cv=None, groups=None, clusters=None, "
         "metric='average_precision', k=None, aggregate='pooled', pooling='ranks', method='auto', "
@@ -260,7 +281,9 @@ def test_public_names():
         "MetricComparisonTestResult",
         "MetricIntervalResult",
         "MetricMultipleComparisonTestResult",
-        "MetricPowerResult",
+            "MetricPowerResult",
+            "MinimumHypergeometricTestResult",
+            "TopKSignificanceCurve",
         "MetricComparisonPowerResult",
         "MetricIntervalWidthResult",
         "RandomizationTestResult",

@@ -137,6 +137,7 @@ def sklearn_average_precisions(y_true, y_score, groups):
 # The law
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("name", RUNS)
 def test_law_equals_enumeration(name, alternative):
@@ -150,6 +151,7 @@ def test_law_equals_enumeration(name, alternative):
         assert law.relative_error(x, alternative) <= 1e-11
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", RUNS)
 def test_functions_of_the_law_equal_enumeration(name):
     values, law = enumerated(name), law_of(name)
@@ -211,11 +213,11 @@ def atoms_of(law, rng):
     listed = law.listed()
     values = listed.values
     chosen = np.r_[
-        np.arange(min(25, values.size)),
-        values.size - 1 - np.arange(min(25, values.size)),
-        rng.integers(values.size, size=150),
+        np.arange(min(15, values.size)),
+        values.size - 1 - np.arange(min(15, values.size)),
+        rng.integers(values.size, size=60),
     ]
-    drawn = listed.quantile(rng.uniform(size=150), -1)
+    drawn = listed.quantile(rng.uniform(size=60), -1)
     return listed, np.unique(np.r_[values[chosen], drawn])
 
 
@@ -294,12 +296,12 @@ def test_large_law_against_simulation(name):
         tie_sizes=[part[2] for part in LARGE[name] for _ in range(part[3])],
     )
     assert isinstance(law._law, MeanLaw)
-    n_draws = 20_000
+    n_draws = 10_000
     sampler = MeanSampler(AveragePrecision(), parts)
     draws = np.sort(sampler.draw(n_draws, np.random.default_rng(11)))
     assert abs(draws.mean() - law.mean()) < 5.0 * law.std() / math.sqrt(n_draws)
     assert draws.std() == pytest.approx(law.std(), rel=0.06)
-    x = np.unique(draws[[20, 200, 2_000, 10_000, 18_000, 19_800, 19_980]])
+    x = np.unique(draws[[20, 1_000, 5_000, 9_000, 9_980]])
     for alternative, count in (
         ("greater", oracles.count_at_least),
         ("less", oracles.count_at_most),
@@ -318,7 +320,7 @@ def test_simulated_means():
     law = map_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
     draws = np.mean(
         [
-            oracles.simulate_average_precision(rng, own, m, 4000)
+            oracles.simulate_average_precision(rng, own, m, 400)
             for (_, m), own in zip(sizes, ties, strict=True)
         ],
         axis=0,
@@ -327,6 +329,7 @@ def test_simulated_means():
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     "sizes",
     [
@@ -355,7 +358,7 @@ def test_all_perfect(sizes):
 @pytest.mark.numeric
 def test_far_tail_is_monotone(long):
     law = map_null_distribution([500] * 30, [8] * 30)
-    x = np.linspace(0.01, 0.9, 25 if long else 9)
+    x = np.linspace(0.01, 0.9, 25 if long else 6)
     for alternative, step in (("greater", -1.0), ("less", 1.0)):
         log_p = law.log_pvalue(x, alternative)
         assert np.all(np.diff(log_p) * step >= 0.0)
@@ -432,7 +435,7 @@ def test_lattice_and_contour_agree(parts, long):
     law = MeanLaw(AveragePrecision(), parts_of(parts))
     assert law.listed() is None
     high = law.support()[1]
-    above = np.linspace(law._mean, 0.7 * high, 9 if long else 4)
+    above = np.linspace(law._mean, 0.7 * high, 9 if long else 2)
     for sign, t in ((1, above), (-1, [law._mean, 0.8 * law._mean])):
         t = np.asarray(t) * (1.0 - sign * 1e-9)
         log_p, error = law._far_tail(t, sign)
@@ -457,7 +460,7 @@ def test_mean_of_two_long_lists_of_few_hits(values_of_three_hits, sign):
     values = values_of_three_hits
     law = MeanLaw(AveragePrecision(), [Part(200, 3, None, 2)])
     assert law.listed() is None
-    t = law._mean + law._std * np.array([-0.6, -0.3, 0.4, 1.5, 5.0, 11.0])
+    t = law._mean + law._std * np.array([-0.6, 0.4, 5.0])
     _, log_p, error = law.tail(t, sign)
     assert np.all(error < 0.01)
     for value, log_tail, stated in zip(t.tolist(), log_p.tolist(), error.tolist(), strict=True):
@@ -545,6 +548,7 @@ def test_arguments_of_the_law(arguments, options, error, message):
 # The test
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("name", RUNS)
 def test_pvalue_equals_enumeration(name, alternative):
@@ -703,6 +707,7 @@ def test_groups_of_any_kind(name, container):
     assert score == plain.statistic
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))]
 )
@@ -875,6 +880,7 @@ def enumerated_shared_runs(decimals):
     return runs
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("decimals", [None, 0])
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_shared_labels_equal_enumeration(decimals, alternative):
@@ -1029,7 +1035,7 @@ def test_pvalues_of_random_runs_are_uniform(long):
     sizes = [(60, 3)] * 6 + [(25, 2)] * 5
     law = map_null_distribution(*zip(*sizes, strict=True))
     values = []
-    n_runs = 1000 if long else 250
+    n_runs = 1000 if long else 120
     for _ in range(n_runs):
         y_true, y_score, groups = random_run(rng, sizes)
         values.append(mean_average_precision_score(y_true, y_score, groups=groups))

@@ -242,6 +242,7 @@ def apart(values):
     return values[np.append(True, np.diff(values) > 1e-11)]
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_law_is_that_of_all_placements(name, problem):
@@ -466,6 +467,7 @@ def test_one_negative_may_be_anywhere(name, n):
         assert law.std() == pytest.approx(math.sqrt((n + 1) / (12 * (n - 1))), rel=1e-12)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("alpha", [1e-3, 1e-6, 1e-9])
 def test_bedroc_of_slow_decay_is_roc_auc(alpha):
     y_true = np.random.default_rng(0).permutation(np.arange(300) < 25)
@@ -649,6 +651,7 @@ DRAWN = [
 ]
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(("name", "tie_sizes"), DRAWN)
 def test_permutation_agrees_with_the_exact_law(name, tie_sizes):
     exact = CASES[name].null(30, 9, tie_sizes=tie_sizes)

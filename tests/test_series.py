@@ -125,6 +125,7 @@ def share(values, x, alternative="greater"):
 # All shifts are counted
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", TESTS)
 @pytest.mark.parametrize(
     ("n_scores", "n_positives"),
@@ -232,6 +233,7 @@ def test_chunks_and_jobs_change_nothing(monkeypatch):
         assert found.zscore == expected.zscore
 
 
+@pytest.mark.numeric
 def test_more_shifts_than_permutations_are_drawn():
     y_true, y_score, times = series(n=300, n_positives=40)
     exact = average_precision_test(y_true, y_score, order=times)
@@ -278,6 +280,7 @@ def test_every_shift_is_equally_likely():
 # Blocks
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", ["average_precision", "roc_auc", "reciprocal_rank", "recall"])
 @pytest.mark.parametrize("with_strata", [False, True])
 @pytest.mark.parametrize("n_scores", [1000, 3])

@@ -43,7 +43,7 @@ def quantiles(n_samples, n_positives, probabilities):
     return np.array([null.ppf(q) for q in probabilities])
 
 
-@pytest.mark.parametrize(("n_samples", "n_positives"), [(400, 5), (300, 9)])
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(250, 5), (150, 9)])
 def test_both_tails_against_a_long_contour(n_samples, n_positives):
     law = steep_law(n_samples, n_positives)
     x = quantiles(n_samples, n_positives, [1e-3, 0.02, 0.3, 0.6, 0.9, 0.99])
@@ -126,7 +126,7 @@ def test_merging_errs_to_either_side_from_one_lucky_rank_to_the_next(n_samples, 
     problem = AveragePrecision(), n_samples, n_positives, None
     body = deviation_of_the_body(grouped_increments(*problem, 0.05), n_positives)
     mean, variance = exact_mean_and_variance(*problem)
-    s = mean + np.linspace(0.6, 4.0, 60) * math.sqrt(variance)
+    s = mean + np.linspace(0.6, 4.0, 40) * math.sqrt(variance)
 
     def answers(finer):
         def blocks(level, deep):

@@ -76,6 +76,8 @@ def test_simultaneous_bound_holds_for_all_placements_and_is_the_lowest(ranking):
             for p in combinations(range(1, n + 1), m)
         ]
         assert_allclose(np.mean(above), attained, rtol=1e-12)
+        anywhere = np.mean(smallest <= alpha * (1.0 + 1e-9))
+        assert_allclose(curve.pointwise_crossing_probability[i], anywhere, rtol=1e-12)
 
 
 def test_crossovers_are_all_runs_of_significant_k():

@@ -299,6 +299,7 @@ FIELDS = (
 ).split()
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("multilabel", [False, True])
 def test_each_class_is_tested_as_by_itself(weighted, multilabel):

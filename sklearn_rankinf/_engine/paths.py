@@ -86,14 +86,16 @@ class HitBounds:
         """Position of the first end at which there can be so many hits."""
         return np.searchsorted(self.ends, self._hits)
 
-    def last(self, log_level: float, around: tuple[Integers, Integers] | None = None) -> Integers:
+    def last(
+        self, log_level: float, least: Integers | None = None, most: Integers | None = None
+    ) -> Integers:
         """Number of ends, for each number of hits, up to the last at which it reaches the level.
 
-        `around` holds the results for a smaller and a larger level, which it lies between. Numbers
-        of hits that reach the level nowhere have no more ends than they need to be possible.
+        `least` and `most` are results for a smaller and a larger level. Numbers of hits that reach
+        the level nowhere have no more ends than they need to be possible.
         """
-        low, high = around or (self._first, np.full(self._hits.size, self.ends.size))
-        low, high = low.copy(), np.maximum(low, high)
+        low = (self._first if least is None else least).copy()
+        high = np.full(low.size, self.ends.size) if most is None else np.maximum(low, most)
         tolerant = _tolerant(log_level)
         while True:
             # Up to `low` ends reach the level, or are impossible; from `high` on none does.
@@ -257,25 +259,25 @@ class SimultaneousBounds:
 
     def __init__(self, bounds: HitBounds) -> None:
         self._bounds = bounds
-        self._trials: list[_Trial] = []
+        self._trials: list[Trial] = []
 
-    def at(self, log_alpha: float) -> _Trial:
+    def at(self, log_alpha: float) -> Trial:
         """The largest pointwise level for an alpha, given by its logarithm.
 
         It is a p-value that a ranking can have, or minus infinity where none is small enough; the
         search ends early when its probability is nearly alpha.
         """
         allowed = _tolerant(log_alpha)
-        low = self._try(log_alpha - math.log(max(self._bounds.n_positives, 1)))
-        high = self._try(log_alpha)
+        low, high = self._around(allowed)
+        if low is None:
+            low = self._try(log_alpha - math.log(max(self._bounds.n_positives, 1)))
+        if high is None or high.log_level > log_alpha:
+            high = self.pointwise(log_alpha)
         if high.log_crossing <= allowed:
             return high
         widths = [math.inf, math.inf]
         aim = target = log_alpha - _CLOSE / 2.0
         for _ in range(_MOST_STEPS):
-            inside = [t for t in self._trials if low.log_level < t.log_level < high.log_level]
-            low = max((low, *(t for t in inside if t.log_crossing <= allowed)), key=_level_of)
-            high = min((high, *(t for t in inside if t.log_crossing > allowed)), key=_level_of)
             following = self._bounds.next_log_pvalue(low.last)
             if low.log_crossing > log_alpha - _CLOSE or following >= high.log_pvalue - _EQUAL:
                 break
@@ -283,16 +285,34 @@ class SimultaneousBounds:
             widths.append(high.log_level - low.log_level)
             if widths[-1] > widths[-3] / 2.0 or not low.log_level < level < high.log_level:
                 level = (low.log_level + high.log_level) / 2.0
-            found = self._try(max(level, following), (low.last, high.last)).log_crossing
+            trial = self._try(max(level, following))
+            low, high = (trial, high) if trial.log_crossing <= allowed else (low, trial)
             # As far beyond the target as the last level fell short of it: a narrow range follows.
-            aim = target + (target - found)
+            aim = target + (target - trial.log_crossing)
         return low
 
-    def _try(self, log_level: float, around: tuple[Integers, Integers] | None = None) -> _Trial:
+    def pointwise(self, log_level: float) -> Trial:
+        """The bound of a pointwise level, and its crossing probability."""
+        known = [t for t in self._trials if t.log_level == log_level]
+        return known[0] if known else self._try(log_level)
+
+    def _around(self, log_crossing: float) -> tuple[Trial | None, Trial | None]:
+        """The largest level that is known to be crossed at most so often, and the next one."""
+        fewer = [t for t in self._trials if t.log_crossing <= log_crossing]
+        more = [t for t in self._trials if t.log_crossing > log_crossing]
+        return max(fewer, key=_level_of, default=None), min(more, key=_level_of, default=None)
+
+    def _try(self, log_level: float) -> Trial:
         """Compute the crossing probability of a pointwise level."""
         bounds = self._bounds
-        last = bounds.last(log_level, around)
-        trial = _Trial(
+        smaller = [t for t in self._trials if t.log_level <= log_level]
+        larger = [t for t in self._trials if t.log_level >= log_level]
+        last = bounds.last(
+            log_level,
+            max(smaller, key=_level_of).last if smaller else None,
+            min(larger, key=_level_of).last if larger else None,
+        )
+        trial = Trial(
             log_level, last, bounds.largest_log_pvalue(last), bounds.log_crossing_probability(last)
         )
         self._trials.append(trial)
@@ -309,8 +329,8 @@ class SimultaneousBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
-    """A pointwise level that was tried.
+class Trial:
+    """A pointwise level and its bound.
 
     Attributes
     ----------
@@ -330,5 +350,5 @@ class _Trial:
     log_crossing: float
 
 
-def _level_of(trial: _Trial) -> float:
+def _level_of(trial: Trial) -> float:
     return trial.log_level

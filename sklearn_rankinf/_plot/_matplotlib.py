@@ -99,3 +99,10 @@ def side_by_side(handles: list[Any]) -> tuple[Any, dict[Any, Any]]:
     from matplotlib.legend_handler import HandlerTuple
 
     return tuple(handles), {tuple: HandlerTuple(ndivide=None, pad=0.15)}
+
+
+def legend_place(ax: Any) -> dict[str, Any]:
+    """Keywords that put a legend beside the axes, if the layout of the figure makes room for it."""
+    if ax.figure.get_layout_engine() is None:
+        return {"loc": "best"}
+    return {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}

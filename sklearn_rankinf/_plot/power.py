@@ -15,13 +15,16 @@ from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._plot._matplotlib import (
     hide_spines,
     import_pyplot,
+    legend_place,
     merged_style,
     shortened,
 )
 from sklearn_rankinf._validation import check_option
 
 _X_AXES = ("n_positives", "n_samples", "odds", "auc")
-_MAX_LENGTH = 40
+_MAX_LENGTH = 28
+# Wide enough for a legend beside the axes.
+_FIGSIZE = (8.4, 4.8)
 # Half the width of the band, in standard errors.
 _N_ERRORS = 2.0
 
@@ -125,7 +128,8 @@ class PowerDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; new ones if left out. The legend is beside them if their figure has a
+            layout that makes room for it, such as ``layout="constrained"``.
         name : str or sequence of str, optional
             Names of the lines, instead of the display's own.
         x_axis : {"n_positives", "n_samples", "odds", "auc"}, optional
@@ -163,7 +167,7 @@ class PowerDisplay:
             raise ValueError(f"target must lie between 0 and 1, exclusive; got {target!r}.")
         plt = import_pyplot(f"{type(self).__name__}.plot")
         if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+            _, ax = plt.subplots(figsize=_FIGSIZE, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         self.line_, self.band_, self.reached_ = [], [], []
         self.target_line_ = None
@@ -182,7 +186,7 @@ class PowerDisplay:
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel(design.xlabel)
         ax.set_ylabel("Power")
-        _legend_above(ax)
+        ax.legend(**legend_place(ax))
         if despine:
             hide_spines(ax)
         return self
@@ -307,7 +311,7 @@ class PowerDisplay:
         if target is not None:
             reached = np.flatnonzero(power >= target)
             where = f"first at {x[reached[0]]:.4g}" if reached.size else "nowhere"
-            text += f": {target:g} {where}"
+            text += f",\n{target:g} {where}"
         self.line_ += self.ax_.plot(x, power, **{"label": text, **style})
         color = self.line_[-1].get_color()
         self.band_.append(self._plot_band(x, power, error, color, band_kwargs))
@@ -436,7 +440,7 @@ def _points(n_samples: Any, n_positives: Any, odds: Any, auc: Any) -> list[dict[
                 f"{name} must be a number or a list of at least one; got shape {values.shape}."
             )
     names = list(arrays)
-    if len(names) != 1 and names != ["n_samples", "n_positives"]:
+    if names not in (["n_positives"], ["odds"], ["auc"], ["n_samples", "n_positives"]):
         got = " and ".join(names) if names else "none"
         raise ValueError(
             "Exactly one of n_positives, odds and auc must be an array, along which power is drawn "
@@ -477,11 +481,3 @@ def _read_lines(results: Any, name: Any) -> dict[str, list[MetricPowerResult]]:
             f"name must have a different entry for each of the {len(parts)} lines; got {names}."
         )
     return dict(zip(names, parts, strict=True))
-
-
-def _legend_above(ax: Any) -> None:
-    """Legend above the axes, where no line is, if the layout of the figure makes room for it."""
-    place: dict[str, Any] = {"loc": "best"}
-    if ax.figure.get_layout_engine() is not None:
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "frameon": False, "ncols": 2}
-    ax.legend(**place)

@@ -14,6 +14,7 @@ from sklearn_rankinf._plot._matplotlib import (
     blended,
     hide_spines,
     import_pyplot,
+    legend_place,
     merged_style,
     shortened,
     side_by_side,
@@ -140,7 +141,8 @@ class TopKSignificanceDisplay:
     A ranker that is above the *pointwise* bound (dotted) at one k that was chosen before the data
     were seen is significant there. One that is above the *simultaneous* bound (solid) anywhere is
     significant, and may be cut at any such k, also after looking; bars at the foot of the axes
-    mark them. The darker a line or a bar is, the smaller is its alpha.
+    mark them. The darker a line or a bar is, the smaller is its alpha. Bounds hold for one
+    ranker; that one of several rankers is above them is more probable than alpha.
 
     Hits and bounds are steps: they are constant from one k to the next, so that precision and
     enrichment fall between two hits. Across a block of equal scores lines are straight in hits,
@@ -203,7 +205,8 @@ class TopKSignificanceDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; new ones if left out. The legend is beside them if their figure has a
+            layout that makes room for it, such as ``layout="constrained"``.
         name : str or sequence of str, optional
             Names of the rankers, instead of the display's own.
         y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
@@ -758,11 +761,8 @@ class _Legend:
         self._labels.append(label)
 
     def draw(self, ax: Any) -> None:
-        """Draw the legend: beside the axes, if the layout of the figure makes room for it."""
-        place: dict[str, Any] = {"loc": "best"}
-        if ax.figure.get_layout_engine() is not None:
-            place = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}
-        ax.legend(self._handles, self._labels, handler_map=self._handlers, **place)
+        """Draw the legend."""
+        ax.legend(self._handles, self._labels, handler_map=self._handlers, **legend_place(ax))
 
 
 def _highest(lines: list[Any]) -> float:
@@ -891,9 +891,11 @@ def _bent(k: Floats, hits: Floats, log_scale: bool) -> tuple[Floats, Floats]:
     """A line from k = 1 on with so many points that its straight parts bend as they should."""
     first, last = max(float(k[0]), 1.0), float(k[-1])
     if last <= first:
-        return k, hits
-    grid = (np.geomspace if log_scale else np.linspace)(first, last, _N_COLUMNS)
-    grid = grid[~np.isin(grid, k)]
+        return k[k >= 1.0], hits[k >= 1.0]
+    columns = (np.geomspace if log_scale else np.linspace)(first, last, _N_COLUMNS)
+    # The line is exact where it counts: at all cut-offs, unless they are more than columns.
+    cuts = np.arange(first, last) if last - first < _N_COLUMNS else np.round(columns)
+    grid = np.setdiff1d(np.concatenate([columns, cuts]), k)
     at = np.searchsorted(k, grid)
     inside = (at > 0) & (at < k.size)
     grid, at = grid[inside], at[inside]

@@ -1,7 +1,7 @@
 """The best candidate of several that are noise is significant as often as the level says, or less.
 
 Unless labels that are tested took part in training. Each case simulates data sets with labels that
-have nothing to do with the features: some hundred of them, and thousands with `--long`, which also
+have nothing to do with the features: dozens of them, and thousands with `--long`, which also
 measures the uses that are not valid. An assertion raises one false alarm in ten thousand seeds.
 """
 
@@ -72,7 +72,7 @@ def test_size_for_fixed_scores(kind, standardize, long):
             n_permutations=N_PERMUTATIONS,
             random_state=seed,
         )
-        for seed in range(4000 if long else 80)
+        for seed in range(4000 if long else 50)
     ]
     pvalues = [result.pvalue[result.best_index] for result in results]
     assert_at_most_nominal(pvalues)
@@ -86,7 +86,7 @@ def test_size_for_fixed_scores(kind, standardize, long):
 def test_size_where_some_candidates_are_better_than_chance(long):
     rng = np.random.default_rng(3)
     smallest = []
-    for seed in range(4000 if long else 60):
+    for seed in range(4000 if long else 40):
         y_true = random_labels(rng, 100, 12)
         scores = fixed_scores("without ties")
         scores[:, 0] += 3.0 * y_true
@@ -100,7 +100,7 @@ def test_size_where_some_candidates_are_better_than_chance(long):
 
 def test_power_for_one_signal_among_noise(long):
     rng = np.random.default_rng(23)
-    n_data_sets = 1000 if long else 30
+    n_data_sets = 1000 if long else 20
     found = {1: [], 8: [], 40: []}
     for seed in range(n_data_sets):
         y_true = random_labels(rng, 200, 20)
@@ -184,7 +184,7 @@ def smallest_pvalues(use, n_samples, n_data_sets):
 
 @pytest.mark.parametrize("n_samples", [300, pytest.param(200, marks=pytest.mark.long)])
 def test_size_for_classifiers_on_a_held_out_fold(n_samples, long):
-    assert_at_most_nominal(smallest_pvalues("held-out fold", n_samples, 4000 if long else 60))
+    assert_at_most_nominal(smallest_pvalues("held-out fold", n_samples, 4000 if long else 30))
 
 
 @pytest.mark.long

@@ -1,7 +1,7 @@
 """Comparisons of equal rankers reject no more than they say, and see differences.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds a test.
-There are 300 data sets a cell, 3,000 with `--long` and more cells. Tests whose size is asymptotic
+There are 150 data sets a cell, 3,000 with `--long` and more cells. Tests whose size is asymptotic
 are allowed .06 for .05.
 """
 
@@ -44,7 +44,7 @@ OF_HITS = ("hypergeometric", "hypergeometric_midp", "mcnemar", "emproc")
 
 @pytest.fixture
 def n_data_sets(long):
-    return 3000 if long else 300
+    return 3000 if long else 150
 
 
 def rates(metric, methods, pair, sizes, n_data_sets, **options):

@@ -1,7 +1,7 @@
 """How often combinations of folds reject noise, and how often they find a signal.
 
 Every case cross-validates an estimator on data sets in which labels and features have nothing to do
-with each other, 30 of them, 2,000 with `--long`, and combines the p-values of the same folds in
+with each other, 20 of them, 2,000 with `--long`, and combines the p-values of the same folds in
 every way. A valid combination rejects no more than the nominal share; limits leave room for
 Monte Carlo error that is exceeded once in 100,000 seeds.
 """
@@ -134,7 +134,7 @@ def simulated(name, n_data_sets, signal=0.0, seed=5):
 
 @pytest.fixture(scope="module")
 def n_data_sets(long):
-    return 2000 if long else 30
+    return 2000 if long else 20
 
 
 def most(n_data_sets, level):
@@ -189,7 +189,7 @@ def law_of_fold(n_samples, n_positives):
 )
 def test_splits_that_look_at_the_labels_of_ordered_rows(cv, is_valid, long):
     # The scores fall from row to row, and the labels have nothing to do with either.
-    n_data_sets = 2000 if long else 150
+    n_data_sets = 2000 if long else 100
     rng, scores = np.random.default_rng(1), np.arange(100.0)[::-1]
     least = []
     for _ in range(n_data_sets):

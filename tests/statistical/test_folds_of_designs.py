@@ -1,8 +1,8 @@
 """How often noise is rejected where rows are ordered, belong together, or follow each other.
 
 Every design has features and labels that have nothing to do with each other, and one recommended
-way to test a cross-validation of them. Dozens of data sets are simulated, fifty times as many with
-`--long`. An assertion raises one false alarm in ten thousand seeds.
+way to test a cross-validation of them. Dozens of data sets are simulated, seventy-five times as
+many with `--long`. An assertion raises one false alarm in ten thousand seeds.
 """
 
 import warnings
@@ -179,7 +179,7 @@ INVALID = {
     "series of .95, ignored": (series(0.95), folds, PAST),
 }
 # Quick ones come with more data sets.
-N_QUICK = {folds: 20, refits: 5, grid: 3, best: 80}
+N_QUICK = {folds: 15, refits: 3, grid: 2, best: 40}
 
 
 def simulated(case, n_data_sets, seed=1):
@@ -208,7 +208,7 @@ ONLY_LONG = (
     [pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in VALID],
 )
 def test_recommended_ways_keep_their_level(name, long):
-    n_data_sets = (50 if long else 1) * N_QUICK[VALID[name][1]]
+    n_data_sets = (75 if long else 1) * N_QUICK[VALID[name][1]]
     found = simulated(VALID[name], n_data_sets)
     for level in LEVELS:
         rejected = np.sum(found <= level + 1e-12)

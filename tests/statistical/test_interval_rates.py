@@ -1,7 +1,7 @@
 """Intervals cover what they are for as often as they say.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds on
-either side of a test. There are 600 data sets a cell and a few cells, with `--long` 4,000 and all
+either side of a test. There are 300 data sets a cell and a few cells, with `--long` 4,000 and all
 cells of the documentation.
 """
 
@@ -61,7 +61,7 @@ OTHER_SIZES = {(5, 100): 0.93, (10, 2000): 0.92, (20, 20_000): 0.905, (50, 100):
 
 @pytest.fixture
 def n_data_sets(long):
-    return 4000 if long else 600
+    return 4000 if long else 300
 
 
 def expanded(ranking):
@@ -262,7 +262,7 @@ def test_expected_average_precision_is_covered(population):
 
 @pytest.mark.parametrize("population", [NORMAL[0], NORMAL[5], LEVELS], ids=lambda p: p.name)
 def test_roc_auc_is_covered(population, long):
-    n_data_sets = 2000 if long else 300
+    n_data_sets = 2000 if long else 150
     target = roc_auc_in(population)
     found = covers(RocAuc(), population, (20, 200), n_data_sets, target, "score")
     assert lowest(n_data_sets, 0.94) <= found <= highest(n_data_sets, 0.992)
@@ -309,7 +309,7 @@ def test_expectations_are_covered_in_the_binormal_model(metric, values_of, long)
 
 
 def test_values_of_clusters_are_covered(long):
-    n_data_sets = 2000 if long else 400
+    n_data_sets = 2000 if long else 200
     target = average_precision_in(D1, 0.2)
     design = {"n_clusters": 100, "n_positive_clusters": 20, "size": 5, "correlation": 0.9}
     found, without = (

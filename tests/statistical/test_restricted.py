@@ -90,7 +90,7 @@ def upper_limit(level, n_data_sets):
     ],
 )
 def test_size(design, test, long):
-    n_data_sets = 6000 if long else 400
+    n_data_sets = 6000 if long else 200
     found = pvalues(design, n_data_sets, seed=0, test=test)
     for level in (0.05, 0.01):
         assert np.mean(found <= level) <= upper_limit(level, n_data_sets)
@@ -100,13 +100,13 @@ def test_size(design, test, long):
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_ignoring_the_design_is_invalid(design):
-    found = pvalues(design, 300, seed=1, restricted=False)
-    assert np.mean(found <= 0.05) > upper_limit(0.05, 300)
+    found = pvalues(design, 120, seed=1, restricted=False)
+    assert np.mean(found <= 0.05) > upper_limit(0.05, 120)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_power(design):
-    assert np.mean(pvalues(design, 100, seed=2, signal=1.5) <= 0.05) > 0.8
+    assert np.mean(pvalues(design, 50, seed=2, signal=1.5) <= 0.05) > 0.8
 
 
 def beyond_incumbent(rng, noise, signal, n_per_stratum):
@@ -121,7 +121,7 @@ def beyond_incumbent(rng, noise, signal, n_per_stratum):
 
 @pytest.mark.parametrize("noise", [0.3, pytest.param(1.0, marks=pytest.mark.long)])
 def test_size_beyond_an_incumbent(noise, long):
-    n_data_sets = 4000 if long else 300
+    n_data_sets = 4000 if long else 150
     found = pvalues(partial(beyond_incumbent, noise=noise, n_per_stratum=5), n_data_sets, seed=3)
     # What little an incumbent still ranks within strata of five is seen by what is nearly itself.
     for level, measured in ((0.05, 0.055), (0.01, 0.013)):
@@ -129,13 +129,13 @@ def test_size_beyond_an_incumbent(noise, long):
 
 
 def test_wide_strata_of_an_incumbent_are_invalid():
-    found = pvalues(partial(beyond_incumbent, noise=0.3, n_per_stratum=100), 100, seed=4)
+    found = pvalues(partial(beyond_incumbent, noise=0.3, n_per_stratum=100), 40, seed=4)
     assert np.mean(found <= 0.05) > 0.5
 
 
 def test_power_beyond_an_incumbent():
     design = partial(beyond_incumbent, noise=1.0, n_per_stratum=5)
-    assert np.mean(pvalues(design, 100, seed=5, signal=0.7) <= 0.05) > 0.8
+    assert np.mean(pvalues(design, 50, seed=5, signal=0.7) <= 0.05) > 0.8
 
 
 def sites(rng, signal):
@@ -146,11 +146,11 @@ def sites(rng, signal):
 
 
 def test_average_precision_within_strata(long):
-    n_data_sets = 4000 if long else 250
+    n_data_sets = 4000 if long else 120
     rng = np.random.default_rng(6)
     law = map_null_distribution([100] * 10, [10] * 10)
     observed = np.empty((2, n_data_sets))
-    pooled = np.ones((2, 150 if long else 80))
+    pooled = np.ones((2, 150 if long else 40))
     for i in range(n_data_sets):
         for row, signal in enumerate((0.0, 0.4)):
             y_true, y_score, site = sites(rng, signal)

@@ -47,7 +47,7 @@ def pvalues(weights, follow, n_data_sets):
     ],
 )
 def test_size(weights, follow, long):
-    n_data_sets = 4000 if long else 200
+    n_data_sets = 4000 if long else 100
     found, warned = pvalues(weights, follow, n_data_sets)
     for level in (0.05, 0.01):
         error = np.sqrt(level * (1.0 - level) / n_data_sets)
@@ -60,6 +60,6 @@ def test_size(weights, follow, long):
     ("weights", "follow", "least"), [("of scores", "label", 0.07), ("of labels", "score", 0.9)]
 )
 def test_the_wrong_choice_is_invalid_and_warned_of(weights, follow, least):
-    found, warned = pvalues(weights, follow, 250 if weights == "of scores" else 50)
+    found, warned = pvalues(weights, follow, 120 if weights == "of scores" else 30)
     assert np.mean(found <= 0.05) > least
     assert warned > 0.99

@@ -1,0 +1,715 @@
+"""Displays of hits at every k and of power: what is drawn against counts and scipy."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import replace
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.datasets import make_classification
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import precision_recall_curve, roc_curve
+from sklearn.model_selection import cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from sklearn_rankinf import (
+    PowerDisplay,
+    Ranking,
+    RecallAtK,
+    TopKSignificanceCurve,
+    TopKSignificanceDisplay,
+    metric_power,
+    top_k_significance_curve,
+)
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+VIEWS = ("hits", "recall", "precision", "enrichment", "lift", "gain")
+STRUCTURES = (
+    *("no ties", "large blocks", "constant", "one positive", "nearly all positives"),
+    *("positives last", "only positives"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures():
+    yield
+    plt.close("all")
+
+
+def structure(name):
+    """Labels and scores of a kind."""
+    rng = np.random.default_rng(1)
+    y_true = np.arange(60) % 6 == 0
+    if name == "one positive":
+        y_true = np.arange(60) == 7
+    elif name == "nearly all positives":
+        y_true = np.arange(60) > 1
+    elif name == "only positives":
+        y_true = np.ones(60, dtype=bool)
+    y_score = rng.normal(size=60) + 1.5 * y_true
+    if name == "large blocks":
+        y_score = np.round(y_score)
+    elif name == "constant":
+        y_score = np.zeros(60)
+    elif name == "positives last":
+        y_score = -np.sort(-y_score)[np.argsort(np.argsort(y_true, kind="stable"))]
+    return y_true.astype(int), y_score
+
+
+def counted(y_true, y_score):
+    """Ends of blocks of equal scores and hits up to there, counted one by one."""
+    ends, hits = [], []
+    for threshold in sorted(set(y_score.tolist()), reverse=True):
+        chosen = y_score >= threshold
+        ends.append(int(chosen.sum()))
+        hits.append(int(y_true[chosen].sum()))
+    return np.array(ends), np.array(hits)
+
+
+def view_of(y_axis, k, hits, n, m):
+    """x and y of a view, by its definition."""
+    x = 100.0 * k / n if y_axis in ("lift", "gain") else np.asarray(k, dtype=float)
+    y = {
+        "hits": lambda: hits,
+        "recall": lambda: hits / m,
+        "gain": lambda: 100.0 * hits / m,
+        "precision": lambda: hits / k,
+        "enrichment": lambda: (hits / k) / (m / n),
+        "lift": lambda: (hits / k) / (m / n),
+    }[y_axis]()
+    return x, y
+
+
+def values_at(line, places):
+    """Height of a line; at a step that after it."""
+    x, y = (np.asarray(data, dtype=float) for data in line.get_data())
+    x = np.round(x, 9)
+    values = []
+    for place in np.round(places, 9):
+        at = np.searchsorted(x, place, side="right") - 1
+        if at < 0 or place > x[-1]:
+            values.append(np.nan)
+        elif x[at] == place:
+            values.append(y[at])
+        else:
+            values.append(np.interp(place, x[at : at + 2], y[at : at + 2]))
+    return np.array(values)
+
+
+def legend_of(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def spans(bars):
+    return [
+        (float(path.vertices[:, 0].min()), float(path.vertices[:, 0].max()))
+        for path in bars.get_paths()
+    ]
+
+
+# Hits at every k.
+
+
+@pytest.mark.parametrize(
+    ("name", "log_scale"),
+    [*((name, False) for name in STRUCTURES), ("no ties", True), ("large blocks", True)],
+)
+@pytest.mark.parametrize("y_axis", VIEWS)
+def test_views_are_what_they_are_called(y_axis, name, log_scale):
+    y_true, y_score = structure(name)
+    n, m = y_true.size, int(y_true.sum())
+    k, hits = counted(y_true, y_score)
+    display = TopKSignificanceDisplay.from_predictions(
+        y_true, y_score, y_axis=y_axis, log_scale=log_scale
+    )
+    (line,) = display.line_
+    x, y = view_of(y_axis, k, hits, n, m)
+    np.testing.assert_allclose(values_at(line, x), y, rtol=1e-12, atol=1e-12)
+    _, chance = view_of(y_axis, k, k * m / n, n, m)
+    atol = 1e-3 * np.max(chance)  # straight between points on a logarithmic axis
+    np.testing.assert_allclose(values_at(display.chance_level_, x), chance, atol=atol)
+    curve = display.results
+    for bounds, drawn in (
+        (curve.hits_needed, display.pointwise_),
+        (curve.hits_needed_simultaneous, display.simultaneous_),
+    ):
+        assert len(drawn) == 3
+        for needed, bound in zip(bounds, drawn, strict=True):
+            expected = view_of(y_axis, k, needed, n, m)[1]
+            np.testing.assert_allclose(values_at(bound, x), expected, rtol=1e-12, atol=1e-12)
+    assert display.ax_.get_xscale() == ("log" if log_scale else "linear")
+
+
+@pytest.mark.parametrize("name", ["no ties", "large blocks", "nearly all positives"])
+def test_pointwise_bound_is_that_of_scipy(name):
+    y_true, y_score = structure(name)
+    n, m = y_true.size, int(y_true.sum())
+    display = TopKSignificanceDisplay.from_predictions(y_true, y_score, alpha=[0.01, 0.1])
+    k, _ = counted(y_true, y_score)
+    # From the largest level to the smallest, whatever their order was.
+    for level, line in zip([0.1, 0.01], display.pointwise_, strict=True):
+        needed = []
+        for cut in k:
+            enough = [h for h in range(m + 1) if stats.hypergeom.sf(h - 1, n, m, cut) <= level]
+            needed.append(enough[0] if enough and enough[0] <= min(cut, m) else np.nan)
+        np.testing.assert_allclose(values_at(line, k), needed)
+
+
+@pytest.mark.parametrize("name", ["no ties", "large blocks"])
+def test_curves_agree_with_scikit_learn(name):
+    y_true, y_score = structure(name)
+    n, m = y_true.size, int(y_true.sum())
+    recall_line, precision_line = (
+        TopKSignificanceDisplay.from_predictions(y_true, y_score, y_axis=y_axis).line_[0]
+        for y_axis in ("recall", "precision")
+    )
+    false, true, thresholds = roc_curve(y_true, y_score, drop_intermediate=False)
+    k = false[1:] * (n - m) + true[1:] * m
+    np.testing.assert_allclose(values_at(recall_line, k), true[1:], rtol=1e-12)
+    precision, recall, thresholds = precision_recall_curve(y_true, y_score)
+    k = np.array([np.sum(y_score >= threshold) for threshold in thresholds])
+    np.testing.assert_allclose(values_at(precision_line, k), precision[:-1], rtol=1e-12)
+    np.testing.assert_allclose(values_at(recall_line, k), recall[:-1], rtol=1e-12, atol=1e-12)
+
+
+def test_line_across_ties_is_the_mean_over_their_orders():
+    y_true, y_score = np.array([1, 0, 1, 1, 0, 0, 0]), np.array([3, 2, 2, 2, 2, 1, 1])
+    mean = np.zeros(7)
+    orders = list(itertools.permutations(range(1, 5)))
+    for order in orders:
+        mean += np.cumsum(y_true[[0, *order, 5, 6]]) / len(orders)
+    for y_axis, expected in (("hits", mean), ("precision", mean / np.arange(1, 8))):
+        display = TopKSignificanceDisplay.from_predictions(y_true, y_score, y_axis=y_axis)
+        found = values_at(display.line_[0], np.arange(1, 8))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_hits_are_constant_between_cut_offs():
+    y_true, y_score = structure("no ties")
+    k, hits = counted(y_true, y_score)
+    display = TopKSignificanceDisplay.from_predictions(y_true, y_score)
+    np.testing.assert_array_equal(values_at(display.line_[0], k[:-1] + 0.9), hits[:-1])
+    needed = display.results.hits_needed_simultaneous[0]
+    both = np.isfinite(needed[:-1]) & np.isfinite(needed[1:])
+    found = values_at(display.simultaneous_[0], k[:-1] + 0.9)
+    np.testing.assert_array_equal(found[both], needed[:-1][both])
+
+
+def test_nothing_is_drawn_where_no_hits_are_enough():
+    y_true, y_score = structure("one positive")
+    display = TopKSignificanceDisplay.from_predictions(y_true, y_score, alpha=[0.1, 0.05, 0.01])
+    # One positive among the first 6 or 3 of 60 has a p-value of .1 and .05; none has .01.
+    for line, last in zip(display.pointwise_, [6, 3, 0], strict=True):
+        x, y = line.get_data()
+        assert np.all(y == 1.0)
+        assert np.max(x, initial=0.0) == last
+
+
+def test_gap_inside_a_bound_stays_open():
+    curve = top_k_significance_curve(*structure("no ties"), alpha=0.05)
+    needed = curve.hits_needed.copy()
+    needed[0, 20:25] = np.nan
+    display = TopKSignificanceDisplay(replace(curve, hits_needed=needed)).plot()
+    x, y = display.pointwise_[0].get_data()
+    assert np.isnan(y).sum() == 1
+    assert not np.any(np.isfinite(y) & (x > 20) & (x < 26))
+
+
+def test_runs_are_where_the_ranker_is_above_the_simultaneous_bound():
+    y_true, y_score = structure("no ties")
+    k, hits = counted(y_true, y_score)
+    for y_axis, unit in (("hits", 1.0), ("gain", 100.0 / 60)):
+        display = TopKSignificanceDisplay.from_predictions(y_true, y_score, y_axis=y_axis)
+        for bars, needed in zip(
+            display.runs_, display.results.hits_needed_simultaneous, strict=True
+        ):
+            marked = {
+                int(cut)
+                for cut in k
+                if any(low - 1e-9 <= cut * unit <= high + 1e-9 for low, high in spans(bars))
+            }
+            assert marked == set(k[hits >= needed].tolist())
+        assert marked, "the example is above the bound somewhere"
+    assert legend_of(display)[-1] == "above the simultaneous bound"
+    # The bars are below zero, where no line is.
+    low, high = display.ax_.get_ylim()
+    top = max(path.vertices[:, 1].max() for bars in display.runs_ for path in bars.get_paths())
+    assert low + top * (high - low) < 0.0
+
+
+def test_runs_that_are_nowhere_have_no_entry():
+    display = TopKSignificanceDisplay.from_predictions(*structure("positives last"))
+    assert [spans(bars) for bars in display.runs_] == [[], [], []]
+    assert "above the simultaneous bound" not in legend_of(display)
+
+
+def test_legend_is_short():
+    y_true, y_score = structure("no ties")
+    display = TopKSignificanceDisplay.from_predictions(y_true, y_score)
+    assert legend_of(display) == [
+        "observed",
+        "random selection",
+        "pointwise bound, 10, 5, 1 %",
+        "simultaneous bound, 10, 5, 1 %",
+        "above the simultaneous bound",
+    ]
+    display.plot(name="mine", alpha=0.05, plot_pointwise=False, plot_chance_level=False)
+    assert legend_of(display)[:2] == ["mine", "simultaneous bound, 5 %"]
+    assert display.pointwise_ == []
+    assert display.chance_level_ is None
+    display.plot(plot_simultaneous=False)
+    assert display.simultaneous_ == display.runs_ == []
+    assert display.ax_.get_ylim()[0] == 0.0
+
+
+def test_axis_of_many_samples_is_logarithmic():
+    rng = np.random.default_rng(0)
+    y_true = np.arange(2001) < 20
+    curve = top_k_significance_curve(y_true, rng.normal(size=2001) + y_true)
+    scales = {
+        y_axis: TopKSignificanceDisplay(curve).plot(y_axis=y_axis).ax_.get_xscale()
+        for y_axis in VIEWS
+    }
+    assert scales == {**dict.fromkeys(VIEWS, "log"), "gain": "linear"}
+    display = TopKSignificanceDisplay(curve).plot(log_scale=False)
+    assert display.ax_.get_xscale() == "linear"
+
+
+@pytest.mark.parametrize("log_scale", [False, True])
+def test_long_lines_are_thinned_without_loss_at_the_resolution_of_a_picture(log_scale):
+    rng = np.random.default_rng(0)
+    n, m = 20_000, 10_000
+    y_true = np.arange(n) < m
+    y_score = rng.normal(size=n) + 0.3 * y_true
+    k, hits = np.arange(1, n + 1), np.cumsum(y_true[np.argsort(-y_score)])
+    missing = np.full((1, n), np.nan)  # bounds take long
+    none = np.zeros(1)
+    curve = TopKSignificanceCurve(k, hits, np.array([0.05]), missing, missing, none, none, none, n, m)
+    display = TopKSignificanceDisplay(curve).plot(y_axis="precision", log_scale=log_scale)
+    (line,) = display.line_
+    x, y = line.get_data()
+    assert x.size <= 6000
+    # Every point is on the line of all points, after a step or before it.
+    after, before = hits[x.astype(int) - 1], np.r_[0, hits][np.ceil(x).astype(int) - 1]
+    assert np.all(np.isclose(y, after / x, rtol=1e-12) | np.isclose(y, before / x, rtol=1e-12))
+    # In every column of the picture the line reaches the extremes.
+    edges = (np.geomspace if log_scale else np.linspace)(1.0, n, 1501)
+    at_edges = np.interp(edges, x, y)
+    drawn, computed = (np.digitize(values, edges[1:-1]) for values in (x, k))
+    for column in np.unique(computed):
+        values = (hits / k)[computed == column]
+        shown = np.r_[y[drawn == column], at_edges[column : column + 2]]
+        assert shown.max() >= values.max() * (1.0 - 1e-5)
+        assert shown.min() <= values.min() * (1.0 + 1e-5)
+
+
+def test_pvalues_are_not_computed_for_the_picture():
+    display = TopKSignificanceDisplay.from_predictions(*structure("no ties"))
+    assert "_log_pvalue" not in vars(display.results)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    """Labels and scores of three rankers without ties."""
+    rng = np.random.default_rng(2)
+    y_true = np.arange(80) % 8 == 0
+    return y_true, {
+        name: rng.normal(size=80) + d * y_true for name, d in zip("abc", (0, 1, 2), strict=True)
+    }
+
+
+def test_rankers_have_bounds_in_common(scores):
+    y_true, by_name = scores
+    display = TopKSignificanceDisplay.from_predictions(y_true, by_name)
+    assert legend_of(display)[:3] == ["a", "b", "c"]
+    assert len(display.line_) == 3
+    assert len(display.pointwise_) == len(display.simultaneous_) == 3
+    assert len(display.runs_) == 9
+    for name, line in zip("abc", display.line_, strict=True):
+        k, hits = counted(y_true, by_name[name])
+        np.testing.assert_array_equal(values_at(line, k), hits)
+        alone = top_k_significance_curve(y_true, by_name[name])
+        np.testing.assert_array_equal(
+            display.results[name].hits_needed_simultaneous, alone.hits_needed_simultaneous
+        )
+    assert len({line.get_color() for line in display.line_}) == 3
+    other = display.line_[0].get_color(), display.simultaneous_[-1].get_color()
+    assert mpl.colors.to_rgb(other[0]) != mpl.colors.to_rgb(other[1])
+
+
+@pytest.mark.parametrize("container", ["frame", "table", "lists"])
+def test_rankers_in_containers(scores, container):
+    y_true, by_name = scores
+    table = np.column_stack(list(by_name.values()))
+    given = {"frame": pd.DataFrame(by_name), "table": table, "lists": table.tolist()}[container]
+    display = TopKSignificanceDisplay.from_predictions(y_true, given)
+    names = list("abc") if container == "frame" else ["0", "1", "2"]
+    assert legend_of(display)[:3] == names
+    k, hits = counted(y_true, by_name["c"])
+    np.testing.assert_array_equal(values_at(display.line_[2], k), hits)
+
+
+def test_rankers_with_ties_have_simultaneous_bounds_of_their_own(scores):
+    y_true, by_name = scores
+    tied = {"fine": by_name["c"], "coarse": np.round(by_name["c"])}
+    display = TopKSignificanceDisplay.from_predictions(y_true, tied)
+    assert [len(part) for part in (display.pointwise_, display.simultaneous_)] == [1, 2]
+    for curve, line, bound in zip(
+        display.results.values(), display.line_, display.simultaneous_, strict=True
+    ):
+        assert bound.get_color() == line.get_color()
+        row = curve.alpha.tolist().index(0.05)
+        np.testing.assert_array_equal(
+            values_at(bound, curve.k), curve.hits_needed_simultaneous[row]
+        )
+    assert "simultaneous bound, 5 %" in legend_of(display)
+    display.plot(alpha=0.01)
+    assert "simultaneous bound, 1 %" in legend_of(display)
+    with pytest.raises(ValueError, match=r"one level where rankers have bounds of their own"):
+        display.plot(alpha=[0.01, 0.05])
+
+
+def test_rankings_of_different_sizes_need_a_relative_view(scores):
+    y_true, by_name = scores
+    curves = [
+        top_k_significance_curve(y_true, by_name["b"]),
+        top_k_significance_curve(y_true[1:], by_name["b"][1:]),
+    ]
+    display = TopKSignificanceDisplay(curves, name=["all", "fewer"])
+    for y_axis in ("hits", "recall", "precision", "enrichment"):
+        with pytest.raises(
+            ValueError, match=r"10 positives among 80 samples and of 9 among 79: use y_axis='gain'"
+        ):
+            display.plot(y_axis=y_axis)
+    display.plot(y_axis="gain")
+    assert display.pointwise_ == []
+    for line, bound, curve in zip(display.line_, display.simultaneous_, curves, strict=True):
+        x = 100.0 * curve.k / curve.n_samples
+        np.testing.assert_allclose(values_at(line, x), 100.0 * curve.hits / curve.n_positives)
+        needed = curve.hits_needed_simultaneous[1]
+        np.testing.assert_allclose(values_at(bound, x), 100.0 * needed / curve.n_positives)
+
+
+def test_ends_of_blocks_are_marked():
+    y_true, y_score = structure("large blocks")
+    k, hits = counted(y_true, y_score)
+    line = TopKSignificanceDisplay.from_predictions(y_true, y_score, y_axis="precision").line_[0]
+    x, y = line.get_data()
+    np.testing.assert_allclose(x[line.get_markevery()], k)
+    np.testing.assert_allclose(y[line.get_markevery()], hits / k)
+    assert line.get_marker() == "o"
+    untied = TopKSignificanceDisplay.from_predictions(*structure("no ties")).line_[0]
+    assert untied.get_marker() == "None"
+
+
+def test_ranking_and_largest_cut_off():
+    y_true, y_score = structure("no ties")
+    ranking = Ranking.from_scores(y_true, y_score)
+    display = TopKSignificanceDisplay.from_predictions(ranking, max_k=0.5, name="half")
+    assert display.results.k[-1] == display.ax_.get_xlim()[1] == 30
+    assert legend_of(display)[0] == "half"
+    one = TopKSignificanceDisplay.from_predictions(ranking, max_k=1, y_axis="precision")
+    np.testing.assert_array_equal(one.line_[0].get_data()[0], [1])
+
+
+def test_no_positives_are_drawn_as_nothing_found():
+    with pytest.warns(UndefinedMetricWarning, match="undefined without positives"):
+        curve = top_k_significance_curve(np.zeros(20, dtype=int), np.arange(20.0))
+    for y_axis in VIEWS:
+        (line,) = TopKSignificanceDisplay(curve).plot(y_axis=y_axis).line_
+        heights = np.asarray(line.get_ydata())
+        assert np.all((heights == 0.0) | np.isnan(heights))
+
+
+def test_style_is_the_users(scores):
+    y_true, by_name = scores
+    options = {"y_axis": "recall", "despine": True, "chance_level_kw": {"ls": "-."}}
+    display = TopKSignificanceDisplay.from_predictions(
+        y_true,
+        by_name,
+        curve_kwargs=[{"c": "red"}, {"lw": 3.0}, {}],
+        pointwise_kwargs={"ls": "--"},
+        simultaneous_kwargs={"lw": 2.5},
+        **options,
+    )
+    assert display.line_[0].get_color() == "red"
+    assert display.line_[1].get_linewidth() == 3.0
+    assert {line.get_linestyle() for line in display.pointwise_} == {"--"}
+    assert {line.get_linewidth() for line in display.simultaneous_} == {2.5}
+    assert display.chance_level_.get_linestyle() == "-."
+    assert not display.ax_.spines["top"].get_visible()
+    assert display.ax_.get_xlabel() == "Samples from the top (k)"
+    assert display.ax_.get_ylabel() == "Recall"
+    with pytest.raises(ValueError, match="one for each of the 3 rankers; got 2"):
+        display.plot(curve_kwargs=[{}, {}])
+
+
+def test_state_of_matplotlib_is_left_alone():
+    settings = dict(mpl.rcParams)
+    figure, ax = plt.subplots()
+    display = TopKSignificanceDisplay(top_k_significance_curve(*structure("no ties"))).plot(ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert plt.get_fignums() == [figure.number]
+    assert dict(mpl.rcParams) == settings
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_classification(203, weights=[0.8], class_sep=0.7, random_state=0)
+
+
+def test_estimators_rank_held_out_samples(data):
+    X, y = data
+    model = LogisticRegression().fit(X[:100], y[:100])
+    display = TopKSignificanceDisplay.from_estimator(model, X[100:], y[100:])
+    k, hits = counted(y[100:], model.decision_function(X[100:]))
+    np.testing.assert_array_equal(values_at(display.line_[0], k), hits)
+    assert legend_of(display)[0] == "LogisticRegression"
+    negated = TopKSignificanceDisplay.from_estimator(model, X[100:], y[100:], pos_label=0)
+    k, hits = counted(1 - y[100:], -model.decision_function(X[100:]))
+    np.testing.assert_array_equal(values_at(negated.line_[0], k), hits)
+    both = TopKSignificanceDisplay.from_estimator(
+        {"linear": model, "Bayes": GaussianNB().fit(X[:100], y[:100])}, X[100:], y[100:]
+    )
+    assert legend_of(both)[:2] == ["linear", "Bayes"]
+
+
+def test_folds_are_drawn_one_by_one(data):
+    X, y = data
+    cv_results = cross_validate(
+        KNeighborsClassifier(5), X, y, cv=3, return_estimator=True, return_indices=True
+    )
+    display = TopKSignificanceDisplay.from_cv_results(cv_results, X, y)
+    assert legend_of(display)[:3] == ["fold 0", "fold 1", "fold 2"]
+    assert display.pointwise_ == []
+    for line, estimator, test in zip(
+        display.line_, cv_results["estimator"], cv_results["indices"]["test"], strict=True
+    ):
+        k, hits = counted(y[test], estimator.predict_proba(X[test])[:, 1])
+        share = 100.0 * k / test.size
+        np.testing.assert_allclose(values_at(line, share), 100.0 * hits / y[test].sum())
+    with pytest.raises(ValueError, match="use y_axis='gain' or 'lift'"):
+        TopKSignificanceDisplay.from_cv_results(cv_results, X, y, y_axis="hits")
+    with pytest.raises(ValueError, match="cv_results has no 'estimator' and no 'indices'"):
+        TopKSignificanceDisplay.from_cv_results({}, X, y)
+
+
+def test_wrong_curves_are_refused():
+    curve = top_k_significance_curve(*structure("no ties"))
+    other = top_k_significance_curve(*structure("no ties"), alpha=0.2)
+    with pytest.raises(TypeError, match="results must be what top_k_significance_curve returns"):
+        TopKSignificanceDisplay(0.3)
+    with pytest.raises(ValueError, match="a curve or several; got an empty container"):
+        TopKSignificanceDisplay([])
+    with pytest.raises(ValueError, match=r"levels alpha=\[0.1, 0.05, 0.01\] and \[0.2\]: make all"):
+        TopKSignificanceDisplay({"a": curve, "b": other})
+    with pytest.raises(ValueError, match="a different entry for each of the 2 results"):
+        TopKSignificanceDisplay([curve, curve], name="one")
+    with pytest.raises(ValueError, match="a different entry for each of the 2 results"):
+        TopKSignificanceDisplay([curve, curve], name=["one", "one"])
+    display = TopKSignificanceDisplay(curve)
+    with pytest.raises(ValueError, match=r"y_axis must be one of 'hits', .*; got 'roc'"):
+        display.plot(y_axis="roc")
+    with pytest.raises(ValueError, match=r"among the levels .*\[0.1, 0.05, 0.01\]; got 0.2"):
+        display.plot(alpha=0.2)
+    with pytest.raises(ValueError, match="y_axis must be one of"):
+        TopKSignificanceDisplay.from_predictions(*structure("no ties"), y_axis="roc")
+    assert plt.get_fignums() == []
+
+
+# Power.
+
+
+@pytest.fixture(scope="module")
+def powers():
+    """Power of hits at k for several numbers of positives, and of a simulated metric."""
+    sizes = (30, 10, 20)
+    exact = [metric_power(300, m, metric="recall_at_k", k=30, odds=3.0) for m in sizes]
+    drawn = [metric_power(300, m, odds=3.0, n_simulations=300) for m in sizes]
+    return {"hits": exact, "precision": drawn}
+
+
+def test_power_is_that_of_the_results(powers):
+    display = PowerDisplay(powers).plot()
+    for line, results in zip(display.line_, powers.values(), strict=True):
+        x, y = line.get_data()
+        np.testing.assert_array_equal(x, [10, 20, 30])
+        np.testing.assert_array_equal(y, [results[at].power for at in (1, 2, 0)])
+    assert display.band_[0] is None
+    vertices = display.band_[1].get_paths()[0].vertices
+    for result in powers["precision"]:
+        edges = result.power + 2.0 * result.standard_error * np.array([-1.0, 1.0])
+        heights = vertices[vertices[:, 0] == result.n_positives, 1]
+        np.testing.assert_allclose([heights.min(), heights.max()], np.clip(edges, 0.0, 1.0))
+    assert display.level_line_.get_ydata()[0] == 0.05
+    assert display.target_line_.get_ydata()[0] == 0.8
+    assert display.ax_.get_xlabel() == "Number of positives (300 samples, odds 3)"
+    assert display.ax_.get_ylabel() == "Power"
+
+
+def test_first_point_with_the_power_is_marked(powers):
+    target = 0.5 * (powers["hits"][1].power + powers["hits"][2].power)
+    display = PowerDisplay(powers["hits"]).plot(target=target)
+    first = 20 if powers["hits"][2].power > target else 10
+    np.testing.assert_array_equal(display.reached_[0].get_xdata(), [first, first])
+    assert legend_of(display)[0] == f"Recall at 30,\n{target:g} first at {first}"
+    display.plot(target=0.9999999)
+    assert display.reached_ == [None]
+    assert legend_of(display)[0].endswith("nowhere")
+    display.plot(target=None, name="mine")
+    assert display.target_line_ is None
+    assert legend_of(display) == ["mine", "level of significance, 0.05"]
+
+
+def test_power_without_effect_is_the_level():
+    display = PowerDisplay.from_design(100, 10, metric="recall_at_k", k=20, odds=[1.0, 2.0, 4.0])
+    x, y = display.line_[0].get_data()
+    np.testing.assert_allclose(x, [1.0, 2.0, 4.0])
+    law = stats.hypergeom(100, 10, 20)
+    critical = next(h for h in range(11) if law.sf(h - 1) <= 0.05)
+    assert y[0] == pytest.approx(law.sf(critical - 1), rel=1e-9)
+    assert y[0] < y[1] < y[2]
+    label = "Odds of a positive against a negative (10 positives, 100 samples)"
+    assert display.ax_.get_xlabel() == label
+
+
+def test_fishers_power_is_that_of_scipy():
+    odds = np.array([1.5, 3.0])
+    display = PowerDisplay.from_design(
+        100, 10, metric=RecallAtK(20), odds=odds, model="fisher", alpha=0.1
+    )
+    critical = next(h for h in range(11) if stats.hypergeom(100, 10, 20).sf(h - 1) <= 0.1)
+    expected = [stats.nchypergeom_fisher(100, 10, 20, w).sf(critical - 1) for w in odds]
+    np.testing.assert_allclose(display.line_[0].get_ydata(), expected, rtol=1e-9)
+    assert display.level_line_.get_ydata()[0] == 0.1
+
+
+def test_axes_of_power():
+    m = np.array([5, 10, 20])
+    display = PowerDisplay.from_design(
+        20 * m, m, metric=[RecallAtK(0.1), "reciprocal_rank"], odds=3.0
+    )
+    assert display.ax_.get_xlabel() == "Number of positives (prevalence 0.05, odds 3)"
+    assert [text.split(",")[0] for text in legend_of(display)[:2]] == [
+        "Recall at 0.1",
+        "Reciprocal rank",
+    ]
+    display.plot(x_axis="n_samples")
+    np.testing.assert_array_equal(display.line_[0].get_xdata(), 20 * m)
+    assert display.ax_.get_xlabel() == "Number of samples (odds 3)"
+    areas = [0.6, 0.7]
+    display = PowerDisplay.from_design(100, 10, metric="recall_at_k", k=20, auc=areas)
+    np.testing.assert_allclose(display.line_[0].get_xdata(), areas)
+    assert display.ax_.get_xlabel() == "Expected ROC AUC (10 positives, 100 samples)"
+
+
+def test_normal_approximation_is_called_so():
+    display = PowerDisplay.from_design(
+        200, 20, metric="roc_auc", auc=[0.6, 0.8], model="binormal", method="obuchowski"
+    )
+    assert legend_of(display)[0].startswith("ROC AUC (normal approximation),")
+    assert display.band_ == [None]
+
+
+def test_style_of_power_is_the_users(powers):
+    _, ax = plt.subplots()
+    display = PowerDisplay(powers).plot(
+        ax,
+        name=["first", "second"],
+        curve_kwargs={"lw": 4.0},
+        band_kwargs={"alpha": 0.5},
+        target_kwargs={"c": "red"},
+        level_kwargs={"label": "floor"},
+        despine=True,
+    )
+    assert display.ax_ is ax
+    assert display.line_[0].get_linewidth() == 4.0
+    assert display.band_[1].get_alpha() == 0.5
+    assert display.target_line_.get_color() == "red"
+    assert legend_of(display)[-1] == "floor"
+    assert not ax.spines["right"].get_visible()
+
+
+def test_wrong_powers_are_refused(powers):
+    few = {"metric": "recall_at_k", "k": 5}
+    with pytest.raises(TypeError, match=r"results must be what metric_power returns.*; got float"):
+        PowerDisplay([0.3])
+    with pytest.raises(ValueError, match="got none"):
+        PowerDisplay([])
+    with pytest.raises(ValueError, match="got none"):
+        PowerDisplay({"a": []})
+    with pytest.raises(ValueError, match="different entry for each of the 2 lines"):
+        PowerDisplay(powers, name="one")
+    mixed = [metric_power(50, 5, odds=2.0, **few), metric_power(50, 6, odds=3.0, **few)]
+    with pytest.raises(ValueError, match="draw one line for each effect"):
+        PowerDisplay(mixed)
+    levels = [metric_power(50, 5, odds=2.0, alpha=level, **few) for level in (0.05, 0.01)]
+    with pytest.raises(ValueError, match=r"significance 0.01 and 0.05: make all"):
+        PowerDisplay(levels)
+    with pytest.raises(ValueError, match=r"x_axis='odds' is the same .* differs is n_positives"):
+        PowerDisplay(powers).plot(x_axis="odds")
+    with pytest.raises(ValueError, match="x_axis must be one of"):
+        PowerDisplay(powers).plot(x_axis="k")
+    with pytest.raises(ValueError, match=r"target must lie between 0 and 1, exclusive; got 1\.5"):
+        PowerDisplay(powers).plot(target=1.5)
+    assert plt.get_fignums() == []
+
+
+def test_wrong_designs_are_refused():
+    for sizes, effects, got in (
+        ((100, 10), {"odds": 2.0}, "none"),
+        ((100, [10, 20]), {"odds": [2.0, 3.0]}, "n_positives and odds"),
+        (([100, 200], 10), {"odds": 2.0}, "n_samples"),
+    ):
+        with pytest.raises(ValueError, match=f"Exactly one of .*; got {got}"):
+            PowerDisplay.from_design(*sizes, **effects)
+    with pytest.raises(ValueError, match="same length; got 2 and 3"):
+        PowerDisplay.from_design([100, 200], [10, 20, 30], odds=2.0)
+    with pytest.raises(ValueError, match=r"n_positives must be .* got shape \(1, 2\)"):
+        PowerDisplay.from_design(100, [[10, 20]], odds=2.0)
+    with pytest.raises(ValueError, match="exactly one of odds and auc"):
+        PowerDisplay.from_design(100, [10, 20])
+
+
+# Without matplotlib.
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda y, s: TopKSignificanceDisplay(top_k_significance_curve(y, s)).plot(),
+        lambda y, s: TopKSignificanceDisplay.from_predictions(y, s),
+        lambda y, s: TopKSignificanceDisplay.from_estimator(LogisticRegression(), s, y),
+        lambda y, s: TopKSignificanceDisplay.from_cv_results({}, s, y),
+        lambda y, s: PowerDisplay([metric_power(9, 3, metric="recall_at_k", k=2, auc=0.6)]).plot(),
+        lambda y, s: PowerDisplay.from_design(9, [3, 4], odds=2.0),
+    ],
+)
+def test_missing_matplotlib_names_the_extra(monkeypatch, call):
+    for module in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
+    message = r'needs matplotlib: pip install "sklearn-rankinf\[plot\]"'
+    with pytest.raises(ImportError, match=message):
+        call(*structure("no ties"))
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_legend_is_beside_the_axes_where_there_is_room(layout, powers):
+    curve = top_k_significance_curve(*structure("no ties"))
+    for display in (TopKSignificanceDisplay(curve), PowerDisplay(powers)):
+        figure, ax = plt.subplots(layout=layout)
+        display.plot(ax)
+        figure.canvas.draw()
+        legend, axes = ax.get_legend().get_window_extent(), ax.get_window_extent()
+        assert (legend.x0 >= axes.x1) == (layout is not None)
+        assert legend.x1 <= figure.bbox.x1
