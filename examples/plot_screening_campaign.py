@@ -16,62 +16,59 @@ actives are found as by blind picking, and how sure is that? All data are simula
 # The effect is given as ROC AUC, the probability that an active compound is ranked above an
 # inactive one; similar enzymes let us hope for .65. In one model the odds of an active compound are
 # the same at every rank, AUC / (1 - AUC) = 1.86. In the other scores are normal, and the top is
-# richer. How many actives does it take to find average precision, or the enrichment of the first
-# 2 %, significant at the 5 % level with a probability of 80 %, if 1 % of the library is active?
+# richer. How many actives does it take to find the enrichment of the first 2 % significant at the 5
+# % level with a probability of 80 %, if 1 % of the library is active?
 
 from sklearn_rankinf import EnrichmentAtK, min_positives
 
-metrics = ["average_precision", EnrichmentAtK(0.02)]
-for metric in metrics:
-    for model in ("wallenius", "binormal"):
-        needed = min_positives(
-            prevalence=0.01, metric=metric, auc=0.65, model=model, n_simulations=4000
-        )
-        print(f"{metric!s:25} {model:10} {needed:4d} actives")
+at_the_top = EnrichmentAtK(0.02)
+for model in ("wallenius", "binormal"):
+    needed = min_positives(prevalence=0.01, metric=at_the_top, auc=0.65, model=model)
+    print(f"{model:10} {needed:4d} actives")
 
 # %%
 # The models differ a lot. What counts for metrics of the top is whether some actives are easy to
-# find, and nobody knows that yet. The laboratory has money for 5000 compounds, and so for some 50
-# actives. The power for that size, for smaller and for larger ones:
+# find, and nobody knows that yet. Average precision looks at all ranks and needs fewer. The
+# laboratory has money for 5000 compounds, and so for some 50 actives. The power of both metrics for
+# that size, for smaller and for larger ones:
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_rankinf import PowerDisplay
 
-n_actives = np.arange(10, 131, 10)
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained", sharey=True)
-for axis, model in zip(axes, ("wallenius", "binormal"), strict=True):
-    PowerDisplay.from_design(
+n_actives = np.arange(20, 141, 15)
+metrics = ["average_precision", at_the_top]
+for model, title in {"wallenius": "Same odds at every rank", "binormal": "Normal scores"}.items():
+    power = PowerDisplay.from_design(
         100 * n_actives,
         n_actives,
         metric=metrics,
         auc=0.65,
         model=model,
         n_simulations=2000,
-        ax=axis,
         despine=True,
     )
+    power.ax_.set_title(title)
 plt.show()
 
 # %%
-# On the left the odds are the same at all ranks, on the right scores are normal. Hits among the first
-# 2 % are whole numbers, which makes their power a saw. With 50 actives the study will do for average
-# precision if the top is rich, and be a coin toss if it is not. What is the smallest AUC that it would
-# show?
+# Hits among the first 2 % are whole numbers, which makes their power a saw. With 50 actives the
+# study will do for average precision if the top is rich, and be little more than a coin toss if it
+# is not. What is the smallest AUC that it would show?
 
 from sklearn_rankinf import min_detectable_odds
 
 for metric in metrics:
     for model in ("wallenius", "binormal"):
-        odds = min_detectable_odds(5000, 50, metric=metric, model=model, n_simulations=4000)
+        odds = min_detectable_odds(5000, 50, metric=metric, model=model, n_simulations=2000)
         print(f"{metric!s:25} {model:10} AUC {odds / (1 + odds):.2f}")
 
 # %%
 # Screen
 # ------
-# The results are in. Of 5000 compounds 50 are active. Twelve of them bind as the program assumes, and
-# it scores them higher; it knows nothing of the other 38. Two numbers were fixed before the
+# The results are in. Of 5000 compounds 50 are active. Twelve of them bind as the program assumes,
+# and it scores them higher; it knows nothing of the other 38. Two numbers were fixed before the
 # assays: nobody will ever order more than 2000 compounds of a list, and the enrichment of the first
 # 100 goes into the report.
 
@@ -96,8 +93,8 @@ plt.show()
 
 # %%
 # Past k = 700 or so the curve is below the solid line, and mostly above the dotted one for a good
-# while: a choice of k by the pointwise bound would have gone much further. What another hundred assays
-# bring is best seen as recall, on a scale that is not logarithmic:
+# while: a choice of k by the pointwise bound would have gone much further. What another hundred
+# assays bring is best seen as recall, on a scale that is not logarithmic:
 
 display.plot(y_axis="recall", log_scale=False, despine=True)
 plt.show()
@@ -124,8 +121,8 @@ rest = np.argsort(-score)[100:]
 print(f"p = {average_precision_test(is_active[rest], score[rest]).pvalue:.2f}")
 
 # %%
-# There is no evidence that it does. The laboratory will order the first hundred of the next library,
-# a few hundred if assays are cheap, and choose others by other means.
+# There is no evidence that it does. The laboratory will order the first hundred of the next
+# library, a few hundred if assays are cheap, and choose others by other means.
 #
 # Report
 # ------
@@ -154,7 +151,7 @@ print(
     f"among the first 100 of the ranking ({curve.expected[99]:.0f} expected), an enrichment of "
     f"{enrichment.statistic:.0f} (95 % confidence interval {enrichment.low:.0f} to "
     f"{enrichment.high:.0f}).\nActives were concentrated at the top of the list (minimum "
-    f"hypergeometric test over the first {top.max_rank} ranks, p = {top.pvalue:.0e}).\nThe list beat "
-    f"random selection at all cuts from {first} to {last} compounds, at 5 % over all cuts up to "
-    f"{curve.k[-1]}."
+    f"hypergeometric test over the first {top.max_rank} ranks, p = {top.pvalue:.0e}).\nThe list "
+    f"beat random selection at all cuts from {first} to {last} compounds, at 5 % over all cuts up "
+    f"to {curve.k[-1]}."
 )
