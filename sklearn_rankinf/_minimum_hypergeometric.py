@@ -17,7 +17,7 @@ from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import as_log10
-from sklearn_rankinf._top_k_curve import ends_up_to
+from sklearn_rankinf._top_k_curve import ends_up_to, one_class_sentence
 from sklearn_rankinf._validation import PosLabel, check_integer, warn_caller
 
 
@@ -53,9 +53,9 @@ class MinimumHypergeometricTestResult:
     >>> from sklearn_rankinf import Ranking, minimum_hypergeometric_test
     >>> ranking = Ranking.from_counts([1] * 1000, [1] * 200 + [0] * 800)
     >>> print(minimum_hypergeometric_test(ranking).summary())
-    Of all cut-offs the first 200 samples stood out most, with 200 positives where 40 are expected,
-    p = 1.5e-216 for a ranking better than random labelling (exact minimum hypergeometric test;
-    200 positives among 1000 samples).
+    Of all cut-offs k = 200 stood out most, with 200 positives among the first k samples where 40
+    are expected, p = 1.5e-216 for a ranking better than random labelling (exact minimum
+    hypergeometric test; 200 positives among 1000 samples).
     """
 
     statistic: float
@@ -112,6 +112,8 @@ class MinimumHypergeometricTestResult:
         str
             The cut-off, the hits and the p-value.
         """
+        if self.n_positives in (0, self.n_samples):
+            return one_class_sentence(self.n_samples, self.n_positives)
         numbers = f"{self.n_positives} positives among {self.n_samples} samples"
         pvalue = f"p = {format_pvalue(self.log10_pvalue)}"
         if self.k is None:
@@ -121,9 +123,9 @@ class MinimumHypergeometricTestResult:
             )
         expected = format_value(self.k * self.n_positives / self.n_samples)
         return (
-            f"Of all cut-offs the first {self.k} samples stood out most, with {self.hits} "
-            f"positives where {expected} are expected, {pvalue} for a ranking better than random "
-            f"labelling (exact minimum hypergeometric test; {numbers})."
+            f"Of all cut-offs k = {self.k} stood out most, with {self.hits} positives among the "
+            f"first k samples where {expected} are expected, {pvalue} for a ranking better than "
+            f"random labelling (exact minimum hypergeometric test; {numbers})."
         )
 
 
