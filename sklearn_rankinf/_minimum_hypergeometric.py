@@ -14,6 +14,7 @@ from sklearn_rankinf._engine.hits import log_tail_in_parts
 from sklearn_rankinf._engine.paths import HitBounds
 from sklearn_rankinf._engine.statistics import Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import as_log10
@@ -129,6 +130,7 @@ class MinimumHypergeometricTestResult:
         )
 
 
+@result_function
 def minimum_hypergeometric_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,

@@ -15,6 +15,7 @@ from sklearn_rankinf._engine.hits import log_tail_in_parts
 from sklearn_rankinf._engine.paths import HitBounds, SimultaneousBounds
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import as_log10
@@ -259,6 +260,7 @@ class TopKSignificanceCurve:
         return f"{everywhere} A single k fixed beforehand is significant at {alone}."
 
 
+@result_function
 def top_k_significance_curve(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
