@@ -664,6 +664,7 @@ BEST, WORST = DECAY[:2].mean(), DECAY[3:].mean()
 # Means over the placements of two positives among five ranks, where they are not 2/5.
 CONSTANT = {
     "enrichment_at_k": 1.0,
+    "f_score_at_k": 0.4,
     "roc_auc": 0.5,
     "dcg": 2 * DISCOUNTS.mean(),
     "ndcg": DISCOUNTS.mean() / DISCOUNTS[:2].mean(),
