@@ -874,8 +874,8 @@ def interpolated_average_precision_score(
         Number of levels of recall, from 0 to 1 at equal distances.
     rounding : {"exact", "trec_eval", "trec_eval_9"}, default="exact"
         How many of m positives make a recall of r: the smallest number that reaches r; r m rounded
-        to the nearest integer, as in trec_eval from version 10 on; or r m + 0.9 rounded down, as in
-        trec_eval up to version 9.
+        to the nearest integer, as in trec_eval after version 9; or r m + 0.9 rounded down, as in
+        its version 9.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
 
