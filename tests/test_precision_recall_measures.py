@@ -6,6 +6,7 @@ import math
 import pickle
 import sys
 from dataclasses import FrozenInstanceError
+from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
 import matplotlib as mpl
@@ -126,6 +127,35 @@ def test_level_of_three_of_ten_is_reached_by_three():
     y_true, y_score = at_ranks([1, 2, 3, *range(94, 101)], 100)
     found = interpolated_average_precision_score(y_true, y_score)
     assert found == pytest.approx((4 + 7 * 0.1) / 11, rel=1e-14)
+
+
+def from_the_end(y_true, needed):
+    """Mean over levels of the interpolated precision, by one pass from the last rank to the first.
+
+    A level is read off at the positive that makes as many as it needs; a level of none, after all.
+    """
+    left = int(sum(y_true))
+    best, values = 0.0, []
+    for rank in range(len(y_true), 0, -1):
+        best = max(best, left / rank)
+        if y_true[rank - 1]:
+            values += [best] * needed.count(left)
+            left -= 1
+    return (sum(values) + best * needed.count(0)) / len(needed)
+
+
+@pytest.mark.parametrize("rounding", ["trec_eval", "trec_eval_9"])
+def test_interpolated_by_a_pass_from_the_end(rounding):
+    rng = np.random.default_rng(8)
+    for m in range(1, 60):
+        y_true = rng.permutation(np.arange(80) < m).astype(int)
+        needed = []
+        for j in range(11):
+            share = float(f"{j / 10:.1f}") * m
+            up = Decimal(share).quantize(Decimal(1), ROUND_HALF_UP)
+            needed.append(int(up) if rounding == "trec_eval" else math.trunc(share + 0.9))
+        found = interpolated_average_precision_score(y_true, -np.arange(80), rounding=rounding)
+        assert found == pytest.approx(from_the_end(y_true, needed), rel=1e-13)
 
 
 @pytest.mark.parametrize("rounding", ["exact", "trec_eval", "trec_eval_9"])
