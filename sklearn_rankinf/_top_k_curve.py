@@ -329,8 +329,8 @@ def top_k_significance_curve(
 
     .. math:: P\big(H_k \ge c_\gamma(k) \text{ for some } k \le k_\mathrm{max}\big) \le \alpha.
 
-    The probability is computed exactly from the paths of H (relative errors below 1e-10 wherever
-    they were checked), in :math:`O(m)` steps on about :math:`20 \sqrt m` numbers of hits. The
+    The probability is computed exactly from the paths of H (relative errors below 1e-12 wherever
+    they were checked), in steps that are no more than the positives or the negatives. The
     search for the largest level ends early when the probability is within a relative 1e-6 of alpha.
 
     A cumulative count that is significant at k says that the first k samples hold more positives
@@ -368,7 +368,7 @@ def top_k_significance_curve(
     if m == 0:
         warn_caller(no_positives("The number of hits", "0"), UndefinedMetricWarning)
     ends = ends_up_to(ranking, max_k, "max_k")
-    bounds = HitBounds(n, m, ends)
+    bounds = HitBounds.of(n, m, ends)
     search = SimultaneousBounds(bounds)
     pointwise = [search.pointwise(math.log(level)) for level in levels.tolist()]
     found = [search.at(math.log(level)) for level in levels.tolist()]
@@ -376,8 +376,8 @@ def top_k_significance_curve(
         k=ends,
         hits=np.cumsum(ranking.hits)[: ends.size],
         alpha=levels,
-        hits_needed=bounds.needed([trial.last for trial in pointwise]),
-        hits_needed_simultaneous=bounds.needed([trial.last for trial in found]),
+        hits_needed=bounds.needed([trial.last for trial in pointwise], ends),
+        hits_needed_simultaneous=bounds.needed([trial.last for trial in found], ends),
         pointwise_level=np.exp([trial.log_pvalue for trial in found]),
         attained_level=np.exp([trial.log_crossing for trial in found]),
         pointwise_crossing_probability=np.exp([trial.log_crossing for trial in pointwise]),

@@ -848,12 +848,13 @@ FLOORS = [
         *("_top_k_distributions", "_observations", "_restricted", "_row_permutations"),
         *("_results", "_significance", "_queries", "_top_k"),
         *("_estimates", "_interval_results", "_intervals", "_comparison", "_multiple_comparison"),
-        *("_classifications", "_posteriors"),
+        *("_classifications", "_posteriors", "_top_k_curve", "_minimum_hypergeometric"),
+        *("_planning", "_planning_search", "_planning_simulation"),
     },
     {
         *("_scores", "_scorers", "_folds", "_response", "_model_selection", "_selection"),
         *("_cross_val_comparison", "_fold_means"),
-        *("_plot", "_report", "_demo", "__main__"),
+        *("_plot", "_report", "_demo", "_files", "_commands", "__main__"),
     },
 ]
 
