@@ -852,7 +852,15 @@ FLOORS = [
         *("_planning", "_planning_search", "_planning_simulation"),
     },
     {
-        *("_scores", "_scorers", "_folds", "_response", "_model_selection", "_selection"),
+        *(
+            "_binormal_curve",
+            "_scores",
+            "_scorers",
+            "_folds",
+            "_response",
+            "_model_selection",
+            "_selection",
+        ),
         *("_cross_val_comparison", "_fold_means"),
         *("_plot", "_report", "_demo", "_files", "_commands", "__main__"),
     },
