@@ -1,6 +1,10 @@
 """Exact inference on rankings of rare targets, inside scikit-learn's tools."""
 
 from sklearn_rankinf import _interrupt  # noqa: F401
+from sklearn_rankinf._binormal_curve import (
+    BinormalPrecisionRecallCurve,
+    binormal_average_precision_score,
+)
 from sklearn_rankinf._classifications import RandomizationTestResult, randomization_test
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
 from sklearn_rankinf._cross_val_comparison import (
@@ -15,6 +19,7 @@ from sklearn_rankinf._metrics import (
     Bedroc,
     DiscountedCumulativeGain,
     EnrichmentAtK,
+    FScoreAtK,
     PrecisionAtK,
     RecallAtK,
     ReciprocalRank,
@@ -52,6 +57,7 @@ from sklearn_rankinf._planning_simulation import (
     metric_comparison_power,
     metric_interval_width,
 )
+from sklearn_rankinf._plot.binormal_curve import BinormalPrecisionRecallDisplay
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
@@ -78,6 +84,8 @@ from sklearn_rankinf._scores import (
     average_precision_pvalue,
     bedroc_score,
     enrichment_at_k_score,
+    f_score_at_k_score,
+    interpolated_average_precision_score,
     precision_at_k_score,
     r_precision_score,
     recall_at_k_score,
@@ -102,11 +110,14 @@ __all__ = [
     "AveragePrecision",
     "Bedroc",
     "BestCandidateTestResult",
+    "BinormalPrecisionRecallCurve",
+    "BinormalPrecisionRecallDisplay",
     "ComparisonDisplay",
     "CrossValComparisonResult",
     "CrossValSignificanceResult",
     "DiscountedCumulativeGain",
     "EnrichmentAtK",
+    "FScoreAtK",
     "IntervalDisplay",
     "MeanAveragePrecisionTestResult",
     "MetricComparisonPowerResult",
@@ -141,9 +152,12 @@ __all__ = [
     "average_precision_test",
     "bedroc_score",
     "best_candidate_test",
+    "binormal_average_precision_score",
     "cross_val_comparison",
     "cross_val_significance",
     "enrichment_at_k_score",
+    "f_score_at_k_score",
+    "interpolated_average_precision_score",
     "make_significance_scorer",
     "map_null_distribution",
     "mean_average_precision_score",
