@@ -24,10 +24,10 @@ which may be the best?
 # .. math:: f(x) = \frac{1}{m} \sum_{i=1}^m K\!\left(\frac{\lVert x - x_i\rVert}{\alpha r_i}\right),
 #
 # and the radius :math:`r_i` is the mean distance of :math:`x_i` to its nearest negatives. The
-# kernel is triangular, :math:`K(u) = \max(1 - u, 0)`, or Gaussian, :math:`K(u) = \exp(-u^2)`. A
-# kernel *density* would divide by the volume of each kernel, so that narrow kernels would be high.
-# Here all have the same height: the density of the positives is divided by that of the negatives
-# nearby, of which the volume is a measure, and the two volumes cancel.
+# kernel is triangular, :math:`K(u) = \max(1 - u, 0)`, or Gaussian, :math:`K(u) = \exp(-u^2)`. All
+# kernels have the same height. An estimate of the density of positives would divide each by its
+# volume; but what ranks is the ratio to the density of negatives, and that is the smaller, the
+# larger the volume in which the nearest ones are. In the ratio the volumes cancel.
 
 from numbers import Integral, Real
 

@@ -253,8 +253,11 @@ def test_scale_and_place_do_not_matter(kernel, adaptive):
 def test_integers_are_not_subtracted_as_they_are():
     X = np.array([[0], [4], [5]], dtype=np.uint8)
     assert_array_equal(LAGO(n_neighbors=1).fit(X, [0, 1, 0]).radii_, [1])
-    assert_array_equal(LAGO(n_neighbors=1).fit(X, [1, 0, 0]).radii_, [4])
-    assert_array_equal(LAGO(n_neighbors=1).fit(X[:2], [1, 0]).score_samples([[1]]), [0.75])
+    # 4 - 5 is 255 in eight bits.
+    for adaptive in SHAPES:
+        lago = LAGO(n_neighbors=1, alpha=2, adaptive=adaptive).fit(X, [0, 0, 1])
+        assert lago.radii_.ravel().tolist() == [1]
+        assert_array_equal(lago.score_samples(np.array([[4], [6]], dtype=np.uint8)), [0.5, 0.5])
 
 
 @pytest.mark.parametrize(
