@@ -121,6 +121,7 @@ def plan(arguments: argparse.Namespace) -> None:
     prevalence = _prevalence(arguments)
     found: dict[str, Any] = {}
     try:
+        share = _share(arguments.k, arguments.n)
         if arguments.m is not None:
             if has_effect:
                 power = metric_power(arguments.n, arguments.m, **given, **effect)
@@ -130,10 +131,10 @@ def plan(arguments: argparse.Namespace) -> None:
             found["min_detectable_odds"] = odds
             _say(arguments, _smallest_effect(odds, arguments.power))
         if has_effect:
-            given["k"] = _share(arguments.k, arguments.n)
+            given["k"] = share
             needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
             found["min_positives"] = needed
-            _say(arguments, _targets_needed(needed, prevalence, given["k"], arguments.power))
+            _say(arguments, _targets_needed(needed, prevalence, share, arguments.power))
     except (TypeError, ValueError) as error:
         raise CommandError(str(error)) from error
     if arguments.json:
@@ -168,7 +169,11 @@ def _smallest_effect(odds: float, power: float) -> str:
 
 def _share(k: float | None, n: int | None) -> float | None:
     """Cut-off in proportion to the number of items, so that it grows with them."""
-    return k / n if isinstance(k, int) and n is not None and k < n else k
+    if not isinstance(k, int) or n is None:
+        return k
+    if k == n:
+        raise ValueError(f"--k {k} counts all items: give a smaller number.")
+    return k / n
 
 
 def _targets_needed(needed: int, prevalence: float, k: float | None, power: float) -> str:

@@ -846,7 +846,7 @@ FLOORS = [
         *("_results", "_significance", "_queries", "_top_k"),
         *("_estimates", "_interval_results", "_intervals", "_comparison", "_multiple_comparison"),
         *("_classifications", "_posteriors", "_top_k_curve", "_minimum_hypergeometric"),
-        *("_planning", "_planning_search", "_planning_simulation"),
+        *("_critical_values", "_planning", "_planning_search", "_planning_simulation"),
     },
     {
         *("_scores", "_scorers", "_folds", "_response", "_model_selection", "_selection"),
