@@ -673,7 +673,7 @@ def test_interrupts_of_other_programs_are_left_alone():
 def test_missing_pandas_names_the_extra(csv, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert main(["report", csv, "--label", "y", "--score", "s1"]) == 2
-    message = 'rankinf report needs pandas: pip install "sklearn-rankinf[report]".'
+    message = 'reading a file needs pandas: pip install "sklearn-rankinf[report]".'
     assert one_line_of_error(capsys).endswith(message)
 
 
