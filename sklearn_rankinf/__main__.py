@@ -160,7 +160,7 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--metric",
         metavar="NAME",
         default="average_precision",
-        help="metric that is compared, such as recall_at_k or roc_auc; average_precision by default",
+        help="metric to compare by, such as recall_at_k or roc_auc; average_precision by default",
     )
     compare.add_argument(
         "--k", type=_cut_off, help="cut-off of the metric: a number of items, or a fraction of them"

@@ -6,6 +6,7 @@ import gzip
 import io
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,23 +114,31 @@ def read_table(
 
 
 def _read_frame(pd: Any, path: str, wanted: list[str], sep: str | None, decimal: str) -> Any:
-    """Read the columns that are wanted, and no others."""
+    """Read a table that has the columns that are wanted."""
+    names: list[str] = []
     try:
         if Path(path).suffix.lower() in _PARQUET:
             return _read_parquet(pd, path, wanted)
         source = _standard_input() if path == "-" else path
         names, sep = _read_names(pd, source, wanted, sep)
         _check_columns(path, names, wanted)
-        # In one piece: a column read in parts may hold a number in one and its text in another.
-        return pd.read_csv(
-            _from_start(source), sep=sep, usecols=wanted, low_memory=False, decimal=decimal
-        )
+        with warnings.catch_warnings():
+            # Rows that are longer than the first line would lose values, or shift the columns.
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # In one piece: a column read in parts may hold a number in one and its text in another.
+            return pd.read_csv(
+                _from_start(source), sep=sep, index_col=False, low_memory=False, decimal=decimal
+            )
     except (CommandError, ImportError):
         raise
     except OSError as error:
         raise CommandError(f"cannot read {path!r}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         raise CommandError(f"{path!r} is not text in UTF-8: save it in that encoding.") from error
+    except pd.errors.ParserWarning as error:
+        raise CommandError(
+            f"{path!r} has rows with more values than the {len(names)} names in its first line."
+        ) from error
     except ValueError as error:  # what pandas raises for what is no table, or no text
         raise CommandError(
             f"{path!r} is not a table of comma-separated values: {_first_line(error)}."
