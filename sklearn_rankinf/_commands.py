@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankinf import _report
-from sklearn_rankinf._files import CommandError, read_table, save_figure
+from sklearn_rankinf._comparison import metric_comparison_test
+from sklearn_rankinf._files import CommandError, Table, read_table, save_figure
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
+from sklearn_rankinf._multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._planning import metric_power
 from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot._matplotlib import new_figure
@@ -27,7 +30,7 @@ _WIDTH = 100
 
 def report(arguments: argparse.Namespace) -> None:
     """Print the report on the rankings of a file."""
-    rankings = _rankings(arguments)
+    rankings = _rankings(_read(arguments))
     results = {name: average_precision_test(ranking) for name, ranking in rankings.items()}
     reports = [
         _report.report_on_ranking(name, ranking, results[name], arguments.k, arguments.metric)
@@ -43,7 +46,7 @@ def report(arguments: argparse.Namespace) -> None:
 
 def curve(arguments: argparse.Namespace) -> None:
     """Print where the rankings of a file beat random selection, and write their curves."""
-    rankings = _rankings(arguments)
+    rankings = _rankings(_read(arguments))
     alpha = arguments.alpha or [0.1, 0.05, 0.01]
     try:
         curves = {
@@ -71,6 +74,39 @@ def curve(arguments: argparse.Namespace) -> None:
         )
     )
     _print_paths(paths)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Print which of the rankings of a file are better, by how much, and how sure that is."""
+    if len(arguments.score) < 2:
+        raise CommandError(
+            f"two columns of scores are needed to compare; got --score {arguments.score[0]} alone."
+        )
+    if len(set(arguments.score)) < len(arguments.score):
+        raise CommandError(f"a column of scores is named twice: {', '.join(arguments.score)}.")
+    table = _read(arguments)
+    options = {
+        "metric": arguments.metric,
+        "k": arguments.k,
+        "groups": table.groups,
+        "clusters": table.clusters,
+    }
+    _progress(f"comparing {len(table.scores)} rankings")
+    try:
+        result: Any
+        if len(table.scores) == 2:
+            result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
+        else:
+            result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
+    except (TypeError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    if arguments.json:
+        names = {"names": list(table.scores)} if len(table.scores) == 2 else {}
+        _print_json({**names, **result.to_dict()})
+        return
+    if len(table.scores) == 2:
+        print("A is {}, B is {}.".format(*table.scores))
+    print("\n".join(textwrap.fill(line, _WIDTH) for line in result.summary().splitlines()))
 
 
 def plan(arguments: argparse.Namespace) -> None:
@@ -148,12 +184,36 @@ def _targets_needed(needed: int, prevalence: float, k: float | None, power: floa
     )
 
 
-def _rankings(arguments: argparse.Namespace) -> dict[str, Ranking]:
-    """Rankings of the columns of scores of a file."""
-    table = read_table(arguments.file, arguments.label, arguments.score, arguments.pos_label)
+def _read(arguments: argparse.Namespace) -> Table:
+    """Read the columns of a file."""
+    _progress(f"reading {arguments.file}")
+    options = {name: getattr(arguments, name, None) for name in ("group", "cluster")}
+    table = read_table(
+        arguments.file,
+        arguments.label,
+        arguments.score,
+        pos_label=arguments.pos_label,
+        lower_is_better=arguments.lower_is_better,
+        sep=arguments.sep,
+        decimal=arguments.decimal,
+        **options,
+    )
+    n, m = table.is_positive.size, int(table.is_positive.sum())
+    _progress(f"{n} items, {m} of them targets")
+    return table
+
+
+def _rankings(table: Table) -> dict[str, Ranking]:
+    """Rankings by the columns of scores."""
     return {
         name: Ranking.from_scores(table.is_positive, score) for name, score in table.scores.items()
     }
+
+
+def _progress(text: str) -> None:
+    """Tell a person who waits at a terminal what is being done."""
+    if sys.stderr.isatty():
+        print(f"rankinf: {text}", file=sys.stderr, flush=True)
 
 
 def _write_curves(curves: dict[str, TopKSignificanceCurve], directory: str) -> str:

@@ -842,7 +842,16 @@ def test_averages_and_weights_that_there_are_not(three_classes):
 
 
 FLOORS = [
-    {"_validation", "_ranking", "_metrics", "_distributed", "_formatting", "_guard", "_interrupt"},
+    {
+        "_validation",
+        "_ranking",
+        "_metrics",
+        "_distributed",
+        "_formatting",
+        "_guard",
+        "_interrupt",
+        "_lazy",
+    },
     {
         *("_frozen_distributions", "_null_distributions", "_rank_distributions"),
         *("_top_k_distributions", "_observations", "_restricted", "_row_permutations"),

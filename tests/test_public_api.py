@@ -555,3 +555,13 @@ def test_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_names_are_imported_when_they_are_used():
+    code = (
+        "import sys, sklearn_rankinf as p; "
+        "assert 'numpy' not in sys.modules; assert 'Ranking' in dir(p); "
+        "p.Ranking; assert 'numpy' in sys.modules; assert vars(p)['Ranking'] is p.Ranking; "
+        "assert not hasattr(p, 'nonsense')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
