@@ -79,7 +79,7 @@ def _region_of_distribution(metric: Statistic, null: NullDistribution, alpha: fl
     null, _ = with_known_error(null, _last_below(null, alpha, best), "greater")
     below = _last_below(null, alpha, best)
     span = metric.span(n, m, None)
-    if span > 0.0 and not null.is_listed:
+    if span > 0.0 and not null._is_listed:
         value, level = _next_multiple(null, below, alpha, best, span, metric.offset(n, m))
     else:
         value, level = _next_above(null, below, alpha, best)
@@ -95,7 +95,7 @@ def _allowed(alpha: float) -> float:
 
 def _last_below(null: NullDistribution, alpha: float, best: float) -> float:
     """Value up to which nothing is significant, and from which on everything is."""
-    if null.is_listed:
+    if null._is_listed:
         return float(null.isf(alpha))
     # The quantile of a distribution that is not listed takes more evaluations.
     mean, deviation = null.mean(), null.std()
@@ -129,7 +129,7 @@ def _next_above(
     null: NullDistribution, below: float, alpha: float, best: float
 ) -> tuple[float, float]:
     """Smallest significant value and its level, which is 0 where there is none."""
-    if not null.is_listed:
+    if not null._is_listed:
         value = below
         while (level := float(null.pvalue(value))) > alpha:
             if value >= best:
