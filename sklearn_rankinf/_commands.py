@@ -69,7 +69,9 @@ def curve(arguments: argparse.Namespace) -> None:
         return
     print(
         "\n\n".join(
-            "\n".join([name, *_indented(curves[name].summary()), *_indented(test.summary())])
+            "\n".join(
+                [name, *_wrapped(curves[name].summary(), "  "), *_wrapped(test.summary(), "  ")]
+            )
             for name, test in tests.items()
         )
     )
@@ -106,7 +108,7 @@ def compare(arguments: argparse.Namespace) -> None:
         return
     if len(table.scores) == 2:
         print("A is {}, B is {}.".format(*table.scores))
-    print("\n".join(textwrap.fill(line, _WIDTH) for line in result.summary().splitlines()))
+    print("\n".join(_wrapped(result.summary())))
 
 
 def plan(arguments: argparse.Namespace) -> None:
@@ -232,15 +234,18 @@ def _numbers(curve: TopKSignificanceCurve) -> dict[str, Any]:
     }
 
 
-def _indented(text: str) -> list[str]:
-    wrapped = [textwrap.wrap(line, _WIDTH - 2) for line in text.splitlines()]
-    return [f"  {line}" for lines in wrapped for line in lines]
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    """Lines that fit a terminal."""
+    wrapper = textwrap.TextWrapper(
+        _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return [line for part in text.splitlines() for line in wrapper.wrap(part)]
 
 
 def _say(arguments: argparse.Namespace, text: str) -> None:
     """Print a sentence as soon as it is known, unless JSON was asked for."""
     if not arguments.json:
-        print(textwrap.fill(text, _WIDTH), flush=True)
+        print("\n".join(_wrapped(text)), flush=True)
 
 
 def _print_json(found: dict[str, Any]) -> None:
