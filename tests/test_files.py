@@ -47,6 +47,13 @@ def test_separators_may_be_named(frame, tmp_path, sep):
     check(read_table(str(path), "hit", ["score"], sep=sep), frame)
 
 
+@pytest.fixture
+def _pyarrow():
+    # Its newest version cannot be imported beside the oldest NumPy that is supported.
+    pytest.importorskip("pyarrow", exc_type=ImportError)
+
+
+@pytest.mark.usefixtures("_pyarrow")
 @pytest.mark.parametrize("suffix", [".parquet", ".pq"])
 def test_parquet(frame, tmp_path, suffix):
     path = tmp_path / f"scores{suffix}"
@@ -58,6 +65,7 @@ def test_parquet(frame, tmp_path, suffix):
         read_table(str(path), "hit", ["z"])
 
 
+@pytest.mark.usefixtures("_pyarrow")
 def test_parquet_needs_pyarrow(frame, tmp_path, monkeypatch):
     path = tmp_path / "scores.parquet"
     frame.to_parquet(path)

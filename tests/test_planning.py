@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import stats
+from scipy import integrate, stats
 from sklearn.metrics import average_precision_score
 
 import sklearn_rankinf
@@ -453,8 +453,8 @@ def test_first_order_standard_error_of_roc_auc_is_that_of_its_variance():
     d, n, m = 1.2, 500, 50
     grid = np.linspace(-9, 11, 20_001)
     density = stats.norm.pdf(grid)
-    one_above_two = np.trapezoid(stats.norm.cdf(grid + d) ** 2 * density, grid)
-    two_above_one = np.trapezoid(stats.norm.sf(grid - d) ** 2 * density, grid)
+    one_above_two = integrate.trapezoid(stats.norm.cdf(grid + d) ** 2 * density, grid)
+    two_above_one = integrate.trapezoid(stats.norm.sf(grid - d) ** 2 * density, grid)
     auc = float(stats.norm.cdf(d / math.sqrt(2)))
     variance = (one_above_two - auc**2) / m + (two_above_one - auc**2) / (n - m)
     result = metric_interval_width(n, m, auc=auc, metric="roc_auc", n_simulations=2)
