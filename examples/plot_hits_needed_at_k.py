@@ -161,8 +161,9 @@ print(f"at k = 50: {at_fifty / 2000:.1%}; somewhere up to k = 200: {somewhere / 
 
 # %%
 # At a fixed k chance passes less often than the nominal 5 %, because hits are whole numbers; at a k
-# picked after the fact far more often. If several k are of interest, divide the level by their
-# number (Bonferroni), or test average precision, which weighs all ranks in one statistic.
+# picked after the fact far more often. :func:`~sklearn_rankinf.top_k_significance_curve` has a
+# bound that random rankings exceed anywhere no more often than the level, so that k may be chosen
+# by the curve: :ref:`top-k`, and :ref:`sphx_glr_auto_examples_plot_screening_campaign.py`.
 #
 # Equal scores across rank k
 # --------------------------

@@ -35,6 +35,11 @@ CURVE_DESCRIPTION = (
     "their first k items, where they stop beating random selection, and at which k the list may be "
     "cut at which error rate. The labels must not have trained the scores."
 )
+COMPARE_DESCRIPTION = (
+    "Compare rankings of the same items, one column of scores each: two by their difference with a "
+    "p-value and an interval, more by all pairs and the rankers that may be best. The labels must "
+    "not have trained the scores."
+)
 PLAN_DESCRIPTION = (
     "Say how probable it is that a test of a ranking is significant, how small an effect it would "
     "see, and how many targets it takes. Give --n and --m, or --prevalence with --auc or --odds."
@@ -56,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
         "report", help="test the rankings in a CSV file", description=REPORT_DESCRIPTION
     )
     _add_file(report)
+    _add_units(report)
     report.add_argument(
         "--k",
         type=_cut_off,
@@ -93,13 +99,19 @@ def build_parser() -> argparse.ArgumentParser:
     )
     curve.add_argument("--plots", metavar="DIR", help="write a picture of the curves to DIR")
     curve.add_argument("--json", action="store_true", help="print JSON instead of sentences")
+    _add_compare(commands)
     _add_plan(commands)
     return parser
 
 
 def _add_file(command: argparse.ArgumentParser) -> None:
     """Add the arguments that name a file and its columns."""
-    command.add_argument("file", metavar="FILE", help="comma-separated values with a heading line")
+    command.add_argument(
+        "file",
+        metavar="FILE",
+        help="table with a heading line, separated by commas, tabs, semicolons or bars, maybe "
+        "compressed; a Parquet file; or - for the standard input",
+    )
     command.add_argument("--label", metavar="COLUMN", required=True, help="column of the labels")
     command.add_argument(
         "--score",
@@ -109,8 +121,51 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         help="column of scores, larger for likelier targets; may be repeated",
     )
     command.add_argument(
+        "--lower-is-better",
+        action="store_true",
+        help="smaller scores are those of likelier targets",
+    )
+    command.add_argument(
         "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"
     )
+    command.add_argument(
+        "--sep", metavar="TEXT", help="what separates columns; found out by default"
+    )
+    command.add_argument(
+        "--decimal", metavar="TEXT", default=".", help="the decimal point, '.' by default"
+    )
+
+
+def _add_units(command: argparse.ArgumentParser) -> None:
+    """Add the columns of what samples belong to."""
+    command.add_argument(
+        "--group", metavar="COLUMN", help="column of the query of each item: ranks are within one"
+    )
+    command.add_argument(
+        "--cluster",
+        metavar="COLUMN",
+        help="column of the cluster of each item, such as a patient or a scaffold, whose items are "
+        "not independent",
+    )
+
+
+def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command that compares rankings."""
+    compare = commands.add_parser(
+        "compare", help="compare the rankings in a file", description=COMPARE_DESCRIPTION
+    )
+    _add_file(compare)
+    _add_units(compare)
+    compare.add_argument(
+        "--metric",
+        metavar="NAME",
+        default="average_precision",
+        help="metric to compare by, such as recall_at_k or roc_auc; average_precision by default",
+    )
+    compare.add_argument(
+        "--k", type=_cut_off, help="cut-off of the metric: a number of items, or a fraction of them"
+    )
+    compare.add_argument("--json", action="store_true", help="print JSON instead of sentences")
 
 
 def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

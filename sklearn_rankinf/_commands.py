@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankinf import _report
-from sklearn_rankinf._files import CommandError, read_table, save_figure
+from sklearn_rankinf._comparison import metric_comparison_test
+from sklearn_rankinf._files import CommandError, Table, read_table, save_figure
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
+from sklearn_rankinf._multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._planning import metric_power
 from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot._matplotlib import new_figure
@@ -27,7 +30,17 @@ _WIDTH = 100
 
 def report(arguments: argparse.Namespace) -> None:
     """Print the report on the rankings of a file."""
-    table = read_table(arguments.file, arguments.label, arguments.score, arguments.pos_label)
+    table = _read(arguments)
+    if table.groups is not None:
+        raise CommandError(
+            "a report is on one list of items, and --group names those of several queries: compare "
+            "their means with rankinf compare, or leave --group out."
+        )
+    if table.clusters is not None and arguments.metric:
+        raise CommandError(
+            "the tables of --metric take items as independent, and --cluster says that they are "
+            "not: leave out one of them."
+        )
     try:
         # A k that was asked for is an error if it is too large; of the default ones it is left out.
         for k in arguments.k:
@@ -36,6 +49,7 @@ def report(arguments: argparse.Namespace) -> None:
             table.is_positive,
             table.scores,
             k=arguments.k or _report.DEFAULT_K,
+            clusters=table.clusters,
             metrics=arguments.metric,
         )
     except CommandError:
@@ -56,7 +70,7 @@ def report(arguments: argparse.Namespace) -> None:
 
 def curve(arguments: argparse.Namespace) -> None:
     """Print where the rankings of a file beat random selection, and write their curves."""
-    rankings = _rankings(arguments)
+    rankings = _rankings(_read(arguments))
     alpha = arguments.alpha or [0.1, 0.05, 0.01]
     try:
         curves = {
@@ -79,11 +93,46 @@ def curve(arguments: argparse.Namespace) -> None:
         return
     print(
         "\n\n".join(
-            "\n".join([name, *_indented(curves[name].summary()), *_indented(test.summary())])
+            "\n".join(
+                [name, *_wrapped(curves[name].summary(), "  "), *_wrapped(test.summary(), "  ")]
+            )
             for name, test in tests.items()
         )
     )
     _print_paths(paths)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Print which of the rankings of a file are better, by how much, and how sure that is."""
+    if len(arguments.score) < 2:
+        raise CommandError(
+            f"two columns of scores are needed to compare; got --score {arguments.score[0]} alone."
+        )
+    if len(set(arguments.score)) < len(arguments.score):
+        raise CommandError(f"a column of scores is named twice: {', '.join(arguments.score)}.")
+    table = _read(arguments)
+    options = {
+        "metric": arguments.metric,
+        "k": arguments.k,
+        "groups": table.groups,
+        "clusters": table.clusters,
+    }
+    _progress(f"comparing {len(table.scores)} rankings")
+    try:
+        result: Any
+        if len(table.scores) == 2:
+            result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
+        else:
+            result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
+    except (TypeError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    if arguments.json:
+        names = {"names": list(table.scores)} if len(table.scores) == 2 else {}
+        _print_json({**names, **result.to_dict()})
+        return
+    if len(table.scores) == 2:
+        print("A is {}, B is {}.".format(*table.scores))
+    print("\n".join(_wrapped(result.summary())))
 
 
 def plan(arguments: argparse.Namespace) -> None:
@@ -98,6 +147,7 @@ def plan(arguments: argparse.Namespace) -> None:
     prevalence = _prevalence(arguments)
     found: dict[str, Any] = {}
     try:
+        share = _share(arguments.k, arguments.n)
         if arguments.m is not None:
             if has_effect:
                 power = metric_power(arguments.n, arguments.m, **given, **effect)
@@ -107,10 +157,10 @@ def plan(arguments: argparse.Namespace) -> None:
             found["min_detectable_odds"] = odds
             _say(arguments, _smallest_effect(odds, arguments.power))
         if has_effect:
-            given["k"] = _share(arguments.k, arguments.n)
+            given["k"] = share
             needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
             found["min_positives"] = needed
-            _say(arguments, _targets_needed(needed, prevalence, given["k"], arguments.power))
+            _say(arguments, _targets_needed(needed, prevalence, share, arguments.power))
     except (TypeError, ValueError) as error:
         raise CommandError(str(error)) from error
     if arguments.json:
@@ -145,7 +195,11 @@ def _smallest_effect(odds: float, power: float) -> str:
 
 def _share(k: float | None, n: int | None) -> float | None:
     """Cut-off in proportion to the number of items, so that it grows with them."""
-    return k / n if isinstance(k, int) and n is not None and k < n else k
+    if not isinstance(k, int) or n is None:
+        return k
+    if k == n:
+        raise ValueError(f"--k {k} counts all items: give a smaller number.")
+    return k / n
 
 
 def _targets_needed(needed: int, prevalence: float, k: float | None, power: float) -> str:
@@ -156,12 +210,36 @@ def _targets_needed(needed: int, prevalence: float, k: float | None, power: floa
     )
 
 
-def _rankings(arguments: argparse.Namespace) -> dict[str, Ranking]:
-    """Rankings of the columns of scores of a file."""
-    table = read_table(arguments.file, arguments.label, arguments.score, arguments.pos_label)
+def _read(arguments: argparse.Namespace) -> Table:
+    """Read the columns of a file."""
+    _progress(f"reading {arguments.file}")
+    options = {name: getattr(arguments, name, None) for name in ("group", "cluster")}
+    table = read_table(
+        arguments.file,
+        arguments.label,
+        arguments.score,
+        pos_label=arguments.pos_label,
+        lower_is_better=arguments.lower_is_better,
+        sep=arguments.sep,
+        decimal=arguments.decimal,
+        **options,
+    )
+    n, m = table.is_positive.size, int(table.is_positive.sum())
+    _progress(f"{n} items, {m} of them targets")
+    return table
+
+
+def _rankings(table: Table) -> dict[str, Ranking]:
+    """Rankings by the columns of scores."""
     return {
         name: Ranking.from_scores(table.is_positive, score) for name, score in table.scores.items()
     }
+
+
+def _progress(text: str) -> None:
+    """Tell a person who waits at a terminal what is being done."""
+    if sys.stderr.isatty():
+        print(f"rankinf: {text}", file=sys.stderr, flush=True)
 
 
 def _write_curves(curves: dict[str, TopKSignificanceCurve], directory: str) -> str:
@@ -180,15 +258,18 @@ def _numbers(curve: TopKSignificanceCurve) -> dict[str, Any]:
     }
 
 
-def _indented(text: str) -> list[str]:
-    wrapped = [textwrap.wrap(line, _WIDTH - 2) for line in text.splitlines()]
-    return [f"  {line}" for lines in wrapped for line in lines]
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    """Lines that fit a terminal."""
+    wrapper = textwrap.TextWrapper(
+        _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+    return [line for part in text.splitlines() for line in wrapper.wrap(part)]
 
 
 def _say(arguments: argparse.Namespace, text: str) -> None:
     """Print a sentence as soon as it is known, unless JSON was asked for."""
     if not arguments.json:
-        print(textwrap.fill(text, _WIDTH), flush=True)
+        print("\n".join(_wrapped(text)), flush=True)
 
 
 def _print_json(found: dict[str, Any]) -> None:

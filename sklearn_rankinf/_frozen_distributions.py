@@ -221,6 +221,11 @@ class NullDistribution:
 
     # The law.
 
+    @property
+    def _is_listed(self) -> bool:
+        """Whether all values with their probabilities are known: quantiles are looked up."""
+        return bool(self._law.is_listed)
+
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
         return self._law.support()
@@ -443,7 +448,7 @@ class NullDistribution:
         check_alternative(alternative)
         if self.method != "analytic":
             return self._over(x, np.zeros_like), self._over(x, np.ones_like)
-        if self._law.is_listed:
+        if self._is_listed:
             p = self.pvalue(x, alternative)
             error = np.maximum(self.relative_error(x, alternative), _SAME)
             return p * np.maximum(1.0 - error, 0.0), np.minimum(p * (1.0 + error), 1.0)

@@ -220,7 +220,7 @@ def _at_k(k: Any) -> str:
 
 
 class _ShareOfHits(HitsAtK):
-    """Hits at k with the checks and the name that recall, precision and enrichment share."""
+    """Hits at k with the checks and the name that recall, precision and others share."""
 
     _quantity: ClassVar[str]
 
@@ -380,6 +380,101 @@ class EnrichmentAtK(_ShareOfHits):
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
         """Influence of the items of a ranking, for one k."""
         return enrichment_at_k_influence(tie_sizes, hits, self.k)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FScoreAtK(_ShareOfHits):
+    r"""F-score at k: the weighted harmonic mean of precision and recall at k.
+
+    Parameters
+    ----------
+    k : int, float or array-like of them
+        Cut-off; see :class:`RecallAtK`.
+    beta : float, default=1.0
+        How many times as much recall counts as precision.
+
+    Raises
+    ------
+    TypeError
+        If `k` or `beta` is not a number.
+    ValueError
+        If `k` is out of its range, or `beta` is not positive and finite.
+
+    See Also
+    --------
+    RecallAtK, PrecisionAtK : What it is a mean of.
+    sklearn_rankinf.f_score_at_k_score : The value alone.
+    sklearn.metrics.fbeta_score : The same of a classification.
+
+    Notes
+    -----
+    With H of the m positives among the first k samples, which are taken as the predicted positives
+    [1]_,
+
+    .. math:: F_\beta = \frac{(1 + \beta^2)\, P R}{\beta^2 P + R}
+              = \frac{(1 + \beta^2)\, H}{\beta^2 m + k},
+              \qquad P = \frac Hk, \quad R = \frac Hm.
+
+    For a fixed k it is a multiple of the number of hits, so that its p-values are those of recall
+    and precision at k. A perfect ranking has 1 only for k = m. Ties count as in
+    :class:`RecallAtK`.
+
+    References
+    ----------
+    .. [1] van Rijsbergen, C. J. (1979). Information Retrieval, 2nd edition. Butterworths, London.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import FScoreAtK, metric_test
+    >>> y_true, y_score = [1, 1, 0, 1, 0, 0, 0, 0], [8, 7, 6, 5, 4, 3, 2, 1]
+    >>> round(metric_test(y_true, y_score, metric=FScoreAtK(4)).statistic, 6)
+    0.857143
+    """
+
+    k: Any
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self.beta, "beta")
+        object.__setattr__(self, "beta", float(self.beta))
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and self.beta == other.beta  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self.beta))
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        return text if self.beta == 1.0 else f"{text[:-1]}, beta={self.beta!r})"
+
+    @property
+    def title(self) -> str:
+        """What the metric is called in a sentence and along an axis."""
+        return f"F{self.beta:g} score" + _at_k(self.k)
+
+    @property
+    def symbol(self) -> str:
+        """What the metric is called in a legend and in a table."""
+        return f"F{self.beta:g}" + (f"@{self.k}" if np.ndim(self.k) == 0 else "@k")
+
+    def divided_by(self, n_samples: int, n_positives: int) -> Any:
+        """What the number of hits is divided by: the weighted mean of n_positives and k."""
+        return self._share_of_recall * max(n_positives, 1) + (1.0 - self._share_of_recall) * self.k
+
+    def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
+        """Influence of the items of a ranking, for one k."""
+        divisor = self.divided_by(int(tie_sizes.sum()), int(hits.sum()))
+        of_hits = precision_at_k_influence(tie_sizes, hits, self.k).times(self.k / divisor)
+        # One positive more also makes the divisor larger.
+        growth = self.evaluate(tie_sizes, hits) * self._share_of_recall / divisor
+        return replace(of_hits, positive=of_hits.positive - growth)
+
+    @property
+    def _share_of_recall(self) -> float:
+        """``beta**2 / (1 + beta**2)``, without overflow."""
+        return 1.0 / (1.0 + (1.0 / self.beta) * (1.0 / self.beta))
 
 
 @dataclass(frozen=True, repr=False)
@@ -987,6 +1082,7 @@ _metrics: dict[str, Callable[..., Metric]] = {
     "recall_at_k": RecallAtK,
     "precision_at_k": PrecisionAtK,
     "enrichment_at_k": EnrichmentAtK,
+    "f_score_at_k": FScoreAtK,
     "roc_auc": RocAuc,
     "dcg": DiscountedCumulativeGain,
     "ndcg": partial(DiscountedCumulativeGain, normalize=True),

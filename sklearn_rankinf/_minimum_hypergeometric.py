@@ -12,11 +12,13 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.hits import log_tail_in_parts
 from sklearn_rankinf._engine.paths import HitBounds
+from sklearn_rankinf._engine.statistics import Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import as_log10
-from sklearn_rankinf._top_k_curve import ends_up_to
+from sklearn_rankinf._top_k_curve import ends_up_to, one_class_sentence
 from sklearn_rankinf._validation import PosLabel, check_integer, warn_caller
 
 
@@ -52,9 +54,9 @@ class MinimumHypergeometricTestResult:
     >>> from sklearn_rankinf import Ranking, minimum_hypergeometric_test
     >>> ranking = Ranking.from_counts([1] * 1000, [1] * 200 + [0] * 800)
     >>> print(minimum_hypergeometric_test(ranking).summary())
-    Of all cut-offs the first 200 samples stood out most, with 200 positives where 40 are expected,
-    p = 1.5e-216 for a ranking better than random labelling (exact minimum hypergeometric test;
-    200 positives among 1000 samples).
+    Of all cut-offs k = 200 stood out most, with 200 positives among the first k samples where 40
+    are expected, p = 1.5e-216 for a ranking better than random labelling (exact minimum
+    hypergeometric test; 200 positives among 1000 samples).
     """
 
     statistic: float
@@ -111,6 +113,8 @@ class MinimumHypergeometricTestResult:
         str
             The cut-off, the hits and the p-value.
         """
+        if self.n_positives in (0, self.n_samples):
+            return one_class_sentence(self.n_samples, self.n_positives)
         numbers = f"{self.n_positives} positives among {self.n_samples} samples"
         pvalue = f"p = {format_pvalue(self.log10_pvalue)}"
         if self.k is None:
@@ -120,12 +124,13 @@ class MinimumHypergeometricTestResult:
             )
         expected = format_value(self.k * self.n_positives / self.n_samples)
         return (
-            f"Of all cut-offs the first {self.k} samples stood out most, with {self.hits} "
-            f"positives where {expected} are expected, {pvalue} for a ranking better than random "
-            f"labelling (exact minimum hypergeometric test; {numbers})."
+            f"Of all cut-offs k = {self.k} stood out most, with {self.hits} positives among the "
+            f"first k samples where {expected} are expected, {pvalue} for a ranking better than "
+            f"random labelling (exact minimum hypergeometric test; {numbers})."
         )
 
 
+@result_function
 def minimum_hypergeometric_test(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -187,7 +192,7 @@ def minimum_hypergeometric_test(
     equal scores are cut-offs. Its p-value is the probability that a random path of hits has
     a pointwise p-value of at most S at any cut-off. It lies between S and m S, and is computed
     exactly, in logarithms where it underflows: in O(m) steps on about :math:`20 \sqrt m` numbers
-    of hits, whatever n is. Its relative error was below 1e-10 wherever it was compared with
+    of hits, whatever n is. Its relative error was below 1e-12 wherever it was compared with
     counts of paths in whole numbers.
 
     `min_hits` and `max_rank` must be chosen without looking at the labels.
@@ -216,10 +221,11 @@ def minimum_hypergeometric_test(
         )
     elif least > m:
         raise ValueError(f"min_hits must be from 1 to n_positives={m}; got {least}.")
-    bounds = HitBounds(n, m, ends_up_to(ranking, max_rank, "max_rank"), least)
-    log_statistic, k, hits = _statistic(ranking, bounds)
+    ends = ends_up_to(ranking, max_rank, "max_rank")
+    log_statistic, k, hits = _statistic(ranking, ends, least)
     log_pvalue = 0.0
     if log_statistic < 0.0:
+        bounds = HitBounds.of(n, m, ends, least)
         log_pvalue = bounds.log_crossing_probability(bounds.last(log_statistic))
     return MinimumHypergeometricTestResult(
         statistic=math.exp(log_statistic),
@@ -231,19 +237,20 @@ def minimum_hypergeometric_test(
         n_samples=n,
         n_positives=m,
         min_hits=least,
-        max_rank=int(bounds.ends[-1]),
+        max_rank=int(ends[-1]),
     )
 
 
-def _statistic(ranking: Ranking, bounds: HitBounds) -> tuple[float, int | None, int | None]:
+def _statistic(
+    ranking: Ranking, ends: Integers, min_hits: int
+) -> tuple[float, int | None, int | None]:
     """Log of the smallest p-value, the cut-off that has it first, and the hits there."""
-    n_ends = bounds.ends.size
-    hits = np.cumsum(ranking.hits)[:n_ends]
+    hits = np.cumsum(ranking.hits)[: ends.size]
     # From one hit to the next the p-value grows with k.
-    counted = np.flatnonzero((ranking.hits[:n_ends] > 0) & (hits >= bounds.min_hits))
+    counted = np.flatnonzero((ranking.hits[: ends.size] > 0) & (hits >= min_hits))
     if not counted.size:
         return 0.0, None, None
-    n, m = (np.full(counted.size, of) for of in (bounds.n_samples, bounds.n_positives))
-    log_pvalues = log_tail_in_parts(hits[counted], n, m, bounds.ends[counted])
+    n, m = (np.full(counted.size, of) for of in (ranking.n_samples, ranking.n_positives))
+    log_pvalues = log_tail_in_parts(hits[counted], n, m, ends[counted])
     best = int(counted[np.argmin(log_pvalues)])
-    return float(log_pvalues.min()), int(bounds.ends[best]), int(hits[best])
+    return float(log_pvalues.min()), int(ends[best]), int(hits[best])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtr, ndtri
 
-from sklearn_rankinf._engine.hypergeometric import log_tail, min_hits
+from sklearn_rankinf._critical_values import Region, critical_region
 from sklearn_rankinf._engine.odds import (
     Binormal,
     ProportionalOdds,
@@ -35,7 +33,6 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
-from sklearn_rankinf._frozen_distributions import NullDistribution, with_known_error
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,
@@ -43,10 +40,9 @@ from sklearn_rankinf._metrics import (
     check_scalar_k,
     in_sentence,
 )
-from sklearn_rankinf._null_distributions import frozen_null_distribution
-from sklearn_rankinf._rank_distributions import rounding_of
 from sklearn_rankinf._validation import (
     as_seed_sequence,
+    check_between,
     check_counts,
     check_integer,
     check_option,
@@ -57,13 +53,6 @@ _MODELS = ("wallenius", "fisher", "binormal")
 _METHODS = ("auto", "exact", "simulation", "obuchowski")
 # Placements that are listed, and ranks in all of them.
 _MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
-# Levels this close, relatively, are the same.
-_SAME = 1e-12
-# The critical value is looked for a little below the level of the last value that is not.
-_SLIGHTLY_LESS = (1e-9, 1e-7, 1e-5)
-# Precision of a critical value in standard deviations, and how far a level is below alpha where
-# values are so dense that none is looked for.
-_PRECISION, _CONTINUOUS = 1e-9, 1e-6
 RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
 
 
@@ -348,39 +337,6 @@ def read_effect(odds: Any, auc: Any, model: str) -> float:
     return math.log(odds)
 
 
-def check_real(value: Any, name: str) -> None:
-    """Refuse what is no number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
-
-
-def check_between(value: Any, name: str) -> None:
-    """Refuse what is no number between 0 and 1."""
-    check_real(value, name)
-    if not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name} must lie between 0 and 1, exclusive; got {value}.")
-
-
-@dataclass(frozen=True, eq=False)
-class Region:
-    """Where a test is significant.
-
-    Attributes
-    ----------
-    critical_value, level : float
-        Smallest significant value, nan where none is, and its probability by chance.
-    event : tuple of int or None
-        So many hits among the first so many samples, if that is the same.
-    edge : float
-        Values from here on are significant, those equal to the critical one included.
-    """
-
-    critical_value: float
-    level: float
-    event: tuple[int, int] | None = None
-    edge: float = math.inf
-
-
 @dataclass(frozen=True, eq=False)
 class Design:
     """What is asked of every size and effect."""
@@ -409,7 +365,7 @@ class Design:
         check_between(alpha, "alpha")
         check_option(model, "model", _MODELS)
         check_option(method, "method", _METHODS)
-        check_integer(n_simulations, "n_simulations", 1)
+        check_integer(n_simulations, "n_simulations", 2)
         seeds = as_seed_sequence(random_state)
         title = in_sentence(chosen.title)
         if model == "fisher" and not isinstance(chosen, HitsAtK):
@@ -451,7 +407,7 @@ class SizedDesign:
         self.design, self.metric = design, metric
         self.n, self.m = n_samples, n_positives
         self._null_method = "pearson3" if approximately else "auto"
-        self.region = self._obuchowski_region() if self._is_normal else self._region()
+        self.region = self._obuchowski_region() if self._is_normal else self._critical_region()
         self.method = self._chosen_method()
 
     def result(self, effect: float) -> MetricPowerResult:
@@ -487,49 +443,16 @@ class SizedDesign:
 
     # The test.
 
-    def _region(self) -> Region:
+    def _critical_region(self) -> Region:
         """Where the test is significant."""
-        n, m, metric, alpha = self.n, self.m, self.metric, self.design.alpha
-        if m in (0, n):
-            return Region(math.nan, 0.0)
-        if isinstance(metric, HitsAtK):
-            h = int(min_hits(alpha, n, m, metric.k))
-            if h > min(m, metric.k):
-                return Region(math.nan, 0.0)
-            value = h / float(metric.divided_by(n, m))
-            return self._region_of_event(value, h, int(metric.k))
-        if isinstance(metric, FirstHitStatistic):
-            r = _last_significant_rank(n, m, alpha)
-            return self._region_of_event(1.0 / r, 1, r) if r else Region(math.nan, 0.0)
-        return self._region_of_distribution()
-
-    def _region_of_event(self, value: float, h: int, k: int) -> Region:
-        level = float(np.exp(log_tail(h, self.n, self.m, k)))
-        return Region(value, level, (h, k), value * (1.0 - _SAME))
-
-    def _region_of_distribution(self) -> Region:
-        """From the quantile of the null distribution, and what is next above it."""
-        alpha = self.design.alpha
-        law = frozen_null_distribution(
+        return critical_region(
             self.metric,
             self.n,
             self.m,
+            self.design.alpha,
             method=self._null_method,
             random_state=self.design.random_state,
         )
-        best = float(self.metric.maximum(self.n, self.m))
-        law, _ = with_known_error(law, _last_below(law, alpha, best), "greater")
-        below = _last_below(law, alpha, best)
-        span = self._statistic.span(self.n, self.m, None)
-        if span > 0.0 and not law._law.is_listed:
-            offset = self._statistic.offset(self.n, self.m)
-            value, level = _next_multiple(law, below, alpha, best, span, offset)
-        else:
-            value, level = _next_above(law, below, alpha, best)
-        if not level > 0.0:
-            return Region(math.nan, 0.0)
-        edge = value - _SAME * abs(value) - rounding_of(self._statistic, self.n, self.m)
-        return Region(value, level, None, edge)
 
     @property
     def _statistic(self) -> Statistic:
@@ -592,8 +515,8 @@ class SizedDesign:
             return self.power(effect), error, known, 0.0
         values = self.simulated(np.array([effect]), self.design.n_simulations)[:, 0]
         power = float(np.mean(values >= self.region.edge))
-        errors = math.sqrt(power * (1.0 - power)), float(values.std())
-        power_error, mean_error = (error / math.sqrt(values.size) for error in errors)
+        power_error = share_error(power, values.size)
+        mean_error = float(values.std(ddof=1)) / math.sqrt(values.size)
         if known is not None:
             return power, power_error, known, 0.0
         return power, power_error, float(values.mean()), mean_error
@@ -663,70 +586,14 @@ class SizedDesign:
         return sampler.values(ranks - 1)
 
 
-def _last_below(law: NullDistribution, alpha: float, best: float) -> float:
-    """Value up to which nothing is significant, and from which on everything is."""
-    if law._law.is_listed:
-        return float(law.isf(alpha))
-    # The quantile of a distribution that is not listed takes more evaluations.
-    mean, deviation = law.mean(), law.std()
+def share_error(share: float, n_draws: int) -> float:
+    """Monte Carlo standard error of a share of draws, of which one more and one less are added.
 
-    def excess(x: float) -> float:
-        return float(law.log_pvalue(min(x, best))) - math.log(alpha)
-
-    low, high = mean - deviation, mean + deviation
-    while excess(low) <= 0.0:
-        low -= 2.0 * (mean - low)
-    while excess(high) > 0.0:
-        if high >= best:
-            return best
-        low, high = high, high + 2.0 * (high - mean)
-    return float(brentq(excess, low, high, xtol=_PRECISION * deviation, rtol=1e-14))
-
-
-def _next_multiple(
-    law: NullDistribution, below: float, alpha: float, best: float, span: float, offset: float
-) -> tuple[float, float]:
-    """The same where values less a constant are multiples of a span."""
-    multiple = math.ceil((below - offset) / span) - 1
-    while law.pvalue(value := min(multiple * span + offset, best)) > alpha * (1.0 + _SAME):
-        if value >= best:
-            return math.nan, 0.0
-        multiple += 1
-    return value, float(law.pvalue(value))
-
-
-def _next_above(
-    law: NullDistribution, below: float, alpha: float, best: float
-) -> tuple[float, float]:
-    """Smallest significant value and its level, which is 0 where there is none."""
-    if not law._law.is_listed:
-        value = below
-        while (level := float(law.pvalue(value))) > alpha:
-            if value >= best:
-                return math.nan, 0.0
-            value = min(value + _PRECISION * law.std(), best)
-        if level > alpha * (1.0 - _CONTINUOUS):
-            return value, level
-    else:
-        level = float(law.sf(below))
-    if not level > 0.0:
-        return math.nan, 0.0
-    for less in (*_SLIGHTLY_LESS, 1.0):
-        value = float(law.isf(level * (1.0 - less)))
-        if law.pvalue(value) <= alpha * (1.0 + _SAME):
-            break
-    return value, float(law.pvalue(value))
-
-
-def _last_significant_rank(n: int, m: int, alpha: float) -> int:
-    """Last rank of the best positive that is significant, 0 where none is."""
-    low, high = 0, n - m + 1
-    log_alpha = math.log(alpha * (1.0 + _SAME))
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_significant = float(log_tail(1, n, m, middle)) <= log_alpha
-        low, high = (middle, high) if is_significant else (low, middle)
-    return low
+    None or all of the draws say little of how small or large the probability is, not that their
+    share has no error.
+    """
+    nearly = (share * n_draws + 1.0) / (n_draws + 2.0)
+    return math.sqrt(nearly * (1.0 - nearly) / n_draws)
 
 
 # Obuchowski's normal approximation.
@@ -735,6 +602,8 @@ def _last_significant_rank(n: int, m: int, alpha: float) -> int:
 def obuchowski_power(n: int, m: int, auc: float, alpha: float) -> float:
     """Power of the one-sided test of ROC AUC in Obuchowski's normal approximation."""
     null, alternative = (math.sqrt(_obuchowski_variance(n, m, area)) for area in (0.5, auc))
+    if alternative == 0.0:  # beyond the smallest floating point number
+        return float(auc > 0.5)
     return float(ndtr((math.sqrt(m) * (auc - 0.5) + float(ndtri(alpha)) * null) / alternative))
 
 

@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from sklearn_rankinf._engine.hypergeometric import log_tail, min_hits
 from sklearn_rankinf._engine.odds import hits_tail
 from sklearn_rankinf._engine.statistics import FirstHitStatistic, Floats, HitsAtK, Integers, Metric
-from sklearn_rankinf._planning import RANKINGS, Design, SizedDesign, check_between, read_effect
-from sklearn_rankinf._validation import check_counts
+from sklearn_rankinf._planning import RANKINGS, Design, SizedDesign, read_effect
+from sklearn_rankinf._validation import check_between, check_counts
 
 # Logarithms of odds beyond these are as good as infinite.
 _LARGEST_EFFECT = 700.0
@@ -21,6 +21,8 @@ _LARGEST_EFFECT = 700.0
 _N_EFFECTS, _N_SCOUTS, _NARROW = 9, 500, 0.25
 # No search goes on to more positives, and none that simulates to more than the second.
 _MOST_POSITIVES, _MOST_SIMULATED = 10**7, 10**5
+# Numbers of samples are 64-bit integers.
+_SMALLEST_PREVALENCE = _MOST_POSITIVES / 2.0**62
 # Numbers of positives that are all tried, where power is computed and where it is simulated.
 _ALL_TRIED, _ALL_SIMULATED = 2000, 16
 # Where not all are, those from this share of what a randomized test needs on.
@@ -221,8 +223,8 @@ def min_positives(
     Notes
     -----
     Power of a test of hits at k goes up and down with the number of positives, since the level is
-    attained more or less. Returned is the first number with the power, so that a slightly larger
-    one may have less. The first 2000 numbers are all tried. Beyond them the search begins at 98 %
+    attained more or less. The first number with the power is returned; a slightly larger one may
+    have less. The first 2000 numbers are all tried. Beyond them the search begins at 98 %
     of what a test needs that is randomized to have exactly the level `alpha`, and so is more
     powerful.
 
@@ -243,12 +245,17 @@ def min_positives(
     [False, True]
     """
     check_between(prevalence, "prevalence")
+    if prevalence < _SMALLEST_PREVALENCE:
+        raise ValueError(
+            f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, or there are too many "
+            f"samples to be counted; got {prevalence}."
+        )
     check_between(power, "power")
     effect = read_effect(odds, auc, model)
     design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
-    if effect <= 0.0 and power > alpha:
+    if effect <= 0.0 and power >= alpha:
         raise ValueError(
-            f"No number of positives has the power {power}, which is more than alpha={alpha}, "
+            f"No number of positives has the power {power}, which is not less than alpha={alpha}, "
             f"where positives are ranked no higher than negatives: pass odds above 1, or auc above "
             f"0.5; got odds={odds} and auc={auc}."
         )

@@ -33,13 +33,15 @@ from sklearn_rankinf._metrics import (
     check_scalar_k,
     in_sentence,
 )
-from sklearn_rankinf._planning import PlanningResult, check_between, check_real
+from sklearn_rankinf._planning import PlanningResult, share_error
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_alternative,
+    check_between,
     check_confidence_level,
     check_counts,
     check_integer,
+    check_real,
 )
 
 # Samples of the data sets that are drawn and tested in one task.
@@ -93,7 +95,7 @@ class MetricComparisonPowerResult(PlanningResult):
     ... )
     >>> print(result.summary())
     With 50 positives among 200 samples, ROC AUC of two rankers with AUC 0.9 and 0.6
-    (correlation 0) differs significantly at the level 0.05 with a probability of 1 ± 0
+    (correlation 0) differs significantly at the level 0.05 with a probability of 1 ± 0.047
     (mean difference ...; 20 simulations).
     """
 
@@ -341,7 +343,7 @@ def metric_comparison_power(
     return MetricComparisonPowerResult(
         metric=chosen.at(n),
         power=power,
-        standard_error=math.sqrt(power * (1.0 - power) / pvalues.size),
+        standard_error=share_error(power, pvalues.size),
         mean_a=float(of_a.mean()),
         mean_b=float(of_b.mean()),
         mean_difference=mean,

@@ -92,9 +92,9 @@ def make_significance_scorer(
     ----------
     metric : str or metric, default="average_precision"
         What is tested: ``"average_precision"``, ``"recall_at_k"``, ``"precision_at_k"``,
-        ``"enrichment_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``, ``"bedroc"``, ``"rie"``,
-        ``"reciprocal_rank"``, a name given to :func:`register_metric`, or a metric itself, such as
-        ``Bedroc(alpha=50.0)``.
+        ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
+        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, a name given to :func:`register_metric`, or
+        a metric itself, such as ``Bedroc(alpha=50.0)``.
     method : str, default="auto"
         How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``, one of the
         approximations that the null distribution of the metric takes, such as ``"normal"``; or

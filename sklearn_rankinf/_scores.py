@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
@@ -15,6 +16,7 @@ from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,
     EnrichmentAtK,
+    FScoreAtK,
     PrecisionAtK,
     RecallAtK,
     ReciprocalRank,
@@ -26,7 +28,16 @@ from sklearn_rankinf._metrics import (
 from sklearn_rankinf._observations import observe_ranking
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import adjusted, as_log10, standardized
-from sklearn_rankinf._validation import PosLabel, check_alternative, check_k, warn_caller
+from sklearn_rankinf._validation import (
+    PosLabel,
+    check_alternative,
+    check_integer,
+    check_k,
+    check_option,
+    warn_caller,
+)
+
+_ROUNDINGS = ("exact", "trec_eval", "trec_eval_9")
 
 
 @metric_function
@@ -772,6 +783,184 @@ def enrichment_at_k_score(
     1.0
     """
     return _score(EnrichmentAtK(_one(k)), y_true, y_score, pos_label)
+
+
+@metric_function
+def f_score_at_k_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    k: float,
+    beta: float = 1.0,
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""F-score at k: the weighted harmonic mean of precision and recall at k.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    k : int or float
+        Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
+        1 for a fraction of the samples, rounded up.
+    beta : float, default=1.0
+        How many times as much recall counts as precision.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        F-score at `k`, between 0 and 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As :func:`metric_test` does, and if `beta` is not a positive and finite number.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    recall_at_k_score, precision_at_k_score : What it is a mean of.
+    FScoreAtK : The metric, for tests and null distributions.
+    sklearn.metrics.fbeta_score : The same of a classification.
+
+    Notes
+    -----
+    With H of the m positives among the first k samples it is
+    :math:`(1 + \beta^2) H \big/ (\beta^2 m + k)`, the F-score of the classification that predicts
+    the first k samples to be positive. Where a block of g equal scores straddles rank k, behind a
+    samples with better scores, each of its positives counts :math:`(k - a) / g`, the average over
+    random tie-breaking.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import f_score_at_k_score
+    >>> y_true, y_score = [1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.2, 0.1]
+    >>> f_score_at_k_score(y_true, y_score, k=2)
+    0.5
+    >>> round(f_score_at_k_score(y_true, y_score, k=3, beta=2.0), 4)
+    0.9091
+    """
+    return _score(FScoreAtK(_one(k), beta), y_true, y_score, pos_label)
+
+
+@metric_function
+def interpolated_average_precision_score(
+    y_true: ArrayLike | Ranking,
+    y_score: ArrayLike | None = None,
+    *,
+    n_levels: int = 11,
+    rounding: str = "exact",
+    pos_label: PosLabel = 1,
+) -> float:
+    r"""Interpolated average precision: the mean of interpolated precisions at levels of recall.
+
+    With the 11 levels 0, 0.1, ..., 1 it is the 11-point average precision of information retrieval.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or Ranking
+        Binary labels, or a ranking, with `y_score` left out.
+    y_score : array-like of shape (n_samples,), optional
+        Scores, larger for samples more likely to be positive.
+    n_levels : int, default=11
+        Number of levels of recall, from 0 to 1 at equal distances.
+    rounding : {"exact", "trec_eval", "trec_eval_9"}, default="exact"
+        How many of m positives make a recall of r: the smallest number that reaches r; r m rounded
+        to the nearest integer, as in trec_eval after version 9; or r m + 0.9 rounded down, as in
+        its version 9.
+    pos_label : int, float, bool or str, default=1
+        The label of the positives.
+
+    Returns
+    -------
+    score : float
+        Interpolated average precision, between 0 and 1; 1 for a perfect ranking.
+
+    Raises
+    ------
+    TypeError
+        If labels and scores are not those of a binary problem, or `n_levels` is not an integer.
+    ValueError
+        If labels and scores are not those of a binary problem, `n_levels` is less than 2, or
+        `rounding` is none of the three.
+
+    Warns
+    -----
+    UndefinedMetricWarning
+        If there are no positives; the score is then 0.0.
+
+    See Also
+    --------
+    sklearn.metrics.average_precision_score : The mean precision at the positives, without
+        interpolation.
+    sklearn.metrics.precision_recall_curve : The curve that is interpolated.
+    binormal_average_precision_score : Average precision of a smooth curve.
+
+    Notes
+    -----
+    With the precision :math:`p` and the recall :math:`\rho` at each threshold and L levels it is
+
+    .. math:: \frac{1}{L} \sum_{j=0}^{L-1} \max_{\rho \ge j / (L - 1)} p(\rho),
+
+    see chapter 8 of [1]_. A block of equal scores is one threshold, as in scikit-learn. The point
+    of recall 0 and precision 1 that scikit-learn adds to its curve belongs to no threshold and does
+    not count. Whether recall reaches a level is decided in integers.
+
+    The variants of trec_eval [2]_ take the cut-offs of its source code, in floating-point numbers
+    as it does, with the ties of this function. trec_eval itself breaks ties by the names of the
+    documents. In version 9, :math:`0.7 \cdot 3 + 0.9` is a little less than 3.
+
+    References
+    ----------
+    .. [1] Manning, C. D., Raghavan, P., & Schutze, H. (2008). Introduction to Information
+       Retrieval. Cambridge University Press.
+    .. [2] trec_eval. National Institute of Standards and Technology.
+       https://github.com/usnistgov/trec_eval
+
+    Examples
+    --------
+    >>> from sklearn_rankinf import interpolated_average_precision_score
+    >>> y_true, y_score = [1, 1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6, 0.5]
+    >>> round(interpolated_average_precision_score(y_true, y_score), 6)
+    0.909091
+    >>> round(interpolated_average_precision_score(y_true, y_score, rounding="trec_eval"), 6)
+    0.954545
+    """
+    n_levels = check_integer(n_levels, "n_levels", 2)
+    check_option(rounding, "rounding", _ROUNDINGS)
+    ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
+    if ranking.n_positives == 0:
+        message = no_positives("Interpolated average precision", "0.0")
+        warn_caller(message, UndefinedMetricWarning)
+        return 0.0
+    found = np.cumsum(ranking.hits)
+    precision = found / np.cumsum(ranking.tie_sizes)
+    interpolated = np.maximum.accumulate(precision[::-1])[::-1]
+    needed = [
+        _hits_at_level(level, n_levels - 1, ranking.n_positives, rounding)
+        for level in range(n_levels)
+    ]
+    return math.fsum(interpolated[np.searchsorted(found, needed)]) / n_levels
+
+
+def _hits_at_level(level: int, last: int, n_positives: int, rounding: str) -> int:
+    """Number of hits that make a recall of ``level / last``."""
+    if rounding == "exact":
+        return -(-level * n_positives // last)
+    share = level / last * n_positives
+    if rounding == "trec_eval_9":
+        return int(share + 0.9)
+    # Halves go up, as with C's lround.
+    below = math.floor(share)
+    return below + (share - below >= 0.5)
 
 
 @metric_function

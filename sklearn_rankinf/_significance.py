@@ -77,12 +77,12 @@ def metric_test(
     metric : str or metric, default="average_precision"
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
         :class:`RankStatistic`; or the name of one: ``"average_precision"``, ``"recall_at_k"``,
-        ``"precision_at_k"``, ``"enrichment_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
-        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or one that was registered.
+        ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
+        ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or one that was registered.
     k : int or float, optional
         Cut-off of a metric that is given by its name, or by an object without one: a number of
         samples, or a fraction of them between 0 and 1, rounded up. Of names, those of recall,
-        precision and enrichment at k need it; they take an array-like too, which makes one
+        precision, enrichment and F-score at k need it; they take an array-like too, which makes one
         test for each entry.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored when `y_true` is a ranking or of several classes.

@@ -15,6 +15,7 @@ from sklearn_rankinf._engine.hits import log_tail_in_parts
 from sklearn_rankinf._engine.paths import HitBounds, SimultaneousBounds
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import as_log10
@@ -59,7 +60,8 @@ class TopKSignificanceCurve:
         hits at any k.
     pointwise_level : ndarray of shape (n_alpha,)
         The pointwise level of the simultaneous bounds: the largest p-value that can occur with
-        which the probability of enough hits at any k is at most alpha; 0 where there is none.
+        which the probability of enough hits at any k is at most alpha, or one whose probability is
+        within a relative 1e-6 of alpha; 0 where there is none.
     attained_level : ndarray of shape (n_alpha,)
         That probability.
     pointwise_crossing_probability : ndarray of shape (n_alpha,)
@@ -216,8 +218,7 @@ class TopKSignificanceCurve:
             single k that was fixed beforehand, and a caution.
         """
         if self.n_positives in (0, self.n_samples):
-            which = "no positives" if self.n_positives == 0 else "only positives"
-            return f"There are {which} among {self.n_samples} samples: every ranking is the same."
+            return one_class_sentence(self.n_samples, self.n_positives)
         levels = zip(
             self.alpha.tolist(),
             self.pointwise_level.tolist(),
@@ -241,7 +242,7 @@ class TopKSignificanceCurve:
         self, alpha: float, level: float, simultaneous: list[Run], pointwise: list[Run]
     ) -> str:
         """Sentences on one alpha."""
-        percent = f"{100 * alpha:g} %"
+        percent = f"{100 * alpha:g} %" if alpha >= 1e-4 else f"the level {alpha:g}"
         if simultaneous:
             everywhere = (
                 f"At {percent} over all k the list beats random selection up to "
@@ -249,7 +250,7 @@ class TopKSignificanceCurve:
                 f"{format_value(level)}): any of these cuts may be chosen after looking."
             )
         elif level == 0.0:
-            everywhere = f"At {percent} over all k no ranking of these numbers could show anything."
+            everywhere = f"At {percent} over all k no ranking of this size can be significant."
         else:
             everywhere = (
                 f"At {percent} over all k the list nowhere beats random selection "
@@ -259,6 +260,7 @@ class TopKSignificanceCurve:
         return f"{everywhere} A single k fixed beforehand is significant at {alone}."
 
 
+@result_function
 def top_k_significance_curve(
     y_true: ArrayLike | Ranking,
     y_score: ArrayLike | None = None,
@@ -323,14 +325,14 @@ def top_k_significance_curve(
 
     The pointwise bound :math:`c_\gamma(k)` is the smallest h with :math:`P(H_k \ge h) \le \gamma`
     at the level :math:`\gamma = \alpha`. It is for a k that was fixed before the data were seen;
-    with many k under the eye, far more than a share alpha of random rankings is above it somewhere.
-    The simultaneous bound is :math:`c_\gamma` with the largest p-value that can occur as
-    :math:`\gamma` for which
+    where many k are looked at, far more than a share alpha of random rankings is above it
+    somewhere. The simultaneous bound is :math:`c_\gamma` with the largest p-value that can occur
+    as :math:`\gamma` for which
 
     .. math:: P\big(H_k \ge c_\gamma(k) \text{ for some } k \le k_\mathrm{max}\big) \le \alpha.
 
-    The probability is computed exactly from the paths of H (relative errors below 1e-10 wherever
-    they were checked), in :math:`O(m)` steps on about :math:`20 \sqrt m` numbers of hits. The
+    The probability is computed exactly from the paths of H (relative errors below 1e-12 wherever
+    they were checked), in steps that are no more than the positives or the negatives. The
     search for the largest level ends early when the probability is within a relative 1e-6 of alpha.
 
     A cumulative count that is significant at k says that the first k samples hold more positives
@@ -368,7 +370,7 @@ def top_k_significance_curve(
     if m == 0:
         warn_caller(no_positives("The number of hits", "0"), UndefinedMetricWarning)
     ends = ends_up_to(ranking, max_k, "max_k")
-    bounds = HitBounds(n, m, ends)
+    bounds = HitBounds.of(n, m, ends)
     search = SimultaneousBounds(bounds)
     pointwise = [search.pointwise(math.log(level)) for level in levels.tolist()]
     found = [search.at(math.log(level)) for level in levels.tolist()]
@@ -376,14 +378,20 @@ def top_k_significance_curve(
         k=ends,
         hits=np.cumsum(ranking.hits)[: ends.size],
         alpha=levels,
-        hits_needed=bounds.needed([trial.last for trial in pointwise]),
-        hits_needed_simultaneous=bounds.needed([trial.last for trial in found]),
+        hits_needed=bounds.needed([trial.last for trial in pointwise], ends),
+        hits_needed_simultaneous=bounds.needed([trial.last for trial in found], ends),
         pointwise_level=np.exp([trial.log_pvalue for trial in found]),
         attained_level=np.exp([trial.log_crossing for trial in found]),
         pointwise_crossing_probability=np.exp([trial.log_crossing for trial in pointwise]),
         n_samples=n,
         n_positives=m,
     )
+
+
+def one_class_sentence(n_samples: int, n_positives: int) -> str:
+    """What to say of samples of one class only."""
+    which = "no positives" if n_positives == 0 else "only positives"
+    return f"There are {which} among {n_samples} samples: every ranking is the same."
 
 
 def ends_up_to(ranking: Ranking, last: Any, name: str) -> Integers:

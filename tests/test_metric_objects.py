@@ -29,6 +29,7 @@ from sklearn_rankinf import (
     Bedroc,
     DiscountedCumulativeGain,
     EnrichmentAtK,
+    FScoreAtK,
     MetricTestResult,
     NullDistributionDisplay,
     PrecisionAtK,
@@ -43,6 +44,7 @@ from sklearn_rankinf import (
     best_candidate_test,
     cross_val_significance,
     enrichment_at_k_score,
+    f_score_at_k_score,
     make_significance_scorer,
     metric_null_distribution,
     metric_test,
@@ -77,6 +79,7 @@ MEANT = {
     "recall_at_k": ("recall_at_k", 10, RecallAtK(10)),
     "precision_at_k": ("precision_at_k", 0.2, PrecisionAtK(0.2)),
     "enrichment_at_k": ("enrichment_at_k", 10, EnrichmentAtK(k=10)),
+    "f_score_at_k": ("f_score_at_k", 10, FScoreAtK(k=10)),
     "roc_auc": ("roc_auc", None, RocAuc()),
     "dcg": ("dcg", None, DiscountedCumulativeGain()),
     "dcg at 10": ("dcg", 10, DiscountedCumulativeGain(10)),
@@ -344,6 +347,8 @@ def test_metrics_that_are_refused(metric, k, error, message, data):
         (EnrichmentAtK, {"k": [[1], [2, 3]]}, ValueError, "an array of one shape"),
         (DiscountedCumulativeGain, {"k": True}, TypeError, "k must be an int or a float; got True"),
         (DiscountedCumulativeGain, {"normalize": 1}, TypeError, "normalize must be True or False"),
+        (FScoreAtK, {"k": 2, "beta": 0}, ValueError, "beta must be finite and larger than 0"),
+        (FScoreAtK, {"k": 2, "beta": None}, TypeError, "beta must be a number; got None"),
         (Bedroc, {"alpha": 0}, ValueError, "alpha must be finite and larger than 0; got 0"),
         (RobustInitialEnhancement, {"alpha": "20"}, TypeError, "alpha must be a number; got '20'"),
     ],
@@ -360,6 +365,7 @@ def test_fractions_of_the_samples(data):
         RecallAtK,
         PrecisionAtK,
         EnrichmentAtK,
+        FScoreAtK,
         DiscountedCumulativeGain,
     ):
         result = metric_test(*data, metric=make(0.07))
@@ -378,7 +384,7 @@ def test_k_of_all_samples(metric, data):
     assert_same_test(metric_test(*data, metric=metric), metric_test(*data, metric=metric, k=60))
 
 
-AT_K = [RecallAtK, PrecisionAtK, EnrichmentAtK]
+AT_K = [RecallAtK, PrecisionAtK, EnrichmentAtK, FScoreAtK]
 
 
 @pytest.mark.parametrize("make", AT_K)
@@ -399,10 +405,8 @@ def test_several_k_are_one_test_each(make, options, data):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Circular shifts leave")
         several = metric_test(*data, metric=make(cuts), **options)
-        by_name = {RecallAtK: "recall_at_k", PrecisionAtK: "precision_at_k"}.get(
-            make, "enrichment_at_k"
-        )
-        again = metric_test(*data, metric=by_name, k=cuts, **options)
+        name = next(name for name, kind in METRICS.items() if kind is make)
+        again = metric_test(*data, metric=name, k=cuts, **options)
         singles = [metric_test(*data, metric=make(k), **options) for k in (3, 12, 30, 60)]
     assert_same_test(several, again)
     assert_array_equal(several.k, [[3, 12], [30, 60]])
@@ -475,6 +479,8 @@ def test_one_k_where_one_number_is_wanted(data):
         (RecallAtK(50), "RecallAtK(k=50)"),
         (PrecisionAtK(0.5), "PrecisionAtK(k=0.5)"),
         (EnrichmentAtK([5, 0.5]), "EnrichmentAtK(k=[5, 0.5])"),
+        (FScoreAtK(5), "FScoreAtK(k=5)"),
+        (FScoreAtK([5, 0.5], np.float32(2)), "FScoreAtK(k=[5, 0.5], beta=2.0)"),
         (RecallAtK(np.array([3, 4])), "RecallAtK(k=[3, 4])"),
         (RecallAtK(range(1, 9)), "RecallAtK(k=[1, 2, 3, 4, 5, ...])"),
         (RocAuc(), "RocAuc()"),
@@ -499,6 +505,8 @@ def test_repr(metric, text):
         (RecallAtK(5), "Recall at 5", "recall@5"),
         (PrecisionAtK([5, 9]), "Precision at k", "precision@k"),
         (EnrichmentAtK(5), "Enrichment at 5", "enrichment@5"),
+        (FScoreAtK(5), "F1 score at 5", "F1@5"),
+        (FScoreAtK([5, 9], beta=0.5), "F0.5 score at k", "F0.5@k"),
         (RocAuc(), "ROC AUC", "ROC AUC"),
         (DiscountedCumulativeGain(5), "DCG at 5", "DCG@5"),
         (DiscountedCumulativeGain(normalize=True), "NDCG", "NDCG"),
@@ -521,6 +529,9 @@ DIFFERENT = [
     PrecisionAtK(5),
     EnrichmentAtK(5),
     EnrichmentAtK(0.5),
+    FScoreAtK(5),
+    FScoreAtK(5, 2.0),
+    FScoreAtK([5, 6], 2.0),
     RocAuc(),
     DiscountedCumulativeGain(),
     DiscountedCumulativeGain(5),
@@ -555,7 +566,7 @@ def test_copies_of_metrics(metric):
 
 def test_which_names_need_a_k():
     needing = {name for name, make in METRICS.items() if needs_k(make)}
-    assert needing == {"recall_at_k", "precision_at_k", "enrichment_at_k"}
+    assert needing == {"recall_at_k", "precision_at_k", "enrichment_at_k", "f_score_at_k"}
 
 
 # Results.
@@ -712,6 +723,7 @@ AVERAGED = {
     ),
     "recall": (RecallAtK(3), mean_of(lambda y, s: recall_at_k_score(y, s, k=3))),
     "enrichment": (EnrichmentAtK(2), mean_of(lambda y, s: enrichment_at_k_score(y, s, k=2))),
+    "f_score": (FScoreAtK(2, 2.0), mean_of(lambda y, s: f_score_at_k_score(y, s, k=2, beta=2.0))),
     "user": (
         Zipf(),
         mean_of(lambda y, s: metric_test(y, s, metric=Zipf()).statistic),
@@ -830,17 +842,34 @@ def test_averages_and_weights_that_there_are_not(three_classes):
 
 
 FLOORS = [
-    {"_validation", "_ranking", "_metrics", "_distributed", "_formatting", "_guard", "_interrupt"},
+    {
+        "_validation",
+        "_ranking",
+        "_metrics",
+        "_distributed",
+        "_formatting",
+        "_guard",
+        "_interrupt",
+        "_lazy",
+    },
     {
         *("_frozen_distributions", "_null_distributions", "_rank_distributions"),
         *("_top_k_distributions", "_observations", "_restricted", "_row_permutations"),
         *("_results", "_significance", "_queries", "_top_k"),
         *("_estimates", "_interval_results", "_intervals", "_comparison", "_multiple_comparison"),
         *("_classifications", "_posteriors", "_top_k_curve", "_minimum_hypergeometric"),
-        *("_planning", "_planning_search", "_planning_simulation"),
+        *("_critical_values", "_planning", "_planning_search", "_planning_simulation"),
     },
     {
-        *("_scores", "_scorers", "_folds", "_response", "_model_selection", "_selection"),
+        *(
+            "_binormal_curve",
+            "_scores",
+            "_scorers",
+            "_folds",
+            "_response",
+            "_model_selection",
+            "_selection",
+        ),
         *("_cross_val_comparison", "_fold_means"),
         *("_plot", "_report", "_report_checks", "_report_html", "_report_numbers", "_report_text"),
         *("_demo", "_files", "_commands", "__main__"),

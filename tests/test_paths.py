@@ -11,8 +11,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_rankinf._engine.hypergeometric import (
-    log_completion,
+    log_binomial_pmf,
     log_pmf,
+    log_tail,
     min_hits,
     n_terms_of_tail,
 )
@@ -93,7 +94,7 @@ SIZES = ((2, 1), (7, 1), (9, 4), (12, 6), (13, 11), (16, 3))
 def test_crossing_probability_equals_counting_placements(n, m, kind, least):
     least = min(least, m)
     ends = ENDS[kind](n)
-    bounds = HitBounds(n, m, np.array(ends), least)
+    bounds = HitBounds.of(n, m, np.array(ends), least)
     for level, probability in crossing_by_placements(n, m, ends, least).items():
         assert_allclose(np.exp(crossing(bounds, float(level))), float(probability), rtol=1e-13)
 
@@ -102,7 +103,7 @@ def test_crossing_probability_equals_counting_placements(n, m, kind, least):
 @pytest.mark.parametrize(("n", "m"), SIZES)
 def test_simultaneous_level_is_the_largest_that_is_allowed(n, m, kind):
     ends = ENDS[kind](n)
-    search = SimultaneousBounds(HitBounds(n, m, np.array(ends)))
+    search = SimultaneousBounds(HitBounds.of(n, m, np.array(ends)))
     by_level = crossing_by_placements(n, m, ends)
     for alpha in (0.9, 0.5, 0.2, 0.1, 0.05, 0.01, 1e-4):
         found = search.at(math.log(alpha))
@@ -144,12 +145,12 @@ def sizes_of(kind, n):
 )
 def test_crossing_probability_equals_counting_paths(n, m, kind):
     ends = np.cumsum(sizes_of(kind, n))
-    bounds = HitBounds(n, m, ends)
+    bounds = HitBounds.of(n, m, ends)
     n_found = 0
     for level in (0.3, 0.01, 1e-6, 1e-30, 1e-198, 1e-202, 1e-320):
         log_level = math.log(level) if level > 1e-307 else -320 * math.log(10.0)
         last = bounds.last(log_level)
-        needed = bounds.needed([last])[0]
+        needed = bounds.needed([last], ends)[0]
         above = {int(end): int(h) for end, h in zip(ends, needed, strict=True) if h == h}
         exact = crossing_by_paths(n, m, ends.tolist(), above)
         found = bounds.log_crossing_probability(last)
@@ -157,7 +158,7 @@ def test_crossing_probability_equals_counting_paths(n, m, kind):
             assert found == -math.inf
         else:
             n_found += 1
-            assert abs(relative_error(found, exact)) < 1e-10
+            assert abs(relative_error(found, exact)) < 1e-12
     assert n_found >= 2
 
 
@@ -166,9 +167,9 @@ def test_crossing_probability_equals_counting_paths(n, m, kind):
 def test_needed_hits_are_those_of_each_k_alone(kind, m):
     n = 400
     ends = np.cumsum(sizes_of(kind, n))
-    bounds = HitBounds(n, m, ends)
+    bounds = HitBounds.of(n, m, ends)
     levels = (0.2, 0.01, 1e-5)
-    needed = bounds.needed([bounds.last(math.log(level)) for level in levels])
+    needed = bounds.needed([bounds.last(math.log(level)) for level in levels], ends)
     for level, row in zip(levels, needed, strict=True):
         alone = min_hits(level, n, m, ends).astype(float)
         alone[alone > np.minimum(ends, m)] = np.nan
@@ -177,7 +178,7 @@ def test_needed_hits_are_those_of_each_k_alone(kind, m):
 
 def test_next_and_largest_pvalue_are_around_the_level():
     n, m = 40, 7
-    bounds = HitBounds(n, m, np.arange(1, n + 1))
+    bounds = HitBounds.of(n, m, np.arange(1, n + 1))
     every = sorted({pvalue(n, m, k, h) for k in range(1, n + 1) for h in range(1, min(k, m) + 1)})
     for level in (0.3, 0.05, 1e-3, 1e-7):
         last = bounds.last(math.log(level))
@@ -188,12 +189,42 @@ def test_next_and_largest_pvalue_are_around_the_level():
 
 
 @pytest.mark.parametrize(("n", "m", "k"), [(20, 5, 3), (30, 29, 10), (50, 25, 49), (40, 1, 39)])
-def test_completion_is_what_makes_binomials_hypergeometric(n, m, k):
-    h = np.arange(max(0, k - (n - m)), min(k, m) + 1)
+def test_binomial_probabilities_in_logarithms(n, m, k):
     p = Fraction(m, n)
-    binomial = [math.comb(k, x) * p**x * (1 - p) ** (k - x) for x in h.tolist()]
-    joined = log_completion(h, n, m, k) + np.log([float(x) for x in binomial])
-    assert_allclose(joined, log_pmf(h, n, m, k), rtol=1e-12, atol=1e-13)
+    for h in range(k + 1):
+        exact = math.comb(k, h) * p**h * (1 - p) ** (k - h)
+        assert abs(relative_error(float(log_binomial_pmf(h, k, n, m)), exact)) < 2e-13
+
+
+@pytest.mark.parametrize("n", [30, 5000, 10**6])
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
+def test_the_only_negative_is_anywhere(n, share):
+    # The path is above the bound if the negative is behind a certain rank.
+    rank = max(1, int(share * n))
+    bounds = HitBounds.of(n, n - 1, np.arange(1, n + 1))
+    level = (n - rank) / n
+    assert_allclose(np.exp(crossing(bounds, level)), level, rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("size", "m", "hits"),
+    [(10**6, 200_000, 100_339), (10**6, 1_800_000, 900_339), (10**5, 1000, 580)],
+)
+def test_of_two_large_blocks_the_first_decides(size, m, hits):
+    bounds = HitBounds.of(2 * size, m, np.array([size, 2 * size]))
+    log_level = float(log_tail(hits, 2 * size, m, size))
+    assert_allclose(
+        bounds.log_crossing_probability(bounds.last(log_level)), log_level, rtol=0, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("log_level", [-1e-9, -1e-13, -1e-16, -1e-300])
+def test_what_is_certain_reaches_no_level(log_level):
+    n, m = 40, 20
+    bounds = HitBounds.of(n, m, np.arange(1, n + 1))
+    (needed,) = bounds.needed([bounds.last(log_level)], bounds.ends)
+    certain = np.maximum(0, bounds.ends - (n - m))
+    assert np.all(np.isnan(needed) | (needed > certain))
 
 
 @pytest.mark.parametrize(("n", "m", "k"), [(1000, 50, 100), (200, 190, 20), (10**6, 1000, 10**4)])

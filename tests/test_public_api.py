@@ -104,6 +104,7 @@ SIGNATURES = {
     "Bedroc": "(alpha=20.0)",
     "DiscountedCumulativeGain": "(k=None, normalize=False)",
     "EnrichmentAtK": "(k)",
+    "FScoreAtK": "(k, beta=1.0)",
     "PrecisionAtK": "(k)",
     "RecallAtK": "(k)",
     "ReciprocalRank": "()",
@@ -154,6 +155,31 @@ SIGNATURES = {
     "TopKSignificanceDisplay.from_predictions": (
         "(y_true, y_score=None, *, alpha=(0.1, 0.05, 0.01), max_k=None, pos_label=1, name=None, "
         "y_axis='hits', ax=None, **plot_options)"
+    ),
+    "BinormalPrecisionRecallCurve": (
+        "(prevalence, mean_positive, sd_positive, mean_negative, sd_negative)"
+    ),
+    "BinormalPrecisionRecallCurve.curve": "(self, n_points=201)",
+    "BinormalPrecisionRecallCurve.from_predictions": "(y_true, y_score=None, *, pos_label=1)",
+    "BinormalPrecisionRecallCurve.precision": "(self, recall)",
+    "BinormalPrecisionRecallCurve.to_dict": "(self)",
+    "BinormalPrecisionRecallDisplay": "(curve, *, name=None)",
+    "BinormalPrecisionRecallDisplay.from_estimator": (
+        "(estimator, X, y, *, pos_label=1, "
+        "response_method=('decision_function', 'predict_proba'), name=None, ax=None, "
+        "**plot_options)"
+    ),
+    "BinormalPrecisionRecallDisplay.from_predictions": (
+        "(y_true, y_score, *, pos_label=1, name=None, ax=None, **plot_options)"
+    ),
+    "BinormalPrecisionRecallDisplay.plot": (
+        "(self, ax=None, *, name=None, curve_kwargs=None, plot_chance_level=False, "
+        "chance_level_kw=None, despine=False)"
+    ),
+    "binormal_average_precision_score": "(y_true, y_score=None, *, pos_label=1)",
+    "f_score_at_k_score": "(y_true, y_score=None, *, k, beta=1.0, pos_label=1)",
+    "interpolated_average_precision_score": (
+        "(y_true, y_score=None, *, n_levels=11, rounding='exact', pos_label=1)"
     ),
     "PowerDisplay": "(results, *, name=None)",
     "PowerDisplay.from_design": (
@@ -344,7 +370,7 @@ METRIC_CLASSES = [
 def test_metrics_are_frozen(name):
     kind = getattr(sklearn_rankinf, name)
     assert kind.__dataclass_params__.frozen
-    metric = kind(3) if SIGNATURES[name] == "(k)" else kind()
+    metric = kind(3) if SIGNATURES[name].startswith(("(k)", "(k, ")) else kind()
     for parameter in inspect.signature(kind).parameters:
         with pytest.raises(FrozenInstanceError):
             setattr(metric, parameter, 1)
@@ -534,3 +560,13 @@ def test_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_names_are_imported_when_they_are_used():
+    code = (
+        "import sys, sklearn_rankinf as p; "
+        "assert 'numpy' not in sys.modules; assert 'Ranking' in dir(p); "
+        "p.Ranking; assert 'numpy' in sys.modules; assert vars(p)['Ranking'] is p.Ranking; "
+        "assert not hasattr(p, 'nonsense')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -106,6 +106,7 @@ def slow_metric(name, n_samples, n_positives):
         "recall_at_k": partial(hits_at, 3, n_positives),
         "precision_at_k": partial(hits_at, 3, 3),
         "enrichment_at_k": partial(hits_at, 3, Fraction(3 * n_positives, n_samples)),
+        "f_score_at_k": partial(hits_at, 3, Fraction(3 + n_positives, 2)),
         "reciprocal_rank": first_reciprocal,
         "zipf": sum_of_reciprocals,
         "rie": partial(rie_of, 20.0, n_samples),

@@ -160,7 +160,7 @@ def test_words_list_the_first_runs_only():
     worst = top_k_significance_curve(single(EDEN[::-1]), alpha=(0.05, 1e-9)).summary()
     assert "the list nowhere beats random selection" in worst
     assert "A single k fixed beforehand is significant at no k." in worst
-    assert "At 1e-07 % over all k no ranking of these numbers could show anything." in worst
+    assert "At the level 1e-09 over all k no ranking of this size can be significant." in worst
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,9 @@ def test_one_class_shows_nothing(hits, words):
     assert_array_equal(curve.attained_level, 0.0)
     assert curve.crossovers == [[], [], []]
     assert words in curve.summary()
-    assert minimum_hypergeometric_test(single(hits)).pvalue == 1.0
+    result = minimum_hypergeometric_test(single(hits))
+    assert result.pvalue == 1.0
+    assert result.summary() == curve.summary()
 
 
 def test_no_positives_warn():
@@ -199,6 +201,8 @@ def test_no_positives_warn():
         ({"alpha": []}, ValueError, r"at least one; got shape \(0,\)"),
         ({"alpha": [[0.1]]}, ValueError, r"got shape \(1, 1\)"),
         ({"alpha": "x"}, TypeError, "alpha must be a float or an array of floats; got 'x'"),
+        ({"alpha": None}, TypeError, "alpha must be a float or an array of floats; got None"),
+        ({"alpha": True}, TypeError, "alpha must be a float or an array of floats; got True"),
     ],
 )
 def test_curve_refuses(options, error, message):
@@ -291,8 +295,8 @@ def test_result_in_tables_and_words():
     assert result.to_frame().loc[0, "pvalue"] == result.pvalue
     assert "<table>" in result._repr_html_()
     assert result.summary() == (
-        "Of all cut-offs the first 6 samples stood out most, with 4 positives where 1.5 are "
-        "expected, p = 0.0244 for a ranking better than random labelling (exact minimum "
+        "Of all cut-offs k = 6 stood out most, with 4 positives among the first k samples where "
+        "1.5 are expected, p = 0.0244 for a ranking better than random labelling (exact minimum "
         "hypergeometric test; 5 positives among 20 samples)."
     )
     nothing = minimum_hypergeometric_test(single(EDEN), min_hits=5, max_rank=6)

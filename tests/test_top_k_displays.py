@@ -293,7 +293,9 @@ def test_long_lines_are_thinned_without_loss_at_the_resolution_of_a_picture(log_
     k, hits = np.arange(1, n + 1), np.cumsum(y_true[np.argsort(-y_score)])
     missing = np.full((1, n), np.nan)  # bounds take long
     none = np.zeros(1)
-    curve = TopKSignificanceCurve(k, hits, np.array([0.05]), missing, missing, none, none, none, n, m)
+    curve = TopKSignificanceCurve(
+        k, hits, np.array([0.05]), missing, missing, none, none, none, n, m
+    )
     display = TopKSignificanceDisplay(curve).plot(y_axis="precision", log_scale=log_scale)
     (line,) = display.line_
     x, y = line.get_data()

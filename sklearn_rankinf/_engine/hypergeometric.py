@@ -83,29 +83,26 @@ def log_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike, sign: int =
     return out
 
 
-def log_completion(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Floats:
-    r"""Log of ``P(m - h hits in n - k items) / P(m hits in n items)``, binomial with p = m / n.
+def log_binomial_pmf(h: ArrayLike, k: ArrayLike, n: int, m: int) -> Floats:
+    r"""Logarithm of the probability of h hits in k items that are hits with probability m / n.
 
-    Hits of items that are labelled independently with probability p, conditioned on m hits in all,
-    are hypergeometric: a probability of the first k items, with h hits, is multiplied by it. With
-    :math:`R` and :math:`\phi` of :func:`log_pmf`, :math:`d = h - m k / n` and the expected cells
-    :math:`e_1 = (n - k) m / n`, :math:`e_2 = (n - k)(n - m) / n` it is
+    Such items, conditioned on m hits in n of them, are drawn without replacement. With :math:`R`
+    and :math:`\phi` of :func:`log_pmf`, :math:`d = h - k m / n` and the expected numbers
+    :math:`e_1 = k m / n` and :math:`e_2 = k (n - m) / n` it is
 
-    .. math:: R(n - k) - R(m - h) - R(n - k - m + h) - e_1 \phi(-d / e_1) - e_2 \phi(d / e_2)
-              - R(n) + R(m) + R(n - m).
+    .. math:: R(k) - R(h) - R(k - h) - e_1 \phi(d / e_1) - e_2 \phi(-d / e_2).
     """
-    table = _Tables.of(h, n, m, k)
-    total, hits, drawn, top = (x.astype(float) for x in (table.n, table.m, table.k, table.h))
-    rest = (table.n - table.m - table.k + table.h).astype(float)
-    left, deviation = total - drawn, table.deviation()
-    log_p = _stirling_rest(hits) + _stirling_rest(total - hits) - _stirling_rest(total)
-    log_p = log_p + _stirling_rest(left)
+    shape = np.broadcast_shapes(np.shape(h), np.shape(k))
+    table = _Tables.of(np.atleast_1d(h), n, m, k)
+    hits, items = table.h.astype(float), table.k.astype(float)
+    deviation = table.deviation()
+    log_p = _stirling_rest(items)
     for cell, expected, d in (
-        (hits - top, left * (hits / total), -deviation),
-        (rest, left * ((total - hits) / total), deviation),
+        (hits, items * (m / n), deviation),
+        (items - hits, items * ((n - m) / n), -deviation),
     ):
         log_p = log_p - _stirling_rest(cell) - _deviance(expected, d, cell)
-    return np.asarray(log_p)
+    return np.asarray(log_p).reshape(shape)
 
 
 def n_terms_of_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Integers:
@@ -124,7 +121,8 @@ def min_hits(alpha: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Inte
         np.asarray(alpha, dtype=float), *(np.asarray(x, dtype=np.int64) for x in (n, m, k))
     )
     with np.errstate(divide="ignore"):
-        log_level = np.log(level * (1.0 + 1e-12))
+        # A count that is certain reaches no level.
+        log_level = np.minimum(np.log(level * (1.0 + 1e-12)), -np.finfo(float).tiny)
     mean, deviation = mean_and_deviation(total, hits, drawn)
     needed = smallest(
         lambda h: log_tail(h, total, hits, drawn) <= log_level,

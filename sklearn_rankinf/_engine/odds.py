@@ -26,7 +26,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import betainc, expit, log_expit, ndtr, ndtri, ndtri_exp, polygamma
+from scipy.special import betainc, expit, log_expit, log_ndtr, ndtri, ndtri_exp, polygamma
 
 from sklearn_rankinf._engine.binormal import BinormalRankings, RankingDraws
 from sklearn_rankinf._engine.hypergeometric import log_pmf
@@ -99,7 +99,7 @@ class Binormal:
         lower = np.where(z < 0.0, ndtri_exp(log_expit(-np.abs(z))), 0.0)
         quantile = np.where(z < 0.0, lower, -ndtri_exp(log_expit(-np.abs(z))))
         moved = quantile + self.parameters(effect)
-        return np.asarray(np.log(ndtr(moved)) - np.log(ndtr(-moved)))
+        return np.asarray(log_ndtr(moved) - log_ndtr(-moved))
 
     def negatives_above(self, effect: Any, z: Floats) -> Floats:
         """Logit of the share of negatives above, from that of the positives."""
@@ -293,9 +293,10 @@ def expected_average_precision(n: int, m: int, effect: float, model: RankingMode
     The average over uniform p is expected average precision. Both integrals are trapezoidal sums,
     over the logit of p and over :math:`\log(-\log s)`.
     """
-    z = np.arange(_SMALLEST, -_SMALLEST, _STEP)[:, None]
+    smallest = _SMALLEST - math.ceil(math.log(n))
+    z = np.arange(smallest, -smallest, _STEP)[:, None]
     # The ends are whole steps, or the distances of the points would be rounded.
-    y = np.exp(np.arange(_SMALLEST - math.ceil(math.log(n)), _LARGEST, _STEP))
+    y = np.exp(np.arange(smallest, _LARGEST, _STEP))
     p, u = expit(z), expit(model.negatives_above(effect, z))
     missing = -np.expm1(-y)
     positives, negatives = -p * missing, -u * missing
@@ -360,6 +361,6 @@ def placement_probabilities(ranks: Integers, n: int, effect: float) -> Floats:
         until = drawn + ahead[:, i]
         log_p += log_miss[i, until] - log_miss[i, drawn]
         hit = odds * (m - i)
-        log_p += np.log(hit / (hit + n_negatives - until))
+        log_p += np.log(hit / (hit + (n_negatives - until)))
         drawn = until
     return np.asarray(np.exp(log_p))

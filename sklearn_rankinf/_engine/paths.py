@@ -7,12 +7,14 @@ a bound allow no h or more hits at the end of any block of ties where
 
 .. math:: \text{above the bound anywhere} \iff H(L_h) \ge h \text{ for some } h.
 
-So a path of n steps is looked at in m places at most. Items that are labelled independently with
-probability p = m/n, conditioned on m hits in all, are a random ranking: from one last rank to the
-next the numbers of hits of paths that never were above the bound are a convolution with binomial
-weights, what then is above the bound is taken out, and the places of the other hits are counted by
-:func:`~sklearn_rankinf._engine.hypergeometric.log_completion`. All terms are positive, so that
-the result has a small relative error however small it is. Far out in the tails the convolutions are
+So a path of n steps is looked at in m places at most. Read from the bottom, misses take the place
+of hits with the same p-values, so that the fewer of the two are counted.
+
+Items that are labelled independently with probability p = m/n, conditioned on m hits in all, are a
+random ranking. From one last rank to the next the numbers of hits of paths that never were above
+the bound are a convolution with binomial probabilities, what then is above the bound is taken out,
+and its probability is multiplied by that of the other hits. All terms are positive, so that the
+result has a small relative error however small it is. Far out in the tails the convolutions are
 done in logarithms.
 
 States that are left out are those from which, or to which, a path that ends above the bound passes
@@ -34,6 +36,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,8 +44,7 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.chain import binomial_log_weights
-from sklearn_rankinf._engine.hypergeometric import log_completion, log_tail, n_terms_of_tail
+from sklearn_rankinf._engine.hypergeometric import log_binomial_pmf, log_tail, n_terms_of_tail
 from sklearn_rankinf._engine.statistics import Floats, Integers
 
 # Minus the logarithm of the probability of what is left out.
@@ -55,26 +57,43 @@ _EQUAL, _EQUAL_PER_LOG = 1e-12, 2e-15
 # that of alpha, or when no p-value is left in between.
 _CLOSE = 1e-6
 _MOST_STEPS = 200
+# Binomial probabilities that are computed together.
+_TERMS = 2**16
 
 
 @dataclass(frozen=True, eq=False)
 class HitBounds:
     """The numbers of hits at block ends that reach a pointwise level.
 
-    Parameters
+    Attributes
     ----------
     n_samples, n_positives : int
         Number of items, and of hits among them.
     ends : ndarray of int of shape (n_blocks,)
         Ranks at which blocks of ties end, ascending; only there hits are counted.
-    min_hits : int, default=1
+    min_hits : int
         Fewer hits than these reach no level.
+    is_mirrored : bool
+        Whether the hits are the misses of a ranking that is read from its bottom.
     """
 
     n_samples: int
     n_positives: int
     ends: Integers
     min_hits: int = 1
+    is_mirrored: bool = False
+
+    @classmethod
+    def of(cls, n_samples: int, n_positives: int, ends: Integers, min_hits: int = 1) -> HitBounds:
+        """Count hits, or misses from the bottom if they are fewer.
+
+        With h of m hits among the first T of n items there are n - T - m + h misses among the
+        others. A smallest number of hits has no such counterpart.
+        """
+        n_misses = n_samples - n_positives
+        if min_hits > 1 or n_positives <= n_misses:
+            return cls(n_samples, n_positives, ends, min_hits)
+        return cls(n_samples, n_misses, n_samples - ends[ends < n_samples][::-1], 1, True)
 
     @cached_property
     def _hits(self) -> Integers:
@@ -103,7 +122,9 @@ class HitBounds:
             if not open_.size:
                 return low
             middle = (low[open_] + high[open_]) // 2
-            reached = self._log_pvalues(open_, middle) <= tolerant
+            log_pvalues = self._log_pvalues(open_, middle)
+            # A number of hits that is certain reaches no level.
+            reached = (log_pvalues <= tolerant) & (log_pvalues < 0.0)
             low[open_[reached]] = middle[reached] + 1
             high[open_[~reached]] = middle[~reached]
 
@@ -111,20 +132,23 @@ class HitBounds:
         """Log p-values of some numbers of hits at positions among the ends."""
         return log_tail(self._hits[which], self.n_samples, self.n_positives, self.ends[position])
 
-    def needed(self, bounds: list[Integers]) -> Floats:
-        """Smallest numbers of hits at every end that reach some levels; nan where none does.
+    def needed(self, bounds: list[Integers], ends: Integers) -> Floats:
+        """Smallest numbers of hits at ends of the ranking that reach levels; nan where none does.
 
         Returns an array of shape (n_bounds, n_ends) for bounds as :meth:`last` returns them.
         """
-        found = np.full((len(bounds), self.ends.size), np.nan)
+        found = np.full((len(bounds), ends.size), np.nan)
+        counted = self.n_samples - ends[::-1] if self.is_mirrored else ends
         for row, last in zip(found, bounds, strict=True):
-            stops = np.searchsorted(self.ends, self._last_ranks(last), side="right")
-            previous = 0
+            stops = np.searchsorted(counted, self._last_ranks(last), side="right")
+            previous = int(np.searchsorted(counted, 1))  # nothing is counted among no items
             for hits, stop in zip(self._hits.tolist(), stops.tolist(), strict=True):
                 row[previous:stop] = hits
                 previous = max(previous, stop)
-            row[row > self.ends] = np.nan
-        return found
+            row[row > counted] = np.nan
+        if not self.is_mirrored:
+            return found
+        return found[:, ::-1] + (self.n_samples - self.n_positives) - (self.n_samples - ends)
 
     def largest_log_pvalue(self, last: Integers) -> float:
         """Largest log p-value that reaches the level; -inf where none does."""
@@ -175,29 +199,46 @@ class _Paths:
 
     def log_crossing_probability(self, log_level: float) -> float:
         """Log probability of being above the bound anywhere, from its rank of crossing."""
-        n, m, p = self.n_samples, self.n_positives, self.n_positives / self.n_samples
+        n, m = self.n_samples, self.n_positives
         in_logs = log_level < _LOG_UNDERFLOW
-        sizes = np.diff(self.ranks, prepend=0)
         lowest, highest = self._band()
-        fewest, most = self._steps(sizes, highest)
+        weights = self._weights(lowest, highest)
         state = np.zeros(1) if in_logs else np.ones(1)
         low = 0
         crossings: list[Floats] = []
-        for j, size in enumerate(sizes.tolist()):
-            weights = binomial_log_weights(size, int(most[j]), p)[fewest[j] :]
-            state = _in_logs(state, weights) if in_logs else np.convolve(state, np.exp(weights))
-            low += int(fewest[j])
+        for j, (fewest, log_weights) in enumerate(weights):
+            if in_logs:
+                state = _convolved_logs(state, log_weights)
+            else:
+                state = np.convolve(state, np.exp(log_weights))
+            low += fewest
             cut, above, top = int(lowest[j]), int(self.above[j]), int(highest[j])
             crossings.append(state[above - low : top + 1 - low])
             state, low = state[max(cut - low, 0) : above - low], max(cut, low)
-        lengths = [len(crossing) for crossing in crossings]
+        lengths = np.array([len(crossing) for crossing in crossings])
         found = np.concatenate(crossings)
         with np.errstate(divide="ignore"):
             log_found = found if in_logs else np.log(found)
-        first = np.repeat(np.cumsum(lengths) - lengths, lengths)
-        hits = np.repeat(self.above, lengths) + np.arange(found.size) - first
-        completed = log_completion(hits, n, m, np.repeat(self.ranks, lengths))
-        return float(logsumexp(log_found + completed))
+        hits = _ranges(self.above, lengths)
+        left = np.repeat(n - self.ranks, lengths)
+        log_completions = log_binomial_pmf(m - hits, left, n, m) - log_binomial_pmf(m, n, n, m)
+        return float(logsumexp(log_found + log_completions))
+
+    def _weights(self, lowest: Integers, highest: Integers) -> Iterator[tuple[int, Floats]]:
+        """For each rank the fewest hits since the one before, and log binomial probabilities."""
+        sizes = np.diff(self.ranks, prepend=0)
+        fewest, most = self._steps(sizes, lowest, highest)
+        lengths = most - fewest + 1
+        stops = np.cumsum(lengths)
+        # Many steps at once, in arrays that stay small.
+        parts = np.flatnonzero(np.diff(stops // _TERMS, prepend=-1))
+        for first, last in zip(parts.tolist(), [*parts[1:].tolist(), lengths.size], strict=True):
+            part = slice(first, last)
+            items = np.repeat(sizes[part], lengths[part])
+            hits = _ranges(fewest[part], lengths[part])
+            log_weights = log_binomial_pmf(hits, items, self.n_samples, self.n_positives)
+            pieces = np.split(log_weights, np.cumsum(lengths[part])[:-1])
+            yield from zip(fewest[part].tolist(), pieces, strict=True)
 
     def _band(self) -> tuple[Integers, Integers]:
         """Smallest and largest numbers of hits at each rank that matter.
@@ -210,16 +251,19 @@ class _Paths:
         beyond = n_terms_of_tail(self.above, self.n_samples, self.n_positives, self.ranks)
         return np.minimum(lowest, self.above - 1), self.above + beyond - 1
 
-    def _steps(self, sizes: Integers, highest: Integers) -> tuple[Integers, Integers]:
+    def _steps(
+        self, sizes: Integers, lowest: Integers, highest: Integers
+    ) -> tuple[Integers, Integers]:
         """Smallest and largest numbers of hits between a rank and the one before that matter."""
         density = self.above / self.ranks
         least = np.minimum.accumulate(density[::-1])[::-1]
         densest = np.maximum.accumulate((highest / self.ranks)[::-1])[::-1]
         most = _most(np.asarray(sizes * np.minimum(densest, 1.0)))
         most = np.minimum(most, np.minimum(sizes, highest))
-        # In the first step all hits are in one place.
-        most[0] = min(int(sizes[0]), int(highest[0]))
-        return np.minimum(_fewest(np.asarray(sizes * least)), most), most
+        fewest = np.minimum(_fewest(np.asarray(sizes * least)), most)
+        # Before the first rank there is nothing.
+        fewest[0], most[0] = lowest[0], highest[0]
+        return fewest, most
 
 
 def _fewest(mean: Floats) -> Integers:
@@ -233,7 +277,12 @@ def _most(mean: Floats) -> Integers:
     return np.ceil(mean + third + np.sqrt(third**2 + 2.0 * _DEPTH * mean)).astype(np.int64)
 
 
-def _in_logs(state: Floats, weights: Floats) -> Floats:
+def _ranges(starts: Integers, lengths: Integers) -> Integers:
+    """Consecutive numbers from each start, as many as its length, one range after the other."""
+    return np.arange(lengths.sum()) + np.repeat(starts - np.cumsum(lengths) + lengths, lengths)
+
+
+def _convolved_logs(state: Floats, weights: Floats) -> Floats:
     """Logarithm of the convolution of two arrays that are given as logarithms."""
     padded = np.full(state.size + 2 * (weights.size - 1), -np.inf)
     padded[weights.size - 1 : weights.size - 1 + state.size] = state

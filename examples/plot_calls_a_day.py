@@ -1,0 +1,159 @@
+"""
+======================================
+A fraud team that makes 40 calls a day
+======================================
+
+A bank has 2000 suspicious payments a day, and a team that can call 40 customers. What counts is the
+number of frauds among the first 40 of the list, and nothing else: k is given by the budget. How
+many hits does it take to say that the model is better than picking payments blindly? Is the new
+model better than the old one, and could a single day tell? All data are simulated.
+"""
+
+# %%
+# One day
+# -------
+# About 40 payments a day are frauds. The old model and the new one score the same payments; they
+# use much the same features, so that their errors are related.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+n_calls, n_payments, n_frauds = 40, 2000, 40
+
+
+def one_day(seed):
+    """Labels of the payments of a day, and their scores by the old and the new model."""
+    rng = np.random.default_rng(seed)
+    is_fraud = np.arange(n_payments) < n_frauds
+    common, old, new = rng.normal(size=(3, n_payments))
+    share = np.sqrt(0.7)
+    return is_fraud, {
+        "old model": share * common + np.sqrt(0.3) * old + 1.2 * is_fraud,
+        "new model": share * common + np.sqrt(0.3) * new + 1.6 * is_fraud,
+    }
+
+
+is_fraud, scores = one_day(0)
+
+# %%
+# Hits needed, and hits found
+# ---------------------------
+# Blind picking finds 0.8 frauds among 40 payments on average, and the number that is significant is
+# known before the day begins. Since k was not chosen by looking at the list, the test at this k is
+# all that is needed; a maximum over all k would be a test of something else, and weaker at this k.
+
+from sklearn_rankinf import min_hits_at_k, precision_at_k_test, top_k_significance_curve
+
+needed = min_hits_at_k(n_payments, n_frauds, k=n_calls, alpha=[0.05, 0.001])
+print(
+    f"expected by chance {n_calls * n_frauds / n_payments:.1f}, needed at 5 % and 0.1 %: {needed}"
+)
+for name, score in scores.items():
+    result = precision_at_k_test(is_fraud, score, k=n_calls)
+    print(f"{name}: {result.hits:.0f} hits, p = {result.pvalue:.1e}")
+
+curve = top_k_significance_curve(is_fraud, scores["new model"], alpha=[0.05, 0.001])
+at_any_k = curve.hits_needed_simultaneous[:, n_calls - 1]
+print(f"had k been chosen after looking, needed at 5 % and 0.1 %: {at_any_k}")
+
+# %%
+# How many hits is a model of a certain quality expected to have? With the ROC AUC in the place of
+# the scores, before there are any:
+
+from sklearn_rankinf import metric_power
+
+for auc in (0.7, 0.8, 0.87):
+    result = metric_power(
+        n_payments, n_frauds, metric="precision_at_k", k=n_calls, auc=auc, model="binormal"
+    )
+    print(
+        f"AUC {auc}: {n_calls * result.mean:.1f} hits expected, "
+        f"significant on {result.power:.0%} of the days"
+    )
+
+# %%
+# Gain and lift
+# -------------
+# The charts that such teams draw. Gain: which share of the frauds is in which share of the list.
+# Lift: how many times as many as by chance. The vertical line is the budget, 2 % of the list.
+
+from sklearn_rankinf import TopKSignificanceDisplay
+
+display = TopKSignificanceDisplay.from_predictions(
+    is_fraud, scores, alpha=0.05, y_axis="gain", despine=True
+)
+display.ax_.axvline(100 * n_calls / n_payments, color="#8d99ae", linewidth=0.8)
+display.plot(y_axis="lift", log_scale=True, despine=True)
+display.ax_.axvline(100 * n_calls / n_payments, color="#8d99ae", linewidth=0.8)
+plt.show()
+
+# %%
+# Both models are far above chance at nearly every share, and that was never in doubt. The
+# difference between the two lines is another question, which bounds for chance do not answer.
+#
+# Is the new model better?
+# ------------------------
+# The two lists of 40 overlap. What they have in common says nothing; the test looks at the frauds
+# that only one of them has.
+
+from sklearn_rankinf import metric_comparison_test
+
+day = metric_comparison_test(
+    is_fraud,
+    scores["new model"],
+    scores["old model"],
+    metric="precision_at_k",
+    k=n_calls,
+    method="influence",
+)
+print(day.summary())
+
+# %%
+# On this day it could be told. Was that to be expected? The power of this comparison, with the AUCs
+# of the two models and the correlation of their scores, for one day and for the payments of several
+# days in one list, with as many calls for each day:
+
+from scipy.stats import norm
+
+from sklearn_rankinf import metric_comparison_power
+
+auc_old, auc_new = norm.cdf(np.array([1.2, 1.6]) / np.sqrt(2.0))
+days = np.array([1, 2, 5, 10])
+power = []
+for n_days in days:
+    result = metric_comparison_power(
+        n_days * n_payments,
+        n_days * n_frauds,
+        auc_a=auc_new,
+        auc_b=auc_old,
+        correlation=0.7,
+        metric="precision_at_k",
+        k=n_calls / n_payments,
+        method="influence",
+        n_simulations=300,
+    )
+    power.append(result)
+    print(
+        f"{n_days:2d} days: power {result.power:.2f} ± {result.standard_error:.2f}, "
+        f"difference in precision {result.mean_difference:.3f} on average"
+    )
+
+# %%
+# It was luck. The new model finds four more frauds a day on average, and yet only a third of the
+# days show it; on the others "not significant" would have been read as "not better". Five days are
+# enough. The band is two standard errors of the simulation:
+
+axis = plt.figure(figsize=(6.4, 4), layout="constrained").gca()
+values = np.array([result.power for result in power])
+errors = np.array([result.standard_error for result in power])
+axis.fill_between(days, values - 2 * errors, values + 2 * errors, color="#00798c", alpha=0.2)
+axis.plot(days, values, color="#00798c", marker="o")
+axis.axhline(0.8, color="#1b1b1b", linewidth=0.8, linestyle="--")
+axis.set(xlabel="days", ylabel="power of the comparison", ylim=(0, 1.02), xticks=days)
+axis.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+# So the two models are run side by side for as many days as were planned, and compared once, at the
+# end. To look every day and to stop when the difference is significant is a choice after looking
+# again, and needs other methods.

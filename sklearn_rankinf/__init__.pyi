@@ -1,0 +1,195 @@
+from sklearn_rankinf._binormal_curve import (
+    BinormalPrecisionRecallCurve,
+    binormal_average_precision_score,
+)
+from sklearn_rankinf._classifications import RandomizationTestResult, randomization_test
+from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
+from sklearn_rankinf._cross_val_comparison import (
+    CrossValComparisonResult,
+    cross_val_comparison,
+)
+from sklearn_rankinf._engine.statistics import RankStatistic
+from sklearn_rankinf._interval_results import MetricIntervalResult
+from sklearn_rankinf._intervals import metric_interval
+from sklearn_rankinf._metrics import (
+    AveragePrecision,
+    Bedroc,
+    DiscountedCumulativeGain,
+    EnrichmentAtK,
+    FScoreAtK,
+    PrecisionAtK,
+    RecallAtK,
+    ReciprocalRank,
+    RobustInitialEnhancement,
+    RocAuc,
+    register_metric,
+)
+from sklearn_rankinf._minimum_hypergeometric import (
+    MinimumHypergeometricTestResult,
+    minimum_hypergeometric_test,
+)
+from sklearn_rankinf._model_selection import (
+    CrossValSignificanceResult,
+    SearchPermutationTestResult,
+    SimplestWithinOneStandardError,
+    cross_val_significance,
+    search_permutation_test,
+)
+from sklearn_rankinf._multiple_comparison import (
+    MetricMultipleComparisonTestResult,
+    metric_multiple_comparison_test,
+)
+from sklearn_rankinf._null_distributions import (
+    ap_null_distribution,
+    metric_null_distribution,
+    precision_at_k_null_distribution,
+    recall_at_k_null_distribution,
+    roc_auc_null_distribution,
+)
+from sklearn_rankinf._planning import MetricPowerResult, metric_power
+from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
+from sklearn_rankinf._planning_simulation import (
+    MetricComparisonPowerResult,
+    MetricIntervalWidthResult,
+    metric_comparison_power,
+    metric_interval_width,
+)
+from sklearn_rankinf._plot.binormal_curve import BinormalPrecisionRecallDisplay
+from sklearn_rankinf._plot.comparison import ComparisonDisplay
+from sklearn_rankinf._plot.interval import IntervalDisplay
+from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
+from sklearn_rankinf._plot.power import PowerDisplay
+from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
+from sklearn_rankinf._posteriors import PrecisionRecallPosterior, paired_outcome_posterior
+from sklearn_rankinf._queries import (
+    MeanAveragePrecisionTestResult,
+    map_null_distribution,
+    mean_average_precision_score,
+    mean_average_precision_test,
+)
+from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._report import RankSignificanceReport, rank_significance_report
+from sklearn_rankinf._restricted import score_strata
+from sklearn_rankinf._results import MetricTestResult
+from sklearn_rankinf._scorers import (
+    average_precision_significance_scorer,
+    make_significance_scorer,
+)
+from sklearn_rankinf._scores import (
+    adjusted_average_precision_score,
+    average_precision_at_k_score,
+    average_precision_neg_log10_pvalue,
+    average_precision_pvalue,
+    bedroc_score,
+    enrichment_at_k_score,
+    f_score_at_k_score,
+    interpolated_average_precision_score,
+    precision_at_k_score,
+    r_precision_score,
+    recall_at_k_score,
+    reciprocal_rank_score,
+    rie_score,
+    standardized_average_precision_score,
+)
+from sklearn_rankinf._selection import BestCandidateTestResult, best_candidate_test
+from sklearn_rankinf._significance import (
+    average_precision_test,
+    metric_test,
+    precision_at_k_test,
+    recall_at_k_test,
+    roc_auc_test,
+)
+from sklearn_rankinf._top_k import min_hits_at_k
+from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
+
+__version__: str
+
+__all__ = [
+    "AveragePrecision",
+    "Bedroc",
+    "BestCandidateTestResult",
+    "BinormalPrecisionRecallCurve",
+    "BinormalPrecisionRecallDisplay",
+    "ComparisonDisplay",
+    "CrossValComparisonResult",
+    "CrossValSignificanceResult",
+    "DiscountedCumulativeGain",
+    "EnrichmentAtK",
+    "FScoreAtK",
+    "IntervalDisplay",
+    "MeanAveragePrecisionTestResult",
+    "MetricComparisonPowerResult",
+    "MetricComparisonTestResult",
+    "MetricIntervalResult",
+    "MetricIntervalWidthResult",
+    "MetricMultipleComparisonTestResult",
+    "MetricPowerResult",
+    "MetricTestResult",
+    "MinimumHypergeometricTestResult",
+    "NullDistributionDisplay",
+    "PowerDisplay",
+    "PrecisionAtK",
+    "PrecisionRecallPosterior",
+    "RandomizationTestResult",
+    "RankSignificanceReport",
+    "RankStatistic",
+    "Ranking",
+    "RecallAtK",
+    "ReciprocalRank",
+    "RobustInitialEnhancement",
+    "RocAuc",
+    "SearchPermutationTestResult",
+    "SimplestWithinOneStandardError",
+    "TopKSignificanceCurve",
+    "TopKSignificanceDisplay",
+    "adjusted_average_precision_score",
+    "ap_null_distribution",
+    "average_precision_at_k_score",
+    "average_precision_neg_log10_pvalue",
+    "average_precision_pvalue",
+    "average_precision_significance_scorer",
+    "average_precision_test",
+    "bedroc_score",
+    "best_candidate_test",
+    "binormal_average_precision_score",
+    "cross_val_comparison",
+    "cross_val_significance",
+    "enrichment_at_k_score",
+    "f_score_at_k_score",
+    "interpolated_average_precision_score",
+    "make_significance_scorer",
+    "map_null_distribution",
+    "mean_average_precision_score",
+    "mean_average_precision_test",
+    "metric_comparison_power",
+    "metric_comparison_test",
+    "metric_interval",
+    "metric_interval_width",
+    "metric_multiple_comparison_test",
+    "metric_null_distribution",
+    "metric_power",
+    "metric_test",
+    "min_detectable_odds",
+    "min_hits_at_k",
+    "min_positives",
+    "minimum_hypergeometric_test",
+    "paired_outcome_posterior",
+    "precision_at_k_null_distribution",
+    "precision_at_k_score",
+    "precision_at_k_test",
+    "r_precision_score",
+    "randomization_test",
+    "rank_significance_report",
+    "recall_at_k_null_distribution",
+    "recall_at_k_score",
+    "recall_at_k_test",
+    "reciprocal_rank_score",
+    "register_metric",
+    "rie_score",
+    "roc_auc_null_distribution",
+    "roc_auc_test",
+    "score_strata",
+    "search_permutation_test",
+    "standardized_average_precision_score",
+    "top_k_significance_curve",
+]
