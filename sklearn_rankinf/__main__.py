@@ -78,6 +78,11 @@ def build_parser() -> argparse.ArgumentParser:
         help="test another metric as well, such as roc_auc, bedroc or ndcg; may be repeated",
     )
     report.add_argument("--plots", metavar="DIR", help="write a picture of each test to DIR")
+    report.add_argument(
+        "--html",
+        metavar="FILE",
+        help="write the report with pictures to FILE, a web page",
+    )
     report.add_argument("--json", action="store_true", help="print JSON instead of tables")
     curve = commands.add_parser(
         "curve", help="show up to which k rankings beat chance", description=CURVE_DESCRIPTION

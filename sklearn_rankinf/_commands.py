@@ -14,13 +14,15 @@ import numpy as np
 
 from sklearn_rankinf import _report
 from sklearn_rankinf._comparison import metric_comparison_test
-from sklearn_rankinf._files import CommandError, Table, read_table, save_figure
+from sklearn_rankinf._files import CommandError, Table, read_table, save_figure, write_text
+from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
 from sklearn_rankinf._multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._planning import metric_power
 from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
+from sklearn_rankinf._queries import mean_average_precision_test
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._validation import resolve_k
@@ -32,10 +34,7 @@ def report(arguments: argparse.Namespace) -> None:
     """Print the report on the rankings of a file."""
     table = _read(arguments)
     if table.groups is not None:
-        raise CommandError(
-            "a report is on one list of items, and --group names those of several queries: compare "
-            "their means with rankinf compare, or leave --group out."
-        )
+        return _report_on_queries(table, arguments)
     if table.clusters is not None and arguments.metric:
         raise CommandError(
             "the tables of --metric take items as independent, and --cluster says that they are "
@@ -61,11 +60,46 @@ def report(arguments: argparse.Namespace) -> None:
         plots = _report.write_plots(
             arguments.plots, dict(zip(table.scores, found.results, strict=True))
         )
+    if arguments.html is not None:
+        plots["html"] = write_text(arguments.html, found.to_html())
     if arguments.json:
         print(_report.report_as_json(found, list(plots.values())))
         return
     print(found)
     _print_paths(list(plots.values()))
+
+
+def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
+    """Print mean average precision over the queries of a file, tested and with its interval."""
+    for option in ("k", "metric", "plots", "html"):
+        if getattr(arguments, option):
+            raise CommandError(
+                f"--{option} is for one list of items, and --group names those of several queries: "
+                "leave out one of them."
+            )
+    found: dict[str, tuple[Any, Any]] = {}
+    units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
+    try:
+        for name, score in table.scores.items():
+            _progress(f"testing {name}")
+            test = mean_average_precision_test(table.is_positive, score, **units)
+            interval = metric_interval(table.is_positive, score, **units)
+            found[name] = test, interval
+    except (TypeError, ValueError) as error:
+        raise CommandError(str(error)) from error
+    if arguments.json:
+        parts = ("test", "interval")
+        rows = [
+            {"name": name, **{part: one.to_dict() for part, one in zip(parts, pair, strict=True)}}
+            for name, pair in found.items()
+        ]
+        return _print_json({"rankings": rows})
+    print(
+        "\n\n".join(
+            "\n".join([name, *(line for one in pair for line in _wrapped(one.summary(), "  "))])
+            for name, pair in found.items()
+        )
+    )
 
 
 def curve(arguments: argparse.Namespace) -> None:

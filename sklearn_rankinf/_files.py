@@ -290,3 +290,12 @@ def save_figure(figure: Any, path: Path) -> str:
         reason = error.strerror or error
         raise CommandError(f"cannot write plots to {str(path.parent)!r}: {reason}.") from error
     return str(path)
+
+
+def write_text(path: str, text: str) -> str:
+    """Write a text to a file."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"cannot write {path!r}: {error.strerror or error}.") from error
+    return path

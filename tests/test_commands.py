@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from sklearn_rankinf import (
+    mean_average_precision_test,
     metric_comparison_test,
+    metric_interval,
     metric_multiple_comparison_test,
     metric_power,
     min_detectable_odds,
@@ -197,3 +199,34 @@ def test_compare_several(three, capsys):
 def test_compare_refuses(three, options, message, capsys):
     assert main(["compare", three, "--label", "hit", *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_report_over_queries(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--group", "query"]
+    assert main(["report", three, *options]) == 0
+    queries = np.arange(300) % 5
+    test = mean_average_precision_test(scores["hit"], scores["good"], groups=queries)
+    interval = metric_interval(scores["hit"], scores["good"], groups=queries)
+    text = unwrapped(capsys.readouterr().out)
+    assert text == unwrapped(f"good {test.summary()} {interval.summary()}")
+    assert main(["report", three, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["rankings"][0]
+    assert found["interval"]["low"] == interval.low
+    assert found["test"] == json.loads(json.dumps(test.to_dict()))
+    for option in (["--k", "5"], ["--html", "x.html"], ["--metric", "roc_auc"]):
+        assert main(["report", three, *options, *option]) == 2
+        message = f"{option[0]} is for one list of items, and --group names those"
+        assert message in capsys.readouterr().err
+
+
+def test_report_as_a_page(path, capsys, tmp_path):
+    page = tmp_path / "report.html"
+    options = ["--label", "hit", "--score", "good", "--html", str(page)]
+    assert main(["report", path, *options]) == 0
+    assert f"wrote {page}" in capsys.readouterr().out
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "data:image/" in text
+    options[-1] = str(tmp_path / "nowhere" / "report.html")
+    assert main(["report", path, *options]) == 2
+    assert "cannot write" in capsys.readouterr().err
