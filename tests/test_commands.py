@@ -212,7 +212,8 @@ def test_report_over_queries(three, scores, capsys):
     assert main(["report", three, *options, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["rankings"][0]
     assert found["interval"]["low"] == interval.low
-    assert found["test"] == json.loads(json.dumps(test.to_dict()))
+    as_json = json.dumps(test.to_dict(), default=lambda value: np.asarray(value).tolist())
+    assert found["test"] == json.loads(as_json)
     for option in (["--k", "5"], ["--html", "x.html"], ["--metric", "roc_auc"]):
         assert main(["report", three, *options, *option]) == 2
         message = f"{option[0]} is for one list of items, and --group names those"
