@@ -370,8 +370,6 @@ def test_report_of_clusters(frame, tmp_path, capsys):
     argv[3] = "y"
     assert main(argv) == 2
     assert "cluster" in capsys.readouterr().err
-    assert main(["report", str(path), "--label", "y", "--score", "s1", "--group", "pair"]) == 2
-    assert "a report is on one list of items" in capsys.readouterr().err
 
 
 def test_report_says_where_no_number_of_hits_is_enough(frame, csv, capsys):
