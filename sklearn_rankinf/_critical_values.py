@@ -33,7 +33,7 @@ class Region:
     critical_value, level : float
         Smallest significant value, nan where none is, and its probability by chance.
     event : tuple of int or None
-        So many hits among the first so many samples, if that is the same.
+        Number of hits among a number of first samples that is the same event, if there is one.
     edge : float
         Values from here on are significant, those equal to the critical one included.
     """

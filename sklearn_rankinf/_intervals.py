@@ -86,7 +86,7 @@ def metric_interval(
           ``"binomial"``; at k ``"influence"``.
         * ROC AUC: ``"score"``, ``"delong"``.
         * Recall, precision and enrichment at k: ``"score"``, ``"clopper_pearson"``, ``"plus"``.
-        * DCG, BEDROC, RIE and metrics of one's own: ``"binormal"``, ``"influence"``.
+        * DCG, BEDROC, RIE and custom metrics: ``"binormal"``, ``"influence"``.
         * Any metric over queries: ``"t"``, ``"bootstrap"``.
     groups : array-like of shape (n_samples,), optional
         Query of each sample: the interval is that of the mean over queries, which are then what

@@ -1032,7 +1032,7 @@ def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
     return delete_one_influence(statistic, ranking.tie_sizes, ranking.hits, is_sum=is_sum)
 
 
-# Weights of metrics of one's own.
+# Weights of custom metrics.
 
 
 # Classes of metrics whose weights need no check.
@@ -1189,7 +1189,7 @@ def as_metric(metric: Any, k: Any = None) -> Metric:
 
 
 def _check_whole(metric: Metric, k: Any) -> None:
-    """Refuse a fraction for a metric of one's own that would take it as it is."""
+    """Refuse a fraction for a custom metric that would take it as it is."""
     check_k(k)
     if not isinstance(k, Integral):
         raise ValueError(

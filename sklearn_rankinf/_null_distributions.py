@@ -95,7 +95,7 @@ def metric_null_distribution(
         If `metric` is a class, or a number is not of the right type.
     ValueError
         If `metric` is not known, needs a `k` or takes none, a number is out of its range, the tie
-        sizes do not add up to `n_samples`, a weight of a metric of one's own is negative, not
+        sizes do not add up to `n_samples`, a weight of a custom metric is negative, not
         finite or larger than that of a better rank, or the metric does not have the `method`.
 
     See Also

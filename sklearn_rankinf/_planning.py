@@ -273,7 +273,7 @@ def metric_power(
     binomial numbers, given that they add up to k, whose odds have the ratio :math:`\omega`; that
     is no model of a ranking, and `auc` is the odds in another form.
 
-    Power is exact where the event is that so many positives are among the first so many samples: an
+    Power is exact where significance means enough positives among a number of first samples: an
     integral over an order statistic, computed to about 1e-13. Where all placements are listed it is
     a sum of their probabilities. Else rankings are simulated, in a time proportional to the number
     of positives; at different odds with the same seed, positives have the same random numbers. The
@@ -394,7 +394,7 @@ class Design:
 
 
 class SizedDesign:
-    """A test of so many samples, so many of them positive, and its power."""
+    """A test of a ranking with given numbers of samples and positives, and its power."""
 
     def __init__(
         self,

@@ -362,7 +362,7 @@ def rank_significance_report(
     with the best one by :func:`metric_multiple_comparison_test`.
 
     What takes long is left out, with a note: bounds over all k with more than 20,000 positives, and
-    intervals that are simulated, those of DCG, BEDROC and metrics of one's own, with more than
+    intervals that are simulated, those of DCG, BEDROC and custom metrics, with more than
     20,000 samples.
 
     What the checks look at, and what to do about what they find, is described in the user guide,
@@ -665,8 +665,8 @@ class _Study:
                 clusters=problem.clusters,
                 **self.drawing,
             )
-        told = [str(one.message) for one in caught if one.category is UserWarning]
-        return result, told[0] if told else None
+        warned = [str(one.message) for one in caught if one.category is UserWarning]
+        return result, warned[0] if warned else None
 
     def _interval(self, index: int) -> MetricIntervalResult | None:
         """The interval of one ranking, if it has one that does not take long."""

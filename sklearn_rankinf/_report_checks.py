@@ -367,8 +367,8 @@ def _pvalue_uncertain(facts: RankerFacts) -> str | None:
 
 
 def _few_labellings(facts: RankerFacts) -> str | None:
-    told = facts.few_labellings
-    return None if told is None else f"{told[0].upper()}{told[1:]}"
+    hint = facts.few_labellings
+    return None if hint is None else f"{hint[0].upper()}{hint[1:]}"
 
 
 def _interval_unreliable(facts: RankerFacts) -> str | None:

@@ -165,7 +165,7 @@ def make_significance_scorer(
     --------
     average_precision_significance_scorer : The scorer with the default of every argument.
     average_precision_test : The complete test, for labels and scores at hand.
-    register_metric : Makes a metric of one's own known by name.
+    register_metric : Make a custom metric known by name.
     sklearn.metrics.make_scorer : Makes scorers of any metric function.
     sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
 

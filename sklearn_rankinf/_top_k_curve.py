@@ -46,9 +46,9 @@ class TopKSignificanceCurve:
     hits : ndarray of int of shape (n_k,)
         Positives among the first k samples.
     expected : ndarray of shape (n_k,)
-        Positives among k samples that are selected at random, in the mean.
+        Expected number of positives among k samples that are selected at random.
     pvalue, log10_pvalue : ndarray of shape (n_k,)
-        Probability of at least so many positives under random selection, for each k by itself, and
+        Probability of at least as many positives under random selection, for each k by itself, and
         its logarithm to base 10. Computed when they are first asked for.
     alpha : ndarray of shape (n_alpha,)
         The levels of significance.
@@ -112,7 +112,7 @@ class TopKSignificanceCurve:
 
     @cached_property
     def expected(self) -> Floats:
-        """Positives among k samples that are selected at random, in the mean."""
+        """Expected number of positives among k samples that are selected at random."""
         return np.asarray(self.k * (self.n_positives / self.n_samples))
 
     @cached_property
@@ -122,7 +122,7 @@ class TopKSignificanceCurve:
 
     @cached_property
     def pvalue(self) -> Floats:
-        """Probability of at least so many positives under random selection, for each k."""
+        """Probability of at least as many positives under random selection, for each k."""
         return np.exp(self._log_pvalue)
 
     @cached_property

@@ -12,7 +12,7 @@ of hits with the same p-values, so that the fewer of the two are counted.
 
 Items that are labelled independently with probability p = m/n, conditioned on m hits in all, are a
 random ranking. From one last rank to the next the numbers of hits of paths that never were above
-the bound are a convolution with binomial probabilities, what then is above the bound is taken out,
+the bound are a convolution with binomial probabilities. What is above the bound then is taken out,
 and its probability is multiplied by that of the other hits. All terms are positive, so that the
 result has a small relative error however small it is. Far out in the tails the convolutions are
 done in logarithms.
@@ -102,7 +102,7 @@ class HitBounds:
 
     @cached_property
     def _first(self) -> Integers:
-        """Position of the first end at which there can be so many hits."""
+        """Position of the first end by which there can be as many hits."""
         return np.searchsorted(self.ends, self._hits)
 
     def last(
@@ -161,7 +161,7 @@ class HitBounds:
         return float(self._log_pvalues(which, last[which]).min(initial=0.0))
 
     def _last_ranks(self, last: Integers) -> Integers:
-        """The last rank at which so many hits, or fewer, reach the level; 0 where none does.
+        """The last rank at which each number of hits, or a smaller one, reaches the level, else 0.
 
         Between two blocks a number of hits may reach it nowhere, though smaller and larger ones do.
         """
