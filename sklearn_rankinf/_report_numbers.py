@@ -97,7 +97,7 @@ class ComparisonReport:
         Two-sided p-value, adjusted for the number of pairs with more than two rankings.
     may_be_best : bool
         Whether the ranking may be the best one: of two, if p is more than alpha; of more, if it is
-        in the set of :func:`metric_multiple_comparison_test`.
+        in the set of :func:`~sklearn_rankinf.metric_multiple_comparison_test`.
     """
 
     difference: float
