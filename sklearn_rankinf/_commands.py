@@ -7,6 +7,8 @@ import json
 import math
 import sys
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ def report(arguments: argparse.Namespace) -> None:
             "the tables of --metric take items as independent, and --cluster says that they are "
             "not: leave out one of them."
         )
-    try:
+    with _refusals_in_one_line():
         # A k that was asked for is an error if it is too large; of the default ones it is left out.
         for k in arguments.k:
             resolve_k(k, table.is_positive.size)
@@ -51,22 +53,17 @@ def report(arguments: argparse.Namespace) -> None:
             clusters=table.clusters,
             metrics=arguments.metric,
         )
-    except CommandError:
-        raise
-    except (TypeError, ValueError) as error:  # of the options: labels and scores were read
-        raise CommandError(str(error)) from error
-    plots = {}
+    paths: list[str] = []
     if arguments.plots is not None:
-        plots = _report.write_plots(
-            arguments.plots, dict(zip(table.scores, found.results, strict=True))
-        )
+        results = dict(zip(table.scores, found.results, strict=True))
+        paths += _report.write_plots(arguments.plots, results).values()
     if arguments.html is not None:
-        plots["html"] = write_text(arguments.html, found.to_html())
+        paths.append(write_text(arguments.html, found.to_html()))
     if arguments.json:
-        print(_report.report_as_json(found, list(plots.values())))
+        print(_report.report_as_json(found, paths))
         return
     print(found)
-    _print_paths(list(plots.values()))
+    _print_paths(paths)
 
 
 def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
@@ -79,14 +76,12 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
             )
     found: dict[str, tuple[Any, Any]] = {}
     units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
-    try:
+    with _refusals_in_one_line():
         for name, score in table.scores.items():
             _progress(f"testing {name}")
             test = mean_average_precision_test(table.is_positive, score, **units)
             interval = metric_interval(table.is_positive, score, **units)
             found[name] = test, interval
-    except (TypeError, ValueError) as error:
-        raise CommandError(str(error)) from error
     if arguments.json:
         parts = ("test", "interval")
         rows = [
@@ -94,25 +89,18 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
             for name, pair in found.items()
         ]
         return _print_json({"rankings": rows})
-    print(
-        "\n\n".join(
-            "\n".join([name, *(line for one in pair for line in _wrapped(one.summary(), "  "))])
-            for name, pair in found.items()
-        )
-    )
+    _print_by_name(found)
 
 
 def curve(arguments: argparse.Namespace) -> None:
     """Print where the rankings of a file beat random selection, and write their curves."""
     rankings = _rankings(_read(arguments))
     alpha = arguments.alpha or [0.1, 0.05, 0.01]
-    try:
+    with _refusals_in_one_line():
         curves = {
             name: top_k_significance_curve(ranking, alpha=alpha, max_k=arguments.max_k)
             for name, ranking in rankings.items()
         }
-    except (TypeError, ValueError) as error:  # of the options: the rankings were read
-        raise CommandError(str(error)) from error
     tests = {
         name: minimum_hypergeometric_test(ranking, max_rank=arguments.max_k)
         for name, ranking in rankings.items()
@@ -125,14 +113,7 @@ def curve(arguments: argparse.Namespace) -> None:
         ]
         _print_json({"rankings": found, "plots": paths})
         return
-    print(
-        "\n\n".join(
-            "\n".join(
-                [name, *_wrapped(curves[name].summary(), "  "), *_wrapped(test.summary(), "  ")]
-            )
-            for name, test in tests.items()
-        )
-    )
+    _print_by_name({name: (curves[name], test) for name, test in tests.items()})
     _print_paths(paths)
 
 
@@ -152,14 +133,12 @@ def compare(arguments: argparse.Namespace) -> None:
         "clusters": table.clusters,
     }
     _progress(f"comparing {len(table.scores)} rankings")
-    try:
-        result: Any
+    result: Any
+    with _refusals_in_one_line():
         if len(table.scores) == 2:
             result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
         else:
             result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
-    except (TypeError, ValueError) as error:
-        raise CommandError(str(error)) from error
     if arguments.json:
         names = {"names": list(table.scores)} if len(table.scores) == 2 else {}
         _print_json({**names, **result.to_dict()})
@@ -180,7 +159,7 @@ def plan(arguments: argparse.Namespace) -> None:
     has_effect = any(value is not None for value in effect.values())
     prevalence = _prevalence(arguments)
     found: dict[str, Any] = {}
-    try:
+    with _refusals_in_one_line():
         share = _share(arguments.k, arguments.n)
         if arguments.m is not None:
             if has_effect:
@@ -195,8 +174,6 @@ def plan(arguments: argparse.Namespace) -> None:
             needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
             found["min_positives"] = needed
             _say(arguments, _targets_needed(needed, prevalence, share, arguments.power))
-    except (TypeError, ValueError) as error:
-        raise CommandError(str(error)) from error
     if arguments.json:
         _print_json(found)
 
@@ -298,6 +275,26 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
         _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )
     return [line for part in text.splitlines() for line in wrapper.wrap(part)]
+
+
+@contextmanager
+def _refusals_in_one_line() -> Iterator[None]:
+    """Make what a function refuses an error of the command: labels and scores were read before."""
+    try:
+        yield
+    except CommandError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise CommandError(str(error)) from error
+
+
+def _print_by_name(results: dict[str, tuple[Any, Any]]) -> None:
+    """Print what two results of each ranking say, under its name."""
+    parts = [
+        "\n".join([name, *(line for result in pair for line in _wrapped(result.summary(), "  "))])
+        for name, pair in results.items()
+    ]
+    print("\n\n".join(parts))
 
 
 def _say(arguments: argparse.Namespace, text: str) -> None:

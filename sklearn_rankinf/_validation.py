@@ -595,11 +595,7 @@ def check_positive(value: Any, name: str) -> None:
 
 def check_confidence_level(confidence_level: float) -> None:
     """Refuse a confidence level that is no number between 0 and 1."""
-    if isinstance(confidence_level, bool) or not isinstance(confidence_level, Real):
-        raise TypeError(
-            f"confidence_level must be a number; got {confidence_level!r} of type "
-            f"{type(confidence_level).__name__}."
-        )
+    check_real(confidence_level, "confidence_level")
     if not 0.0 < confidence_level < 1.0:
         raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
 
