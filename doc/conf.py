@@ -1,4 +1,8 @@
-"""Sphinx configuration: everything is built from local files, without the network."""
+"""Sphinx configuration: the pages are built and read without the network."""
+
+from pathlib import Path
+
+import numpy as np
 
 import sklearn_rankinf
 
@@ -12,7 +16,11 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    # MathJax and its fonts come from a package; otherwise the reader's browser would fetch them.
+    "sphinx-mathjax-offline",
 ]
 templates_path = ["_templates"]
 # Tables are included by their pages.
@@ -47,5 +55,40 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"**": ["sidebar-nav-bs"]}
+# Pages without a section of their own have no sidebar; an empty one would take up space.
+html_sidebars = {
+    "**": ["sidebar-nav-bs"],
+    **{page: [] for page in ("index", "install", "search", "genindex")},
+}
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["rankinf.css"]
+
+# The copy button leaves out prompts and output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def draw_front_page(app):
+    """Draw the picture of the front page."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from sklearn_rankinf import NullDistributionDisplay, TopKSignificanceDisplay
+
+    y_true = np.arange(2000) < 40
+    y_score = np.random.default_rng(0).normal(size=2000) + 0.9 * y_true
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
+    NullDistributionDisplay.from_predictions(y_true, y_score, ax=left, yscale="log", despine=True)
+    TopKSignificanceDisplay.from_predictions(y_true, y_score, ax=right, alpha=0.05, despine=True)
+    directory = Path(app.srcdir) / "_static" / "generated"
+    directory.mkdir(exist_ok=True)
+    figure.savefig(directory / "front_page.svg")
+    plt.close(figure)
+
+
+def setup(app):
+    """Draw the picture of the front page before the pages are read."""
+    app.connect("builder-inited", draw_front_page)
