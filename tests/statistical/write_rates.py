@@ -53,8 +53,8 @@ from sklearn_rankinf import (
 )
 
 TARGET = Path(__file__).parents[2] / "doc" / "coverage_table.rst"
-# Most columns of rates side by side.
-MOST_COLUMNS = 8
+# Characters that fit side by side on a page.
+PAGE_WIDTH = 70
 # Positives and samples, and with cut-offs.
 SIZES = (
     (20, 200),
@@ -421,7 +421,9 @@ def as_list_table(table: Table, entries: list[dict[str, Any]]) -> str:
     counts = {column: {e["n"] for e in entries if e["column"] == column} for column in columns}
     numbers = sorted({n for of_column in counts.values() for n in of_column}, reverse=True)
     n_data_sets = " or ".join(f"{n:,}" for n in numbers)
-    n_parts = -(-len(columns) // MOST_COLUMNS)
+    # Headers break between words, so a column is as wide as its longest word and a margin.
+    longest = [max(map(len, column.split())) for column in [table.corner, *columns]]
+    n_parts = -(-sum(max(length, 5) + 1 for length in longest) // PAGE_WIDTH)
     lines: list[str] = []
     for part in np.array_split(columns, n_parts):
         title = f"{table.title}, continued" if lines else table.title
