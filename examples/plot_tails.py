@@ -7,7 +7,7 @@ P-values are read in the upper tail of a law, and that is where laws that agree 
 deviation part. This example draws the upper tail of average precision (AP) under random labelling
 for three sizes of problems: exactly, by the normal law, by a Pearson type III law, which has the
 exact skewness too, and by permutation. How the exact curve is computed, and how exact it is, is
-told in :ref:`exact-law`.
+told in :ref:`exact-null-distribution`.
 """
 
 # %%

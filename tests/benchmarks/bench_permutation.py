@@ -36,10 +36,10 @@ def against_copairs() -> None:
     for problem in PROBLEMS:
         _ = problem.observed
         n_rounds = 3 if problem.n_samples > 10_000 else N_ROUNDS
-        ways = {way: WAYS[way] for way in ("copairs", "resamples of this package")}
+        ways = {way: WAYS[way] for way in ("copairs", "permutation, this package")}
         calls = {way: (lambda run=run, own=problem: run(own)) for way, run in ways.items()}
         times = in_turns(calls, n_rounds)
-        ratio = times["copairs"] / times["resamples of this package"]
+        ratio = times["copairs"] / times["permutation, this package"]
         print(f"{problem}: {shown(times)}; ratio {ratio:.1f}")
         for way in ways:
             cost = cost_alone(way, problem)

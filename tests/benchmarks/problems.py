@@ -70,7 +70,7 @@ def forget() -> None:
 def _forest() -> Problem:
     # Scores of 19 trees are multiples of 1/19; those of a rare class pile up at the bottom.
     sizes = (2, 2, 3, 3, 4, 5, 6, 8, 10, 13, 17, 23, 31, 42, 58, 82, 120, 185, 330, 1056)
-    return Problem(sum(sizes), 117, f"{len(sizes)} scores of a forest", sizes)
+    return Problem(sum(sizes), 117, f"{len(sizes)} forest scores", sizes)
 
 
 def _small_blocks(n_blocks: int = 900, n_samples: int = 3000, largest: int = 14) -> Problem:
@@ -107,7 +107,7 @@ UNTIED = tuple(
 TIED = (
     _forest(),
     _small_blocks(),
-    Problem(10_000, 100, "9,000 zeros at the bottom", (1,) * 1000 + (9000,)),
+    Problem(10_000, 100, "9,000 tied at the bottom", (1,) * 1000 + (9000,)),
 )
 COMPARED = tuple(
     Problem(n, m, signal=signal)  # p-values of about 1 %, which 10,000 resamples can see

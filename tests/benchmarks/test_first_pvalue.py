@@ -17,7 +17,7 @@ def test_first_pvalue(measure, problem):
         expected=cost.pop("seconds"),
         table="first",
         problem=str(problem),
-        way="exact law",
+        way="exact test",
         **cost,
     )
     assert 0.0 < p <= 0.1  # Cantelli: at most 1 / (1 + z**2)

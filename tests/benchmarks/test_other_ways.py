@@ -13,7 +13,7 @@ def test_one_pvalue(measure, problem, way):
     if way == "copairs":
         pytest.importorskip("copairs")
     assert 0.0 < problem.observed < 1.0  # made before the clock starts
-    is_share = way == "labels permuted"
+    is_share = way == "permuted labels"
     cost = cost_alone(way, problem)
     p = measure(
         lambda: WAYS[way](problem),
@@ -25,5 +25,5 @@ def test_one_pvalue(measure, problem, way):
         **cost,
     )
     resamples = N_PERMUTATIONS // SHARE if is_share else N_PERMUTATIONS
-    exact = WAYS["exact law"](problem)
+    exact = WAYS["exact test"](problem)
     assert abs(p - exact) < 6.0 * (exact / resamples) ** 0.5 + 2.0 / resamples

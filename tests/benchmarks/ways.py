@@ -94,11 +94,11 @@ def copairs(problem: Problem) -> float:
 
 WAYS: dict[str, Callable[[Problem], float]] = {
     "first p-value": first_pvalue,
-    "exact law": exact,
-    "resamples of this package": sampled,
+    "exact test": exact,
+    "permutation, this package": sampled,
     "copairs": copairs,
     "scipy.stats.permutation_test": scipy_permutation_test,
-    "labels permuted": permuted_labels,
+    "permuted labels": permuted_labels,
 }
 
 

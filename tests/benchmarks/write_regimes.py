@@ -52,12 +52,12 @@ def document(results: dict[str, list[dict[str, float]]]) -> str:
     versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
     measured = f"Measured on {date.today()}: Python {platform.python_version()}, {versions}.\n"
     pvalues = as_list_table(
-        "P-values, with their stated relative errors in parentheses",
+        "P-values, with stated relative errors in parentheses",
         header,
         rows(lambda answer: f"{answer['pvalue']:.4e} ({answer['error']:.0e})"),
     )
     times = as_list_table(
-        "Time of each as the first p-value of its law",
+        "Processor time of each as the first p-value of its distribution",
         header,
         rows(lambda answer: duration(answer["seconds"])),
     )

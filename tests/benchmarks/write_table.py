@@ -53,7 +53,7 @@ def collect(report: dict[str, Any], table: str) -> Results:
 def first_table(results: Results) -> Iterable[list[str]]:
     """Rows of the first p-value against calls of scikit-learn."""
     for problem, ways in results.items():
-        law, call = ways["exact law"], ways.get("average_precision_score")
+        law, call = ways["exact test"], ways.get("average_precision_score")
         yield [
             problem,
             duration(law["seconds"]),
@@ -74,9 +74,9 @@ def whole_table(results: Results) -> Iterable[list[str]]:
 
 
 def ways_table(results: Results) -> Iterable[list[str]]:
-    """Rows of one p-value in several ways, with ratios to the exact law."""
+    """Rows of one p-value in several ways, with ratios to the exact test."""
     for problem, ways in results.items():
-        exact = ways["exact law"]
+        exact = ways["exact test"]
         for name, way in ways.items():
             yield [
                 problem if way is exact else "",
@@ -123,28 +123,28 @@ def document(report: dict[str, Any]) -> str:
         f"{cpu['count']} cores, {machine['system']}, Python {machine['python_version']}, "
         f"{versions}.\n"
     )
-    memory = ["allocated, MB", "resident, MB"]
+    memory = ["allocated (MB)", "resident (MB)"]
     tables = (
         as_list_table(
             "The first p-value",
-            ["(n, m)", "exact law", "one call of scikit-learn", "calls", *memory],
+            ["(n, m)", "exact test", "one scikit-learn call", "ratio", *memory],
             first_table(collect(report, "first")),
         ),
         as_list_table(
-            "The whole law",
+            "10,000 further p-values",
             [
                 "(n, m)",
-                "10,000 random rankings",
+                "random rankings",
                 "ratio",
-                "10,000 values evenly spread",
+                "evenly spaced values",
                 "ratio",
-                "100 calls of scikit-learn",
+                "100 scikit-learn calls",
             ],
             whole_table(collect(report, "whole")),
         ),
         as_list_table(
-            "One p-value in several ways",
-            ["(n, m)", "way", "time", "in exact laws", *memory],
+            "One p-value by several methods",
+            ["(n, m)", "method", "time", "ratio to exact", *memory],
             ways_table(collect(report, "ways")),
         ),
     )

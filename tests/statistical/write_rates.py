@@ -1,7 +1,7 @@
 """Simulate coverage and size of the recommended methods and write them into the documentation.
 
 ``python tests/statistical/write_rates.py kept.jsonl`` takes about half an hour. Every rate is added
-to that file as soon as it is known, and those that are there are not simulated again.
+to that file as soon as it is computed, and rates in the file are not simulated again.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ from sklearn_rankinf import (
 )
 
 TARGET = Path(__file__).parents[2] / "doc" / "coverage_table.rst"
+# Characters that fit side by side on a page.
+PAGE_WIDTH = 70
 # Positives and samples, and with cut-offs.
 SIZES = (
     (20, 200),
@@ -412,22 +414,29 @@ def shown(entry: dict[str, Any] | None, kind: str) -> str:
 
 
 def as_list_table(table: Table, entries: list[dict[str, Any]]) -> str:
-    """A table of reStructuredText."""
+    """A table of reStructuredText, in parts that are no wider than a page."""
     rows = list(dict.fromkeys(entry["row"] for entry in entries))
     columns = list(dict.fromkeys(entry["column"] for entry in entries))
     by_place = {(entry["row"], entry["column"]): entry for entry in entries}
     counts = {column: {e["n"] for e in entries if e["column"] == column} for column in columns}
     numbers = sorted({n for of_column in counts.values() for n in of_column}, reverse=True)
     n_data_sets = " or ".join(f"{n:,}" for n in numbers)
-    lines = [f".. list-table:: {table.title} ({n_data_sets} data sets)", "   :header-rows: 1", ""]
-    body = [
-        [row, *(shown(by_place.get((row, column)), table.kind) for column in columns)]
-        for row in rows
-    ]
-    for cells_of_row in ([table.corner, *columns], *body):
-        first, *others = cells_of_row
-        lines += [f"   * - {first}", *(f"     - {other}".rstrip() for other in others)]
-    return "\n".join([*lines, ""])
+    # Headers break between words, so a column is as wide as its longest word and a margin.
+    longest = [max(map(len, column.split())) for column in [table.corner, *columns]]
+    n_parts = -(-sum(max(length, 5) + 1 for length in longest) // PAGE_WIDTH)
+    lines: list[str] = []
+    for part in np.array_split(columns, n_parts):
+        title = f"{table.title}, continued" if lines else table.title
+        lines += [f".. list-table:: {title} ({n_data_sets} data sets)", "   :header-rows: 1", ""]
+        body = [
+            [row, *(shown(by_place.get((row, column)), table.kind) for column in part)]
+            for row in rows
+        ]
+        for cells_of_row in ([table.corner, *part], *body):
+            first, *others = cells_of_row
+            lines += [f"   * - {first}", *(f"     - {other}".rstrip() for other in others)]
+        lines.append("")
+    return "\n".join(lines)
 
 
 def document(results: list[dict[str, Any]]) -> str:
