@@ -24,7 +24,7 @@ extensions = [
 ]
 templates_path = ["_templates"]
 # Tables are included by their pages.
-exclude_patterns = ["_build", "benchmarks_table.rst", "exact_law_table.rst"]
+exclude_patterns = ["_build", "*_table.rst"]
 
 autosummary_generate = True
 # Types are in the docstrings, in words; the annotations in signatures would say them twice.
