@@ -1,5 +1,6 @@
 """Sphinx configuration: the pages are built and read without the network."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,22 @@ def draw_front_page(app):
     plt.close(figure)
 
 
+def changelog_as_rst(app, path, parent_docname, content):
+    """Turn the Markdown of the changelog into reStructuredText."""
+    if path.name != "CHANGELOG.md":
+        return
+    _, text = content[0].split("\n", 1)  # the page has a title
+
+    def heading(match):
+        marks, title = match.groups()
+        return f"{title}\n{'-~^'[len(marks) - 2] * len(title)}"
+
+    text = re.sub(r"^(#{2,4}) (.*)$", heading, text, flags=re.MULTILINE)
+    text = re.sub(r"`([^`]+)`", r"``\1``", text)
+    content[0] = re.sub(r"\[([^\]]*)\]\((.*?)\)", r"`\1 <\2>`__", text, flags=re.DOTALL)
+
+
 def setup(app):
-    """Draw the picture of the front page before the pages are read."""
+    """Draw the picture of the front page and read the changelog."""
     app.connect("builder-inited", draw_front_page)
+    app.connect("include-read", changelog_as_rst)
