@@ -3,17 +3,17 @@
 A fraud team that makes 40 calls a day
 ======================================
 
-A bank has 2000 suspicious payments a day, and a team that can call 40 customers. What counts is the
-number of frauds among the first 40 of the list, and nothing else: k is given by the budget. How
-many hits does it take to say that the model is better than picking payments blindly? Is the new
-model better than the old one, and could a single day tell? All data are simulated.
+A bank has 2000 suspicious payments a day, and its fraud team can call 40 customers. The only
+quantity that matters is the number of frauds among the first 40 payments of the list; the budget
+fixes k. How many hits are significant? Is the new model better than the old one, and can a single
+day show it? All data are simulated.
 """
 
 # %%
 # One day
 # -------
-# About 40 payments a day are frauds. The old model and the new one score the same payments; they
-# use much the same features, so that their errors are related.
+# About 40 payments a day are frauds. The old and the new model score the same payments. They use
+# similar features, so their errors are correlated.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +22,7 @@ n_calls, n_payments, n_frauds = 40, 2000, 40
 
 
 def one_day(seed):
-    """Labels of the payments of a day, and their scores by the old and the new model."""
+    """Return the labels of one day's payments and their scores by the two models."""
     rng = np.random.default_rng(seed)
     is_fraud = np.arange(n_payments) < n_frauds
     common, old, new = rng.normal(size=(3, n_payments))
@@ -36,11 +36,12 @@ def one_day(seed):
 is_fraud, scores = one_day(0)
 
 # %%
-# Hits needed, and hits found
-# ---------------------------
-# Blind picking finds 0.8 frauds among 40 payments on average, and the number that is significant is
-# known before the day begins. Since k was not chosen by looking at the list, the test at this k is
-# all that is needed; a maximum over all k would be a test of something else, and weaker at this k.
+# Hits needed and hits found
+# --------------------------
+# Random selection finds 0.8 frauds among 40 payments on average. The number of hits needed for
+# significance is known before the day begins. Since k was not chosen by looking at the list, the
+# test at this k is sufficient. A maximum over all k would test a different hypothesis and have less
+# power at this k.
 
 from sklearn_rankinf import min_hits_at_k, precision_at_k_test, top_k_significance_curve
 
@@ -54,11 +55,11 @@ for name, score in scores.items():
 
 curve = top_k_significance_curve(is_fraud, scores["new model"], alpha=[0.05, 0.001])
 at_any_k = curve.hits_needed_simultaneous[:, n_calls - 1]
-print(f"had k been chosen after looking, needed at 5 % and 0.1 %: {at_any_k}")
+print(f"needed at 5 % and 0.1 % if k is chosen after looking: {at_any_k}")
 
 # %%
-# How many hits is a model of a certain quality expected to have? With the ROC AUC in the place of
-# the scores, before there are any:
+# How many hits can a model of a given quality be expected to find? Before there are any scores,
+# :func:`~sklearn_rankinf.metric_power` answers this question for a given ROC AUC:
 
 from sklearn_rankinf import metric_power
 
@@ -74,8 +75,9 @@ for auc in (0.7, 0.8, 0.87):
 # %%
 # Gain and lift
 # -------------
-# The charts that such teams draw. Gain: which share of the frauds is in which share of the list.
-# Lift: how many times as many as by chance. The vertical line is the budget, 2 % of the list.
+# Fraud teams often use gain and lift charts. Gain is the fraction of the frauds in a given fraction
+# of the list. Lift is the ratio of the hits to those expected by chance. The vertical line is the
+# budget, 2 % of the list.
 
 from sklearn_rankinf import TopKSignificanceDisplay
 
@@ -88,13 +90,13 @@ display.ax_.axvline(100 * n_calls / n_payments, color="#8d99ae", linewidth=0.8)
 plt.show()
 
 # %%
-# Both models are far above chance at nearly every share, and that was never in doubt. The
-# difference between the two lines is another question, which bounds for chance do not answer.
+# Both models are far above chance at almost every fraction of the list, which was to be expected.
+# Whether the two models differ is another question, which bounds for chance do not answer.
 #
 # Is the new model better?
 # ------------------------
-# The two lists of 40 overlap. What they have in common says nothing; the test looks at the frauds
-# that only one of them has.
+# The two lists of 40 payments overlap. The payments that both lists contain carry no information
+# about the difference; the test uses the frauds that only one list contains.
 
 from sklearn_rankinf import metric_comparison_test
 
@@ -109,9 +111,10 @@ day = metric_comparison_test(
 print(day.summary())
 
 # %%
-# On this day it could be told. Was that to be expected? The power of this comparison, with the AUCs
-# of the two models and the correlation of their scores, for one day and for the payments of several
-# days in one list, with as many calls for each day:
+# The difference is significant on this day. Was this to be expected? The next step computes the
+# power of the comparison from the AUCs of the two models and the correlation of their scores. It
+# does so for one day, and for the payments of several days in one list, with the number of calls in
+# proportion:
 
 from scipy.stats import norm
 
@@ -139,9 +142,10 @@ for n_days in days:
     )
 
 # %%
-# It was luck. The new model finds four more frauds a day on average, and yet only a third of the
-# days show it; on the others "not significant" would have been read as "not better". Five days are
-# enough. The band is two standard errors of the simulation:
+# The significant result of a single day was a chance event. The new model finds four more frauds a
+# day on average, yet only a third of the days show it. On the other days "not significant" would
+# have been misread as "not better". Five days are enough. The band is two standard errors of the
+# simulation:
 
 axis = plt.figure(figsize=(6.4, 4), layout="constrained").gca()
 values = np.array([result.power for result in power])
@@ -154,6 +158,6 @@ axis.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# So the two models are run side by side for as many days as were planned, and compared once, at the
-# end. To look every day and to stop when the difference is significant is a choice after looking
-# again, and needs other methods.
+# The two models should therefore run side by side for the planned number of days and be compared
+# once, at the end. Looking every day and stopping when the difference is significant is another
+# choice made after looking at the data, and needs other methods.

@@ -1,24 +1,26 @@
 """
-===================================
-Clustered data: who is exchangeable
-===================================
+==============================================
+Clustered data: several images of each patient
+==============================================
 
-Ten images of a patient are not ten pieces of evidence. A classifier of images recognises the
-patient long before it recognises the disease, and when a few ill patients happen to get high
-scores, all their images do. A test that permutes the labels of single images takes that for a
-success of many; it is the commonest invalid use of permutation tests.
+Ten images of a patient are not ten independent pieces of evidence. A classifier of images
+recognizes the patient more easily than the disease. If a few ill patients happen to get high
+scores, all their images do. A test that permutes the labels of single images counts this as many
+successes, which makes it invalid. Ignoring clusters is the most common invalid use of permutation
+tests.
 
 This example trains classifiers on data without any signal, tests each of them with and without
-regard to the clusters, and shows how often either is significant. At the end the same is done where
-there is a signal.
+clusters, and shows how often the two tests are significant. The last part does the same for data
+with a signal.
 """
 
 # %%
 # Images of patients
 # ------------------
-# 120 patients with 3, 6 or 9 images each; one in ten is ill. An image has twelve features, mostly
-# those of its patient, and with ``effect=0`` the disease changes none of them. Half of the patients
-# train the classifier, so that it has never seen those whose images it scores.
+# There are 120 patients with 3, 6 or 9 images each; one in ten is ill. An image has twelve
+# features, which depend mostly on the patient. With ``effect=0`` the disease changes none of them.
+# Half of the patients are used to train the classifier, so it has never seen the patients whose
+# images it scores.
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -44,21 +46,21 @@ print(f"{y_true.size} images of {n_patients} patients, {y_true.sum()} of them po
 # %%
 # Two tests of one ranking
 # ------------------------
-# ``clusters`` names the patient of each image. The labels of whole patients are permuted, among
-# those with the same number of images.
+# ``clusters`` gives the patient of each image. The labels of whole patients are permuted among
+# patients with the same number of images.
 
 from sklearn_rankinf import average_precision_test
 
-ignoring = average_precision_test(y_true, y_score)
-respecting = average_precision_test(y_true, y_score, clusters=patient, n_permutations=999)
-print(f"images exchanged: p = {ignoring.pvalue:.1e}, by the {ignoring.method} law")
-print(f"patients exchanged: p = {respecting.pvalue:.4f}, by {respecting.method}")
+by_image = average_precision_test(y_true, y_score)
+by_patient = average_precision_test(y_true, y_score, clusters=patient, n_permutations=999)
+print(f"images permuted: p = {by_image.pvalue:.1e} ({by_image.method})")
+print(f"patients permuted: p = {by_patient.pvalue:.4f} ({by_patient.method})")
 
 # %%
-# How often noise is significant
-# ------------------------------
-# Three hundred such data sets, with 199 random labellings each. A valid test is significant at 5 %
-# in one of twenty of them.
+# How often is noise significant?
+# -------------------------------
+# The simulation has three hundred such data sets, with 199 random labellings each. A valid test is
+# significant at 5 % in at most one of twenty data sets of noise.
 
 
 def pvalues(effect, n_data_sets=300):
@@ -76,29 +78,31 @@ for name, found in (("without signal", noise), ("with signal", signal)):
     rates = (found <= 0.05).mean(axis=0)
     errors = np.sqrt(rates * (1.0 - rates) / len(found))
     print(
-        f"{name}: significant at 5 % in {rates[0]:.1%} ± {errors[0]:.1%} if clusters are ignored, "
-        f"in {rates[1]:.1%} ± {errors[1]:.1%} if they are respected"
+        f"{name}: significant at 5 % in {rates[0]:.1%} ± {errors[0]:.1%} without clusters, "
+        f"in {rates[1]:.1%} ± {errors[1]:.1%} with clusters"
     )
 
 # %%
-# The p-values in order: a valid test stays on or below the diagonal when there is no signal.
+# The plot shows the empirical distribution of the p-values. Without a signal, the curve of a valid
+# test stays on or below the diagonal.
 
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharey=True)
 for ax, found, title in zip(axes, (noise, signal), ("without signal", "with signal"), strict=True):
-    shares = np.arange(1, len(found) + 1) / len(found)
-    ax.step(np.sort(found[:, 0]), shares, where="post", color="C3", label="images exchanged")
-    ax.step(np.sort(found[:, 1]), shares, where="post", color="C0", label="patients exchanged")
+    fractions = np.arange(1, len(found) + 1) / len(found)
+    ax.step(np.sort(found[:, 0]), fractions, where="post", color="C3", label="images permuted")
+    ax.step(np.sort(found[:, 1]), fractions, where="post", color="C0", label="patients permuted")
     ax.plot([0, 1], [0, 1], color="0.5", linewidth=1, linestyle="--", label="uniform")
     ax.set(title=title, xlabel="p-value")
-axes[0].set_ylabel("share of data sets")
+axes[0].set_ylabel("fraction of data sets")
 axes[0].legend()
 
 # %%
-# On the left the test that exchanges images is significant far too often. On the right both see the
-# signal; the small p-values of the first are no merit, as it has them without a signal too.
+# On the left, the test that permutes images is significant far too often. On the right, both tests
+# detect the signal. The smaller p-values of the first test are no advantage, because it also has
+# them without a signal.
 #
-# What to name as the cluster is a question of how the data arose: whatever brings label and score
-# together, a patient, a customer, a chemical scaffold, a day. :ref:`permutation` has more, with the
-# warning that comes when the sizes of clusters leave too few labellings.
+# Which clusters to use depends on the origin of the data. A cluster is whatever affects both label
+# and score: a patient, a customer, a chemical scaffold, a day. See :ref:`permutation` for details,
+# including the warning that is given if the sizes of the clusters leave too few labellings.

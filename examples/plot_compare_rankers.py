@@ -1,18 +1,18 @@
 """
-========================
-Which classifier to take
-========================
+===================================
+Which of three classifiers is best?
+===================================
 
-Three classifiers rank the same held-out samples, of which few are positives. How sure is the
-average precision of each? Is one better than another, or would another sample of positives turn
-the order round? And which of the three may be the best? One display answers each question.
+Three classifiers rank the same held-out samples, few of which are positive. How accurate is the
+average precision of each? Is one better than another, or could another sample of positives reverse
+the order? Which of the three may be the best? One display answers each question.
 """
 
 # %%
 # Three classifiers
 # -----------------
-# 4000 samples, 5 % of them positives. Half of the samples train the classifiers, and the other half
-# is ranked: the labels that are used for inference must not have trained anything.
+# There are 4000 samples, 5 % of them positive. Half of the samples train the classifiers, and the
+# other half is ranked. The labels used for inference must not have been used for training.
 
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
@@ -36,8 +36,8 @@ print(f"{y_test.sum()} positives among {y_test.size} samples to rank")
 # %%
 # How sure is each value?
 # -----------------------
-# An interval tells where the average precision of a classifier is in the population from which the
-# samples were drawn. The dashed line is what a random order would have on average.
+# A confidence interval covers the average precision of a classifier in the population from which
+# the samples were drawn. The dashed line is the expected value for a random order.
 
 import matplotlib.pyplot as plt
 
@@ -53,10 +53,11 @@ plt.show()
 # %%
 # Is one better than another?
 # ---------------------------
-# The intervals of logistic regression and of naive Bayes overlap, but that is no answer. Both rank
-# the same samples, and a positive that is hard for one is often hard for the other, so that their
-# difference is known better than either value. The test swaps the two ranks of a sample at random:
-# if the classifiers were equally good, that would change nothing but by chance.
+# The intervals of logistic regression and naive Bayes overlap, but this does not answer the
+# question. Both rank the same samples, and a positive that is difficult for one is often difficult
+# for the other. Their difference is therefore known more accurately than either value. The test
+# swaps the two ranks of a sample at random. If the classifiers were equally good, swapping would
+# change the difference only by chance.
 
 pair = ComparisonDisplay.from_estimator(
     models["logistic regression"],
@@ -71,8 +72,8 @@ print(pair.result.summary())
 plt.show()
 
 # %%
-# If only so many samples can be looked at, what counts is how many positives are among them. The
-# dotted line marks the cut-off, here the first 100 samples.
+# If a fixed number of samples can be inspected, the relevant metric is the number of positives
+# among them. The dotted line marks the cut-off, here the first 100 samples.
 
 top = ComparisonDisplay.from_estimator(
     models["random forest"],
@@ -92,9 +93,9 @@ plt.show()
 # %%
 # Which may be the best?
 # ----------------------
-# With several classifiers the p-values of all pairs are adjusted for their number, and the set of
-# those that may be best holds the truly best one with the confidence that is stated. A star marks
-# pairs that differ; names in bold are in the set.
+# With several classifiers, the p-values of all pairs are adjusted for the number of pairs. The set
+# of candidates for the best contains the truly best classifier with the stated confidence. A star
+# marks pairs that differ; names in bold are in the set.
 
 from sklearn_rankinf import metric_multiple_comparison_test
 
@@ -104,6 +105,6 @@ print(pairs.result.summary())
 plt.show()
 
 # %%
-# All of this is said of these three trained models and of samples like those that were ranked.
-# Other training data would make other models; :ref:`model_selection` says what cross-validation can
-# tell about that.
+# These statements concern the three trained models, and samples like those that were ranked. Other
+# training data would yield other models; see :ref:`model_selection` for the conclusions that
+# cross-validation allows.

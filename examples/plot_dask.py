@@ -3,18 +3,19 @@
 A ranking that does not fit into memory
 =======================================
 
-What a test of a ranking needs is not the labels and scores but how many samples share each score,
-and how many of them are positive. :meth:`~sklearn_rankinf.Ranking.from_dask` counts that chunk by
-chunk, on the threads of one machine or on a cluster. This example tests a ranking of two million
-rows, made in chunks of 100,000; more rows take more time, not more memory. See :ref:`large-data`.
+A test of a ranking does not need the labels and scores. It needs the number of samples and the
+number of positives at each distinct score. :meth:`~sklearn_rankinf.Ranking.from_dask` counts these
+numbers chunk by chunk, in the threads of one machine or on a cluster. This example tests a ranking
+of two million rows, made in chunks of 100,000. More rows take more time, but not more memory. See
+:ref:`large-data`.
 """
 
 # %%
 # Labels and scores
 # -----------------
-# Nothing is made yet: these arrays are recipes. One row in ten thousand is a target, and a weak
-# model gives it a slightly higher probability. Like those of many programs the probabilities have
-# two digits, so that there are many ties.
+# The arrays are lazy: nothing is computed yet. One row in ten thousand is a target, and a weak
+# model assigns it a slightly higher probability. The probabilities are rounded to two digits, as in
+# the output of many programs, so there are many ties.
 
 import dask
 import dask.array as da
@@ -30,7 +31,7 @@ print(y_score)
 # The ranking
 # -----------
 # Each chunk is reduced to its distinct scores and their counts, which are then added up. Threads do
-# the work here; with a ``dask.distributed.Client`` it is the workers of a cluster.
+# the work here; with a ``dask.distributed.Client`` the workers of a cluster do.
 
 from sklearn_rankinf import Ranking, average_precision_test
 
@@ -41,48 +42,47 @@ print(ranking)
 # %%
 # The test
 # --------
-# Is average precision (AP) better than that of random labels? The law by chance is exact given the
-# ties, and nothing is sampled.
+# Is average precision (AP) better than that of random labels? The null distribution is exact, given
+# the ties, and nothing is sampled.
 
 result = average_precision_test(ranking)
-law = result.null_distribution
-print(f"AP {result.statistic:.6f}, by chance {law.mean():.6f} with sd {law.std():.6f}")
+null = result.null_distribution
+print(f"AP {result.statistic:.6f}, by chance {null.mean():.6f} with sd {null.std():.6f}")
 print(f"z = {result.zscore:.2f}, p = {result.pvalue:.3g}")
 
 # %%
-# The picture
-# -----------
-# How likely is an AP of at least x by chance? The exact curve comes down steeply and then has a
-# long tail: with so few targets among so many rows, a single one in the first block of equal
-# scores makes an AP many standard deviations above the mean. That has a chance of 0.3 %, the height
-# of the long step, and a z-score of 10 means no more than p = 0.003 here.
+# The null distribution
+# ---------------------
+# How likely is an AP of at least x by chance? The exact curve decreases steeply and then has a long
+# tail. With so few targets among so many rows, a single target in the first block of equal scores
+# makes the AP many standard deviations larger than the mean. This has a probability of 0.3 %, the
+# height of the long step, so a z-score of 10 means no more than p = 0.003 here.
 
 import matplotlib.pyplot as plt
 
-x = law.mean() + np.linspace(-1.0, 14.0, 61) * law.std()
+x = null.mean() + np.linspace(-1.0, 14.0, 61) * null.std()
 _, axis = plt.subplots(layout="constrained")
-axis.plot(x, law.pvalue(x), color="#1b1b1b", label="random labels")
+axis.plot(x, null.pvalue(x), color="#1b1b1b", label="random labels")
 axis.axvline(result.statistic, color="#d1495b", linestyle="--", label="weak model")
 axis.plot(result.statistic, result.pvalue, "o", color="#d1495b")
-axis.set(yscale="log", xlabel="x", ylabel="P(AP ≥ x)", title="Average precision by chance")
+axis.set(yscale="log", xlabel="x", ylabel="P(AP ≥ x)", title="Average precision of random labels")
 axis.ticklabel_format(axis="x", style="sci", scilimits=(-4, -4))
 axis.legend()
 plt.show()
 
 # %%
-# Only the positives
-# ------------------
-# Scores that are never equal cannot be counted by value, or the counts would be as long as the
-# data. The scores of the positives are few, and the number of rows above each of them is all that
-# AP needs:
+# Counts around the positives only
+# --------------------------------
+# Scores without ties cannot be counted by value, because the counts would be as long as the data.
+# The scores of the positives are few. AP needs only the number of rows above each of them:
 
 partial = Ranking.from_dask(y_true, evidence, counts="positives")
 print(partial)
 
 # %%
-# Of the negatives between two positives only the number is known, so that the ranking has not all
-# ties. Its metrics are exact. A test needs the ties, and refuses it. Where there are none, as
-# here, the law without ties is the right one:
+# Only the number of negatives between two positives is known, so the ranking does not contain all
+# ties. Its metrics are exact. A test needs the ties and raises an error for this ranking. If there
+# are no ties, as here, the null distribution without ties is correct:
 
 from sklearn_rankinf import ap_null_distribution, average_precision_at_k_score
 

@@ -1,22 +1,22 @@
 """
-===========================================
-Which metric sees what at the top of a list
-===========================================
+============================================
+Which metric rewards a good top of the list?
+============================================
 
 A screening ranks 2000 compounds, 40 of them active. One ranker puts a fifth of the actives at the
-very top and knows nothing of the others. Another one is mildly better than chance everywhere. Their
-areas under the ROC curve are the same, but who can test the first 20 compounds only will not take
-them for equals. This example asks seven metrics, each with its exact p-value, what they see of
-either ranking.
+very top and ranks the others at random. Another ranker is slightly better than chance everywhere.
+Both have the same area under the ROC curve, but for a laboratory that can test only the first 20
+compounds they are not equally good. This example compares the two rankings with seven metrics and
+their exact p-values.
 """
 
 # %%
 # Two rankers
 # -----------
-# The scores of inactive compounds are standard normal. The first ranker recognises a chemical
-# series of eight actives, whose scores are higher by 3.3 standard deviations, and has noise for the
-# other 32 actives. The second one has all actives higher by 0.4. The seed is one for which both
-# areas under the ROC curve are nearly equal.
+# The scores of inactive compounds are standard normal. The first ranker recognizes a chemical
+# series of eight actives, whose scores are higher by 3.3 standard deviations. The scores of the
+# other 32 actives are noise. With the second ranker, the scores of all actives are higher by 0.4.
+# The seed was chosen so that the two areas under the ROC curve are nearly equal.
 
 import numpy as np
 
@@ -42,7 +42,7 @@ for name, y_score in RANKERS.items():
         axis.step(cuts, found, where="post", color=COLORS[name], label=name)
 for axis, last, most in zip(axes, (N_COMPOUNDS, 100), (N_ACTIVES, 12), strict=True):
     axis.plot(cuts, N_ACTIVES * cuts / N_COMPOUNDS, color="#8d99ae", label="by chance")
-    axis.set(xlim=(0, last), ylim=(0, most), xlabel="k", title=f"up to k = {last}")
+    axis.set(xlim=(0, last), ylim=(0, most), xlabel="k", title=f"Up to k = {last}")
     axis.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("actives among the first k")
 axes[0].legend(frameon=False)
@@ -51,13 +51,13 @@ plt.show()
 # %%
 # The metrics
 # -----------
-# From the one that looks at the whole list to the one that looks at a single compound. BEDROC
-# weighs rank r by :math:`e^{-\alpha r / n}`; the larger :math:`\alpha`, the shorter the top that
-# counts:
+# The metrics range from one that uses the whole list to one that uses a single compound. BEDROC
+# gives rank r the weight :math:`e^{-\alpha r / n}`. The larger :math:`\alpha`, the shorter the top
+# that counts:
 
 for alpha, top in ((20.0, 0.08), (80.5, 0.02)):
-    share = -np.expm1(-alpha * top) / -np.expm1(-alpha)
-    print(f"alpha = {alpha}: {share:.0%} of the weight in the first {top:.0%} of the list")
+    weight = -np.expm1(-alpha * top) / -np.expm1(-alpha)
+    print(f"alpha = {alpha}: {weight:.0%} of the weight in the first {top:.0%} of the list")
 
 # %%
 # The tests:
@@ -95,11 +95,11 @@ for metric in METRICS:
     print(f"{metric:18}{chance:8.3f}  ", "   ".join(cells))
 
 # %%
-# All p-values are exact: those of enrichment and of the reciprocal rank are sums over all values
-# that are possible, the others state their numerical error.
+# All p-values are exact. Those of enrichment and of the reciprocal rank are sums over all possible
+# values; the others report their numerical error.
 
 errors = [result.pvalue_relative_error for result in results.values()]
-print(f"largest relative error stated {max(errors):.0e}")
+print(f"largest estimated relative error {max(errors):.0e}")
 
 # %%
 # The evidence as :math:`-\log_{10} p`:
@@ -117,28 +117,29 @@ axis.legend(frameon=False, loc="upper right")
 plt.show()
 
 # %%
-# ROC AUC sees the same in both: it counts pairs of an active and an inactive compound in right
-# order, wherever in the list they are. All the others see the series of the early ranker, and
-# average precision and the steeper BEDROC see it best, as both weigh the very first ranks most. To
-# the mild ranker they are blind: it does nothing for the top of the list, and what it does lower
-# down has no weight. Enrichment at 1 % is 0 and its p-value 1, although the ranking is better than
-# chance by its ROC AUC. The reciprocal rank looks at a single compound, and the smallest p-value
-# that it can have is the share of actives:
+# ROC AUC is the same for both rankers, because it counts pairs of an active and an inactive
+# compound in the right order, wherever they are in the list. All other metrics detect the series of
+# the early ranker. Average precision and the steeper BEDROC give the strongest evidence, because
+# they put most weight on the very first ranks. These metrics do not detect the mild ranker, which
+# does not improve the top of the list; its improvement further down has no weight. Its enrichment
+# at 1 % is 0 with a p-value of 1, although the ranking is better than chance by ROC AUC. The
+# reciprocal rank uses a single compound, and its smallest possible p-value is the prevalence of
+# actives:
 
 print(f"{results['reciprocal rank', 'early'].null_distribution.pvalue(1.0):.3f}")
 
 # %%
-# None of the metrics is wrong. Which one to take follows from what the list is for: if all of it
-# will be read, ROC AUC; if only so many compounds can be tested, hits or enrichment among these; if
-# the top counts most but nobody knows how far down the reading goes, average precision or BEDROC.
+# None of the metrics is wrong. The choice depends on the use of the list. If all of it will be
+# read, use ROC AUC. If only a fixed number of compounds can be tested, use the hits or the
+# enrichment among them. If the top counts most but the length of the top is unknown, use average
+# precision or BEDROC.
 #
-# Choose the metric before you look
-# ---------------------------------
-# The p-values of several metrics of one ranking are several tests. Each is valid, the smallest of
-# them is not. Of 500 random rankings, how many are significant at the 5 % level by one of six
-# metrics (with one BEDROC) chosen beforehand, and how many by any of the six? A value is
-# significant if it is larger than ``isf(0.05)`` of its law, so that one critical value serves all
-# rankings.
+# Choose the metric before looking at the data
+# --------------------------------------------
+# The p-values of several metrics of one ranking are several tests. Each is valid, but the smallest
+# of them is not. Of 500 random rankings, how many are significant at the 5 % level by one metric
+# chosen in advance, and how many by any of six metrics (with one BEDROC)? A value is significant if
+# it exceeds ``isf(0.05)`` of the null distribution, so one critical value serves all rankings.
 
 from functools import partial
 
@@ -159,9 +160,9 @@ values = np.array([[score(active, row) for row in noise] for score in SCORES.val
 
 
 def significant(level):
-    """For every metric and ranking, whether the p-value is at most the level."""
-    laws = (results[metric, "early"].null_distribution for metric in SCORES)
-    return values > np.array([[law.isf(level)] for law in laws])
+    """Return whether the p-value is at most the level, for every metric and ranking."""
+    nulls = (results[metric, "early"].null_distribution for metric in SCORES)
+    return values > np.array([[null.isf(level)] for null in nulls])
 
 
 alone = significant(0.05)
@@ -171,6 +172,6 @@ print(f"any of the six           {alone.any(axis=0).mean():6.1%}")
 print(f"any, at the level 0.05/6 {significant(0.05 / 6).any(axis=0).mean():6.1%}")
 
 # %%
-# To divide the level by the number of metrics (Bonferroni's rule) is valid. It is on the safe side,
-# more so than with independent tests, since the metrics look at the same few compounds. A metric
-# that was chosen beforehand needs no correction.
+# Dividing the level by the number of metrics (Bonferroni's rule) is valid. It is more conservative
+# here than with independent tests, since the metrics depend on the same few compounds. A metric
+# chosen in advance needs no correction.

@@ -1,20 +1,20 @@
 """
-=====================================
+==============================
 One conclusion from five folds
-=====================================
+==============================
 
-Cross-validation gives a ranking of held-out items in each fold, and every ranking an exact p-value
-against random labelling. What do five of them say together? Their training sets overlap, so they
-may not be multiplied. This example tests a classifier on a rare target with
-:func:`~sklearn_rankinf.cross_val_significance`, in every way that is valid, shows what goes wrong
-with one that is not, and ends with a search whose winner is tested as a winner.
+Cross-validation yields a ranking of held-out items in each fold, and every ranking has an exact
+p-value. How can the five p-values be combined? The training sets overlap, so the p-values are
+dependent and must not be multiplied. This example tests a classifier on a rare target with
+:func:`~sklearn_rankinf.cross_val_significance` in every valid way. It then shows an invalid
+combination, and tests the winner of a search.
 """
 
 # %%
 # A rare target
 # -------------
-# 400 items with six features, one item in ten a target. Targets are shifted a little along the
-# first feature. The rows are in random order.
+# There are 400 items with six features; one item in ten is a target. The targets are shifted
+# slightly along the first feature. The rows are in random order.
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 
 
 def make_data(rng, shift, n_items=400, n_targets=40):
-    """Labels in random order, and features that know as much of them as `shift` says."""
+    """Return labels in random order, and features whose first one is shifted for targets."""
     y = rng.permutation(np.repeat([1, 0], [n_targets, n_items - n_targets]))
     X = rng.normal(size=(n_items, 6))
     X[:, 0] += shift * y
@@ -36,9 +36,9 @@ folds = StratifiedKFold(5, shuffle=True, random_state=0)
 # %%
 # Folds, combination and refits
 # -----------------------------
-# The default takes five times the smallest of the five p-values, which holds however the folds
-# depend on each other. ``refit_permutations`` asks for another test side by side: the whole
-# cross-validation is run again on 199 permutations of the labels.
+# The default combination is five times the smallest of the five p-values. It is valid under any
+# dependence of the folds. ``refit_permutations`` requests a second test: the whole cross-validation
+# is repeated for 199 permutations of the labels.
 
 from sklearn_rankinf import cross_val_significance
 
@@ -54,11 +54,11 @@ print(f"combined p = {result.pvalue:.2g}")
 print(f"p of the refits = {result.refit_pvalue:.4f}, at least 1/200")
 
 # %%
-# The two answer different questions. The p-value of a fold is about one fitted model: does it rank
-# these held-out items better than chance? The refits are about the procedure: could so good a mean
-# come from labels that have nothing to do with the features? Their answer uses the folds together
-# and includes the variation of fitting, but it costs a cross-validation for each permutation, and
-# cannot be smaller than one in their number.
+# The two tests answer different questions. The p-value of a fold concerns one fitted model: does it
+# rank these held-out items better than chance? The refits concern the procedure: could labels that
+# are independent of the features yield such a high mean? The second test uses all folds together
+# and includes the variation of the fit. It costs one cross-validation per permutation, and its
+# p-value is at least 1/(B + 1) for B permutations.
 
 import matplotlib.pyplot as plt
 
@@ -78,12 +78,12 @@ for axis in (left, right):
 plt.show()
 
 # %%
-# Ways to combine
-# ---------------
-# The other combinations for folds that are refitted. Twice the mean is as safe as Bonferroni's and
-# hardly ever finds anything that not every fold sees. Cauchy's has no guarantee; it rejects noise a
-# little more often than its level says. The model need not be fitted again: what
-# ``cross_validate`` returns with its estimators and indices will do.
+# Other combinations
+# ------------------
+# Two other combinations are available for folds that are refitted. Twice the mean is as safe as
+# Bonferroni's rule, but rarely finds an effect that is not visible in every fold. Cauchy's
+# combination has no guarantee; its size slightly exceeds the level. The model does not have to be
+# fitted again: the result of ``cross_validate`` with estimators and indices can be reused.
 
 from sklearn.model_selection import cross_validate
 
@@ -92,23 +92,25 @@ for combine in ("bonferroni", "twice_mean", "cauchy"):
     print(f"{combine:12} p = {cross_val_significance(fitted, X, y, combine=combine).pvalue:.2g}")
 
 # %%
-# A scorer that was fitted elsewhere is another matter: the folds of its test data are independent,
-# and the mean over them has an exact law. It has to be frozen, or each fold would fit it again.
+# A scorer that was fitted elsewhere is different. The folds of its test data are independent, and
+# the mean over them has an exact null distribution. The scorer must be frozen; otherwise it would
+# be fitted again in each fold.
 
 from sklearn.frozen import FrozenEstimator
 
 scorer = FrozenEstimator(model.fit(X[:200], y[:200]))
 result = cross_val_significance(scorer, X[200:], y[200:], cv=folds, combine="convolution")
-law = result.null_distribution
-print(f"mean AP {result.statistic:.3f}, by chance {law.mean():.3f}, sd {law.std():.3f}")
+null = result.null_distribution
+print(f"mean AP {result.statistic:.3f}, by chance {null.mean():.3f}, sd {null.std():.3f}")
 print(f"p = {result.pvalue:.2g}")
 
 # %%
-# What noise looks like
-# ---------------------
-# The same model on 80 data sets of noise, with five random splits each. Fisher's combination takes
-# the folds for independent, which they are not: they share training data, and held-out data too.
-# :func:`~sklearn_rankinf.cross_val_significance` refuses it, so it is computed by hand here.
+# The size under noise
+# --------------------
+# The same model is tested on 80 data sets of noise, with five random splits each. Fisher's
+# combination assumes independent folds. These folds are dependent: they share training data, and
+# held-out data, too. :func:`~sklearn_rankinf.cross_val_significance` raises an error for this
+# combination, so it is computed separately here.
 
 from scipy.stats import combine_pvalues
 from sklearn.model_selection import StratifiedShuffleSplit
@@ -122,15 +124,15 @@ for _ in range(80):
     bonferroni.append(noise.pvalue)
     fisher.append(combine_pvalues(noise.fold_pvalues, method="fisher").pvalue)
 for name, found in (("Bonferroni", bonferroni), ("Fisher", fisher)):
-    print(f"{name:10} rejects {np.mean(np.array(found) <= 0.05):.1%} at the 5 % level")
+    print(f"{name:10} size {np.mean(np.array(found) <= 0.05):.1%} at the 5 % level")
 
 # %%
-# A search
-# --------
-# The best of many candidates has the best score even of noise. A search over neighbours and
-# weights on labels that are noise, first as it is read too often, then tested as a whole:
-# :func:`~sklearn_rankinf.search_permutation_test` runs the search on permuted labels too, so that
-# the observed best is compared with bests.
+# The winner of a search
+# ----------------------
+# The best of many candidates has a high score even for noise. In this example, a search over
+# neighbours and weights runs on labels that are noise. The best score alone is misleading.
+# :func:`~sklearn_rankinf.search_permutation_test` also runs the search on permuted labels and
+# compares the observed best score with the best scores of those searches.
 
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -150,9 +152,10 @@ print(f"best AP {tested.statistic:.3f} with {y_noise.mean():.0%} targets")
 print(f"p = {tested.pvalue:.3f}, 95 % interval of its Monte Carlo error {low:.2f} to {high:.2f}")
 
 # %%
-# The choice of the winner can be told to prefer simplicity: a search takes a rule as ``refit``.
-# This one takes the simplest candidate whose difference from the best is within one standard error
-# of that difference over the folds. Scored by −log10 p, it also warns if nothing beats chance.
+# The choice of the winner can prefer simple candidates: a search accepts a rule as ``refit``. This
+# rule selects the simplest candidate whose mean over the folds is within one standard error of the
+# best mean. If candidates are scored by −log10 p, the rule also warns if none of them is better
+# than chance.
 
 import warnings
 

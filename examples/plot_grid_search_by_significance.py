@@ -3,23 +3,22 @@
 A grid search scored by significance
 ====================================
 
-A search over parameters needs a score, and for rare targets the usual one is average precision
-(AP). But an AP of 0.3 says little by itself. With 3 targets among 100 items one random ranking in
-thirty reaches it; with 30 targets among 1000 not one in a thousand million does. The evidence
-against chance, −log10 p, puts folds and data sets on one scale, and
-:func:`~sklearn_rankinf.average_precision_significance_scorer` gives it to every tool of
-scikit-learn that takes ``scoring=``.
+A search over parameters needs a score. For rare targets the usual score is average precision (AP).
+But an AP of 0.3 has no fixed meaning. With 3 targets among 100 items, one random ranking in thirty
+reaches it; with 30 targets among 1000, not one in a thousand million does. The evidence against
+chance, −log10 p, is comparable between folds and data sets.
+:func:`~sklearn_rankinf.average_precision_significance_scorer` provides it for every scikit-learn
+tool with a ``scoring`` argument.
 
 This example runs such a search on a rare target, shows why the p-values of a search must not come
-from a few hundred permutations, and ends with what the numbers of a search do not show.
+from a few hundred permutations, and explains what the numbers of a search do not show.
 """
 
 # %%
 # A rare target
 # -------------
-# 2000 items with 20 features from a fixed seed; about one item in thirty is a target, and the
-# targets form several groups. 40 % of the items are put aside at once. The search will not see
-# them.
+# The data set has 2000 items with 20 features; about one item in thirty is a target, and the
+# targets form several groups. 40 % of the items are held out and not used in the search.
 
 from sklearn.datasets import make_classification
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_split
@@ -38,13 +37,13 @@ X_search, X_test, y_search, y_test = train_test_split(
     X, y, test_size=0.4, stratify=y, random_state=0
 )
 print(f"search: {y_search.sum()} targets among {len(y_search)} items")
-print(f"put aside: {y_test.sum()} targets among {len(y_test)} items")
+print(f"held out: {y_test.sum()} targets among {len(y_test)} items")
 
 # %%
 # The search
 # ----------
-# One argument makes it a search by significance. Stratified folds spread the few targets evenly:
-# each fold tests its own ranking, of 240 items with 8 targets.
+# One argument makes it a search by significance. Stratified folds distribute the few targets
+# evenly: each fold tests a ranking of 240 items with 8 targets.
 
 from sklearn_rankinf import average_precision_significance_scorer
 
@@ -56,12 +55,12 @@ print(f"best parameters: {search.best_params_}")
 print(f"mean of −log10 p over the folds: {search.best_score_:.2f}")
 
 # %%
-# Exact law against permutations
-# ------------------------------
-# ``method="both"`` computes every p-value twice on the same predictions: from the exact law, and
-# from 999 random labellings. It makes a dict of scorers, which a search takes as it is, with the
-# key to choose by as ``refit``. The permutation scorer warns; the warning is caught here in order
-# to print it.
+# Exact p-values and permutation p-values
+# ---------------------------------------
+# ``method="both"`` computes every p-value twice for the same predictions: from the exact null
+# distribution, and from 999 random labellings. It returns a dict of scorers, which a search accepts
+# directly; ``refit`` is the key of the score that selects the winner. The permutation scorer issues
+# a warning, which is caught here in order to print it.
 
 import warnings
 
@@ -80,15 +79,15 @@ with warnings.catch_warnings(record=True) as caught:
 print(f"{len(caught)} warnings such as:\n{caught[0].message}")
 
 # %%
-# A permutation p-value is (b + 1)/(B + 1), where b of the B random labellings do as well as the
-# observed one. It is never below 1/(B + 1), here 0.001. Where all five folds are at that floor the
-# mean of −log10 p is exactly 3, however good the candidate is. The two pictures are of the same
-# candidates on the same folds.
+# A permutation p-value is (b + 1)/(B + 1), where b of the B random labellings are at least as good
+# as the observed one. It is never below 1/(B + 1), here 0.001. If all five folds are at this lower
+# limit, the mean of −log10 p is exactly 3, however good the candidate is. The two plots show the
+# same candidates on the same folds.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-METHODS = {"analytic": "exact law", "permutation": "999 permutations"}
+METHODS = {"analytic": "exact", "permutation": "999 permutations"}
 shape = len(grid["C"]), len(grid["gamma"])
 evidence = {
     method: both.cv_results_[f"mean_test_neg_log10_pvalue_{method}"].reshape(shape)
@@ -110,22 +109,22 @@ figure.colorbar(image, ax=axes, label="mean of −log10 p over five folds")
 plt.show()
 
 # %%
-# Many candidates tie under permutation, and a search breaks ties by taking the first. Here are the
-# candidate that the search by permutation takes and the one that the exact law finds, with their
-# exact evidence and their average precision over the same folds:
+# Many candidates tie under permutation, and a search breaks ties by selecting the first. The search
+# by permutation and the exact p-values select the following candidates, listed with their exact
+# evidence and their average precision over the same folds:
 
 permutation = both.cv_results_["mean_test_neg_log10_pvalue_permutation"]
 exact = both.cv_results_["mean_test_neg_log10_pvalue_analytic"]
 ap = both.cv_results_["mean_test_statistic"]
 tied = np.flatnonzero(permutation >= permutation.max() - 1e-9)
 print(f"{tied.size} of {permutation.size} candidates share the best permutation score")
-for name, candidate in (("by permutation", tied[0]), ("by the exact law", np.argmax(exact))):
+for name, candidate in (("by permutation", tied[0]), ("by exact p-value", np.argmax(exact))):
     parameters = both.cv_results_["params"][candidate]
     print(f"{name:17} {parameters}: exact {exact[candidate]:.2f}, AP {ap[candidate]:.3f}")
 
 # %%
-# More permutations lower the floor, but slowly: the exact p-values of the best candidate show how
-# many it would take on each fold to see the p-value at all.
+# More permutations lower the limit, but slowly. The exact p-values of the best candidate show how
+# many permutations would be needed in each fold to resolve them.
 
 best = int(np.argmax(exact))
 for fold in range(folds.get_n_splits()):
@@ -134,18 +133,18 @@ for fold in range(folds.get_n_splits()):
     print(f"fold {fold}: exact p {pvalue:.1e}, by permutation {shown:.3f}, 1/p {1 / pvalue:.0e}")
 
 # %%
-# What these numbers are not
-# --------------------------
-# The mean of −log10 p over the folds ranks the candidates. It is not evidence itself, and ten to
-# the minus that number is not a p-value, for three reasons. The mean of logarithms of p-values is
-# the logarithm of no p-value. The folds share training data, so their p-values are not independent.
-# And the winner was chosen because its numbers are large: the best of twenty candidates looks good
-# even if all twenty rank at random.
+# What do these numbers not show?
+# -------------------------------
+# The mean of −log10 p over the folds ranks the candidates. It is not a measure of evidence, and ten
+# to the minus that mean is not a p-value, for three reasons. A mean of logarithms of p-values is
+# not the logarithm of a p-value. The folds share training data, so their p-values are not
+# independent. And the winner was selected because its numbers are large: the best of twenty
+# candidates looks good even if all twenty rank at random.
 #
-# Two things are valid. The first is Bonferroni's rule, which holds for p-values that depend on each
-# other in any way: the smallest p-value times their number. For one candidate that was fixed
-# beforehand that number is five, one for each fold. For the winner of a search every candidate has
-# had its five chances:
+# Two conclusions are valid. The first uses Bonferroni's rule, which holds for p-values with any
+# dependence: the smallest p-value times their number. For one candidate that was fixed in advance
+# this number is five, one for each fold. For the winner of a search the p-values of all candidates
+# count:
 
 n_pvalues = exact.size * folds.get_n_splits()
 smallest = min(
@@ -155,13 +154,13 @@ smallest = min(
 print(f"{n_pvalues} p-values, the smallest {smallest:.1e}: Bonferroni {n_pvalues * smallest:.1e}")
 
 # %%
-# It says that some candidate on some fold is better than chance. It is wasteful, and it does not
-# test the fitted winner.
+# This p-value shows that some candidate on some fold is better than chance. The rule has little
+# power, and it does not test the fitted winner.
 #
-# The second is data that had no part in the search. There a single test of the refitted winner
-# needs no correction. :class:`~sklearn_rankinf.NullDistributionDisplay` draws the exact law of AP
-# under random labelling and the observed AP in it, on the left beside 9999 random labellings, on
-# the right with logarithmic heights, on which the tail can be seen.
+# The second uses held-out data that took no part in the search. A single test of the refitted
+# winner on these data needs no correction. :class:`~sklearn_rankinf.NullDistributionDisplay` draws
+# the exact null distribution of AP and the observed AP. The left plot also shows 9999 random
+# labellings. The right plot has a logarithmic scale, which makes the tail visible.
 
 from sklearn_rankinf import NullDistributionDisplay, average_precision_test
 
@@ -169,19 +168,19 @@ result = average_precision_test(y_test, search.decision_function(X_test))
 print(f"AP {result.statistic:.3f}, by chance {result.null_distribution.mean():.3f}")
 print(f"adjusted AP {result.adjusted_statistic:.3f}, p = {result.pvalue:.1e}")
 
-display = NullDistributionDisplay(result, name="the winner of the search")
+display = NullDistributionDisplay(result, name="winner of the search")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 display.plot(axes[0], n_permutations=9999, despine=True)
-axes[0].set_title("linear heights")
+axes[0].set_title("linear scale")
 display.plot(axes[1], yscale="log", despine=True)
-axes[1].set_title("logarithmic heights")
+axes[1].set_title("logarithmic scale")
 for axis in axes:
     axis.get_legend().remove()
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()
 
 # %%
-# None of the random labellings comes near the observed value, so that permutation could only have
-# said p = 0.0001. The normal curve has the right mean and standard deviation and would be wrong by
-# many orders of magnitude. What the test shows is that the ranking is not random; how good it is,
-# is for the adjusted AP to say.
+# None of the random labellings comes near the observed value, so a permutation test could only have
+# reported p = 0.0001. The normal approximation has the correct mean and standard deviation, but its
+# p-value would be wrong by many orders of magnitude. The test shows that the ranking is not random.
+# The adjusted AP shows how good it is.

@@ -1,13 +1,13 @@
 """
-===============================================
-How many of the first k items must be targets?
-===============================================
+================================================
+How many hits among the first k are significant?
+================================================
 
-A screening campaign can afford to test 50 compounds, an auditor can read 100 files. What a ranking
-is worth then is the number of targets among the first k items, the hits. If 4 of the first 50 are
-targets, is that better than drawing 50 items blindly? This example answers for every k how many
-hits it takes, compares the exact answer with two approximations from textbooks [1]_, tests an
-observed ranking, and shows what equal scores and a free choice of k do to the answer.
+A screening campaign can test 50 compounds; an auditor can read 100 files. The value of a ranking is
+then the number of targets among the first k items, the hits. If 4 of the first 50 items are
+targets, is this better than a random selection of 50 items? This example computes the number of
+hits needed for every k, compares the exact numbers with two textbook approximations [1]_, tests an
+observed ranking, and shows the effects of tied scores and of a free choice of k.
 
 .. [1] S. A. Macskassy (2005). Working paper CeDER-05-09, Stern School of Business, New York
    University.
@@ -16,9 +16,9 @@ observed ranking, and shows what equal scores and a free choice of k do to the a
 # %%
 # Hits needed
 # -----------
-# 2000 items, 40 of them targets. If the ranking knows nothing, the hits among the first k follow
-# the hypergeometric law, and :func:`~sklearn_rankinf.min_hits_at_k` returns the smallest number of
-# hits whose probability, or that of more, is at most ``alpha``. It takes arrays:
+# There are 2000 items, 40 of them targets. For a random ranking, the hits among the first k have a
+# hypergeometric distribution. :func:`~sklearn_rankinf.min_hits_at_k` returns the smallest number of
+# hits with a p-value of at most ``alpha``. It accepts arrays:
 
 import numpy as np
 
@@ -34,15 +34,15 @@ for alpha in (0.05, 0.001):
         print(f"needed, {alpha:<5} {method:9}", *(f"{hits:5d}" for hits in needed))
 
 # %%
-# The two approximations fail in different places. The normal law, although it has the exact mean
-# and variance and is corrected for continuity, has too thin a tail where few hits are expected: at
-# the top of the list it is content with one hit too few at many k, so that chance passes too often.
-# The binomial law draws with replacement, as if a target could be found twice. That does no harm at
-# the top. Further down, where a good part of the list has been read, it asks for too many; at k =
-# 1200 and the 0.1 % level for 41, more than there are, which means that no number of hits would be
-# enough.
+# The two approximations fail in different places. The normal approximation has the exact mean and
+# variance and a continuity correction, but its tail is too thin where few hits are expected. At the
+# top of the list it requires one hit too few at many k, so random rankings are significant too
+# often. The binomial approximation assumes sampling with replacement, as if a target could be found
+# twice. This has no effect at the top. Further down, where a large part of the list has been
+# selected, it requires too many hits. At k = 1200 and the 0.1 % level it requires 41 hits, more
+# than the number of targets, so no number of hits is significant.
 #
-# The difference to the exact number, for every k up to 1600:
+# The difference from the exact number, for every k up to 1600:
 
 import matplotlib.pyplot as plt
 
@@ -66,10 +66,10 @@ axes[0].legend(frameon=False)
 plt.show()
 
 # %%
-# Hits are whole numbers, so the exact curve is a staircase, and at most k the chance of reaching it
-# is well below ``alpha``. ``interpolate=True`` draws a smooth curve between the last number of hits
-# that is not significant and the first that is. It is for reading trends off a picture. A test
-# needs the whole number.
+# Hits are integers, so the exact curve is a step function, and at most k its significance level is
+# well below ``alpha``. ``interpolate=True`` returns a smooth curve between the last number of hits
+# that is not significant and the first that is. The smooth curve shows trends in a plot. A test
+# needs the integer.
 
 axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
 for alpha, color in ((0.05, "#1b1b1b"), (0.001, "#6a4c93")):
@@ -87,7 +87,7 @@ plt.show()
 # %%
 # An observed ranking
 # -------------------
-# A model is fitted to one half of a data set and ranks the other half, in which 40 of 2000 items
+# A model is fitted on one half of a data set and ranks the other half, in which 40 of 2000 items
 # are targets.
 
 from sklearn.datasets import make_classification
@@ -103,9 +103,9 @@ y_score = model.decision_function(X_test)
 print(f"{y_test.sum()} targets among {y_test.size} items")
 
 # %%
-# :func:`~sklearn_rankinf.recall_at_k_test` and :func:`~sklearn_rankinf.precision_at_k_test` tell
-# the same test in two ways: hits as a share of the targets, or of the places. A number of places
-# may also be given as a fraction of the list, and an array of k makes one test for each.
+# :func:`~sklearn_rankinf.recall_at_k_test` and :func:`~sklearn_rankinf.precision_at_k_test` are two
+# forms of the same test. They report the hits as a fraction of the targets, or as a fraction of the
+# first k items. k may also be a fraction of the list, and an array of k yields one test for each.
 
 from sklearn_rankinf import precision_at_k_test, recall_at_k_test
 
@@ -126,7 +126,7 @@ for i, k in enumerate(cuts):
 print(f"largest difference {np.abs(recall.pvalue - precision.pvalue).max():.0e}")
 
 # %%
-# The hits of this ranking over the numbers needed:
+# The hits of this ranking, compared with the numbers needed:
 
 hits = recall_at_k_test(y_test, y_score, k=every_k).hits
 axis = plt.figure(figsize=(7, 4.2), layout="constrained").gca()
@@ -143,11 +143,11 @@ axis.legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# Choose k before you look
-# ------------------------
-# Each p-value is valid for a k that was chosen beforehand. Reading the curve and reporting the k
-# where it looks best is a multiple test. How much that matters is easily simulated: of 2000 random
-# rankings, how many are at or above the 5 % curve somewhere among the first 200 places?
+# Choose k before looking at the data
+# -----------------------------------
+# Each p-value is valid for a k that was fixed in advance. Reporting the k at which the curve looks
+# best is a multiple test. A simulation shows the size of the effect: of 2000 random rankings, how
+# many reach the 5 % curve somewhere among the first 200 ranks?
 
 rng = np.random.default_rng(0)
 needed = min_hits_at_k(n_samples, n_positives, k=every_k[:200])
@@ -160,17 +160,17 @@ for _ in range(2000):
 print(f"at k = 50: {at_fifty / 2000:.1%}; somewhere up to k = 200: {somewhere / 2000:.1%}")
 
 # %%
-# At a fixed k chance passes less often than the nominal 5 %, because hits are whole numbers; at a k
-# picked after the fact far more often. :func:`~sklearn_rankinf.top_k_significance_curve` has a
-# bound that random rankings exceed anywhere no more often than the level, so that k may be chosen
-# by the curve: :ref:`top-k`, and :ref:`sphx_glr_auto_examples_plot_screening_campaign.py`.
+# At a fixed k, random rankings are significant less often than the nominal 5 %, because hits are
+# integers. At a k that is chosen after looking at the data, they are significant far more often.
+# :func:`~sklearn_rankinf.top_k_significance_curve` has a simultaneous bound: random rankings exceed
+# it anywhere no more often than the level. With this bound k may be chosen from the curve; see
+# :ref:`top-k` and :ref:`sphx_glr_auto_examples_plot_screening_campaign.py`.
 #
-# Equal scores across rank k
-# --------------------------
-# With coarse scores, here the same ones rounded, a block of equal scores may straddle rank k. Which
-# of its items come first is then an accident of sorting. The hits are therefore averaged over
-# random tie-breaking and may be a fraction, and the p-value is exact for this statistic with these
-# ties.
+# Tied scores across rank k
+# -------------------------
+# With coarse scores, here the same scores rounded, a block of equal scores may extend across rank
+# k. The order of its items is then arbitrary. The hits are therefore averaged over random
+# tie-breaking and may be a fraction. The p-value is exact for this statistic with these ties.
 
 from sklearn_rankinf import Ranking
 
@@ -183,10 +183,11 @@ for k in (20, 50, 100):
 
 # %%
 # The numbers of :func:`~sklearn_rankinf.min_hits_at_k` are for rankings without ties across rank k.
-# With them, ask the law itself: its ``isf(alpha)`` is the largest value that is not significant.
+# With such ties, use ``isf(alpha)`` of the null distribution, the largest value that is not
+# significant.
 
 from sklearn_rankinf import recall_at_k_null_distribution
 
-law = recall_at_k_null_distribution(n_samples, n_positives, k=50, tie_sizes=ranking.tie_sizes)
-print(f"hits to be exceeded at k = 50: {n_positives * law.isf(0.05):.3f}")
+null = recall_at_k_null_distribution(n_samples, n_positives, k=50, tie_sizes=ranking.tie_sizes)
+print(f"hits to be exceeded at k = 50: {n_positives * null.isf(0.05):.3f}")
 print(f"without ties: {min_hits_at_k(n_samples, n_positives, k=50) - 1}")

@@ -1,15 +1,15 @@
 """
-====================================
-LAGO, a ranker made for rare targets
-====================================
+========================================
+LAGO, a classifier made for rare targets
+========================================
 
-Most classifiers are made for telling classes apart, and rank as a by-product. LAGO [1]_ is made for
-ranking where few samples are positives: it places a kernel on each positive, and makes it as wide
-as the room that the negatives leave there. It is not part of scikit-learn. This example writes it
-as an estimator of scikit-learn's, tunes it by average precision with
-:class:`~sklearn.model_selection.GridSearchCV`, and asks four questions of it beside three other
-classifiers: is each better than chance, at which cut-offs, how sure is its average precision, and
-which may be the best?
+Most classifiers are designed to separate classes, and their rankings are a by-product. LAGO [1]_ is
+designed to rank samples when positives are rare. It places a kernel on each positive, with a width
+determined by the distance to the nearest negatives. LAGO is not part of scikit-learn. This example
+implements it as a scikit-learn estimator and tunes it by average precision with
+:class:`~sklearn.model_selection.GridSearchCV`. It then compares LAGO with three other classifiers.
+Is each better than chance? At which cut-offs? How accurate is its average precision? Which
+classifiers may be the best?
 
 .. [1] M. Zhu, W. Su and H. A. Chipman (2006). LAGO: A computationally efficient approach for
    statistical detection. *Technometrics*, 48(2), 193--205.
@@ -23,11 +23,12 @@ which may be the best?
 #
 # .. math:: f(x) = \frac{1}{m} \sum_{i=1}^m K\!\left(\frac{\lVert x - x_i\rVert}{\alpha r_i}\right),
 #
-# and the radius :math:`r_i` is the mean distance of :math:`x_i` to its nearest negatives. The
+# where the radius :math:`r_i` is the mean distance of :math:`x_i` to its nearest negatives. The
 # kernel is triangular, :math:`K(u) = \max(1 - u, 0)`, or Gaussian, :math:`K(u) = \exp(-u^2)`. All
-# kernels have the same height. An estimate of the density of positives would divide each by its
-# volume; but what ranks is the ratio to the density of negatives, and that is the smaller, the
-# larger the volume in which the nearest ones are. In the ratio the volumes cancel.
+# kernels have the same height. An estimate of the density of positives would divide each kernel by
+# its volume. However, the optimal ranking depends on the ratio to the density of negatives. That
+# density is inversely related to the volume that contains the nearest negatives, so the volumes
+# cancel in the ratio.
 
 from numbers import Integral, Real
 
@@ -44,42 +45,42 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 class LAGO(ClassifierMixin, BaseEstimator):
     """Locally adjusted Go-kernel density estimator, a ranker of rare positives.
 
-    Features should be on one scale: standardise them first.
+    Features should be on one scale; standardize them first.
 
     Parameters
     ----------
     n_neighbors : int, default=5
-        Number of nearest negatives whose mean distance is the radius of a positive; all negatives
-        if there are fewer.
+        Number of nearest negatives. Their mean distance is the radius of a positive. If there are
+        fewer negatives, all are used.
     alpha : float, default=1.0
-        Factor of all radii.
+        Factor by which all radii are multiplied.
     kernel : {"triangular", "gaussian"}, default="triangular"
-        max(1 - u, 0) or exp(-u^2), where u is the distance relative to the radius.
+        Kernel function: max(1 - u, 0) or exp(-u^2), where u is the distance divided by the radius.
     adaptive : {"spherical", "elliptical"}, default="spherical"
-        Whether each positive has one radius (sLAGO), or one for each feature and a product of
+        Whether each positive has one radius (sLAGO), or one radius per feature and a product of
         kernels (eLAGO).
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The labels; the second is that of the positives.
+        The labels. The second is the label of the positives.
     n_features_in_ : int
         Number of features.
     positives_ : ndarray of shape (n_positives, n_features)
         The positives of the training data.
     radii_ : ndarray of shape (n_positives,) or (n_positives, n_features)
-        Their radii, without the factor `alpha`.
+        The radii of the positives, without the factor `alpha`.
     threshold_ : float
-        Score above which a sample is predicted to be positive.
+        Samples with a score above the threshold are predicted to be positive.
 
     Notes
     -----
-    A radius is zero if all of the nearest negatives are at the same place, or have the same value
-    of a feature. It is replaced by the smallest one of the other positives, of the same feature,
-    and by 1 if there is none.
+    A radius is zero if all nearest negatives coincide with the positive, or have the same value of
+    a feature. It is replaced by the smallest nonzero radius of the other positives (for the same
+    feature), or by 1 if there is none.
 
-    Of the training data as many samples have scores above the threshold as are positives, or as
-    nearly as ties allow. The order of samples does not depend on it.
+    The threshold is chosen so that the number of training samples above it equals the number of
+    positives, as nearly as ties allow. It does not affect the ranking.
     """
 
     def __init__(self, n_neighbors=5, *, alpha=1.0, kernel="triangular", adaptive="spherical"):
@@ -94,7 +95,7 @@ class LAGO(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X, y):
-        """Find the radius of each positive, and the threshold."""
+        """Compute the radius of each positive and the threshold."""
         self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_, labels = self._encoded(y)
@@ -107,7 +108,7 @@ class LAGO(ClassifierMixin, BaseEstimator):
         """Return the mean kernel of each sample, between 0 and 1."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        # A batch has one number for each sample and positive, within scikit-learn's working memory.
+        # A batch needs one number per sample and positive, within scikit-learn's working memory.
         row_bytes = X.itemsize * len(self.positives_)
         batch_size = max(1, int(get_config()["working_memory"] * 2**20 // row_bytes))
         batches = gen_batches(len(X), batch_size)
@@ -116,8 +117,8 @@ class LAGO(ClassifierMixin, BaseEstimator):
     def decision_function(self, X):
         """Return the logarithm of the score relative to the threshold.
 
-        It orders samples as the score does. The score minus the threshold would not: of very small
-        scores the subtraction leaves nothing but the threshold.
+        The logarithm has the same order as the score. The difference of score and threshold would
+        not: it rounds to the negative threshold for all very small scores.
         """
         scores = np.maximum(self.score_samples(X), np.finfo(np.float64).tiny)
         return np.log(scores) - np.log(self.threshold_)
@@ -154,7 +155,7 @@ class LAGO(ClassifierMixin, BaseEstimator):
         n_neighbors = min(self.n_neighbors, len(negatives))
         neighbors = NearestNeighbors(n_neighbors=n_neighbors).fit(negatives)
         nearest = neighbors.kneighbors(self.positives_, return_distance=False)
-        # Distances anew: the fast formula for them leaves rounding errors where they are zero.
+        # Recompute the distances: the fast formula of NearestNeighbors does not return exact zeros.
         differences = np.abs(negatives[nearest] - self.positives_[:, np.newaxis])
         if self.adaptive == "spherical":
             differences = np.linalg.norm(differences, axis=2)
@@ -182,10 +183,11 @@ class LAGO(ClassifierMixin, BaseEstimator):
 
 
 # %%
-# The class passes the checks that scikit-learn has for estimators,
+# The class passes scikit-learn's checks for estimators,
 # :func:`~sklearn.utils.estimator_checks.parametrize_with_checks`.
 #
-# Where negatives are far away, a positive speaks for many samples; where they are near, for few:
+# A positive far from all negatives has a wide kernel, and a positive close to negatives a narrow
+# one:
 
 import matplotlib.pyplot as plt
 
@@ -210,15 +212,16 @@ plt.show()
 # %%
 # A rare target
 # -------------
-# 6000 samples with six features, 3 % of them positives. Negatives are normal, and positives sit in
-# five pockets among them, so that near a positive there are often others. Half of the samples train
-# the classifiers, and the other half is ranked.
+# There are 6000 samples with six features, 3 % of them positive. Negatives are normally
+# distributed. Positives are in five pockets among the negatives, so the neighbours of a positive
+# are often positive as well. Half of the samples train the classifiers, and the other half is
+# ranked.
 
 from sklearn.model_selection import train_test_split
 
 
 def make_pockets(n_samples, n_positives, n_features, n_pockets, spread, random_state):
-    """Return normal negatives, and positives in pockets whose centres are normal, too."""
+    """Return normally distributed negatives, and positives in pockets with normal centres."""
     rng = np.random.default_rng(random_state)
     X = rng.normal(size=(n_samples, n_features))
     centres = rng.normal(size=(n_pockets, n_features))
@@ -232,12 +235,12 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, stratif
 print(f"{y_test.sum()} positives among {y_test.size} samples to rank")
 
 # %%
-# Tuned by average precision
-# --------------------------
-# LAGO with one radius for each positive (sLAGO) and with one for each feature (eLAGO), beside
-# nearest neighbours, a support vector machine and gradient boosting. Each is tuned over a small
-# grid by its average precision in five folds of the training half. Features are standardised inside
-# of the pipeline, so that nothing of a test fold is used.
+# Tuning by average precision
+# ---------------------------
+# LAGO with one radius for each positive (sLAGO) and with one radius for each feature (eLAGO) is
+# compared with nearest neighbours, a support vector machine and gradient boosting. Each classifier
+# is tuned over a small grid by its average precision in five folds of the training half. Features
+# are standardized inside the pipeline, so no information from a test fold is used.
 
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -278,19 +281,19 @@ for name, (classifier, parameters) in candidates.items():
     print(f"{name:18} {search.best_score_:.3f} {chosen}")
 
 # %%
-# These values are of folds of the training half, and of the best of several settings, which is best
-# partly by luck. From here on only the held-out half is used.
+# These values are means over folds of the training half, for the best of several settings. They are
+# biased upwards by the selection of the settings. From here on only the held-out half is used.
 #
 # Better than chance?
 # -------------------
-# If a ranking knew nothing of the labels, every choice of 90 samples as the positives would be
-# equally probable. The p-values are exact.
+# Under the null hypothesis every set of 90 samples is equally likely to be the positives. The
+# p-values are exact.
 
 from sklearn_rankinf import TopKSignificanceDisplay, average_precision_test
 
 
 def scores_of(model):
-    """Return the scores of the samples to rank, by the method that the model has."""
+    """Return the scores of the test samples from the available method of the model."""
     if hasattr(model, "decision_function"):
         return model.decision_function(X_test)
     return model.predict_proba(X_test)[:, 1]
@@ -301,23 +304,24 @@ for name, y_score in y_scores.items():
     print(f"{name}. {average_precision_test(y_test, y_score).summary()}")
 
 # %%
-# And at which cut-offs? A ranker that is above its simultaneous bound at some k is better than
-# chance, and may be cut at any of these k, also after looking; bars mark them. Each bound has a
-# level of 1 %. Of five rankers that know nothing, one or more would be above its own anywhere with
-# a probability of at most 5 %.
+# At which cut-offs? A ranker that exceeds its simultaneous bound at some k is better than chance.
+# The list may be cut at any of these k, even if k is chosen after looking at the data; bars mark
+# these k. Each bound has a level of 1 %. If all five rankers were random, the probability that one
+# or more exceeds its bound anywhere would be at most 5 %.
 
 top = TopKSignificanceDisplay.from_estimator(models, X_test, y_test, alpha=0.01, despine=True)
 plt.show()
 
 # %%
-# All five are above their bounds from the first few samples on. Their curves cross, and none is the
+# All five exceed their bounds from the first few samples on. Their curves cross, and none is the
 # highest at every k. The straight end of the curve of nearest neighbours is a block of samples with
-# equal scores, none of whose neighbours is a positive: no cut-off inside of it is compared with the
-# bound.
+# equal scores, none of whose neighbours is positive. Cut-offs inside this block are not compared
+# with the bound.
 #
 # How sure is each value?
 # -----------------------
-# An interval for the average precision of each model in the population that the samples are from:
+# The following intervals cover the average precision of each model in the population from which the
+# samples were drawn:
 
 from sklearn_rankinf import ComparisonDisplay, IntervalDisplay, metric_multiple_comparison_test
 
@@ -331,19 +335,19 @@ plt.show()
 # %%
 # Which may be the best?
 # ----------------------
-# Most of the intervals overlap, but all five rank the same samples, and their differences are known
-# better than the values. P-values of all pairs are adjusted for their number. A star marks pairs
-# that differ; names in bold may be the best.
+# Most of the intervals overlap, but all five models rank the same samples, and their differences
+# are known more accurately than the values. The p-values are adjusted for the number of pairs. A
+# star marks pairs that differ; names in bold may be the best.
 
 pairs = ComparisonDisplay(metric_multiple_comparison_test(y_test, y_scores)).plot()
 print(pairs.result.summary())
 plt.show()
 
 # %%
-# On these samples nearest neighbours has the largest average precision, and it alone is in the set.
-# LAGO with one radius for each positive has the second largest. It differs from nearest neighbours
-# and from LAGO with a radius for each feature, but not significantly from the other two. That a
-# method was made for rare targets does not make it the best for these.
+# On these samples nearest neighbours has the largest average precision, and it is the only model in
+# the set. LAGO with one radius for each positive has the second largest. It differs from nearest
+# neighbours and from LAGO with a radius for each feature, but not significantly from the other two.
+# A method that was designed for rare targets is not necessarily the best for a given data set.
 #
-# All of this is said of five trained models, each tuned over a small grid, and of one simulated
-# population. Pockets of another shape or number may turn the order round.
+# These statements concern five trained models, each tuned over a small grid, and one simulated
+# population. Pockets of a different shape or number may reverse the order.

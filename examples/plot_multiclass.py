@@ -1,21 +1,21 @@
 """
-======================================
-Several classes, one by one or at once
-======================================
+========================================
+Several classes, separately and together
+========================================
 
-A classifier of ten classes makes ten rankings of the same items. Is each of them better than
-chance? Is their average? The first question has an exact answer for every class. The second has
-not: the classes share their items, and an item that belongs to one belongs to no other. Then whole
-rows of labels are permuted, for all classes together.
+A classifier of ten classes produces ten rankings of the same items. Is each of them better than
+chance? Is their average? The first question has an exact answer for every class. The second has no
+exact answer, because the classes are dependent: they share their items, and each item belongs to
+one class only. For this question whole rows of labels are permuted, for all classes together.
 
-The data are scikit-learn's handwritten digits, and the classifier has seen far too few of them.
+The data are scikit-learn's handwritten digits. The classifier is trained on too few of them.
 """
 
 # %%
 # A poor classifier
 # -----------------
-# Ten digits, of which 30 images train the model and 300 others test it, in a very rough resolution:
-# the four quarters of each image, and noise.
+# There are ten digits. 30 images train the model and 300 others test it. The features have a low
+# resolution: the four quarters of each image, plus noise.
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -34,8 +34,8 @@ y_score = model.decision_function(X_test)
 # %%
 # Class by class
 # --------------
-# Labels of more than two classes need a column of scores for each. Every field of the result is an
-# array with an entry for each class, from the exact law of that class.
+# With more than two classes, scores have one column per class. Every field of the result is an
+# array with one entry per class, computed from the exact null distribution of that class.
 
 from scipy.stats import false_discovery_control
 
@@ -44,17 +44,18 @@ from sklearn_rankinf import average_precision_test
 result = average_precision_test(y_test, y_score)
 adjusted_pvalue = false_discovery_control(result.pvalue)
 print("digit  images     AP  chance         p  adjusted")
-for j, law in enumerate(result.null_distribution):
+for j, null in enumerate(result.null_distribution):
     print(
-        f"{j:5d}  {result.n_positives[j]:6d}  {result.statistic[j]:.3f}   {law.mean():.3f}  "
+        f"{j:5d}  {result.n_positives[j]:6d}  {result.statistic[j]:.3f}   {null.mean():.3f}  "
         f"{result.pvalue[j]:.2e}  {adjusted_pvalue[j]:.2e}"
     )
 
 # %%
-# All classes at once
-# -------------------
-# ``average="macro"`` tests the mean of the ten average precisions. There is no exact law of it; the
-# rows of labels are permuted, so that each random labelling has every digit as often as the data.
+# All classes together
+# --------------------
+# ``average="macro"`` tests the mean of the ten average precisions. It has no exact null
+# distribution. The rows of labels are permuted, so each random labelling contains every digit as
+# often as the data.
 
 macro = average_precision_test(y_test, y_score, average="macro", n_permutations=1999)
 low, high = macro.pvalue_interval()
@@ -62,26 +63,27 @@ print(f"macro average: AP = {macro.statistic:.3f}, chance {macro.null_distributi
 print(f"p = {macro.pvalue:.4f}, by {macro.method}; with 95 % confidence {low:.4f} to {high:.4f}")
 
 # %%
-# With 1999 random labellings no p-value is below 1/2000. The exact ones of the classes have no such
-# limit, and Bonferroni's rule makes a valid statement of all of them from the smallest:
+# With 1999 random labellings no p-value is below 1/2000. The exact p-values of the classes have no
+# such limit. Bonferroni's rule turns the smallest of them into a valid p-value for all classes
+# together:
 
 print(f"ten times the smallest p of a class: {10 * result.pvalue.min():.2e}")
 
 # %%
-# The pictures tell what the numbers mean: the law of each class, and its observed value.
+# The plots show the null distribution and the observed value of each class.
 
 import matplotlib.pyplot as plt
 
 figure, axes = plt.subplots(2, 5, figsize=(11, 4.5), layout="constrained", sharex=True)
-for j, (ax, law) in enumerate(zip(axes.ravel(), result.null_distribution, strict=True)):
-    x = np.linspace(*law.support(), 400)
-    ax.semilogy(x, law.pvalue(x), color="C0")
+for j, (ax, null) in enumerate(zip(axes.ravel(), result.null_distribution, strict=True)):
+    x = np.linspace(*null.support(), 400)
+    ax.semilogy(x, null.pvalue(x), color="C0")
     ax.axvline(result.statistic[j], color="C3")
     ax.set(title=f"digit {j}: p = {result.pvalue[j]:.1e}", xlim=(0, 0.6), ylim=(1e-12, 2))
 figure.supxlabel("average precision")
 figure.supylabel("p-value")
 
 # %%
-# An average hides the classes that are no better than chance; the p-values of the classes say which
-# they are. What they do not say is how good the others are: for that look at AP itself, or at the
+# An average hides classes that are no better than chance; the p-values of the classes identify
+# them. The p-values do not show how good the other classes are. For that use AP itself, or the
 # adjusted value, which is 0 at chance and 1 for a perfect ranking.

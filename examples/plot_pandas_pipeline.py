@@ -1,19 +1,19 @@
 """
-====================================
-From a data frame to a significance
-====================================
+==============================
+From a data frame to a p-value
+==============================
 
-A mailing is sent to customers, and few of them answer. The data are a frame with numbers,
-categories, gaps and a label in words. This example goes from there to a model, a search over its
-parameters by significance, and a test on customers that the search has not seen, without leaving
-pandas and scikit-learn.
+A mailing is sent to customers, and few of them answer. The data frame has numbers, categories,
+missing values and text labels. This example fits a model, searches over its parameters by
+significance, and tests the result on customers that were not used in the search, with pandas and
+scikit-learn.
 """
 
 # %%
 # Customers
 # ---------
-# 3000 customers from a fixed seed; about one in twenty-five answers, recent buyers and members a
-# little more often.
+# There are 3000 customers; about one in twenty-five answers, recent buyers and members slightly
+# more often.
 
 import numpy as np
 import pandas as pd
@@ -38,8 +38,8 @@ print(answered.value_counts())
 # %%
 # The pipeline and the search
 # ---------------------------
-# Labels are words, so that the scorer is told which one is the target. The search keeps the
-# candidate with the most evidence against chance.
+# The labels are text, so the scorer needs ``pos_label``. The search selects the candidate with the
+# strongest evidence against chance.
 
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -71,8 +71,8 @@ print(table[["param_histgradientboostingclassifier__max_leaf_nodes", "mean_test_
 # %%
 # New customers
 # -------------
-# The search chose its winner on the same folds that scored it, so that its own score flatters it.
-# On customers who took no part, the p-value is valid as it stands.
+# The search selected its winner on the same folds that scored it, so the score of the winner is
+# biased upwards. The p-value on customers that were not used in the search is valid.
 
 from sklearn_rankinf import average_precision_test, recall_at_k_test
 
@@ -89,8 +89,8 @@ for k in (50, 100, 200):
     )
 
 # %%
-# Results have plain fields, and a comprehension makes a table of them: here the model beside the
-# rule to write to those who bought last.
+# The fields of the results are plain arrays or numbers, so a dict comprehension collects them in a
+# table. Here the model is compared with a simple rule: write first to those who bought last.
 
 rankings = {"model": score, "last purchase": -new_customers["months_since_purchase"]}
 tests = {
@@ -106,7 +106,8 @@ print(
 )
 
 # %%
-# The law of average precision by chance, with the ties of these scores, and the observed value:
+# The null distribution of average precision, given the ties of these scores, and the observed
+# value:
 
 from sklearn_rankinf import NullDistributionDisplay
 

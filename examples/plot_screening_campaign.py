@@ -1,23 +1,24 @@
 """
-================================
-A screening campaign, end to end
-================================
+========================================
+A screening campaign from plan to report
+========================================
 
-A laboratory looks for compounds that inhibit an enzyme, with a docking program that ranks whole
-libraries. Before it relies on the program it validates it on 5000 compounds, all of which are
-assayed. Beforehand: with how many active compounds would such a study tell that the ranking is
-better than chance? Afterwards: how far down a list is it worth going, how many times as many
-actives are found as by blind picking, and how sure is that? All data are simulated.
+A laboratory searches for compounds that inhibit an enzyme. A docking program ranks whole libraries.
+Before using the program, the laboratory validates it on 5000 compounds, all of which are assayed.
+Before the study, it asks how many active compounds are needed to show that the ranking is better
+than chance. After the study, it asks how far down the list compounds should be tested, and how
+large and how certain the enrichment over random selection is. All data are simulated.
 """
 
 # %%
-# Plan: how many actives are needed to tell?
-# ------------------------------------------
-# The effect is given as ROC AUC, the probability that an active compound is ranked above an
-# inactive one; similar enzymes let us hope for .65. In one model the odds of an active compound are
-# the same at every rank, AUC / (1 - AUC) = 1.86. In the other scores are normal, and the top is
-# richer. How many actives does it take to find the enrichment of the first 2 % significant at the 5
-# % level with a probability of 80 %, if 1 % of the library is active?
+# Plan: how many actives are needed?
+# ----------------------------------
+# The effect size is given as ROC AUC, the probability that an active compound is ranked above an
+# inactive one. Results for similar enzymes suggest 0.65. In one model the odds of an active
+# compound are the same at every rank, AUC / (1 - AUC) = 1.86. In the other model scores are normal,
+# and there are more actives at the top. How many actives are needed for the enrichment of the first
+# 2 % to be significant at the 5 % level with a probability of 80 %, if 1 % of the library is
+# active?
 
 from sklearn_rankinf import EnrichmentAtK, min_positives
 
@@ -27,10 +28,10 @@ for model in ("wallenius", "binormal"):
     print(f"{model:10} {needed:4d} actives")
 
 # %%
-# The models differ a lot. What counts for metrics of the top is whether some actives are easy to
-# find, and nobody knows that yet. Average precision looks at all ranks and needs fewer. The
-# laboratory has money for 5000 compounds, and so for some 50 actives. The power of both metrics for
-# that size, for smaller and for larger ones:
+# The two models differ a lot. For metrics of the top it matters whether some actives are easy to
+# find, and this is not yet known. Average precision uses all ranks and needs fewer actives. The
+# laboratory can afford 5000 compounds, and therefore about 50 actives. The plots show the power of
+# both metrics for this size and for smaller and larger ones:
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,9 +54,9 @@ for model, title in {"wallenius": "Same odds at every rank", "binormal": "Normal
 plt.show()
 
 # %%
-# Hits among the first 2 % are whole numbers, which makes their power a saw. With 50 actives the
-# study will do for average precision if the top is rich, and be little more than a coin toss if it
-# is not. What is the smallest AUC that it would show?
+# Hits among the first 2 % are integers, so their power is a sawtooth curve. With 50 actives the
+# study has sufficient power for average precision if the top is rich in actives, and little more
+# than a coin toss otherwise. What is the smallest AUC that it can detect?
 
 from sklearn_rankinf import min_detectable_odds
 
@@ -67,10 +68,10 @@ for metric in metrics:
 # %%
 # Screen
 # ------
-# The results are in. Of 5000 compounds 50 are active. Twelve of them bind as the program assumes,
-# and it scores them higher; it knows nothing of the other 38. Two numbers were fixed before the
-# assays: nobody will ever order more than 2000 compounds of a list, and the enrichment of the first
-# 100 goes into the report.
+# The results are available. Of 5000 compounds 50 are active. Twelve of them bind as the program
+# assumes and have higher scores; the scores of the other 38 are noise. Two decisions were made
+# before the assays: nobody will order more than 2000 compounds of a list, and the report will
+# contain the enrichment of the first 100.
 
 rng = np.random.default_rng(1)
 is_active = np.arange(5000) < 50
@@ -78,9 +79,9 @@ score = rng.normal(size=5000)
 score[:12] += 2.2
 
 # %%
-# Down to where is the list better than picking compounds blindly? The pointwise bound answers for a
-# number of compounds that was fixed beforehand. The simultaneous bound holds for all numbers up to
-# 2000 at once, so that the number may be chosen by looking at the curve.
+# Down to which rank is the list better than random selection? The pointwise bound answers the
+# question for a number of compounds that was fixed in advance. The simultaneous bound holds for all
+# numbers up to 2000 at once, so the number may be chosen from the curve.
 
 from sklearn_rankinf import TopKSignificanceDisplay
 
@@ -92,16 +93,17 @@ print(curve.summary())
 plt.show()
 
 # %%
-# Past k = 700 or so the curve is below the solid line, and mostly above the dotted one for a good
-# while: a choice of k by the pointwise bound would have gone much further. What another hundred
-# assays bring is best seen as recall, on a scale that is not logarithmic:
+# Beyond about k = 700 the curve is below the solid line, but mostly remains above the dotted line
+# for some time. The pointwise bound would have suggested a much larger k. The gain from another
+# hundred assays is easiest to see as recall on a linear scale:
 
 display.plot(y_axis="recall", log_scale=False, despine=True)
 plt.show()
 
 # %%
-# Of every ten actives two are found by 100 assays, and after that hardly more than by chance. A
-# cumulative count does not say that: the lead of the first 100 is still there at 700. In numbers:
+# 100 assays find two of every ten actives. Further assays find hardly more than random selection. A
+# cumulative count does not show this: the lead of the first 100 is still visible at 700. In
+# numbers:
 
 needed = curve.hits_needed_simultaneous[0]
 print("assays   actives   recall   needed at any k   by chance")
@@ -112,8 +114,8 @@ for k in (50, 100, 200, 400, 700, 2000):
     )
 
 # %%
-# Does the program order the rest of the list, below rank 100, any better than chance? The rest is a
-# ranking by itself, and testing it is fair since 100 was fixed beforehand.
+# Does the program order the rest of the list, below rank 100, better than chance? The rest is a
+# separate ranking. Testing it is valid, since 100 was fixed in advance.
 
 from sklearn_rankinf import average_precision_test
 
@@ -121,12 +123,13 @@ rest = np.argsort(-score)[100:]
 print(f"p = {average_precision_test(is_active[rest], score[rest]).pvalue:.2f}")
 
 # %%
-# There is no evidence that it does. The laboratory will order the first hundred of the next
-# library, a few hundred if assays are cheap, and choose others by other means.
+# There is no evidence that it does. The laboratory will order the first hundred compounds of the
+# next library, or a few hundred if assays are cheap, and choose further compounds by other methods.
 #
 # Report
 # ------
-# A p-value says that there is something, an interval how much. For the first 100 compounds:
+# A p-value shows that there is an effect; an interval shows how large it is. For the first 100
+# compounds:
 
 from sklearn_rankinf import metric_interval
 
@@ -134,8 +137,9 @@ enrichment = metric_interval(is_active, score, metric="enrichment_at_k", k=100)
 print(enrichment.summary())
 
 # %%
-# And one p-value for the whole list, wherever its top ends. The smallest of all p-values is none
-# itself; the minimum hypergeometric test says how often a random ranking has one as small.
+# The report also contains one p-value for the whole list, wherever its top ends. The smallest of
+# all p-values is not itself a p-value. The minimum hypergeometric test computes the probability
+# that a random ranking has one as small.
 
 from sklearn_rankinf import minimum_hypergeometric_test
 
@@ -143,7 +147,7 @@ top = minimum_hypergeometric_test(is_active, score, max_rank=2000)
 print(f"smallest of all p-values {top.statistic:.1e}, p-value of the list {top.pvalue:.1e}")
 
 # %%
-# The sentences to write:
+# The sentences for the report:
 
 first, last = curve.crossovers_simultaneous[0][0]
 print(

@@ -3,19 +3,19 @@
 The tail of average precision, four ways
 ========================================
 
-P-values are read in the upper tail of a law, and that is where laws that agree on mean and standard
-deviation part. This example draws the upper tail of average precision (AP) under random labelling
-for three sizes of problems: exactly, by the normal law, by a Pearson type III law, which has the
-exact skewness too, and by permutation. How the exact curve is computed, and how exact it is, is
-told in :ref:`exact-null-distribution`.
+P-values are upper tail probabilities. Distributions with the same mean and standard deviation
+differ most in the tail. This example computes the upper tail of average precision (AP) under random
+labelling for three problem sizes: exactly, by the normal approximation, by the Pearson type III
+approximation, which also has the exact skewness, and by permutation. See :ref:`exact-null-distribution` for the
+computation of the exact curve and its accuracy.
 """
 
 # %%
-# The four answers
+# The four methods
 # ----------------
-# The laws differ in ``method`` alone. All share the exact mean and standard deviation, so one scale
-# serves all: z, the distance of an AP from its mean by chance in standard deviations. All values
-# from z = 0 to z = 8 are asked for in one call.
+# The null distributions differ only in ``method``. All have the exact mean and standard deviation,
+# so one scale serves all: z, the distance of an AP from its mean under the null hypothesis in
+# standard deviations. One call computes all values from z = 0 to z = 8.
 
 import numpy as np
 
@@ -25,25 +25,25 @@ SIZES = [(1000, 100), (1000, 10), (10_000, 50)]
 METHODS = ("analytic", "normal", "pearson3", "permutation")
 z = np.linspace(0.0, 8.0, 161)
 
-laws, tails = {}, {}
+nulls, tails = {}, {}
 for size in SIZES:
     for method in METHODS:
-        law = ap_null_distribution(*size, method=method, n_permutations=9999, random_state=1)
-        laws[size, method] = law
-        tails[size, method] = law.pvalue(law.mean() + z * law.std())
+        null = ap_null_distribution(*size, method=method, n_permutations=9999, random_state=1)
+        nulls[size, method] = null
+        tails[size, method] = null.pvalue(null.mean() + z * null.std())
 
 # %%
-# The pictures
-# ------------
-# On a logarithmic scale a normal tail is a parabola. The exact tail is closer to a straight line,
-# and where positives are few it comes down in steps: a single positive at the very top of the list
-# adds several standard deviations, and p hardly changes until the next placement of a few positives
-# at the top comes within reach. A smooth curve with the right first moments cannot follow that.
+# The tails
+# ---------
+# On a logarithmic scale a normal tail is a parabola. The exact tail is closer to a straight line.
+# If positives are few, it decreases in steps: a single positive at the very top of the list adds
+# several standard deviations, and p hardly changes until the next placement of a few positives at
+# the top is reached. A smooth curve with the correct first moments cannot follow these steps.
 
 import matplotlib.pyplot as plt
 
 STYLES = {
-    "analytic": {"color": "#1b1b1b", "linewidth": 1.8, "label": "exact law"},
+    "analytic": {"color": "#1b1b1b", "linewidth": 1.8, "label": "exact"},
     "normal": {"color": "#d1495b", "linestyle": "--", "label": "normal"},
     "pearson3": {"color": "#00798c", "linestyle": "-.", "label": "Pearson III"},
     "permutation": {
@@ -68,7 +68,7 @@ plt.show()
 # %%
 # The ratios
 # ----------
-# What the two smooth laws say, as a multiple of the exact p-value:
+# The table lists the two smooth approximations as multiples of the exact p-value:
 
 print("(n, m)          z     exact p   normal/exact   Pearson III/exact")
 for size in SIZES:
@@ -79,37 +79,39 @@ for size in SIZES:
         print(f"{size!s:14} {at:2.0f}   {exact:.3e}   {ratios}")
 
 # %%
-# At z = 3 the normal law is too small by a factor of six to sixteen, and at z = 5 by a thousand or
-# by tens of thousands. It is the more wrong the more it matters.
+# At z = 3 the p-value of the normal approximation is too small by a factor of six to sixteen, and
+# at z = 5 by a factor of a thousand to tens of thousands. The error is largest where the evidence
+# is strongest.
 #
-# Pearson III is another matter. With 100 positives among 1000 it is 4 % too small at z = 3 and 24 %
-# at z = 5, at no cost at all. With few positives it crosses the exact curve several times, since it
-# goes straight through the steps; at these places it is between a quarter too small and half as
-# large again, and nothing tells which.
+# The Pearson III approximation is better. With 100 positives among 1000 it is 4 % too small at z =
+# 3 and 24 % at z = 5, at no cost. With few positives it is a smooth line through the steps and
+# crosses the exact curve several times. At these places it is between a quarter too small and half
+# as large again, and its error cannot be known without the exact value.
 #
 # Permutation
 # -----------
-# The permutation p-values follow the exact law as far as they can. None of 9999 permutations gives
-# less than 1/10,000, and near that floor a p-value rests on a handful of permutations, so that
-# the points scatter. Neighbouring points come from the same permutations and stray together. With
-# their standard errors, and what the exact law states of its own relative error:
+# The permutation p-values follow the exact ones down to the lower limit of 1/10,000 for 9999
+# permutations. Near that limit a p-value depends on a handful of permutations, so the points
+# scatter. Neighbouring points come from the same permutations and deviate together. The table lists
+# the permutation p-values with their standard errors, and the exact p-values with their estimated
+# relative errors:
 
 print("(n, m)          z   by permutation        exact p (relative error)")
 for size in SIZES:
     for at in (3.0, 5.0):
-        sampled, exact = laws[size, "permutation"], laws[size, "analytic"]
+        sampled, exact = nulls[size, "permutation"], nulls[size, "analytic"]
         x = exact.mean() + at * exact.std()
-        p, share = sampled.pvalue(x), sampled.relative_error(x)
-        by_law = f"{exact.pvalue(x):.5f} ({exact.relative_error(x):.0e})"
-        print(f"{size!s:14} {at:2.0f}   {p:.5f} ± {share * p:.5f}     {by_law}")
+        p, error = sampled.pvalue(x), sampled.relative_error(x)
+        analytic = f"{exact.pvalue(x):.5f} ({exact.relative_error(x):.0e})"
+        print(f"{size!s:14} {at:2.0f}   {p:.5f} ± {error * p:.5f}     {analytic}")
 
 # %%
-# Permutation knows nothing of contours and transforms, so it checks the exact law independently, as
-# far down as it reaches. The guaranteed bounds of ``pvalue_bounds`` check it further down, here at
-# z = 8:
+# Permutation does not use contours or transforms, so it is an independent check of the exact
+# p-values, as far down as it reaches. The guaranteed bounds of ``pvalue_bounds`` check them further
+# down, here at z = 8:
 
 for size in SIZES:
-    law = laws[size, "analytic"]
-    x = law.mean() + 8.0 * law.std()
-    lower, upper = law.pvalue_bounds(x)
-    print(f"{size!s:14} {lower:.4e} < {law.pvalue(x):.4e} < {upper:.4e}")
+    null = nulls[size, "analytic"]
+    x = null.mean() + 8.0 * null.std()
+    lower, upper = null.pvalue_bounds(x)
+    print(f"{size!s:14} {lower:.4e} < {null.pvalue(x):.4e} < {upper:.4e}")

@@ -1,20 +1,20 @@
 """
-==================
-The winner's curse
-==================
+====================================================
+The winner's curse: testing the best of fifty models
+====================================================
 
-Fifty models are compared on the same held-out items, and the best one is reported with its
-p-value. That p-value answers a question nobody asked: how likely a model that was fixed beforehand
-is to do so well by chance. The best of fifty was not fixed beforehand, and it does well even if all
-of them rank at random. This example shows how often, and how
-:func:`~sklearn_rankinf.best_candidate_test` takes the choice into account.
+Fifty models are compared on the same held-out items, and the best one is reported with its p-value.
+That p-value is the probability that a model fixed in advance does so well by chance. The best of
+fifty was not fixed in advance: it does well even if all fifty rank at random. This example shows
+how often the best model appears significant, and how :func:`~sklearn_rankinf.best_candidate_test`
+takes the selection into account.
 """
 
 # %%
 # Fifty candidates on one data set
 # --------------------------------
-# 300 held-out items, 15 of them targets. Every candidate is noise; half of what each one says is
-# shared with the others, as it is with models that were trained on the same data.
+# There are 300 held-out items, 15 of them targets. Every candidate is noise. Half of the variance
+# of the scores is common to all candidates, as with models that were trained on the same data.
 
 import numpy as np
 
@@ -25,19 +25,19 @@ names = [f"model {number:02d}" for number in range(N_CANDIDATES)]
 
 
 def random_labels():
-    """Labels that have nothing to do with any score."""
+    """Return labels that are independent of all scores."""
     return (rng.permutation(N_SAMPLES) < N_POSITIVES).astype(int)
 
 
 # %%
-# The test takes the scores as a table with a column for each candidate, as a frame, or as a dict.
+# The scores are an array with one column per candidate, a data frame, or a dict.
 
 from sklearn_rankinf import best_candidate_test
 
 y_true = random_labels()
 result = best_candidate_test(y_true, dict(zip(names, scores.T, strict=True)))
 print(result)
-print(f"{'':10}{'AP':>8}{'z':>8}{'p by itself':>14}{'p adjusted':>14}")
+print(f"{'':10}{'AP':>8}{'z':>8}{'p unadjusted':>14}{'p adjusted':>14}")
 for index in np.argsort(-result.zscore)[:6]:
     print(
         f"{result.names[index]:10}{result.statistic[index]:8.3f}{result.zscore[index]:8.2f}"
@@ -45,10 +45,10 @@ for index in np.argsort(-result.zscore)[:6]:
     )
 
 # %%
-# ``pvalue_unadjusted`` is the exact p-value of each candidate by itself. ``pvalue`` compares each
-# candidate with the best of all fifty under random labels that all of them share. By itself the
-# winner would pass for a discovery. The adjusted p-values come from 9999 random labellings; how far
-# more of them could move the winner's is known:
+# ``pvalue_unadjusted`` is the exact p-value of each candidate as if it had been fixed in advance.
+# ``pvalue`` compares each candidate with the best of all fifty under random labels, the same for
+# all candidates. The unadjusted p-value of the winner would be reported as a discovery. The
+# adjusted p-values come from 9999 random labellings, and an interval gives their Monte Carlo error:
 
 low, high = result.pvalue_interval()
 best = result.best_index
@@ -58,8 +58,8 @@ print(f"{high[best]:.4f} with 95 % confidence")
 # %%
 # Many data sets
 # --------------
-# Once is no proof. The same candidates meet 300 sets of labels, all of them random. A p-value
-# that means what it says is at most 0.05 in 5 % of them.
+# One data set proves nothing. The same candidates are therefore tested with 300 sets of random
+# labels. A valid p-value is at most 0.05 in 5 % of them.
 
 N_DATA_SETS = 300
 naive, adjusted = np.empty(N_DATA_SETS), np.empty(N_DATA_SETS)
@@ -67,18 +67,19 @@ for trial in range(N_DATA_SETS):
     again = best_candidate_test(random_labels(), scores, n_permutations=399, random_state=trial)
     naive[trial] = again.pvalue_unadjusted[again.best_index]
     adjusted[trial] = again.pvalue[again.best_index]
-for name, pvalues in (("by itself", naive), ("adjusted", adjusted)):
+for name, pvalues in (("unadjusted", naive), ("adjusted", adjusted)):
     share = np.mean(pvalues <= 0.05)
     error = np.sqrt(share * (1 - share) / N_DATA_SETS)
     print(f"winner's p {name}: at most 0.05 in {share:.1%} of the data sets (± {error:.1%})")
 
 # %%
-# Left: the winner's own p-value crowds near zero; adjusted, it is spread evenly, as a p-value of
-# noise should be. Right: how often the winner of noise is called significant at each level.
+# Left: the unadjusted p-values of the winner are concentrated near zero. The adjusted p-values are
+# uniformly distributed, as p-values of noise should be. Right: how often the winner among noise is
+# significant at each level.
 
 import matplotlib.pyplot as plt
 
-PANELS = {"by itself": (naive, "#d1495b"), "adjusted for the choice": (adjusted, "#00798c")}
+PANELS = {"unadjusted": (naive, "#d1495b"), "adjusted for selection": (adjusted, "#00798c")}
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 bins = np.linspace(0, 1, 21)
 for name, (pvalues, color) in PANELS.items():
@@ -88,27 +89,27 @@ for name, (pvalues, color) in PANELS.items():
     right.step(levels, shares, where="post", color=color, label=name)
 left.axhline(N_DATA_SETS / 20, color="#8d99ae", linewidth=1)
 left.set(xlabel="p-value of the winner", ylabel="data sets")
-right.plot([0, 0.3], [0, 0.3], color="#8d99ae", linewidth=1, label="as it should be")
-right.set(xlabel="level", ylabel="share of data sets called significant", ylim=(0, 1))
+right.plot([0, 0.3], [0, 0.3], color="#8d99ae", linewidth=1, label="nominal level")
+right.set(xlabel="level", ylabel="fraction of data sets significant", ylim=(0, 1))
 right.legend(frameon=False)
 left.legend(frameon=False)
 for axis in (left, right):
     axis.spines[["top", "right"]].set_visible(False)
-figure.suptitle("The best of fifty models that are noise")
+figure.suptitle("The best of fifty models of noise")
 plt.show()
 
 # %%
 # One real signal
 # ---------------
-# The adjustment does not take a signal away. One of the fifty candidates now knows something:
+# The adjustment does not hide a real effect. One of the fifty candidates now has a signal:
 
 signal = scores.copy()
 signal[:, 7] += 2.5 * y_true
 found = best_candidate_test(y_true, signal)
-print(f"best: {names[found.best_index]}, p by itself {found.pvalue_unadjusted.min():.1e}, ", end="")
-print(f"adjusted {found.pvalue.min():.4f}, second best {np.sort(found.pvalue)[1]:.2f}")
+print(f"best: {names[found.best_index]}, unadjusted p {found.pvalue_unadjusted.min():.1e}")
+print(f"adjusted p {found.pvalue.min():.4f}, second best {np.sort(found.pvalue)[1]:.2f}")
 
 # %%
-# All of this needs labels that trained none of the candidates. With out-of-fold scores of a
-# cross-validation the labels that are tested trained the models of the other folds, and the test
-# rejects noise too often; :ref:`selection` says by how much.
+# All of this requires labels that were not used to train any of the candidates. Out-of-fold scores
+# of a cross-validation violate this: the labels that are tested were used to train the models of
+# the other folds, and the test rejects noise too often. See :ref:`selection` for measured rates.

@@ -1,14 +1,14 @@
 """
-===============================================
+=============================================
 The simulation study of Zhang and Su, exactly
-===============================================
+=============================================
 
-Zhang and Su [1]_ ask how average precision (AP) behaves when a ranking knows nothing about the
-labels, and answer with a normal approximation and a simulation. This example repeats their
-simulation study, Table III and Figure 1, and puts four answers side by side: the exact law, the
-permutation null, the normal law with the paper's approximate mean and variance, its (13) in a
-reconstruction (see :ref:`theory`), and the normal law with the exact mean and variance. Some
-numbers of the paper turn out to be misprints; they are marked.
+Zhang and Su [1]_ study average precision (AP) under random selection, with a normal approximation
+and a simulation. This example repeats their simulation study, Table III and Figure 1, and compares
+four null distributions: the exact one, the permutation distribution, the normal approximation with
+the paper's approximate mean and variance, where equation (13) is a reconstruction (see
+:ref:`theory`), and the normal approximation with the exact mean and variance. Some numbers of the
+paper are misprints, which are marked.
 
 .. [1] P. Zhang and W. Su (2012). Statistical inference on recall, precision and average precision
    under random selection. *9th International Conference on Fuzzy Systems and Knowledge Discovery
@@ -18,8 +18,8 @@ numbers of the paper turn out to be misprints; they are marked.
 # %%
 # The simulation
 # --------------
-# Random selection puts ``n_positives`` targets on ranks drawn without replacement. Ten lines of
-# NumPy are enough to draw from it; nothing of the package is used yet.
+# Random selection places ``n_positives`` targets on ranks drawn without replacement. The simulation
+# needs only ten lines of NumPy; it does not use the package.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,15 +43,15 @@ rng = np.random.default_rng(2012)
 simulated = {setting: simulate_average_precision(*setting, N_DRAWS, rng) for setting in SETTINGS}
 
 # %%
-# The same law four times
+# Four null distributions
 # -----------------------
-# A null distribution is a frozen law with the names of :mod:`scipy.stats`. What the method is, is
-# always said, and the approximations only run under their own names.
+# A null distribution is a frozen distribution with the method names of :mod:`scipy.stats`. Every
+# object states its ``method``, and an approximation is used only if it is requested by name.
 
 from sklearn_rankinf import ap_null_distribution
 
 METHODS = ("analytic", "permutation", "zhang_su", "normal")
-laws = {
+nulls = {
     setting: {method: ap_null_distribution(*setting, method=method) for method in METHODS}
     for setting in SETTINGS
 }
@@ -59,20 +59,21 @@ laws = {
 # %%
 # Table III
 # ---------
-# The printed values of the paper, as far as they bear on the comparison, beside ours. The methods
-# ``mean`` and ``var`` of a law are exact whatever its method is; the mean and variance of
-# ``zhang_su``, the paper's equations (11) to (13), are therefore read off its quantiles.
+# The table shows the printed values of the paper that are relevant for the comparison, and the
+# values computed here. The methods ``mean`` and ``var`` of a null distribution are exact for every
+# ``method``. The mean and variance of ``zhang_su``, equations (11) to (13) of the paper, are
+# therefore computed from its quantiles.
 
 PRINTED = {
     (1000, 100): {
-        "empirical mean": ".1037   misprint: the exact mean is .1058",
-        "theoretical mean": ".10373  agrees with (11)",
-        "theoretical variance": ".0001392  misprint: (13), reconstructed, gives .0002647",
-        "quantiles": ".0876 .1044 .1321  agree with the exact law",
+        "empirical mean": "0.1037   misprint: the exact mean is 0.1058",
+        "theoretical mean": "0.10373  agrees with (11)",
+        "theoretical variance": "0.0001392  misprint: (13), reconstructed, gives 0.0002647",
+        "quantiles": "0.0876 0.1044 0.1321  agree with the exact distribution",
     },
     (2000, 500): {
-        "theoretical mean": ".25217  agrees with (11)",
-        "theoretical variance": ".000142  misprint: (13), reconstructed, gives .0002798",
+        "theoretical mean": "0.25217  agrees with (11)",
+        "theoretical variance": "0.000142  misprint: (13), reconstructed, gives 0.0002798",
     },
 }
 
@@ -83,12 +84,12 @@ def print_row(name, mean, variance, quantiles):
     print(f"  {name:<22}{mean:10.5f}{variance:14.4e}{cells}")
 
 
-def moments_of(law, method):
-    """Return the mean and the variance that a method works with."""
+def moments_of(null, method):
+    """Return the mean and the variance that a method uses."""
     if method == "zhang_su":
-        half_width = law.ppf(0.975) - law.ppf(0.5)
-        return law.ppf(0.5), (half_width / 1.959963984540054) ** 2
-    return law.mean(), law.var()
+        half_width = null.ppf(0.975) - null.ppf(0.5)
+        return null.ppf(0.5), (half_width / 1.959963984540054) ** 2
+    return null.mean(), null.var()
 
 
 for setting in SETTINGS:
@@ -98,39 +99,39 @@ for setting in SETTINGS:
     print_row(
         f"simulated ({N_DRAWS})", draws.mean(), draws.var(ddof=1), np.quantile(draws, QUANTILES)
     )
-    for method, law in laws[setting].items():
-        print_row(method, *moments_of(law, method), [law.ppf(q) for q in QUANTILES])
+    for method, null in nulls[setting].items():
+        print_row(method, *moments_of(null, method), [null.ppf(q) for q in QUANTILES])
     print("  printed in the paper")
     for what, printed in PRINTED[setting].items():
         print(f"    {what:<22}{printed}")
     print()
 
 # %%
-# The simulation agrees with the exact law, and so do the quantiles that the paper printed from its
-# own simulation. The paper's approximate mean is a little too small, and the variance that its
-# (13) evaluates to is more than twice the exact one.
+# The simulation agrees with the exact null distribution, and so do the quantiles that the paper
+# printed from its simulation. The paper's approximate mean is slightly too small, and its variance
+# (13) is more than twice the exact one.
 #
 # Figure 1
 # --------
-# The histogram of the simulated values, the exact density (differences of the exact distribution
-# function), and the two normal curves.
+# The figure shows the histogram of the simulated values, the exact density (differences of the
+# exact distribution function), and the two normal curves.
 
 STYLES = {
-    "analytic": {"color": "#1b1b1b", "linewidth": 1.8, "label": "exact law"},
+    "analytic": {"color": "#1b1b1b", "linewidth": 1.8, "label": "exact"},
     "normal": {"color": "#d1495b", "linestyle": "--", "label": "normal, exact moments"},
     "zhang_su": {"color": "#00798c", "linestyle": ":", "linewidth": 2, "label": "normal, paper"},
     "pearson3": {"color": "#edae49", "linestyle": "-.", "label": "Pearson III"},
 }
 
 
-def density(law, edges):
-    """Return the mean density of a law between neighbouring edges."""
-    return np.diff(law.cdf(edges)) / np.diff(edges)
+def density(null, edges):
+    """Return the mean density of a null distribution between neighbouring edges."""
+    return np.diff(null.cdf(edges)) / np.diff(edges)
 
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for axis, setting in zip(axes, SETTINGS, strict=True):
-    exact = laws[setting]["analytic"]
+    exact = nulls[setting]["analytic"]
     edges = exact.mean() + exact.std() * np.linspace(-3.5, 5.5, 73)
     centres = (edges[:-1] + edges[1:]) / 2
     axis.hist(
@@ -142,7 +143,7 @@ for axis, setting in zip(axes, SETTINGS, strict=True):
         label=f"{N_DRAWS} simulated rankings",
     )
     for method in ("analytic", "normal", "zhang_su"):
-        axis.plot(centres, density(laws[setting][method], edges), **STYLES[method])
+        axis.plot(centres, density(nulls[setting][method], edges), **STYLES[method])
     axis.axvline(setting[1] / setting[0], color="#8d99ae", linewidth=1)
     axis.annotate(
         "prevalence m/n",
@@ -168,16 +169,16 @@ figure.suptitle("Average precision under random selection")
 plt.show()
 
 # %%
-# The tail, where tests are decided
-# ---------------------------------
-# In the middle the normal law looks harmless. A test, however, reads the tail. There, in units of
-# the exact standard deviation and on a logarithmic scale, the normal law is wrong by a factor of
-# six at z = 3 and of a thousand at z = 5. With the paper's variance it is too wide up to z = 4 and
-# falls too fast beyond. The permutation p-value follows the exact law, within its Monte Carlo
-# error, until it reaches its floor, 1/(B + 1).
+# The tail
+# --------
+# In the centre the normal approximation looks adequate, but a test uses the tail. The next plot
+# shows the tail in units of the exact standard deviation and on a logarithmic scale. The normal
+# approximation is wrong by a factor of six at z = 3 and of a thousand at z = 5. With the paper's
+# variance its tail is too heavy up to z = 4 and decreases too fast beyond. The permutation p-value
+# follows the exact one, within its Monte Carlo error, down to its lower limit 1/(B + 1).
 
 setting = (1000, 100)
-exact = laws[setting]["analytic"]
+exact = nulls[setting]["analytic"]
 zscores = np.linspace(0, 8, 65)
 x = exact.mean() + zscores * exact.std()
 
@@ -188,7 +189,7 @@ for method in ("analytic", "pearson3", "normal", "zhang_su"):
     )
 axis.semilogy(
     zscores,
-    laws[setting]["permutation"].pvalue(x),
+    nulls[setting]["permutation"].pvalue(x),
     color="#6a4c93",
     linewidth=1.2,
     label="permutation, B = 9999",
@@ -206,9 +207,9 @@ axis.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# The same in numbers, for a reader who wants to check them:
+# The same values in numbers:
 
-normal = laws[setting]["normal"]
+normal = nulls[setting]["normal"]
 for z in (2, 3, 4, 5, 6):
     value = exact.mean() + z * exact.std()
     print(
