@@ -640,13 +640,13 @@ def _single_results(result: Any) -> list[Any]:
             "result must be what a test such as average_precision_test returns, or a sequence of "
             f"such results; got {type(result).__name__}."
         )
-    nulls = result.null_distribution
-    if isinstance(nulls, tuple):
-        return [_result_of_class(result, number) for number in range(len(nulls))]
+    distributions = result.null_distribution
+    if isinstance(distributions, tuple):
+        return [_result_of_class(result, number) for number in range(len(distributions))]
     if np.ndim(result.statistic):
         raise ValueError(
             "a display takes results of one k each; got one of k="
-            f"{np.asarray(nulls.statistic.k).tolist()}. Test each k by itself and pass the list."
+            f"{np.asarray(distributions.statistic.k).tolist()}. Test each k by itself and pass the list."
         )
     return [result]
 
