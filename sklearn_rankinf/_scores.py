@@ -61,7 +61,7 @@ def average_precision_pvalue(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float, optional
@@ -150,7 +150,7 @@ def average_precision_neg_log10_pvalue(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float, optional
@@ -234,7 +234,7 @@ def adjusted_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float, optional
@@ -305,7 +305,7 @@ def standardized_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float, optional
@@ -374,7 +374,7 @@ def recall_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
@@ -432,7 +432,7 @@ def precision_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
@@ -491,7 +491,7 @@ def r_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     pos_label : int, float, bool or str, default=1
@@ -547,7 +547,7 @@ def bedroc_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     alpha : float, default=20.0
@@ -613,7 +613,7 @@ def rie_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     alpha : float, default=20.0
@@ -681,7 +681,7 @@ def reciprocal_rank_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     pos_label : int, float, bool or str, default=1
@@ -738,7 +738,7 @@ def enrichment_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
@@ -799,7 +799,7 @@ def f_score_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
@@ -867,7 +867,7 @@ def interpolated_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     n_levels : int, default=11
@@ -977,7 +977,7 @@ def average_precision_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float

@@ -53,8 +53,8 @@ class TopKSignificanceCurve:
     alpha : ndarray of shape (n_alpha,)
         The significance levels.
     hits_needed : ndarray of shape (n_alpha, n_k)
-        Smallest number of hits with a p-value of at most alpha, pointwise: for one k that was chosen
-        before the data were seen. nan if no number of hits is enough.
+        Smallest number of hits with a p-value of at most alpha, pointwise: for one k that was
+        chosen before the data were seen. nan if no number of hits is enough.
     hits_needed_simultaneous : ndarray of shape (n_alpha, n_k)
         The same for all k at once: at most a fraction alpha of all random rankings has enough hits
         at any k.
@@ -234,9 +234,9 @@ class TopKSignificanceCurve:
         return (
             f"The p-value is smallest at k = {self.k[at]}, with {self.hits[at]} of "
             f"{self.n_positives} positives where {format_value(float(self.expected[at]))} are "
-            f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone, before the "
             f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone, not "
             "adjusted for the choice among all k."
+        )
 
     def _at_level(
         self, alpha: float, level: float, simultaneous: list[Run], pointwise: list[Run]
@@ -363,8 +363,7 @@ def top_k_significance_curve(
     levels = np.atleast_1d(check_levels(alpha))
     if levels.ndim != 1 or not levels.size:
         raise ValueError(
-            "alpha must be a number or a list of at least one number; got shape "
-            f"{levels.shape}."
+            f"alpha must be a number or a list of at least one number; got shape {levels.shape}."
         )
     ranking = as_ranking(y_true, y_score, pos_label)
     n, m = ranking.n_samples, ranking.n_positives

@@ -230,7 +230,7 @@ class NullDistributionDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels, or a ranking, with `y_score` left out.
+            Binary labels, or a ranking, without `y_score`.
         y_score : array-like of shape (n_samples,), optional
             Scores, larger for samples more likely to be positive.
         metric : str or metric, default="average_precision"

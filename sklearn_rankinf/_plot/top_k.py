@@ -297,7 +297,7 @@ class TopKSignificanceDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels; or a ranking, with `y_score` left out.
+            Binary labels; or a ranking, without `y_score`.
         y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or DataFrame, \
 optional
             Scores of one ranker, larger for samples more likely to be positive; or of several, as
