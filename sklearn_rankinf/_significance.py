@@ -182,10 +182,10 @@ def metric_test(
     With weights, the numbers of samples and positives are replaced by sums of weights. Averages
     over classes, and weights that follow labels, are tested by permuting whole rows of labels, so
     that the labels of a sample stay together. Weights computed from the labels, such as class
-    weights, almost always reject a true null hypothesis if the weights stay with the scores. Weights
-    computed from the scores reject it too often if they follow the labels: 12 percent at a level of
-    5 percent for weights exp(score), with 50 positives among 500. If weights are related to both,
-    neither choice is valid. A warning is given if the rank correlation of weights and scores within
+    weights, almost always reject a true null hypothesis if the weights stay with the scores.
+    Weights computed from the scores reject it too often if they follow the labels: 12 percent at a
+    level of 5 percent for weights exp(score), with 50 positives among 500. If weights are related
+    to both, neither choice is valid. A warning is given if the rank correlation of weights and scores within
     labels, or that of weights and labels within runs of ten samples with similar scores, has a
     p-value below 0.001. This check respects strata, counts a cluster as one sample, and is omitted
     along a series.
@@ -193,9 +193,9 @@ def metric_test(
     Samples of one cluster, such as images of one patient, are not independent evidence. Ignoring
     clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
     nearly equal scores, 22 percent of true null hypotheses were rejected at 5 percent without
-    `clusters`, and 4 percent with them. Labels are exchanged only between clusters of the same size.
-    Otherwise the number of positives would change, and 16 percent were rejected in a simulation in
-    which larger clusters were positive more often.
+    `clusters`, and 4 percent with them. Labels are exchanged only between clusters of the same
+    size. Otherwise the number of positives would change, and 16 percent were rejected in a
+    simulation in which larger clusters were positive more often.
 
     Labels and scores that are both correlated in time agree by chance more often than those of
     independent samples: at an autocorrelation of 0.8, with 50 positives among 500, 13 percent of

@@ -645,8 +645,9 @@ def _single_results(result: Any) -> list[Any]:
         return [_result_of_class(result, number) for number in range(len(distributions))]
     if np.ndim(result.statistic):
         raise ValueError(
-            "a display takes results of one k each; got one of k="
-            f"{np.asarray(distributions.statistic.k).tolist()}. Test each k by itself and pass the list."
+            "a display needs results with a single k; got one with k="
+            f"{np.asarray(distributions.statistic.k).tolist()}: test each k separately and pass "
+            "the list of results."
         )
     return [result]
 
