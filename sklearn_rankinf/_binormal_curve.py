@@ -265,8 +265,8 @@ mean_negative=2, sd_negative=1)
 
     @property
     def _ratio(self) -> float:
-        """Standard deviation of positives, where that of negatives is 1."""
         """Standard deviation of positives in units of that of negatives."""
+        return self.sd_positive / self.sd_negative
 
     @property
     def _shift(self) -> float:

@@ -185,10 +185,10 @@ def metric_test(
     weights, almost always reject a true null hypothesis if the weights stay with the scores.
     Weights computed from the scores reject it too often if they follow the labels: 12 percent at a
     level of 5 percent for weights exp(score), with 50 positives among 500. If weights are related
-    to both, neither choice is valid. A warning is given if the rank correlation of weights and scores within
-    labels, or that of weights and labels within runs of ten samples with similar scores, has a
-    p-value below 0.001. This check respects strata, counts a cluster as one sample, and is omitted
-    along a series.
+    to both, neither choice is valid. A warning is given if the rank correlation of weights and
+    scores within labels, or that of weights and labels within runs of ten samples with similar
+    scores, has a p-value below 0.001. This check respects strata, counts a cluster as one sample,
+    and is omitted along a series.
 
     Samples of one cluster, such as images of one patient, are not independent evidence. Ignoring
     clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
