@@ -373,8 +373,8 @@ class Design:
         title = in_sentence(chosen.title)
         if model == "fisher" and not isinstance(chosen, HitsAtK):
             raise ValueError(
-                "model='fisher' is for hits at k, recall, precision and enrichment, because it does "
-                f"not model the order of the samples; got {title}: use model='wallenius'."
+                "model='fisher' is for hits at k, recall, precision and enrichment, because it has "
+                f"no order of the samples; got {title}: use model='wallenius'."
             )
         if model == "fisher" and method == "simulation":
             raise ValueError(
