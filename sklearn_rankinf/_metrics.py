@@ -1231,7 +1231,7 @@ def check_scalar_k(metric: Metric) -> None:
     """Raise an error for several cut-offs if only one is supported."""
     k: Any = getattr(metric, "k", None)
     if np.ndim(k) > 0:
-        raise TypeError(f"k must be a single int or float here; got {k!r}: pass one k at a time.")
+        raise TypeError(f"k must be one int or float here; got {k!r}: pass one k at a time.")
 
 
 def _check_hashable(statistic: RankStatistic) -> None:

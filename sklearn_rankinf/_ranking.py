@@ -320,7 +320,7 @@ def as_ranking(
     if isinstance(y_true, Ranking):
         if y_score is not None:
             raise TypeError(
-                "y_score must be omitted if y_true is a Ranking, which already contains the order; "
+                "y_score must be left out when y_true is a Ranking, which contains the order; "
                 f"got y_score of type {type(y_score).__name__}."
             )
         if needs_ties and not y_true.has_all_ties:

@@ -343,8 +343,8 @@ class NullDistributionDisplay:
         TypeError
             If the estimator has none of the response methods.
         ValueError
-            If `pos_label` is no class of the estimator, or if labels or options are not those of
-            the test.
+            If `pos_label` is not a class of the estimator, or if labels or options are not valid
+            for the test.
 
         Examples
         --------

@@ -595,7 +595,7 @@ optional
         return drawn
 
     def _plot_runs(self, picture: _Picture, legend: _Legend) -> None:
-        """Draw bars at the bottom of the axes, one row for each ranker, darker for smaller alpha."""
+        """Draw bars at the bottom of the axes, one row per ranker, darker for smaller alpha."""
         at_foot = self.ax_.get_xaxis_transform()
         for number, (curve, line) in enumerate(zip(picture.curves, self.line_, strict=True)):
             place = (len(picture.curves) - number - 0.8) * _ROW
