@@ -821,7 +821,7 @@ WRONG = [
         pd.DataFrame(np.zeros((60, 2)), columns=["a", "a"]),
         {},
         ValueError,
-        "y_scores has several candidates named 'a': rename them",
+        "y_scores has several candidates named 'a'; rename them",
     ),
     (
         SCORES | {"b": np.full(60, math.nan)},

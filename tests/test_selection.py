@@ -765,7 +765,7 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
             [0, 1, 0, 1],
             pd.DataFrame(TWO, columns=["a", "a"]),
             ValueError,
-            "several candidates named 'a': rename",
+            "several candidates named 'a'; rename",
         ),
         ([0, 1, 0, 1], {"a": [1, 2, 3]}, ValueError, "Candidate 'a': .*4 labels and 3 scores"),
         (
