@@ -301,7 +301,7 @@ def test_wrong_intervals_are_refused(labels, scores):
     with pytest.raises(ValueError, match="Some results are means over queries and others are of"):
         IntervalDisplay([result, metric_interval(labels, first, groups=groups)])
     with pytest.raises(
-        ValueError, match=r"confidence levels 0\.95 and 0\.9: compute all intervals"
+        ValueError, match=r"confidence levels 0\.95 and 0\.9; compute all intervals"
     ):
         IntervalDisplay([result, metric_interval(labels, first, confidence_level=0.9)])
     with pytest.raises(ValueError, match="one entry for each of the 2 results; got 1 names"):

@@ -384,7 +384,7 @@ def test_laws_refuse_a_ranking_without_all_ties(function):
     with pytest.raises(
         ValueError,
         match=r"depends on ties among the negatives, which are unknown in a Ranking with "
-        r"has_all_ties=False; count all scores, as .*counts='all'.* ap_null_distribution\(n_samples",
+        r"has_all_ties=False; count all scores, as .*counts='all'.* ap_null_distribution\(n_sam",
     ):
         function(PARTIAL)
 

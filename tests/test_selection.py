@@ -752,7 +752,7 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
 @pytest.mark.parametrize(
     ("y_true", "y_scores", "error", "message"),
     [
-        (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not say which sample is"),
+        (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not identify the samples"),
         (LogisticRegression(), TWO, TypeError, "is a function of .*, not a scorer"),
         ([0, 1, 0, 1], [1, 2, 3, 4], ValueError, r"got shape \(4,\): for a single candidate pass"),
         ([0, 1, 0, 1], 3.0, ValueError, r"got shape \(\): for a single"),
