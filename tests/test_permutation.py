@@ -509,7 +509,8 @@ def test_few_labellings_of_clusters():
     result, message = labelling_warning(y_true, y_score, clusters=[0, 0, 1, 1, 1, 2])
     assert message == (
         "clusters leave no labelling but the observed one, so that no p-value can be below 1: 6 of "
-        "6 samples keep their label, because all others in clusters of the same size have the same label."
+        "6 samples keep their label, because all others in clusters of the same size have the same "
+        "label."
     )
     assert result.pvalue == 1.0
     assert math.isnan(result.zscore)
@@ -517,7 +518,7 @@ def test_few_labellings_of_clusters():
         y_true, y_score, strata=list("aabcca"), clusters=[0, 0, 1, 2, 2, 3]
     )
     assert "strata and clusters leave no labelling but the observed one" in message
-    assert "since all others in clusters of the same size in their stratum" in message
+    assert "because all others in clusters of the same size in their stratum" in message
 
 
 def test_few_labellings_of_few_samples():
