@@ -49,7 +49,7 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine import sampling
 from sklearn_rankinf._engine.exchange import Exchange, ExchangedHits
 from sklearn_rankinf._engine.sampling import uniform_hit_ranks
-from sklearn_rankinf._frozen_distributions import _LAWS
+from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
 
 N_PERMUTATIONS = 9999
 # Deviations from enumeration, in standard errors, that a right law does not reach: with some
@@ -431,12 +431,12 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"clusters": ["p", "p", "q", "r"]},
             ValueError,
-            "The labels in cluster 'p' differ: .* pass the clusters as strata",
+            "The labels in cluster 'p' differ, .* pass the clusters as strata",
         ),
         (
             {"clusters": ["p", "q", "p", "r"], "strata": ["u", "u", "v", "v"]},
             ValueError,
-            "Cluster 'p' lies in several strata: a cluster must lie in one.",
+            "Cluster 'p' lies in several strata, but a cluster must lie in one;",
         ),
         *(
             (
@@ -473,7 +473,9 @@ def test_methods_of_others_are_refused_too():
 @pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
 def test_a_ranking_has_no_samples_to_name(test, name):
     ranking = Ranking.from_scores(Y, SCORES)
-    with pytest.raises(TypeError, match=f"{name} needs y_true and y_score, since a Ranking holds"):
+    with pytest.raises(
+        TypeError, match=f"{name} needs y_true and y_score, because a Ranking contains"
+    ):
         test(ranking, **{name: [1, 1, 2, 2]})
 
 
@@ -493,7 +495,7 @@ def test_few_labellings_of_strata():
     _, message = labelling_warning(y_true, y_score, strata=strata)
     assert message == (
         "strata leave 6 different labellings, so that no p-value can be below 0.17: 2 of 7 samples "
-        "keep their label, since all others in their stratum have the same."
+        "keep their label, because all others in their stratum have the same label."
     )
     assert len({tuple(y) for y in labellings(y_true, strata, None)}) == 6
 
@@ -507,7 +509,8 @@ def test_few_labellings_of_clusters():
     result, message = labelling_warning(y_true, y_score, clusters=[0, 0, 1, 1, 1, 2])
     assert message == (
         "clusters leave no labelling but the observed one, so that no p-value can be below 1: 6 of "
-        "6 samples keep their label, since all others in clusters of the same size have the same."
+        "6 samples keep their label, because all others in clusters of the same size have the same "
+        "label."
     )
     assert result.pvalue == 1.0
     assert math.isnan(result.zscore)
@@ -515,7 +518,7 @@ def test_few_labellings_of_clusters():
         y_true, y_score, strata=list("aabcca"), clusters=[0, 0, 1, 2, 2, 3]
     )
     assert "strata and clusters leave no labelling but the observed one" in message
-    assert "since all others in clusters of the same size in their stratum" in message
+    assert "because all others in clusters of the same size in their stratum" in message
 
 
 def test_few_labellings_of_few_samples():
@@ -652,9 +655,9 @@ CASES = {
 def small_chunks(monkeypatch):
     """Resamples are drawn in many chunks, the last of which is smaller, and no law is kept."""
     monkeypatch.setattr(sampling, "_RANKS_PER_CHUNK", 4000)
-    _LAWS.clear()
+    _DISTRIBUTIONS.clear()
     yield
-    _LAWS.clear()
+    _DISTRIBUTIONS.clear()
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -703,7 +706,7 @@ def test_number_of_jobs_and_backend_change_nothing(backend, case):
     for n_exceedances in (None, 20):
         found = set()
         for n_jobs in (None, 1, 2):
-            _LAWS.clear()
+            _DISTRIBUTIONS.clear()
             with parallel_config(backend=backend):
                 result = quiet(
                     test, y_true, y_score, n_exceedances=n_exceedances, n_jobs=n_jobs, **options
@@ -737,13 +740,13 @@ def test_without_a_number_of_exceedances_nothing_changes():
         (
             {"n_exceedances": 10, "method": "analytic"},
             ValueError,
-            "n_exceedances=10 stops the drawing of labellings, and there is none with "
-            "method='analytic': use method='permutation', or leave n_exceedances out.",
+            "n_exceedances=10 limits the number of random labellings, and "
+            "method='analytic' draws none; use method='permutation', or omit n_exceedances.",
         ),
         (
             {"n_exceedances": 10, "method": "normal"},
             ValueError,
-            "there is none with method='normal'",
+            "method='normal' draws none",
         ),
     ],
 )

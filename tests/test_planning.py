@@ -385,10 +385,10 @@ def test_the_first_number_of_positives_by_simulation():
 
 
 def test_no_number_of_positives():
-    with pytest.raises(ValueError, match=r"10000000 positives are not enough for the power 0\.8"):
+    with pytest.raises(ValueError, match=r"10000000 positives are not enough for a power of 0\.8"):
         min_positives(prevalence=0.01, metric="recall_at_k", k=0.01, odds=1.001)
     with pytest.raises(
-        ValueError, match=r"No number of positives has the power 0\.8, which is not less"
+        ValueError, match=r"No number of positives has the power 0\.8, which is at least"
     ):
         min_positives(prevalence=0.3, odds=0.9)
 
@@ -568,12 +568,12 @@ EFFECT = "Pass exactly one of odds and auc"
         (
             {"odds": 2, "model": "fisher", "metric": RecallAtK(5), "method": "simulation"},
             ValueError,
-            "model='fisher' needs no simulation: use method='exact'",
+            "model='fisher' needs no simulation; use method='exact'",
         ),
         (
             {"odds": 2.0, "model": "binormal"},
             ValueError,
-            r"model='binormal' takes the effect as auc, .* got odds=2\.0: pass auc=0\.666667",
+            r"model='binormal' needs the effect as auc, .* got odds=2\.0: pass auc=0\.666667",
         ),
         (
             {"odds": 2.0, "method": "obuchowski", "metric": "roc_auc"},
@@ -588,13 +588,13 @@ EFFECT = "Pass exactly one of odds and auc"
         (
             {"odds": 2.0, "method": "exact"},
             ValueError,
-            "method='exact' has no power of average precision here, since the placements of 10 "
-            "positives among 100 samples are too many to be listed, more than 200000",
+            "method='exact' is not available for average precision here, because the placements of "
+            r"10 positives among 100 samples are too many to be listed \(more than 200000\)",
         ),
         (
             {"auc": 0.7, "method": "exact", "model": "binormal"},
             ValueError,
-            "since in the binormal model only hits at k and the reciprocal rank have it",
+            "because the binormal model has it only for hits at k and the reciprocal rank",
         ),
     ],
 )
@@ -712,5 +712,5 @@ def test_extreme_effects_in_the_binormal_model(auc, power):
 def test_hopeless_searches_are_refused():
     with pytest.raises(ValueError, match=r"prevalence must be at least 2\.2e-12"):
         min_positives(prevalence=1e-300, metric="recall_at_k", k=0.01, odds=3.0)
-    with pytest.raises(ValueError, match=r"not less than alpha=0\.05"):
+    with pytest.raises(ValueError, match=r"at least alpha=0\.05"):
         min_positives(prevalence=0.1, odds=1.0, power=0.05, metric="recall_at_k", k=0.1)
