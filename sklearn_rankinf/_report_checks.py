@@ -472,7 +472,8 @@ CHECKS = (
         "labels",
         _few_positives,
         "The p-value is still correct, but the value of the metric is imprecise and small effects "
-        "are missed: read the interval, and label more positives (min_positives computes how many).",
+        "are missed: read the interval, and label more positives (min_positives computes how "
+        "many).",
     ),
     Check(
         "few-negatives",

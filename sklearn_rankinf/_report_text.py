@@ -104,8 +104,8 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
     if pvalue_less <= alpha and value < chance:
         less = format_pvalue(math.log10(pvalue_less)) if pvalue_less > 0.0 else "0"
         return (
-            f"{subject} is worse than chance: {observed} against {expected}, p = {less} for a value "
-            "this low. The direction of the scores may be reversed."
+            f"{subject} is worse than chance: {observed} against {expected}, p = {less} for a "
+            "value this low. The direction of the scores may be reversed."
         )
     return (
         f"{subject} is not shown to be better than chance: {observed} against {expected}, {pvalue}."
