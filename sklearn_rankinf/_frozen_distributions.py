@@ -43,7 +43,7 @@ _SMALLEST_ERROR = 1e-13
 _NEAR_ZERO = -1e-9
 # Exact laws of few blocks are cheap, and hardly ever asked for again; of the others the last
 # ones are kept, by value, up to some 160 MB.
-_LAWS = LawCache(max_laws=64, max_numbers=2e7)
+_DISTRIBUTIONS = LawCache(max_laws=64, max_numbers=2e7)
 
 
 class NullDistribution:
@@ -79,10 +79,10 @@ class NullDistribution:
     Examples
     --------
     >>> from sklearn_rankinf import ap_null_distribution
-    >>> law = ap_null_distribution(1000, 100)
-    >>> round(law.mean(), 4), round(law.std(), 4)
+    >>> null = ap_null_distribution(1000, 100)
+    >>> round(null.mean(), 4), round(null.std(), 4)
     (0.1058, 0.0114)
-    >>> law.pvalue([0.1, 0.14]).round(4)
+    >>> null.pvalue([0.1, 0.14]).round(4)
     array([0.6674, 0.0087])
     """
 
@@ -116,7 +116,7 @@ class NullDistribution:
 
     def __getstate__(self) -> dict[str, Any]:
         # Millions of atoms or resamples are computed again sooner than they are sent.
-        lazy = ("_law", "_sampler")
+        lazy = ("_distribution", "_sampler")
         return {name: value for name, value in vars(self).items() if name not in lazy}
 
     def __repr__(self) -> str:
@@ -224,11 +224,11 @@ class NullDistribution:
     @property
     def _is_listed(self) -> bool:
         """Whether all values with their probabilities are known: quantiles are looked up."""
-        return bool(self._law.is_listed)
+        return bool(self._distribution.is_listed)
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
-        return self._law.support()
+        return self._distribution.support()
 
     def median(self) -> float:
         """Median: the smallest x with cdf(x) >= 1/2."""
@@ -267,11 +267,11 @@ class NullDistribution:
 
     def sf(self, x: ArrayLike) -> Any:
         """Survival function P(S > x), strict as in scipy; see `pvalue` for P(S >= x)."""
-        return self._over(x, lambda t: self._law.tail(self._above(t), 1)[0])
+        return self._over(x, lambda t: self._distribution.tail(self._above(t), 1)[0])
 
     def cdf(self, x: ArrayLike) -> Any:
         """Distribution function P(S <= x)."""
-        return self._over(x, lambda t: self._law.tail(self._above(t), -1)[0])
+        return self._over(x, lambda t: self._distribution.tail(self._above(t), -1)[0])
 
     def ppf(self, q: ArrayLike) -> Any:
         """Quantile: the smallest x with cdf(x) >= q."""
@@ -304,8 +304,8 @@ class NullDistribution:
         shape = as_shape(size)
         rng = np.random.default_rng(as_seed_sequence(random_state))
         n_draws = math.prod(shape)
-        if isinstance(self._law, ApproximateLaw):
-            return self._law.draw(n_draws, rng).reshape(shape)
+        if isinstance(self._distribution, ApproximateDistribution):
+            return self._distribution.draw(n_draws, rng).reshape(shape)
         sampler = self._sampler
         draws = [sampler.draw(size, rng) for size in sampler.chunks(n_draws)]
         return np.concatenate([np.empty(0), *draws]).reshape(shape)
@@ -370,8 +370,8 @@ class NullDistribution:
         Examples
         --------
         >>> from sklearn_rankinf import ap_null_distribution
-        >>> law = ap_null_distribution(4, 1)  # AP is 1, 1/2, 1/3 or 1/4
-        >>> law.pvalue([1 / 3, 1.0]), law.sf([1 / 3, 1.0])
+        >>> null = ap_null_distribution(4, 1)  # AP is 1, 1/2, 1/3 or 1/4
+        >>> null.pvalue([1 / 3, 1.0]), null.sf([1 / 3, 1.0])
         (array([0.75, 0.25]), array([0.5, 0. ]))
         """
         return self._over(x, lambda t: self._significance(t, alternative)[0])
@@ -440,9 +440,9 @@ class NullDistribution:
         Examples
         --------
         >>> from sklearn_rankinf import ap_null_distribution
-        >>> law = ap_null_distribution(500, 20)
-        >>> lower, upper = law.pvalue_bounds(0.15)
-        >>> lower < law.pvalue(0.15) < upper < 1.01 * lower
+        >>> null = ap_null_distribution(500, 20)
+        >>> lower, upper = null.pvalue_bounds(0.15)
+        >>> lower < null.pvalue(0.15) < upper < 1.01 * lower
         True
         """
         check_alternative(alternative)
@@ -476,19 +476,19 @@ class NullDistribution:
         return math.nan if self.var() == 0.0 else self._skewness_and_kurtosis[order - 3]
 
     @cached_property
-    def _law(self) -> Law:
+    def _distribution(self) -> Law:
         sizes = self.tie_sizes
         if self.method == "analytic" and sizes is not None and sizes.size <= FEW_BLOCKS:
-            return self._new_law()
+            return self._new_distribution()
         key: tuple[Any, ...] = self.statistic, self.n_samples, self.n_positives, self.method
         key += (self._tolerance, None if sizes is None else sizes.tobytes())
         if self.method == "permutation":
             key += (self._n_permutations, str(self._seeds.entropy), self._seeds.spawn_key)
             key += (self._stopped_after,)
-        law: Law = _LAWS.find(key, self._new_law)
-        return law
+        null: Law = _DISTRIBUTIONS.find(key, self._new_distribution)
+        return null
 
-    def _new_law(self) -> Law:
+    def _new_distribution(self) -> Law:
         problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         if self.method == "analytic" or self.var() == 0.0:
             return exact_law(*problem, self._tolerance)
@@ -497,11 +497,11 @@ class NullDistribution:
             return AtomicLaw(sample, np.zeros(sample.size))
         if self.method == "zhang_su":
             mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
-            return ApproximateLaw(stats.norm(mean, math.sqrt(variance)))
+            return ApproximateDistribution(stats.norm(mean, math.sqrt(variance)))
         if self.method == "normal":
-            return ApproximateLaw(stats.norm(self.mean(), self.std()))
+            return ApproximateDistribution(stats.norm(self.mean(), self.std()))
         skewness = self._standardized_cumulant(3)
-        return ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
+        return ApproximateDistribution(stats.pearson3(skewness, self.mean(), self.std()))
 
     @cached_property
     def _sampler(self) -> Sampler:
@@ -517,11 +517,11 @@ class NullDistribution:
 
     def _by_permutation(self) -> NullDistribution:
         """The same null distribution by random labellings."""
-        law = copy(self)
-        law.method = "permutation"
-        for name in ("_law", "_sampler"):
-            vars(law).pop(name, None)
-        return law
+        null = copy(self)
+        null.method = "permutation"
+        for name in ("_distribution", "_sampler"):
+            vars(null).pop(name, None)
+        return null
 
     @property
     def _chunks(self) -> list[tuple[int, np.random.SeedSequence]]:
@@ -563,11 +563,11 @@ class NullDistribution:
         return values <= self._above(t)
 
     def _of_resamples(self, values: Floats, stopped_after: int | None) -> NullDistribution:
-        law = copy(self)
-        law._stopped_after = stopped_after
+        null = copy(self)
+        null._stopped_after = stopped_after
         sample = np.sort(values)
-        vars(law)["_law"] = AtomicLaw(sample, np.zeros(sample.size))
-        return law
+        vars(null)["_distribution"] = AtomicLaw(sample, np.zeros(sample.size))
+        return null
 
     @property
     def _has_stopped(self) -> bool:
@@ -601,10 +601,10 @@ class NullDistribution:
 
     def _log_tail(self, t: Floats, sign: int) -> Floats:
         """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), near 0 by what is left of 1."""
-        log_p = self._law.tail(t, sign)[1]
+        log_p = self._distribution.tail(t, sign)[1]
         near = log_p > _NEAR_ZERO
         if near.any():
-            rest, _, error = self._law.tail(np.nextafter(t, -sign * np.inf), -sign)
+            rest, _, error = self._distribution.tail(np.nextafter(t, -sign * np.inf), -sign)
             # What is only bounded leaves a bound of 1.
             bounded = (error > UNKNOWN) & (self.method == "analytic")
             rest = np.where(bounded, 0.0, rest)
@@ -628,7 +628,7 @@ class NullDistribution:
         )
 
     def _tail_with_equals(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        return self._law.tail(self._with_equals(t, sign), sign)
+        return self._distribution.tail(self._with_equals(t, sign), sign)
 
     def _with_equals(self, t: Floats, sign: int) -> Floats:
         """The values, moved so that those that are equal to them count too."""
@@ -642,13 +642,13 @@ class NullDistribution:
 
     def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
         """Bounds of p-values of a law that is not listed."""
-        law = self._law
-        assert isinstance(law, BoundedLaw)
+        null = self._distribution
+        assert isinstance(null, BoundedLaw)
         if alternative == "greater":
-            return law.bounds(_down(t), 1)
+            return null.bounds(_down(t), 1)
         if alternative == "less":
-            return law.bounds(_up(t), -1)
-        lower, upper = np.minimum(law.bounds(_down(t), 1), law.bounds(_up(t), -1))
+            return null.bounds(_up(t), -1)
+        lower, upper = np.minimum(null.bounds(_down(t), 1), null.bounds(_up(t), -1))
         return np.minimum(2.0 * lower, 1.0), np.minimum(2.0 * upper, 1.0)
 
     def _above(self, t: Floats) -> Floats:
@@ -670,7 +670,7 @@ class NullDistribution:
             value = np.full(level.shape, np.nan)
             inner = (level > 0.0) & (level < 1.0)
             if inner.any():
-                value[inner] = self._law.quantile(level[inner], sign)
+                value[inner] = self._distribution.quantile(level[inner], sign)
             at_an_end = (level == 0.0) | (level == 1.0)
             if at_an_end.any():
                 low, high = self.support()[::-sign]
@@ -768,13 +768,13 @@ class PermutationDistribution(NullDistribution):
         return self._permuted
 
     @cached_property
-    def _law(self) -> AtomicLaw:
+    def _distribution(self) -> AtomicLaw:
         sample = np.sort(self._permutation_sample())
         return AtomicLaw(sample, np.zeros(sample.size))
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
-        values = self._law.values
+        values = self._distribution.values
         if values[-1] - values[0] <= _SAME * abs(values[-1]):
             return float(values[0]), 0.0  # one value, up to rounding
         mean, variance = self._permuted.exact_moments()
@@ -785,7 +785,7 @@ class PermutationDistribution(NullDistribution):
 
     @cached_property
     def _skewness_and_kurtosis(self) -> tuple[float, float]:
-        standardized = (self._law.values - self._law.values.mean()) / self.std()
+        standardized = (self._distribution.values - self._distribution.values.mean()) / self.std()
         return float(np.mean(standardized**3)), float(np.mean(standardized**4)) - 3.0
 
     @property
@@ -802,7 +802,7 @@ class PermutationDistribution(NullDistribution):
         return self._permuted.best()
 
 
-class ApproximateLaw:
+class ApproximateDistribution:
     """A continuous law of scipy in the shape of the exact ones."""
 
     is_listed = False
@@ -812,11 +812,11 @@ class ApproximateLaw:
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """Upper (sign 1) or lower (sign -1) tail and its log; the error is unknown."""
-        upper, law = sign > 0, self._distribution
+        upper, null = sign > 0, self._distribution
         # The largest floats overflow to infinity, where the tails are right.
         with np.errstate(divide="ignore", over="ignore"):
-            log_p = law.logsf(t) if upper else law.logcdf(t)
-            p = law.sf(t) if upper else law.cdf(t)
+            log_p = null.logsf(t) if upper else null.logcdf(t)
+            p = null.sf(t) if upper else null.cdf(t)
         return np.asarray(p), np.asarray(log_p), np.full(t.shape, np.inf)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
@@ -837,80 +837,80 @@ def _draw_chunk(sampler: Sampler, size: int, seed: np.random.SeedSequence) -> Fl
     return sampler.draw(size, np.random.default_rng(seed))
 
 
-def tolerating(law: NullDistribution, relative_error: float) -> NullDistribution:
+def tolerating(null: NullDistribution, relative_error: float) -> NullDistribution:
     """The same law, computed no more precisely than to a relative error of its tails."""
-    law = copy(law)
-    vars(law).pop("_law", None)
-    law._tolerance = relative_error
-    return law
+    null = copy(null)
+    vars(null).pop("_distribution", None)
+    null._tolerance = relative_error
+    return null
 
 
-def pvalue_log_and_error(law: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any, Any]:
+def pvalue_log_and_error(null: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any, Any]:
     """`pvalue`, `log_pvalue` and `relative_error` of a law at x, from a single computation."""
     computed: list[Floats] = []
 
     def part(index: int) -> Any:
         def of(t: Floats) -> Floats:
             if not computed:
-                computed.extend(law._significance(t, alternative))
+                computed.extend(null._significance(t, alternative))
             return computed[index]
 
-        return law._over(x, of)
+        return null._over(x, of)
 
     return part(0), part(1), plain(np.maximum(part(2), _SMALLEST_ERROR))
 
 
 def with_known_error(
-    law: NullDistribution, x: Any, alternative: str
+    null: NullDistribution, x: Any, alternative: str
 ) -> tuple[NullDistribution, tuple[Any, Any, Any]]:
     """The null distribution that a p-value comes from; its p-value, the log of it, and its error.
 
     Where ``method="auto"`` was asked for and the exact p-value is known to no better than a tenth,
     random labellings take the place of the exact distribution, with a warning.
     """
-    computed = pvalue_log_and_error(law, x, alternative)
+    computed = pvalue_log_and_error(null, x, alternative)
     error = np.asarray(computed[2])
-    if not (law._is_auto and law.method == "analytic" and np.any(error > UNKNOWN)):
-        return law, computed
+    if not (null._is_auto and null.method == "analytic" and np.any(error > UNKNOWN)):
+        return null, computed
     warn_caller(
         f"The relative error of the exact p-value may be {np.max(error):.2g}, so that it comes "
         f"from {law._n_permutations} random labellings instead: pass method='permutation' for the "
         "same without this warning, or method='analytic' for an upper bound.",
         UserWarning,
     )
-    permuted = law._by_permutation()
+    permuted = null._by_permutation()
     return permuted, pvalue_log_and_error(permuted, x, alternative)
 
 
-def stopped_law(
-    law: NullDistribution, x: float, alternative: str, n_exceedances: int
+def stopped_distribution(
+    null: NullDistribution, x: float, alternative: str, n_exceedances: int
 ) -> tuple[NullDistribution, tuple[float, float, float] | None]:
     """The law of the resamples up to the last of so many that are at least as extreme as x.
 
     With it come the p-value, its logarithm and its relative error, if there are so many.
     """
-    if not law._counts_resamples:
-        return law, None  # one value, which no resample is needed for
-    law = law._stopped_at(x, alternative, n_exceedances)
-    if law._stopped_after is None:
-        return law, None
-    p = n_exceedances / law._stopped_after
-    error = max(float(monte_carlo_error(p, law._stopped_after)), _SMALLEST_ERROR)
-    return law, (p, math.log(p), error)
+    if not null._counts_resamples:
+        return null, None  # one value, which no resample is needed for
+    null = null._stopped_at(x, alternative, n_exceedances)
+    if null._stopped_after is None:
+        return null, None
+    p = n_exceedances / null._stopped_after
+    error = max(float(monte_carlo_error(p, null._stopped_after)), _SMALLEST_ERROR)
+    return null, (p, math.log(p), error)
 
 
-def resamples_of(law: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any]:
+def resamples_of(null: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any]:
     """Number of resamples of a law, and of those at least as extreme as x.
 
     It is 0 for a statistic with a single value, and None for other methods.
     """
-    if law.method != "permutation":
+    if null.method != "permutation":
         return None, None
-    counts = np.asarray(law._counts_resamples)
+    counts = np.asarray(null._counts_resamples)
     if not counts.any():
         return _whole(np.zeros(counts.shape)), _whole(np.zeros(counts.shape))
-    n_extreme = law._n_exceedances(np.asarray(x, dtype=float), alternative)
-    return _whole(np.where(counts, law._n_resamples, 0)), _whole(np.where(counts, n_extreme, 0))
+    n_extreme = null._n_exceedances(np.asarray(x, dtype=float), alternative)
+    return _whole(np.where(counts, null._n_resamples, 0)), _whole(np.where(counts, n_extreme, 0))
 
 
 def _whole(value: Any) -> Any:
@@ -938,12 +938,12 @@ def _down(t: Floats) -> Floats:
     return t - _SAME * np.abs(t) - np.finfo(float).tiny
 
 
-def value_of_perfect_ranking(law: NullDistribution) -> Any:
+def value_of_perfect_ranking(null: NullDistribution) -> Any:
     """Value of the statistic for a perfect ranking without ties."""
-    return law._best()
+    return null._best()
 
 
-def permuted_law(
+def permutation_distribution(
     permuted: PermutationSampler,
     statistic: Statistic,
     n_samples: int,

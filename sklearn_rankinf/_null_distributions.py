@@ -117,8 +117,8 @@ def metric_null_distribution(
     one in the wrong order:
 
     >>> from sklearn_rankinf import RankStatistic, metric_null_distribution
-    >>> law = metric_null_distribution(8, 3, metric="roc_auc")
-    >>> round(law.mean(), 6), round(law.pvalue(14 / 15) * 56, 9)
+    >>> null = metric_null_distribution(8, 3, metric="roc_auc")
+    >>> round(null.mean(), 6), round(null.pvalue(14 / 15) * 56, 9)
     (0.5, 2.0)
 
     Positives at two of four ranks are worth 1, 1/2, 1/3 and 1/4:
@@ -126,8 +126,8 @@ def metric_null_distribution(
     >>> class Zipf(RankStatistic):
     ...     def weights(self, ranks, n_samples, n_positives):
     ...         return 1.0 / ranks
-    >>> law = metric_null_distribution(4, 2, metric=Zipf())
-    >>> round(law.mean(), 6), round(law.pvalue(1 + 1 / 3) * 6, 9)
+    >>> null = metric_null_distribution(4, 2, metric=Zipf())
+    >>> round(null.mean(), 6), round(null.pvalue(1 + 1 / 3) * 6, 9)
     (1.041667, 2.0)
     """
     return frozen_null_distribution(
@@ -229,8 +229,8 @@ def ap_null_distribution(
     Two of the 56 ways to place three positives among eight ranks reach 11/12:
 
     >>> from sklearn_rankinf import ap_null_distribution
-    >>> law = ap_null_distribution(8, 3)
-    >>> round(law.mean(), 6), round(law.pvalue(11 / 12) * 56, 9)
+    >>> null = ap_null_distribution(8, 3)
+    >>> round(null.mean(), 6), round(null.pvalue(11 / 12) * 56, 9)
     (0.52838, 2.0)
     """
     return frozen_null_distribution(
@@ -321,8 +321,8 @@ def recall_at_k_null_distribution(
     Examples
     --------
     >>> from sklearn_rankinf import recall_at_k_null_distribution
-    >>> law = recall_at_k_null_distribution(1000, 100, k=100)
-    >>> law.mean(), round(law.pvalue(0.15), 7), round(law.pvalue(0.16), 7)
+    >>> null = recall_at_k_null_distribution(1000, 100, k=100)
+    >>> null.mean(), round(null.pvalue(0.15), 7), round(null.pvalue(0.16), 7)
     (0.1, 0.0621669, 0.031964)
     """
     return frozen_null_distribution(
@@ -401,8 +401,8 @@ def precision_at_k_null_distribution(
     Examples
     --------
     >>> from sklearn_rankinf import precision_at_k_null_distribution
-    >>> law = precision_at_k_null_distribution(1000, 100, k=50)
-    >>> law.mean(), round(law.std(), 6), law.isf(0.05)
+    >>> null = precision_at_k_null_distribution(1000, 100, k=50)
+    >>> null.mean(), round(null.std(), 6), null.isf(0.05)
     (0.1, 0.041373, 0.18)
     """
     return frozen_null_distribution(
@@ -487,8 +487,8 @@ def roc_auc_null_distribution(
     one in the wrong order:
 
     >>> from sklearn_rankinf import roc_auc_null_distribution
-    >>> law = roc_auc_null_distribution(8, 3)
-    >>> round(law.mean(), 6), round(law.pvalue(14 / 15) * 56, 9)
+    >>> null = roc_auc_null_distribution(8, 3)
+    >>> round(null.mean(), 6), round(null.pvalue(14 / 15) * 56, 9)
     (0.5, 2.0)
     """
     return frozen_null_distribution(

@@ -36,8 +36,8 @@ from sklearn_rankinf._restricted import (
     RestrictedLabels,
     Restrictions,
     check_has_rows,
+    distribution_of_arrangements,
     few_labellings_warning,
-    law_of_arrangements,
 )
 from sklearn_rankinf._row_permutations import observe_rows, weights_warning
 from sklearn_rankinf._validation import (
@@ -234,7 +234,7 @@ class GradedProblem:
         discount = DiscountedCumulativeGain(metric.k)
         gain = GradedGain(discount, self.relevances, self.places, self.tie_sizes, metric.normalize)
         n, m = self.relevances.size, int(np.count_nonzero(self.relevances))
-        law = law_of_arrangements(
+        law = distribution_of_arrangements(
             PermutedGain(gain, self.exchange), metric, n, m, self.tie_sizes, **options
         )
         return [Observation(metric, gain.observed(), law, None)]
@@ -324,14 +324,16 @@ def _restricted_distribution(
     best = float(metric.maximum(n, m))
     if isinstance(metric, FirstHitStatistic):
         hits = labels.exchanged(reciprocal_ranks(labels.tie_sizes), best)
-        return labels.law(hits, metric, **options)
+        return labels.distribution(hits, metric, **options)
     assert isinstance(metric, Statistic)
     counted, own = metric, labels
     mirrored = misses_of(metric, n, m)
     if mirrored is not None:
         counted, own = mirrored, labels.of_misses()
     rounding = rounding_of(counted, n, own.n_positives)
-    return labels.law(own.exchanged_sums(counted, best), metric, rounding=rounding, **options)
+    return labels.distribution(
+        own.exchanged_sums(counted, best), metric, rounding=rounding, **options
+    )
 
 
 def one_of_each_k(metric: Metric) -> Iterator[Metric]:

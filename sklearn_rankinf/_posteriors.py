@@ -403,16 +403,16 @@ class FScorePosterior:
         """Density at x."""
         x = np.asarray(x, dtype=np.float64)
         inside = (x >= 0.0) & (x <= 1.0)
-        law, f = self._log_odds, np.where(inside, x, 0.5)[..., None]
-        log_ratio = law.log_w - self._shift
+        null, f = self._log_odds, np.where(inside, x, 0.5)[..., None]
+        log_ratio = null.log_w - self._shift
         log_density = (
-            special.xlogy(law.a - 1.0, f)
-            + special.xlog1py(law.b - 1.0, -f)
-            + law.a * log_ratio
-            - (law.a + law.b) * np.log1p(f * np.expm1(log_ratio))
-            - special.betaln(law.a, law.b)
+            special.xlogy(null.a - 1.0, f)
+            + special.xlog1py(null.b - 1.0, -f)
+            + null.a * log_ratio
+            - (null.a + null.b) * np.log1p(f * np.expm1(log_ratio))
+            - special.betaln(null.a, null.b)
         )
-        return plain(np.where(inside, np.exp(log_density) @ law.weights, 0.0))
+        return plain(np.where(inside, np.exp(log_density) @ null.weights, 0.0))
 
     def ppf(self, q: ArrayLike) -> Any:
         """Lower quantile: the x with cdf(x) = q."""
@@ -472,10 +472,10 @@ class FScorePosterior:
 
     def _expected(self, center: float, power: int) -> float:
         """Mean power of the distance from a center."""
-        law = self._log_odds
-        log_odds, weights = _nodes_of_beta(law.a, law.b)
-        values = special.expit(log_odds[:, None] - law.log_w + self._shift) - center
-        return float(weights @ values**power @ law.weights)
+        null = self._log_odds
+        log_odds, weights = _nodes_of_beta(null.a, null.b)
+        values = special.expit(log_odds[:, None] - null.log_w + self._shift) - center
+        return float(weights @ values**power @ null.weights)
 
 
 def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5) -> Any:

@@ -24,10 +24,10 @@ from sklearn_rankinf._engine.sampling import Sampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import (
-    ApproximateLaw,
+    ApproximateDistribution,
     NullDistribution,
     monte_carlo_error,
-    permuted_law,
+    permutation_distribution,
     pvalue_log_and_error,
     with_known_error,
 )
@@ -141,16 +141,16 @@ class MeanNullDistribution(NullDistribution):
         return [Part(*problems[key], count) for key, count in counts.items()]
 
     @cached_property
-    def _law(self) -> Law:
+    def _distribution(self) -> Law:
         if self.method == "analytic" or self.var() == 0.0:
             return mean_law(self.statistic, self._parts)
         if self.method == "permutation":
             sample = np.sort(self._permutation_sample())
             return AtomicLaw(sample, np.zeros(sample.size))
         if self.method == "normal":
-            return ApproximateLaw(stats.norm(self.mean(), self.std()))
+            return ApproximateDistribution(stats.norm(self.mean(), self.std()))
         skewness = self._standardized_cumulant(3)
-        return ApproximateLaw(stats.pearson3(skewness, self.mean(), self.std()))
+        return ApproximateDistribution(stats.pearson3(skewness, self.mean(), self.std()))
 
     @cached_property
     def _sampler(self) -> Sampler:
@@ -1019,7 +1019,7 @@ class _JointRows:
             self._exchange,
             None if moments is None else float(moments[0].mean()),
         )
-        law = permuted_law(lists, AveragePrecision(), *self.totals, None, **options)
+        law = permutation_distribution(lists, AveragePrecision(), *self.totals, None, **options)
         parallel, chunks = Parallel(n_jobs=options["n_jobs"]), law._chunks
         n = sum(size for size, _ in chunks)
         if moments is None:

@@ -47,8 +47,8 @@ class RankNullDistribution(NullDistribution):
     Examples
     --------
     >>> from sklearn_rankinf import roc_auc_null_distribution
-    >>> law = roc_auc_null_distribution(4, 1)  # 0, 1/3, 2/3 or 1
-    >>> law.pvalue([1.0, 2 / 3])
+    >>> null = roc_auc_null_distribution(4, 1)  # 0, 1/3, 2/3 or 1
+    >>> null.pvalue([1.0, 2 / 3])
     array([0.25, 0.5 ])
     """
 
@@ -71,10 +71,10 @@ class RankNullDistribution(NullDistribution):
     def _skewness_and_kurtosis(self) -> tuple[float, float]:
         return skewness_and_kurtosis(*self._problem)
 
-    def _new_law(self) -> Any:
+    def _new_distribution(self) -> Any:
         if self.method == "analytic" or self.var() == 0.0:
             return exact_law(*self._problem, self._tolerance)
-        return super()._new_law()
+        return super()._new_distribution()
 
     @cached_property
     def _sampler(self) -> NullSampler:
@@ -136,8 +136,8 @@ class ListedNullDistribution(NullDistribution):
     Examples
     --------
     >>> from sklearn_rankinf import metric_null_distribution
-    >>> law = metric_null_distribution(4, 2, metric="reciprocal_rank")  # 1, 1/2 or 1/3
-    >>> law.pvalue([1.0, 1 / 2, 1 / 3])
+    >>> null = metric_null_distribution(4, 2, metric="reciprocal_rank")  # 1, 1/2 or 1/3
+    >>> null.pvalue([1.0, 1 / 2, 1 / 3])
     array([0.5       , 0.83333333, 1.        ])
     """
 
@@ -169,17 +169,17 @@ class ListedNullDistribution(NullDistribution):
         third, fourth = (float(np.sum(shares * standardized**order)) for order in (3, 4))
         return third, fourth - 3.0
 
-    def _new_law(self) -> Any:
+    def _new_distribution(self) -> Any:
         if self.method == "analytic" or self.var() == 0.0:
-            return _ListedLaw(*self._atoms)
-        return super()._new_law()
+            return _ListedDistribution(*self._atoms)
+        return super()._new_distribution()
 
     @cached_property
     def _sampler(self) -> Any:
         return _AtomSampler(*self._values_and_shares)
 
 
-class _ListedLaw(AtomicLaw):
+class _ListedDistribution(AtomicLaw):
     """A law whose weights are as good as their logarithms, also where these are large."""
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:

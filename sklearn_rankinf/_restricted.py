@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, ExchangedHits, Shifts
 from sklearn_rankinf._engine.sampling import HitValues, NullSampler, PermutationSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
-from sklearn_rankinf._frozen_distributions import PermutationDistribution, permuted_law
+from sklearn_rankinf._frozen_distributions import PermutationDistribution, permutation_distribution
 from sklearn_rankinf._ranking import Ranking, block_of_each
 from sklearn_rankinf._validation import as_scores, check_integer, numbered
 
@@ -73,7 +73,7 @@ class RestrictedLabels:
         size = self.positive.size, self.n_positives
         return self.exchanged(NullSampler(statistic, *size, self.tie_sizes).values, best)
 
-    def law(
+    def distribution(
         self,
         permuted: ExchangedHits,
         statistic: Any,
@@ -85,7 +85,7 @@ class RestrictedLabels:
         rounding: float = 0.0,
     ) -> PermutationDistribution:
         """Law of such draws; values closer than `rounding` are equal."""
-        return law_of_arrangements(
+        return distribution_of_arrangements(
             permuted,
             statistic,
             self.positive.size,
@@ -148,7 +148,7 @@ def _list_values(sampler: ArrangementSampler, first: int, last: int) -> Floats:
     return sampler.listed(first, last)
 
 
-def law_of_arrangements(
+def distribution_of_arrangements(
     permuted: ArrangementSampler,
     statistic: Statistic,
     n_samples: int,
@@ -166,7 +166,7 @@ def law_of_arrangements(
     Else that of as many random ones. Values closer than `rounding` are equal.
     """
     n_listed = permuted.n_listed
-    law = permuted_law(
+    null = permutation_distribution(
         permuted,
         statistic,
         n_samples,
@@ -179,7 +179,7 @@ def law_of_arrangements(
         rounding=rounding,
     )
     if n_listed is None or n_listed > n_permutations:
-        return law
+        return null
     return ListedPermutationDistribution(
         permuted,
         statistic,
@@ -187,7 +187,7 @@ def law_of_arrangements(
         n_positives,
         tie_sizes,
         n_listed,
-        law._seeds,
+        null._seeds,
         n_jobs,
         verbose,
         rounding,

@@ -15,7 +15,7 @@ from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     plain,
     resamples_of,
-    stopped_law,
+    stopped_distribution,
     value_of_perfect_ranking,
     with_known_error,
 )
@@ -189,10 +189,10 @@ class MetricTestResult:
     @property
     def chance(self) -> Any:
         """Mean of the null distribution."""
-        laws = self.null_distribution
-        if isinstance(laws, tuple):
-            return np.reshape([law.mean() for law in laws], np.shape(self.statistic))
-        return laws.mean()
+        nulls = self.null_distribution
+        if isinstance(nulls, tuple):
+            return np.reshape([null.mean() for null in nulls], np.shape(self.statistic))
+        return nulls.mean()
 
     @property
     def k(self) -> Any:
@@ -284,10 +284,10 @@ class MetricTestResult:
     @property
     def _stopped(self) -> Any:
         """Whether drawing stopped before all random labellings were drawn."""
-        laws = self.null_distribution
-        if not isinstance(laws, tuple):
-            return laws._has_stopped
-        return np.reshape([law._has_stopped for law in laws], np.shape(self.n_resamples))
+        nulls = self.null_distribution
+        if not isinstance(nulls, tuple):
+            return nulls._has_stopped
+        return np.reshape([null._has_stopped for null in nulls], np.shape(self.n_resamples))
 
     def _columns(self) -> dict[str, Any]:
         """The results as columns with one entry a test, the name of what was tested first."""
@@ -413,7 +413,7 @@ def binomial_interval(
 
 def significance_fields(
     statistic: Any,
-    law: NullDistribution,
+    null: NullDistribution,
     alternative: str,
     computed: tuple[Any, Any, Any] | None = None,
     n_exceedances: int | None = None,
@@ -424,37 +424,37 @@ def significance_fields(
     resamples stops at a number of exceedances.
     """
     if n_exceedances is not None:
-        law, computed = _stopped_law(law, statistic, alternative, n_exceedances)
+        null, computed = _stopped_distribution(null, statistic, alternative, n_exceedances)
     if computed is None:
-        law, computed = with_known_error(law, statistic, alternative)
+        null, computed = with_known_error(null, statistic, alternative)
     pvalue, log_pvalue, error = computed
-    n_resamples, n_extreme = resamples_of(law, statistic, alternative)
+    n_resamples, n_extreme = resamples_of(null, statistic, alternative)
     return {
         "statistic": statistic,
         "pvalue": pvalue,
         "log10_pvalue": as_log10(log_pvalue),
         "pvalue_relative_error": error,
-        "zscore": standardized(statistic, law),
-        "adjusted_statistic": adjusted(statistic, law),
-        "null_distribution": law,
-        "n_samples": law.n_samples,
-        "n_positives": law.n_positives,
+        "zscore": standardized(statistic, null),
+        "adjusted_statistic": adjusted(statistic, null),
+        "null_distribution": null,
+        "n_samples": null.n_samples,
+        "n_positives": null.n_positives,
         "alternative": alternative,
-        "method": law.method,
+        "method": null.method,
         "n_resamples": n_resamples,
         "n_exceedances": n_extreme,
     }
 
 
-def _stopped_law(
-    law: NullDistribution, statistic: Any, alternative: str, n_exceedances: int
+def _stopped_distribution(
+    null: NullDistribution, statistic: Any, alternative: str, n_exceedances: int
 ) -> tuple[NullDistribution, tuple[Any, Any, Any] | None]:
-    if law.method != "permutation":
+    if null.method != "permutation":
         raise ValueError(
             f"n_exceedances={n_exceedances} stops the drawing of labellings, and there is none "
-            f"with method={law.method!r}: use method='permutation', or leave n_exceedances out."
+            f"with method={null.method!r}: use method='permutation', or leave n_exceedances out."
         )
-    return stopped_law(law, statistic, alternative, n_exceedances)
+    return stopped_distribution(null, statistic, alternative, n_exceedances)
 
 
 def results_as_one(results: list[R], shape: tuple[int, ...], **common: Any) -> R:
@@ -478,24 +478,24 @@ def as_log10(log_pvalue: Any) -> Any:
     return plain(np.minimum(0.0, np.asarray(log_pvalue) / math.log(10.0)) + 0.0)
 
 
-def standardized(statistic: Any, law: NullDistribution) -> Any:
+def standardized(statistic: Any, null: NullDistribution) -> Any:
     """Distance from chance in standard deviations; nan when the statistic cannot vary."""
-    deviation = np.asarray(law.std())
+    deviation = np.asarray(null.std())
     varies = deviation > 0.0
-    score = (statistic - law.mean()) / np.where(varies, deviation, 1.0)
+    score = (statistic - null.mean()) / np.where(varies, deviation, 1.0)
     return plain(np.where(varies, score, math.nan))
 
 
-def adjusted(statistic: Any, law: NullDistribution) -> Any:
+def adjusted(statistic: Any, null: NullDistribution) -> Any:
     """Statistic on a scale with chance at 0 and a perfect ranking at 1.
 
     It is nan where no ranking is better than another, as when there is only one class.
     """
-    mean, best = np.asarray(law.mean()), value_of_perfect_ranking(law)
-    if np.all((law.n_positives == 0) | (law.n_positives == law.n_samples)):
+    mean, best = np.asarray(null.mean()), value_of_perfect_ranking(null)
+    if np.all((null.n_positives == 0) | (null.n_positives == null.n_samples)):
         return plain(np.full(mean.shape, math.nan))
     # One value is its own mean, whatever rounding does to the difference.
-    excess = np.where(np.asarray(law.std()) > 0.0, statistic - mean, 0.0)
+    excess = np.where(np.asarray(null.std()) > 0.0, statistic - mean, 0.0)
     room = best - mean
     can_differ = room > 1e-14 * np.abs(best)
     return plain(np.where(can_differ, excess / np.where(can_differ, room, 1.0), math.nan))

@@ -15,7 +15,7 @@ from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
 from sklearn_rankinf._frozen_distributions import PermutationDistribution
 from sklearn_rankinf._rank_distributions import rounding_of
 from sklearn_rankinf._ranking import LabelTable, rank_order
-from sklearn_rankinf._restricted import law_of_arrangements
+from sklearn_rankinf._restricted import distribution_of_arrangements
 from sklearn_rankinf._validation import check_no_closed_form
 
 # A p-value of a rank test this small says that weights are related to labels or scores.
@@ -52,7 +52,7 @@ def observe_rows(
     )
     is_binary = average is None
     rounding = max(rounding_of(statistic, c.n_cells, c.n_positives) for c in permuted.rankings)
-    law = law_of_arrangements(
+    null = distribution_of_arrangements(
         permuted,
         statistic,
         table.n_samples,
@@ -61,7 +61,7 @@ def observe_rows(
         rounding=rounding,
         **options,
     )
-    return permuted.observed(), law
+    return permuted.observed(), null
 
 
 def weights_warning(
@@ -168,8 +168,8 @@ def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:
         return 1.0
     skewness = float(np.sum(third * n / ((n - 1) * (n - 2)))) / variance**1.5
     z = float(centred[0] @ centred[1]) / math.sqrt(variance)
-    law = pearson3(skewness)
-    return min(1.0, 2.0 * float(min(law.sf(z), law.cdf(z))))
+    null = pearson3(skewness)
+    return min(1.0, 2.0 * float(min(null.sf(z), null.cdf(z))))
 
 
 def _check_no_cut(statistic: Statistic, weights: Floats | None, average: str | None) -> None:

@@ -57,8 +57,8 @@ class TopKNullDistribution(NullDistribution):
     Examples
     --------
     >>> from sklearn_rankinf import recall_at_k_null_distribution
-    >>> law = recall_at_k_null_distribution(1000, 100, k=[50, 100])
-    >>> law.mean(), law.pvalue(0.15).round(4)
+    >>> null = recall_at_k_null_distribution(1000, 100, k=[50, 100])
+    >>> null.mean(), null.pvalue(0.15).round(4)
     (array([0.05, 0.1 ]), array([0.    , 0.0622]))
     """
 
@@ -82,7 +82,7 @@ class TopKNullDistribution(NullDistribution):
 
     def support(self) -> tuple[Any, Any]:
         """Smallest and largest value."""
-        low, high = self._law.support()
+        low, high = self._distribution.support()
         return low, high
 
     def median(self) -> Any:
@@ -111,8 +111,10 @@ class TopKNullDistribution(NullDistribution):
         """
         shape = as_shape(size)
         rng = np.random.default_rng(as_seed_sequence(random_state))
-        law = self._law if isinstance(self._law, ApproximateHits) else self._exact
-        return np.asarray(law.draw(shape, rng))
+        null = (
+            self._distribution if isinstance(self._distribution, ApproximateHits) else self._exact
+        )
+        return np.asarray(null.draw(shape, rng))
 
     # How it is computed.
 
@@ -121,29 +123,29 @@ class TopKNullDistribution(NullDistribution):
         return HitsLaw(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     @cached_property
-    def _law(self) -> Any:
+    def _distribution(self) -> Any:
         if self.method == "binomial":
             return BinomialHits(self._exact)
         if self.method == "normal":
             return NormalHits(self._exact, self.mean(), self.std())
         return self._resampled() if self.method == "permutation" else self._exact
 
-    def _resampled(self) -> _LawsByEntry:
+    def _resampled(self) -> _DistributionsByEntry:
         """Laws of the resamples: those of one k do not depend on what other k there are."""
         cuts = np.asarray(self.statistic.k)
-        laws = []
+        nulls = []
         for k in cuts.ravel().tolist():
             statistic = replace(self.statistic, k=k)  # type: ignore[type-var]
-            law = HitsLaw(statistic, self.n_samples, self.n_positives, self.tie_sizes)
-            low, high = law.support()
-            sample = np.sort(self._sample_of(law)[: self._stopped_after])
+            null = HitsLaw(statistic, self.n_samples, self.n_positives, self.tie_sizes)
+            low, high = null.support()
+            sample = np.sort(self._sample_of(null)[: self._stopped_after])
             sample = np.array([low]) if low == high else sample
-            laws.append(AtomicLaw(sample, np.zeros(sample.size)))
-        return _LawsByEntry(laws, cuts.shape)
+            nulls.append(AtomicLaw(sample, np.zeros(sample.size)))
+        return _DistributionsByEntry(nulls, cuts.shape)
 
-    def _sample_of(self, law: HitsLaw) -> Floats:
+    def _sample_of(self, null: HitsLaw) -> Floats:
         (seed,) = copy(self._seeds).spawn(1)
-        return law.draw((self._n_permutations,), np.random.default_rng(seed))
+        return null.draw((self._n_permutations,), np.random.default_rng(seed))
 
     def _values_in_order(self) -> Iterator[Floats]:
         # A labelling is two random numbers here: all are drawn at once.
@@ -152,14 +154,14 @@ class TopKNullDistribution(NullDistribution):
     @property
     def _weights_and_sizes(self) -> tuple[Floats, Floats]:
         """What a hit adds, and the number of items, before, in and behind the straddling block."""
-        law = self._exact
-        inside = np.where(law.counted > 0, law.inside, 0)
-        behind = self.n_samples - law.before - inside
+        null = self._exact
+        inside = np.where(null.counted > 0, null.inside, 0)
+        behind = self.n_samples - null.before - inside
         weights = np.stack(
-            [np.ones(inside.shape), law.counted / law.inside, np.zeros(inside.shape)], axis=-1
+            [np.ones(inside.shape), null.counted / null.inside, np.zeros(inside.shape)], axis=-1
         )
-        sizes = np.stack([law.before, inside, behind], axis=-1).astype(float)
-        return weights / law.divisor[..., None], sizes
+        sizes = np.stack([null.before, inside, behind], axis=-1).astype(float)
+        return weights / null.divisor[..., None], sizes
 
     @cached_property
     def _mean_and_variance(self) -> tuple[Any, Any]:
@@ -190,7 +192,7 @@ class TopKNullDistribution(NullDistribution):
 
         def quantile(level: Floats) -> Floats:
             inner = (level > 0.0) & (level < 1.0)
-            value = self._law.quantile(np.where(inner, level, 0.5), sign)
+            value = self._distribution.quantile(np.where(inner, level, 0.5), sign)
             value = np.where(level == 0.0, low if sign < 0 else high, value)
             value = np.where(level == 1.0, high if sign < 0 else low, value)
             return np.where((level >= 0.0) & (level <= 1.0), value, np.nan)
@@ -216,34 +218,34 @@ class TopKNullDistribution(NullDistribution):
         return plain(np.where(known, out, np.nan))
 
 
-class _LawsByEntry:
+class _DistributionsByEntry:
     """One law for each entry of k."""
 
     is_listed = False
 
-    def __init__(self, laws: list[AtomicLaw], shape: tuple[int, ...]) -> None:
-        self._laws, self._shape = laws, shape
+    def __init__(self, nulls: list[AtomicLaw], shape: tuple[int, ...]) -> None:
+        self._distributions, self._shape = nulls, shape
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """Tails, their logarithms and relative errors."""
         out = np.empty((3, *t.shape))
-        for law, here in self._entries(t.shape):
-            out[:, here] = law.tail(t[here], sign)
+        for null, here in self._entries(t.shape):
+            out[:, here] = null.tail(t[here], sign)
         return out[0], out[1], out[2]
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Quantiles from below (sign -1) or above (sign 1)."""
         out = np.empty(q.shape)
-        for law, here in self._entries(q.shape):
-            out[here] = law.quantile(q[here], sign)
+        for null, here in self._entries(q.shape):
+            out[here] = null.quantile(q[here], sign)
         return out
 
     def support(self) -> tuple[Any, Any]:
         """Smallest and largest value."""
-        ends = np.array([law.support() for law in self._laws])
+        ends = np.array([null.support() for null in self._distributions])
         return plain(ends[:, 0].reshape(self._shape)), plain(ends[:, 1].reshape(self._shape))
 
     def _entries(self, shape: tuple[int, ...]) -> list[tuple[AtomicLaw, Any]]:
-        order = np.arange(len(self._laws)).reshape(self._shape)
+        order = np.arange(len(self._distributions)).reshape(self._shape)
         entry = np.broadcast_to(order, shape)
-        return [(law, entry == i) for i, law in enumerate(self._laws)]
+        return [(null, entry == i) for i, null in enumerate(self._distributions)]

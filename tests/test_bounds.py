@@ -39,7 +39,7 @@ SMALL = [
 def continued(n_samples, n_positives, tie_sizes, k):
     """The law, small as it is, treated as one with too many atoms to list."""
     law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes, k=k)
-    law._law = ContinuedLaw(law.statistic, law.n_samples, law.n_positives, law.tie_sizes)
+    law._distribution = ContinuedLaw(law.statistic, law.n_samples, law.n_positives, law.tie_sizes)
     return law
 
 

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.numeric
 
 @pytest.fixture(autouse=True)
 def _empty_cache():
-    nd._LAWS.clear()
+    nd._DISTRIBUTIONS.clear()
     yield
-    nd._LAWS.clear()
+    nd._DISTRIBUTIONS.clear()
 
 
 def law_of(*arguments, **options):
-    return ap_null_distribution(*arguments, **options)._law
+    return ap_null_distribution(*arguments, **options)._distribution
 
 
 def test_equal_arguments_find_the_same_law():
@@ -49,7 +49,7 @@ def test_different_arguments_do_not():
         law_of(400, 20, method="permutation", n_permutations=99),
         law_of(400, 20, method="permutation", n_permutations=98),
         law_of(400, 20, method="permutation", n_permutations=99, random_state=1),
-        nd.tolerating(ap_null_distribution(400, 20), 0.01)._law,
+        nd.tolerating(ap_null_distribution(400, 20), 0.01)._distribution,
     ]
     assert len({id(law) for law in laws}) == len(laws)
 
@@ -57,7 +57,7 @@ def test_different_arguments_do_not():
 def test_laws_of_few_blocks_are_not_kept():
     sizes = [3, 9, 62, 326]
     assert law_of(400, 23, tie_sizes=sizes) is not law_of(400, 23, tie_sizes=sizes)
-    assert len(nd._LAWS) == 0
+    assert len(nd._DISTRIBUTIONS) == 0
 
 
 def test_no_more_laws_are_kept_than_the_last_ones():
@@ -89,9 +89,9 @@ def test_long_lists_are_not_kept():
 def test_lists_that_are_made_later_count():
     sizes = [59] + [1] * 44 + [382] + [1] * 8
     law = dcg_null_distribution(493, 20, k=486, tie_sizes=sizes)
-    assert law._law.n_kept == 0
+    assert law._distribution.n_kept == 0
     law.pvalue(law.mean() + law.std() * np.array([-1.0, 0.5, 2.0]))
-    assert 1e5 < law._law.n_kept <= stratified._MAX_KEPT
+    assert 1e5 < law._distribution.n_kept <= stratified._MAX_KEPT
 
 
 def test_a_failure_is_not_kept():
@@ -106,7 +106,7 @@ def test_threads_find_the_same_answers(method):
     x = np.linspace(0.02, 0.3, 10)
     options = {"method": method, "n_permutations": 999}
     alone = [ap_null_distribution(300, m, **options).pvalue(x) for m in (15, 16, 17)]
-    nd._LAWS.clear()
+    nd._DISTRIBUTIONS.clear()
     found, start = [], threading.Barrier(4)
 
     def ask(order):
@@ -131,12 +131,12 @@ def test_answers_do_not_depend_on_what_was_asked_before(tie_sizes):
     x = np.random.default_rng(0).permutation(np.linspace(0.08, 0.9, 12))
     law = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
     together = law.pvalue(x)
-    nd._LAWS.clear()
+    nd._DISTRIBUTIONS.clear()
     law = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
     one_by_one = [law.pvalue(value) for value in x[::-1]][::-1]
     assert np.all(np.abs(one_by_one - together) <= law.relative_error(x) * together)
     for value, p in zip(x[:3], together[:3], strict=True):
-        nd._LAWS.clear()
+        nd._DISTRIBUTIONS.clear()
         alone = ap_null_distribution(100, 12, tie_sizes=tie_sizes).pvalue(value)
         assert abs(alone - p) <= law.relative_error(value) * p
 

@@ -277,9 +277,9 @@ def test_a_large_atom_below_the_mean_leaves_a_probability(law):
 def test_answers_do_not_depend_on_the_order_of_questions():
     make = {"tie_sizes": [500] + [1] * 500}
     x = np.linspace(0.1, 0.6, 7)
-    _frozen_distributions._LAWS.clear()
+    _frozen_distributions._DISTRIBUTIONS.clear()
     upwards = [by_name.bedroc_null_distribution(1000, 50, **make).pvalue(value) for value in x]
-    _frozen_distributions._LAWS.clear()
+    _frozen_distributions._DISTRIBUTIONS.clear()
     law = by_name.bedroc_null_distribution(1000, 50, **make)
     downwards = [law.pvalue(value) for value in x[::-1]][::-1]
     assert_allclose(upwards, downwards, rtol=1e-6)
@@ -388,16 +388,16 @@ def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_siz
     values = np.unique(counted.isf([0.9999, 0.99, 0.9, 0.6, 0.5, 0.4, 0.1, 1e-2, 1e-4, 1e-9]))
     values = np.concatenate([values, values + 0.2])
     expected = [counted.pvalue(values, side) for side in ("greater", "less")]
-    assert counted._law.is_listed
+    assert counted._distribution.is_listed
     monkeypatch.setattr(whole_numbers, "_MOST_WORK", 0.0)
-    _frozen_distributions._LAWS.clear()
+    _frozen_distributions._DISTRIBUTIONS.clear()
     inverted = law()
     for side, p in zip(("greater", "less"), expected, strict=True):
         error = inverted.relative_error(values, side)
-        assert not inverted._law.is_listed
+        assert not inverted._distribution.is_listed
         assert error.max() < 1e-6
         assert np.all(np.abs(inverted.pvalue(values, side) / p - 1.0) <= error + 1e-11)
-    _frozen_distributions._LAWS.clear()
+    _frozen_distributions._DISTRIBUTIONS.clear()
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._formatting import format_count, format_pvalue
-from sklearn_rankinf._plot import _law_shape, null_distribution
-from sklearn_rankinf._plot._law_shape import law_shape
+from sklearn_rankinf._plot import _distribution_shape, null_distribution
+from sklearn_rankinf._plot._distribution_shape import distribution_shape
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")
 
@@ -74,7 +74,7 @@ def cells_by_name(text: str, names: Sequence[str]) -> list[dict[str, list[str]]]
 
 
 def shape_of_the_body(law, observed, *, greater, with_tail):
-    return law_shape(law, observed, greater=greater, with_tail=False)
+    return distribution_shape(law, observed, greater=greater, with_tail=False)
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,8 @@ def demo(tmp_path_factory) -> DemoRun:
         patch.setattr(_demo, "assess", recording_assess)
         # Tails that reach observed values so far up take seconds, as do small steps towards the
         # end of the body; both have tests of their own.
-        patch.setattr(_law_shape, "_STEP", 3.0)
-        patch.setattr(null_distribution, "law_shape", shape_of_the_body)
+        patch.setattr(_distribution_shape, "_STEP", 3.0)
+        patch.setattr(null_distribution, "distribution_shape", shape_of_the_body)
         run.code = main(["demo", "--plots", str(directory)])
     run.text = printed.getvalue()
     run.plots = sorted(directory.iterdir())

@@ -21,7 +21,7 @@ from sklearn_rankinf import (
     mean_average_precision_test,
     recall_at_k_score,
 )
-from sklearn_rankinf._frozen_distributions import _LAWS
+from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
 
 MISSING = "dask is not installed"
 dask = pytest.importorskip("dask", reason=MISSING)
@@ -556,7 +556,7 @@ def numbers(result):
     ],
 )
 def test_every_backend_gives_the_same_numbers(client, run):
-    _LAWS.clear()
+    _DISTRIBUTIONS.clear()
     expected = numbers(run())
     for backend, options in (
         ("loky", {}),
@@ -564,7 +564,7 @@ def test_every_backend_gives_the_same_numbers(client, run):
         ("dask", {}),
         ("dask", {"n_jobs": 2}),
     ):
-        _LAWS.clear()
+        _DISTRIBUTIONS.clear()
         before = n_transitions(client)
         with parallel_config(backend=backend, n_jobs=2):
             found = run(**options)

@@ -95,7 +95,7 @@ def test_many_values_are_taken_in_turns(monkeypatch):
 )
 def test_law_is_the_same_listed_whole_and_by_halves(tie_sizes, n_positives):
     null = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
-    by_halves = null._law
+    by_halves = null._distribution
     assert isinstance(by_halves, law.HalvesLaw)
     whole = by_halves._whole
     values = whole.values[:: max(1, whole.values.size // 25)]
@@ -112,7 +112,7 @@ def test_law_is_the_same_listed_whole_and_by_halves(tie_sizes, n_positives):
 def test_quantiles_of_too_many_outcomes_to_list():
     sizes = (490,) * 4
     null = ap_null_distribution(sum(sizes), 895, tie_sizes=sizes)
-    assert isinstance(null._law, law.HalvesLaw)
+    assert isinstance(null._distribution, law.HalvesLaw)
     for q in (0.03, 0.6):
         x = null.ppf(q)
         assert null.cdf(x) >= q > null.cdf(x * (1 - 1e-9))

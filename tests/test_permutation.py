@@ -49,7 +49,7 @@ from sklearn_rankinf import (
 from sklearn_rankinf._engine import sampling
 from sklearn_rankinf._engine.exchange import Exchange, ExchangedHits
 from sklearn_rankinf._engine.sampling import uniform_hit_ranks
-from sklearn_rankinf._frozen_distributions import _LAWS
+from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
 
 N_PERMUTATIONS = 9999
 # Deviations from enumeration, in standard errors, that a right law does not reach: with some
@@ -652,9 +652,9 @@ CASES = {
 def small_chunks(monkeypatch):
     """Resamples are drawn in many chunks, the last of which is smaller, and no law is kept."""
     monkeypatch.setattr(sampling, "_RANKS_PER_CHUNK", 4000)
-    _LAWS.clear()
+    _DISTRIBUTIONS.clear()
     yield
-    _LAWS.clear()
+    _DISTRIBUTIONS.clear()
 
 
 @pytest.mark.usefixtures("small_chunks")
@@ -703,7 +703,7 @@ def test_number_of_jobs_and_backend_change_nothing(backend, case):
     for n_exceedances in (None, 20):
         found = set()
         for n_jobs in (None, 1, 2):
-            _LAWS.clear()
+            _DISTRIBUTIONS.clear()
             with parallel_config(backend=backend):
                 result = quiet(
                     test, y_true, y_score, n_exceedances=n_exceedances, n_jobs=n_jobs, **options

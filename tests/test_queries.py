@@ -295,7 +295,7 @@ def test_large_law_against_simulation(name):
         ),
         tie_sizes=[part[2] for part in LARGE[name] for _ in range(part[3])],
     )
-    assert isinstance(law._law, MeanLaw)
+    assert isinstance(law._distribution, MeanLaw)
     n_draws = 10_000
     sampler = MeanSampler(AveragePrecision(), parts)
     draws = np.sort(sampler.draw(n_draws, np.random.default_rng(11)))
@@ -325,7 +325,7 @@ def test_simulated_means():
         ],
         axis=0,
     )
-    assert isinstance(law._law, MeanLaw)
+    assert isinstance(law._distribution, MeanLaw)
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3
 
 

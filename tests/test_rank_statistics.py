@@ -439,7 +439,7 @@ def test_continued_law_agrees_with_the_listed_one(name, n_samples):
     continued = ContinuedLaw(*problem)
     offset = law.statistic.offset(n_samples, 8)
     other = LinearLaw(continued, offset) if offset else continued
-    assert law._law.is_listed
+    assert law._distribution.is_listed
     assert not other.is_listed
     for alternative, sign in (("greater", 1), ("less", -1)):
         x = law.isf([0.3, 0.05, 1e-3, 1e-4]) if sign > 0 else law.ppf([0.3, 0.05, 1e-3, 1e-4])

@@ -55,7 +55,7 @@ def test_no_tail_is_less_than_that_of_the_best_value(n_samples, n_positives, mon
     monkeypatch.setattr(Tails, "log_tail", too_low)
     monkeypatch.setattr(ContinuedLaw, "_stratified_tail", too_low)
     law = ap_null_distribution(n_samples, n_positives)
-    law._law = ContinuedLaw(law.statistic, n_samples, n_positives, None)
+    law._distribution = ContinuedLaw(law.statistic, n_samples, n_positives, None)
     log_p = law.log_pvalue(np.array([0.96, 0.99, 1.0]))
     assert np.all(log_p >= -oracles.log_comb(n_samples, n_positives) - 1e-9)
 

@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._formatting import format_pvalue
 from sklearn_rankinf._frozen_distributions import NullDistribution
-from sklearn_rankinf._plot._law_shape import LawShape, law_shape
+from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot, merged_style
 from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._ranking import Ranking
@@ -197,11 +197,11 @@ class NullDistributionDisplay:
         self.tail_ = self.normal_line_ = self.chance_level_ = self.histogram_ = None
         if len(results) == 1:
             shapes = [self._plot_one(results[0], names[0], yscale, curve_kwargs, observed_kwargs)]
-            law = results[0].null_distribution
+            null = results[0].null_distribution
             if n_permutations:
-                sample = _random_labellings(law, n_permutations, random_state)
+                sample = _random_labellings(null, n_permutations, random_state)
                 self._plot_histogram(shapes[0], sample, histogram_kwargs)
-            if plot_normal and law.method not in ("normal", "zhang_su") and law.std() > 0.0:
+            if plot_normal and null.method not in ("normal", "zhang_su") and null.std() > 0.0:
                 self._plot_normal(shapes[0], results[0], yscale, normal_kwargs)
         else:
             shapes = self._plot_several(results, names, yscale, curve_kwargs, observed_kwargs)
@@ -479,12 +479,12 @@ class NullDistributionDisplay:
         yscale: str,
         curve_kwargs: Mapping[str, Any] | None,
         observed_kwargs: Mapping[str, Any] | None,
-    ) -> LawShape:
-        law, observed = result.null_distribution, float(result.statistic)
+    ) -> DistributionShape:
+        null, observed = result.null_distribution, float(result.statistic)
         greater = _greater_is_extreme(result)
-        shape = law_shape(law, observed, greater=greater, with_tail=yscale == "log")
-        label = _LAW_NAMES.get(law.method, law.method)
-        self.line_ = _draw_law(
+        shape = distribution_shape(null, observed, greater=greater, with_tail=yscale == "log")
+        label = _LAW_NAMES.get(null.method, null.method)
+        self.line_ = _draw_distribution(
             self.ax_,
             shape,
             merged_style({"color": "C0", "alpha": 0.35, "label": label}, curve_kwargs),
@@ -492,7 +492,7 @@ class NullDistributionDisplay:
         extreme = shape.beyond(observed, greater=greater)
         if extreme.any():
             tail = replace(shape, probabilities=np.where(extreme, shape.probabilities, 0.0))
-            self.tail_ = _draw_law(self.ax_, tail, {"color": "C3", "alpha": 0.75})
+            self.tail_ = _draw_distribution(self.ax_, tail, {"color": "C3", "alpha": 0.75})
         self.observed_line_ = self.ax_.axvline(
             observed,
             **merged_style({"color": "C3", "label": _label(result, name)}, observed_kwargs),
@@ -506,11 +506,11 @@ class NullDistributionDisplay:
         yscale: str,
         curve_kwargs: Mapping[str, Any] | None,
         observed_kwargs: Mapping[str, Any] | None,
-    ) -> list[LawShape]:
+    ) -> list[DistributionShape]:
         shapes, self.line_, self.observed_line_ = [], [], []
         for number, (result, name) in enumerate(zip(results, names, strict=True)):
             color = f"C{number % 10}"
-            shape = law_shape(
+            shape = distribution_shape(
                 result.null_distribution,
                 float(result.statistic),
                 greater=_greater_is_extreme(result),
@@ -526,17 +526,17 @@ class NullDistributionDisplay:
         return shapes
 
     def _plot_histogram(
-        self, shape: LawShape, sample: Any, kwargs: Mapping[str, Any] | None
+        self, shape: DistributionShape, sample: Any, kwargs: Mapping[str, Any] | None
     ) -> None:
         label = f"{sample.size} random labellings"
         style = merged_style({"color": "C0", "linewidth": 1.0, "label": label}, kwargs)
         self.histogram_ = self.ax_.stairs(shape.heights_of(sample), shape.edges, **style)
 
     def _plot_normal(
-        self, shape: LawShape, result: Any, yscale: str, kwargs: Mapping[str, Any] | None
+        self, shape: DistributionShape, result: Any, yscale: str, kwargs: Mapping[str, Any] | None
     ) -> None:
-        law = result.null_distribution
-        mean, deviation = law.mean(), law.std()
+        null = result.null_distribution
+        mean, deviation = null.mean(), null.std()
         low, high = shape.edges[[0, -1]]
         if yscale == "linear":
             low = min(low, mean - 3.5 * deviation)
@@ -553,7 +553,7 @@ class NullDistributionDisplay:
         self.chance_level_ = self.ax_.axvline(chance, **merged_style(style, kwargs))
 
     def _finish(
-        self, results: list[Any], shapes: list[LawShape], yscale: str, despine: bool
+        self, results: list[Any], shapes: list[DistributionShape], yscale: str, despine: bool
     ) -> None:
         ax = self.ax_
         observed = [float(result.statistic) for result in results]
@@ -586,7 +586,7 @@ def _legend(ax: Any, line: Any, observed: Any) -> None:
     ax.legend([handles[i] for i in order], [labels[i] for i in order])
 
 
-def _draw_law(ax: Any, shape: LawShape, style: Mapping[str, Any]) -> Any:
+def _draw_distribution(ax: Any, shape: DistributionShape, style: Mapping[str, Any]) -> Any:
     """Draw bars for the values of an evenly spaced law, a filled outline for a density."""
     if shape.step is None:
         return ax.stairs(shape.heights, shape.edges, fill=True, **style)
@@ -597,14 +597,14 @@ def _greater_is_extreme(result: Any) -> bool:
     """Whether the tail on show is the upper one: of a two-sided test the one with the smaller p."""
     if result.alternative != "two-sided":
         return bool(result.alternative == "greater")
-    law, observed = result.null_distribution, float(result.statistic)
-    return bool(law.log_pvalue(observed, "greater") <= law.log_pvalue(observed, "less"))
+    null, observed = result.null_distribution, float(result.statistic)
+    return bool(null.log_pvalue(observed, "greater") <= null.log_pvalue(observed, "less"))
 
 
-def _random_labellings(law: NullDistribution, size: int, random_state: Any) -> Any:
+def _random_labellings(null: NullDistribution, size: int, random_state: Any) -> Any:
     """Values of the statistic under random labellings, whatever the method of the law."""
-    exact = copy(law)
-    if law.method != "permutation":
+    exact = copy(null)
+    if null.method != "permutation":
         # An approximation would draw from itself.
         exact.method = "analytic"
     return exact.rvs(size, random_state=random_state)
@@ -640,13 +640,13 @@ def _single_results(result: Any) -> list[Any]:
             "result must be what a test such as average_precision_test returns, or a sequence of "
             f"such results; got {type(result).__name__}."
         )
-    laws = result.null_distribution
-    if isinstance(laws, tuple):
-        return [_result_of_class(result, number) for number in range(len(laws))]
+    nulls = result.null_distribution
+    if isinstance(nulls, tuple):
+        return [_result_of_class(result, number) for number in range(len(nulls))]
     if np.ndim(result.statistic):
         raise ValueError(
             "a display takes results of one k each; got one of k="
-            f"{np.asarray(laws.statistic.k).tolist()}. Test each k by itself and pass the list."
+            f"{np.asarray(nulls.statistic.k).tolist()}. Test each k by itself and pass the list."
         )
     return [result]
 

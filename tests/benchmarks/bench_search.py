@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_rankinf import make_significance_scorer
-from sklearn_rankinf._frozen_distributions import _LAWS
+from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
 
 N_SAMPLES, N_FOLDS = 2000, 5
 SCORERS: dict[str, Any] = {
@@ -72,7 +72,7 @@ def compare(n_features: int, share_of_positives: float) -> None:
         for _ in range(n_repeats):
             for scorer, scoring in SCORERS.items():
                 search = GridSearchCV(estimator, grid, scoring=scoring, cv=N_FOLDS, refit=False)
-                _LAWS.clear()
+                _DISTRIBUTIONS.clear()
                 start = time.perf_counter()
                 search.fit(X, y)
                 times[scorer].append(time.perf_counter() - start)

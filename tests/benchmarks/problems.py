@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._frozen_distributions import _LAWS
+from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Problem:
 
 def forget() -> None:
     """Clear whatever the package keeps from one call to the next."""
-    _LAWS.clear()
+    _DISTRIBUTIONS.clear()
     for name, module in list(sys.modules.items()):
         if name.startswith("sklearn_rankinf"):
             for member in vars(module).values():

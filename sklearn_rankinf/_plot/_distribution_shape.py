@@ -33,7 +33,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class LawShape:
+class DistributionShape:
     """A law as a histogram, with the law's own probabilities.
 
     Attributes
@@ -78,9 +78,9 @@ class LawShape:
         return counts / sample.size / np.diff(self.edges) * self.unit
 
 
-def law_shape(
-    law: NullDistribution, observed: float, *, greater: bool, with_tail: bool
-) -> LawShape:
+def distribution_shape(
+    null: NullDistribution, observed: float, *, greater: bool, with_tail: bool
+) -> DistributionShape:
     """Compute the shape of a law around its body, with the observed value at an edge.
 
     Parameters
@@ -100,34 +100,34 @@ def law_shape(
     LawShape
         Bins and their probabilities.
     """
-    mean, deviation = law.mean(), law.std()
+    mean, deviation = null.mean(), null.std()
     if deviation == 0.0:
         return _single_value(mean)
     beyond = math.log(_BEYOND_BODY)
-    low = _end(law, mean, -1, beyond, _BODY[0] * deviation)
-    high = _end(law, mean, 1, beyond, _BODY[1] * deviation)
+    low = _end(null, mean, -1, beyond, _BODY[0] * deviation)
+    high = _end(null, mean, 1, beyond, _BODY[1] * deviation)
     body = low, high
     if with_tail and not low <= observed <= high:
         side = 1 if greater else -1
-        log_pvalue = float(law.log_pvalue(observed, "greater" if greater else "less"))
+        log_pvalue = float(null.log_pvalue(observed, "greater" if greater else "less"))
         beyond = log_pvalue + math.log(_BEYOND_OBSERVED)
-        end = _end(law, observed, side, beyond, _MARGIN * deviation)
+        end = _end(null, observed, side, beyond, _MARGIN * deviation)
         low, high = (low, max(high, end)) if greater else (min(low, end), high)
-    if isinstance(law.statistic, HitsAtK):
-        return _shape_of_hits(law, law.statistic, low, high, observed, greater)
-    edges = _edges(law, body, low, high, observed, greater)
-    return LawShape(edges, _bin_probabilities(law, edges))
+    if isinstance(null.statistic, HitsAtK):
+        return _shape_of_hits(null, null.statistic, low, high, observed, greater)
+    edges = _edges(null, body, low, high, observed, greater)
+    return DistributionShape(edges, _bin_probabilities(null, edges))
 
 
-def _end(law: NullDistribution, start: float, side: int, log_beyond: float, most: float) -> float:
+def _end(null: NullDistribution, start: float, side: int, log_beyond: float, most: float) -> float:
     """First value from `start` on beyond which no more of the law lies than wanted.
 
     It is looked for step by step: far tails, the lower one above all, are the dearest to compute,
     and what is in them is not seen.
     """
-    ends = law.support()
-    log_tail = law.logsf if side > 0 else law.logcdf
-    step = _STEP * law.std()
+    ends = null.support()
+    log_tail = null.logsf if side > 0 else null.logcdf
+    step = _STEP * null.std()
     for distance in np.arange(step, most + 0.5 * step, step):
         value = start + side * distance
         if not ends[0] < value < ends[1]:
@@ -137,12 +137,12 @@ def _end(law: NullDistribution, start: float, side: int, log_beyond: float, most
     return start + side * most
 
 
-def _single_value(value: float) -> LawShape:
-    return LawShape(np.array([value - 0.01, value + 0.01]), np.ones(1), 0.02)
+def _single_value(value: float) -> DistributionShape:
+    return DistributionShape(np.array([value - 0.01, value + 0.01]), np.ones(1), 0.02)
 
 
 def _edges(
-    law: NullDistribution,
+    null: NullDistribution,
     inner: tuple[float, float],
     low: float,
     high: float,
@@ -150,9 +150,9 @@ def _edges(
     greater: bool,
 ) -> Floats:
     """Edges that are close in the body and further apart beyond it."""
-    deviation = law.std()
+    deviation = null.std()
     # Bins are open below: the smallest value must not fall out of the first.
-    edges = [np.linspace(inner[0] - 1e-9 * deviation, inner[1], _n_bins(law) + 1)]
+    edges = [np.linspace(inner[0] - 1e-9 * deviation, inner[1], _n_bins(null) + 1)]
     if low < inner[0]:
         edges.append(np.linspace(low, inner[0], _N_FAR_BINS)[:-1])
     if high > inner[1]:
@@ -168,17 +168,20 @@ def _edges(
     return np.asarray(joined[~near])
 
 
-def _n_bins(law: NullDistribution) -> int:
+def _n_bins(null: NullDistribution) -> int:
     """Number of bins in the body: few values or few resamples fill few bins."""
-    if not isinstance(law._law, AtomicLaw):
+    if not isinstance(null._distribution, AtomicLaw):
         return _N_BINS
-    return min(_N_BINS, max(12, law._law.values.size // (30 if law.method == "analytic" else 150)))
+    return min(
+        _N_BINS,
+        max(12, null._distribution.values.size // (30 if null.method == "analytic" else 150)),
+    )
 
 
-def _bin_probabilities(law: NullDistribution, edges: Floats) -> Floats:
+def _bin_probabilities(null: NullDistribution, edges: Floats) -> Floats:
     """Probabilities from the tail on each bin's own side of the mean, where none cancels."""
-    upper = edges >= law.mean()
-    above, below = np.exp(law.logsf(edges[upper])), np.exp(law.logcdf(edges[~upper]))
+    upper = edges >= null.mean()
+    above, below = np.exp(null.logsf(edges[upper])), np.exp(null.logcdf(edges[~upper]))
     parts = [np.diff(below), -np.diff(above)]
     if above.size and below.size:
         parts.insert(1, np.array([1.0 - below[-1] - above[0]]))
@@ -186,16 +189,16 @@ def _bin_probabilities(law: NullDistribution, edges: Floats) -> Floats:
 
 
 def _shape_of_hits(
-    law: NullDistribution,
+    null: NullDistribution,
     statistic: HitsAtK,
     low: float,
     high: float,
     observed: float,
     greater: bool,
-) -> LawShape:
+) -> DistributionShape:
     """Bins of one hit each, or of a few where they are many, with an edge at the observed value."""
-    divisor = float(statistic.divided_by(law.n_samples, law.n_positives))
-    _, size, _ = statistic.straddling(law.tie_sizes)
+    divisor = float(statistic.divided_by(null.n_samples, null.n_positives))
+    _, size, _ = statistic.straddling(null.tie_sizes)
     group = math.ceil((high - low) * divisor / _MAX_BARS)
     step = group / divisor
     is_lattice = group == 1 and int(size) == 1
@@ -205,5 +208,5 @@ def _shape_of_hits(
     first = math.floor((low - cut) / step - 1e-6)
     last = math.ceil((high - cut) / step + 1e-6)
     edges = np.asarray(cut + step * np.arange(first, last + 1), dtype=np.float64)
-    probabilities = _bin_probabilities(law, edges)
-    return LawShape(edges, probabilities, step if is_lattice else None)
+    probabilities = _bin_probabilities(null, edges)
+    return DistributionShape(edges, probabilities, step if is_lattice else None)
