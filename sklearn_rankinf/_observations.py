@@ -82,7 +82,7 @@ class Observation:
 
     metric: Metric
     statistic: Any
-    law: NullDistribution
+    null: NullDistribution
     ranking: Ranking | None
     columns_without_positives: tuple[int, ...] = ()
     is_defined: bool = True
@@ -159,8 +159,8 @@ class Problem:
             labels = RestrictedLabels.from_scores(
                 table.labels[:, 0], table.scores[:, 0], self.exchange
             )
-            law = _restricted_distribution(labels, metric, **options)
-            seen = replace(_observation(metric, ranking, law), is_free=False)
+            null = _restricted_distribution(labels, metric, **options)
+            seen = replace(_observation(metric, ranking, null), is_free=False)
         return seen if seen.is_defined else replace(seen, columns_without_positives=(column,))
 
     def _observe_rows(
@@ -169,7 +169,7 @@ class Problem:
         """Observe with weights, or an average over the classes of a table."""
         check_method(metric, options["method"])
         assert isinstance(metric, Statistic)
-        statistic, law = observe_rows(
+        statistic, null = observe_rows(
             table,
             self.weights,
             metric,
@@ -182,9 +182,9 @@ class Problem:
         is_defined = bool(mass.any())
         # With these averages a class without positives counts for nothing.
         if self.average in ("weighted", "micro") and is_defined:
-            return Observation(metric, statistic, law, None)
+            return Observation(metric, statistic, null, None)
         empty = tuple((first_column + np.flatnonzero(mass == 0.0)).tolist())
-        return Observation(metric, statistic, law, None, empty, is_defined)
+        return Observation(metric, statistic, null, None, empty, is_defined)
 
     def warn_of_few_labellings(self) -> None:
         """Warn once, of the first class or table whose different labellings are few."""
@@ -234,10 +234,10 @@ class GradedProblem:
         discount = DiscountedCumulativeGain(metric.k)
         gain = GradedGain(discount, self.relevances, self.places, self.tie_sizes, metric.normalize)
         n, m = self.relevances.size, int(np.count_nonzero(self.relevances))
-        law = distribution_of_arrangements(
+        null = distribution_of_arrangements(
             PermutedGain(gain, self.exchange), metric, n, m, self.tie_sizes, **options
         )
-        return [Observation(metric, gain.observed(), law, None)]
+        return [Observation(metric, gain.observed(), null, None)]
 
 
 def is_graded(y_true: Any, y_score: Any, metric: Metric) -> bool:
@@ -299,19 +299,19 @@ def read_problem(
 
 def observe_ranking(ranking: Ranking, metric: Metric, **options: Any) -> Observation:
     """Observe a metric of a ranking whose labels are all exchangeable."""
-    law = frozen_null_distribution(
+    null = frozen_null_distribution(
         metric, ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
     )
-    return _observation(law.statistic, ranking, law)
+    return _observation(null.statistic, ranking, null)
 
 
-def _observation(metric: Metric, ranking: Ranking, law: NullDistribution) -> Observation:
+def _observation(metric: Metric, ranking: Ranking, null: NullDistribution) -> Observation:
     is_constant = ranking.n_positives in (0, ranking.n_samples)
     if is_constant and not isinstance(metric, HitsAtK):
-        value = law.mean()  # the one value that there is, whatever rounding made of it
+        value = null.mean()  # the one value that there is, whatever rounding made of it
     else:
         value = value_of(metric, ranking)
-    return Observation(metric, value, law, ranking, is_defined=ranking.n_positives > 0)
+    return Observation(metric, value, null, ranking, is_defined=ranking.n_positives > 0)
 
 
 def _restricted_distribution(

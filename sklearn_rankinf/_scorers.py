@@ -357,43 +357,43 @@ def _score_binary(
         options |= {"pos_label": pos_label, **of_samples}
         return _score_by_test(y_true, y_score, metric, output, options, _warns(output, in_dict))
     seen = observe_ranking(ranking, metric, **options)
-    statistic, law = seen.statistic, seen.law
+    statistic, null = seen.statistic, seen.null
     # The law of a short list without ties is the same for many folds, and kept.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
-    law = tolerating(law, _TOLERANCE) if in_a_hurry else law
+    null = tolerating(null, _TOLERANCE) if in_a_hurry else null
     if "pvalue" not in output:
-        return _read_without_tail(statistic, law, output), law.method
-    if options["method"] == "auto" and law.method == "analytic":
-        tail, failure = _tail_or_failure(statistic, law)
+        return _read_without_tail(statistic, null, output), null.method
+    if options["method"] == "auto" and null.method == "analytic":
+        tail, failure = _tail_or_failure(statistic, null)
         if tail is not None:
-            return tail[output], law.method
-        law = observe_ranking(ranking, metric, **{**options, "method": "permutation"}).law
+            return tail[output], null.method
+        null = observe_ranking(ranking, metric, **{**options, "method": "permutation"}).null
         if _warns(output, in_dict):
             _warn_of_permutation(failure)
-    return _tail(statistic, law)[output], law.method
+    return _tail(statistic, null)[output], null.method
 
 
-def _read_without_tail(statistic: float, law: NullDistribution, output: str) -> float:
+def _read_without_tail(statistic: float, null: NullDistribution, output: str) -> float:
     """Read an output off the null law, which computes nothing before it is asked."""
     if output == "statistic":
         return statistic
     scaled = standardized if output == "zscore" else adjusted
-    return _or_nothing(float(scaled(statistic, law)))
+    return _or_nothing(float(scaled(statistic, null)))
 
 
-def _tail(statistic: float, law: NullDistribution) -> dict[str, float]:
+def _tail(statistic: float, null: NullDistribution) -> dict[str, float]:
     """The p-value, its logarithm and its relative error."""
-    pvalue, log_pvalue, error = pvalue_log_and_error(law, statistic, "greater")
+    pvalue, log_pvalue, error = pvalue_log_and_error(null, statistic, "greater")
     evidence = abs(float(as_log10(log_pvalue)))
     return {"pvalue": float(pvalue), "neg_log10_pvalue": evidence, "error": float(error)}
 
 
 def _tail_or_failure(
-    statistic: float, law: NullDistribution
+    statistic: float, null: NullDistribution
 ) -> tuple[dict[str, float] | None, str]:
     """The tail of an exact law; or None, and why it is not to be had."""
     try:
-        tail = _tail(statistic, law)
+        tail = _tail(statistic, null)
     except (ArithmeticError, MemoryError, ValueError) as failed:
         # All arguments were checked where the law was made: what fails here is the computation.
         return None, str(failed) or type(failed).__name__
