@@ -386,39 +386,43 @@ def cross_val_significance(
     * ``"bonferroni"`` is :math:`\min(1, K \min_k p_k)`;
     * ``"twice_mean"`` is :math:`\min(1, \frac{2}{K} \sum_k p_k)` [1]_;
     * ``"cauchy"`` is :math:`\frac12 - \frac1\pi \arctan \frac1K \sum_k \tan \pi (\frac12 - p_k)`
-      [2]_, which a fold with a p-value of 1 makes 1;
-    * ``"fisher"`` is the tail of the chi-squared law with 2K degrees of freedom at
-      :math:`-2 \sum_k \ln p_k`. It needs folds whose held-out samples are disjoint and neither
-      train their own estimator nor one of an earlier fold, as those of
-      :class:`sklearn.model_selection.TimeSeriesSplit`: then each p-value is valid given the
-      earlier ones;
+      [2]_, which is 1 if a fold has a p-value of 1;
+    * ``"fisher"`` is the tail of the chi-squared distribution with 2K degrees of freedom at
+      :math:`-2 \sum_k \ln p_k`. It needs folds with disjoint held-out samples that are used to
+      train neither their own estimator nor that of an earlier fold, such as those of
+      :class:`sklearn.model_selection.TimeSeriesSplit`. Each p-value is then valid given the earlier
+      ones;
     * ``"convolution"`` is :math:`P(\bar S \ge \bar s)` for the mean over the folds, given the ties,
-      labels being permuted within folds. It needs a
-      :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out samples. The law is exact for
-      average precision without `k`; for other metrics ``method="auto"`` takes permutation, which
-      the `method` of the result's law says.
+      if labels are permuted within folds. It needs a
+      :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out samples. The null distribution
+      is exact for average precision without `k`; for other metrics ``method="auto"`` selects
+      permutation, as the `method` of the null distribution in the result shows.
 
-    All are computed from logarithms, so that p-values below the smallest float are combined too.
+    All combinations are computed from logarithms, so that p-values below the smallest float can be
+    combined too. P-values of folds that share training data depend on each other: Fisher's and
+    Stouffer's combinations of such p-values, and the null distribution of the mean of independent
+    folds, reject a true null hypothesis too often.
 
-    P-values of folds that share training data depend on each other: Fisher's and Stouffer's
-    combinations of them, and the law of the mean of independent folds, reject a true null
-    hypothesis too often.
+    The p-value of a fold is valid if its labels are exchangeable given the split. This condition
+    fails in three situations:
 
-    Each fold's p-value is valid if its labels are exchangeable given the split. Three things spoil
-    that. A split that looks at the labels does where the order of the rows has to do with the
-    scores: shuffle stratified folds. Samples that belong together do, such as several of one
-    patient, where their labels and their scores are alike: folds that keep groups together do not
-    mend it, `clusters` do. Their labels are then permuted as those of whole clusters, in each fold
-    among the clusters that it holds out, which no fold may share with its training set. Where
-    labels differ within groups, and some groups have more positives than others, `strata` permutes
-    within groups. And so do successive labels that are alike, as those of a time series, where
-    scores are: `order` moves the labels along the series.
+    * The split depends on the labels, and the order of the rows is related to the scores. Remedy:
+      shuffle stratified folds.
+    * Samples belong together, such as several samples of one patient, with similar labels and
+      similar scores. Folds that keep groups together do not solve this problem. Remedy:
+      `clusters`, which permutes the labels of whole clusters among the clusters that a fold holds
+      out; no cluster may be in both the training set and the held-out samples. If labels differ
+      within groups, and some groups have more positives than others, `strata` permutes labels
+      within groups.
+    * Successive labels are similar, as in a time series, and so are successive scores. Remedy:
+      `order`, which shifts the labels along the series.
 
-    The refits ask another question, whether anything can be learned at all, and include the
-    variation of fitting. They permute labels as the tests of the folds do, over all samples, and
-    leave `groups`, parameters and weights where they are; each refit splits anew. They are valid
-    for every estimator and every splitter, up to the number of permutations: their p-value is at
-    least :math:`1 / (B + 1)`. Means that differ by rounding count as equal.
+    The refits test a different question: whether anything can be learned at all. They include the
+    variation of fitting. Labels are permuted over all samples, with the same restrictions as in
+    the tests of the folds, while `groups`, parameters and weights stay with their samples; each
+    refit makes new splits. Refits are valid for every estimator and every splitter, and their
+    p-value is at least :math:`1 / (B + 1)` with B permutations. Means that differ by rounding
+    count as equal.
 
     References
     ----------
@@ -999,18 +1003,20 @@ def search_permutation_test(
     The p-value is :math:`(b + 1) / (B + 1)` for :math:`b` of :math:`B` permutations with a best
     score at least as large as the observed one; scores that differ by rounding, relatively by
     1e-12, count as equal. It is valid for every search, splitter and score if the labels are
-    exchangeable: all of them, or within strata, or those of whole clusters. To split clusters
-    between training sets and held-out samples does no harm to validity, but lets the search choose
-    what memorises them: pass them as `groups` too, with a splitter that keeps groups together.
+    exchangeable: all of them, or within strata, or those of whole clusters. The test stays valid if
+    clusters are split between training sets and held-out samples, but then the search may choose a
+    candidate that memorises clusters: pass them as `groups` too, with a splitter that keeps groups
+    together.
 
-    Splits that depend on the labels, as stratified ones do, are made anew for each permutation, as
-    the observed ones were, shuffled or not. Splits that were made once cannot be, and are refused;
-    :class:`sklearn.model_selection.PredefinedSplit` is for those that have nothing to do with the
-    labels. Nothing is fitted beyond what chooses the best candidate; only where
-    `refit` is a callable, or the name of one of several scores, does each search refit its winner.
+    Splits that depend on the labels, such as stratified ones, are made again for each permutation,
+    in the same way as for the observed labels, shuffled or not. An iterable of fixed splits cannot
+    be made again and raises an error; use :class:`sklearn.model_selection.PredefinedSplit` for
+    fixed splits that are independent of the labels. Each search refits its winner only if `refit`
+    is a callable or the name of one of several scores.
 
-    What is left to chance in the search itself, such as a splitter or candidates without a fixed
-    `random_state`, differs between the searches, and with it the result from call to call.
+    If the search itself is random, for instance
+    by a splitter or candidates without a fixed `random_state`, the searches differ in this respect
+    too, and the result varies from call to call.
 
     Examples
     --------
