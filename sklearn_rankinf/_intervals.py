@@ -202,7 +202,7 @@ def metric_interval(
         ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
         if getattr(chosen, "k", None) is not None and not ranking.has_all_ties:
             raise ValueError(
-                f"The interval of {in_sentence(chosen.title)} depends on the samples at rank k, "
+                f"The interval of {chosen.title} depends on the samples at rank k, "
                 "but this Ranking with has_all_ties=False has negatives of different scores in one "
                 "block: count all scores, as Ranking.from_dask(..., counts='all') does."
             )
