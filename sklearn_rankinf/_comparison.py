@@ -386,15 +386,17 @@ def metric_comparison_test(
     ``"influence"`` tests that the two metrics are equal in the population:
     :math:`T = (g(S_a) - g(S_b)) / \mathrm{SE}` with Student's t distribution with m - 1 degrees of
     freedom, on the scale :math:`g(t) = -\log(-\log t)` for average precision and on the metric's
-    own for others (size .007 to .055 for average precision). It has little power where both
+    own for others (size 0.007 to 0.055 for average precision). It has little power if both
     rankers are near chance. ``"delong"`` [2]_ is the same for ROC AUC with the normal distribution.
 
-    Of hits at k, ``"hypergeometric"`` is exact given the positives that one list alone holds:
-    both lists have as many items of their own. McNemar's test takes no account of that, and is very
-    conservative; ``"emproc"`` is Ash and Hughes-Oliver's [3]_. They need lists of exactly k
-    samples, without equal scores across rank k.
+    For hits at k, ``"hypergeometric"`` is exact given the number of positives that are in only one
+    of the two lists; both lists have equal numbers of items that the other lacks. McNemar's test
+    ignores this constraint and is very conservative. ``"emproc"`` is the test of Ash and
+    Hughes-Oliver [3]_. These tests need lists of exactly k samples, without equal scores across
+    rank k.
 
-    ``"bootstrap"`` draws positives and negatives with replacement; its size at .05 is up to .088.
+    ``"bootstrap"`` draws positives and negatives with replacement; its size at the level 0.05 is up
+    to 0.088.
 
     Over queries, signs of the differences are flipped at random, exact if the runs are
     interchangeable in each query.
@@ -460,9 +462,9 @@ class _Drawing:
     verbose: int
 
     def seeds(self, n_streams: int) -> list[np.random.SeedSequence]:
-        """Seeds of so many streams, the same ones whenever they are asked for."""
+        """Return the seeds of random streams, which are the same in every call."""
         whole = as_seed_sequence(self.random_state)
-        # A sequence counts what it has spawned; a copy begins anew.
+        # A sequence counts its spawned children; a copy starts again.
         copy = np.random.SeedSequence(whole.entropy, spawn_key=whole.spawn_key)
         return copy.spawn(n_streams)
 
@@ -631,10 +633,10 @@ def _compare(
     n_resamples: int | None = None
     interval: Callable[[float], tuple[float, float]] = pair.interval
     if not pair.has_both_classes:
-        warn_of_one_class(pair.positive, "nothing can be told, and the p-value is 1")
+        warn_of_one_class(pair.positive, "a comparison is not possible, and the p-value is 1")
         pvalue = 1.0
     elif (margin is not None or method in _OF_ERRORS) and math.isnan(pair.standard_error):
-        warn_of_unknown_errors(f"method={method!r} takes a standard error", "the p-value is 1")
+        warn_of_unknown_errors(f"method={method!r} needs a standard error", "the p-value is 1")
         pvalue = 1.0
     elif margin is not None:
         pvalue = _within_margin(pair, margin, alternative)

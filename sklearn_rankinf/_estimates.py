@@ -404,6 +404,4 @@ def check_both_classes(ranking: Ranking, what: str = "y_true") -> None:
         (ranking.n_samples - ranking.n_positives, "negatives"),
     ):
         if count == 0:
-            raise ValueError(
-                f"{what} has no {name}: an interval needs samples of both classes."
-            )
+            raise ValueError(f"{what} has no {name}: an interval needs samples of both classes.")

@@ -367,7 +367,7 @@ def metric_multiple_comparison_test(
     check_scalar_k(chosen)
     names, positive, columns = read_rankers(y_true, y_scores, pos_label)
     if len(names) < 2:
-        raise ValueError(f"y_scores holds one ranker, {names[0]!r}: a comparison needs at least 2.")
+        raise ValueError(f"y_scores has one ranker, {names[0]!r}: a comparison needs at least 2.")
     own = _pairs_of(names, reference)
     if groups is not None:
         check_queries_alone(clusters=clusters, strata=strata)
@@ -391,7 +391,7 @@ def metric_multiple_comparison_test(
     if own is None:
         comparisons = comparisons.picked(tested, shown)
     best_pvalue = best_pvalues(family.scaled, family.covariance, family.df, rng)
-    # At low confidence levels a p-value of the largest is no reason to leave it out.
+    # The ranker with the largest value is kept, even if its p-value is low for the level.
     may_be_best = (best_pvalue >= 1.0 - confidence_level) | (family.values == family.values.max())
     return MetricMultipleComparisonTestResult(
         metric=family.metric,
@@ -493,12 +493,12 @@ class _Family:
         estimates = [Estimate.of_items(statistic, own, units) for own in items]
         values = np.array([estimate.value for estimate in estimates])
         if not 0 < positive.sum() < positive.size:
-            warn_of_one_class(positive, "nothing can be told, and all p-values are 1")
+            warn_of_one_class(positive, "a comparison is not possible, and all p-values are 1")
             nothing = np.zeros((values.size, values.size))
             return cls(metric, values, nothing * math.nan, values, nothing, 0)
         covariance = covariance_of_values(statistic, items, units)
         if np.isnan(covariance).any():
-            warn_of_unknown_errors("Comparisons take standard errors", "all p-values are 1")
+            warn_of_unknown_errors("Comparisons need standard errors", "all p-values are 1")
         share = values / estimates[0].maximum
         scaled, slope = values, np.ones(values.size)
         if on_g_scale(metric) and np.all((share > 0.0) & (share < 1.0 - 1e-12)):
