@@ -1,4 +1,4 @@
-"""The precision-recall curve of two normal distributions of scores, and the area under it."""
+"""Precision-recall curve of two normal distributions of scores, and the area under the curve."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._validation import PosLabel, as_binary, check_integer, check_positive
 
-# Normal quantiles beyond which nothing is left in double precision.
+# Normal quantiles beyond which the tail probability vanishes in double precision.
 _END = 38.0
-# Panels of this width on the scale of positives and on that of negatives, and Gauss-Legendre nodes
-# in each. The nearest pole of the precision is farther than half a panel even at the far end of the
-# scale, so that the error of the rule is below rounding.
+# Width of the panels, on the scale of positives and on that of negatives, and number of
+# Gauss-Legendre nodes in each. The nearest pole of the precision is more than half a panel away
+# even at the far end of the scale, so that the error of the rule is below rounding.
 _PANEL, _N_NODES = 0.125, 20
 
 
@@ -28,13 +28,13 @@ _PANEL, _N_NODES = 0.125, 20
 class BinormalPrecisionRecallCurve:
     r"""Precision-recall curve of scores that are normal within each class.
 
-    The curve is smooth and has a few parameters only, which :meth:`from_predictions` estimates from
-    a sample, after Brodersen and others [1]_.
+    The curve is smooth and has only a few parameters, which :meth:`from_predictions` estimates from
+    a sample [1]_.
 
     Parameters
     ----------
     prevalence : float
-        Share of positives, between 0 and 1.
+        Fraction of positives, between 0 and 1.
     mean_positive, sd_positive : float
         Mean and standard deviation of the scores of positives.
     mean_negative, sd_negative : float
@@ -46,28 +46,29 @@ class BinormalPrecisionRecallCurve:
         If a parameter is not a number.
     ValueError
         If `prevalence` is not between 0 and 1, a mean is not finite, a standard deviation is not
-        positive and finite, or the scales of the two classes are too different for floating-point
+        positive and finite, or the scales of the two classes differ too much for floating-point
         numbers.
 
     See Also
     --------
-    binormal_average_precision_score : The area under the curve that is fitted to a sample.
-    BinormalPrecisionRecallDisplay : A picture of the curve.
-    sklearn.metrics.precision_recall_curve : The curve of the sample itself.
+    binormal_average_precision_score : The area under the curve fitted to a sample.
+    BinormalPrecisionRecallDisplay : Plot of the curve.
+    sklearn.metrics.precision_recall_curve : The empirical curve of a sample.
 
     Notes
     -----
-    With the prevalence :math:`\alpha` and the normal distribution function :math:`\Phi`, precision
-    at the recall r, the threshold c and the false positive rate f is
+    With the prevalence :math:`\alpha` and the normal distribution function :math:`\Phi`, the
+    precision at recall r, threshold c and false positive rate f is
 
     .. math:: p(r) = \frac{\alpha r}{\alpha r + (1 - \alpha) f}, \qquad
               f = 1 - \Phi\left(\frac{c - \mu_N}{\sigma_N}\right), \qquad
               c = \mu_P + \sigma_P \Phi^{-1}(1 - r).
 
-    At recall 1 it is the prevalence. Towards recall 0 it goes to 1 if the scores of positives have
-    the larger standard deviation, and to 0 if those of negatives have; if both are equal it goes to
-    1, 0 or the prevalence as the mean of the positives is larger, smaller or the same. The curve
-    need not be monotone if the standard deviations differ.
+    At recall 1 the precision is the prevalence. As recall approaches 0, it tends to 1 if the scores
+    of positives have the larger standard deviation, and to 0 if those of negatives have. If both
+    standard deviations are equal, it tends to 1, 0 or the prevalence if the mean of the positives
+    is larger, smaller or the same. The curve need not be monotone if the standard deviations
+    differ.
 
     References
     ----------
@@ -104,7 +105,7 @@ class BinormalPrecisionRecallCurve:
             object.__setattr__(self, name, float(value))
         if not (0.0 < self._ratio < math.inf and math.isfinite(self._shift)):
             raise ValueError(
-                "The scales of the two classes are too different for floating-point numbers; got "
+                "The scales of the two classes differ too much for floating-point numbers; got "
                 f"mean_positive={self.mean_positive}, sd_positive={self.sd_positive}, "
                 f"mean_negative={self.mean_negative}, sd_negative={self.sd_negative}."
             )
@@ -128,34 +129,34 @@ class BinormalPrecisionRecallCurve:
         y_true : array-like of shape (n_samples,)
             Binary labels.
         y_score : array-like of shape (n_samples,)
-            Scores, larger for samples more likely to be positive. They are needed as numbers: a
-            :class:`Ranking` will not do.
+            Scores, larger for samples more likely to be positive. The numerical scores are needed;
+            a :class:`Ranking` is not accepted.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
 
         Returns
         -------
         curve : BinormalPrecisionRecallCurve
-            The curve with the share of positives, and with the means and the standard deviations of
-            the two classes, of which the latter have the divisors m - 1 and n - m - 1.
+            The curve with the fraction of positives, and with the means and standard deviations of
+            the two classes; the standard deviations have divisors m - 1 and n - m - 1.
 
         Raises
         ------
         TypeError
-            If there are no scores, or labels or scores are of a wrong type.
+            If there are no scores, or labels or scores have the wrong type.
         ValueError
             If labels and scores are not those of a binary problem, or a class has fewer than two
-            samples or equal scores only.
+            samples or only equal scores.
 
         See Also
         --------
-        binormal_average_precision_score : The area under this curve.
+        binormal_average_precision_score : The area under the curve.
 
         Notes
         -----
-        The fit takes the scores as normal within each class, and no monotone transformation of
-        them leaves it as it is. Probabilities are better put on the scale of log odds, as the
-        decision function of a logistic regression is.
+        The fit assumes that scores are normal within each class, so a monotone transformation of
+        the scores changes the result. Transform probabilities to log odds, the scale of the
+        decision function of a logistic regression.
 
         Examples
         --------
@@ -166,13 +167,11 @@ mean_negative=2, sd_negative=1)
         """
         if isinstance(y_true, Ranking):
             raise TypeError(
-                "y_true is a Ranking, which holds the order of the samples and not their scores: "
-                "pass labels and scores, to which the binormal curve is fitted."
+                "y_true is a Ranking, which contains the order of the samples, not their scores; "
+                "pass labels and scores to fit the binormal curve."
             )
         if y_score is None:
-            raise TypeError(
-                "y_score is missing: pass the scores, to which the binormal curve is fitted."
-            )
+            raise TypeError("y_score is missing; pass the scores to fit the binormal curve.")
         positive, scores = as_binary(y_true, y_score, pos_label)
         scores = scores.astype(np.float64)
         of_positives = _mean_and_sd(scores[positive], "positive", "positives")
@@ -185,7 +184,7 @@ mean_negative=2, sd_negative=1)
         Parameters
         ----------
         recall : float or array-like
-            Recall, from 0 to 1. At 0 it is the limit.
+            Recall, from 0 to 1. The value at 0 is the limit.
 
         Returns
         -------
@@ -212,7 +211,7 @@ mean_negative=2, sd_negative=1)
         return values if values.ndim else float(values)
 
     def curve(self, n_points: int = 201) -> tuple[Floats, Floats]:
-        """Points of the curve, closest to each other at its ends.
+        """Points of the curve, most closely spaced at its ends.
 
         Parameters
         ----------
@@ -266,33 +265,33 @@ mean_negative=2, sd_negative=1)
 
     @property
     def _ratio(self) -> float:
-        """Standard deviation of positives, where that of negatives is 1."""
+        """Standard deviation of positives in units of that of negatives."""
         return self.sd_positive / self.sd_negative
 
     @property
     def _shift(self) -> float:
-        """Mean of positives, where that of negatives is 0 and their standard deviation 1."""
+        """Difference of the means in units of the standard deviation of negatives."""
         return (self.mean_positive - self.mean_negative) / self.sd_negative
 
     @property
     def _first_precision(self) -> float:
-        """Limit of precision where recall goes to 0: of two normal tails the wider one wins."""
+        """Limit of precision as recall tends to 0; the class with the wider normal tail wins."""
         wider = self._ratio - 1.0 or self._shift
         return self.prevalence if wider == 0.0 else float(wider > 0.0)
 
     def _precision_at(self, z: Floats) -> Floats:
-        """Precision at the recall with the normal quantile z, from logarithms of both rates."""
+        """Precision at the recall with normal quantile z, from the logarithms of both rates."""
         with np.errstate(over="ignore"):
             log_false_rate = log_ndtr(self._ratio * z - self._shift)
-        # The difference first: where both rates are the same nothing is left of them.
+        # The difference of the logarithms is taken first, so that equal rates cancel exactly.
         return np.asarray(expit(logit(self.prevalence) + (log_ndtr(z) - log_false_rate)))
 
 
 def _area(curve: BinormalPrecisionRecallCurve) -> float:
-    """Integral of precision over recall, as one over the normal quantile of recall.
+    """Integral of precision over recall, transformed to the normal quantile of recall.
 
-    The integrand changes on the scale of z and on that of the scores of negatives, which may be
-    much finer or coarser: panels are short on both.
+    The integrand varies on the scale of z and on the scale of the negatives, which may be much
+    finer or coarser, so the panels are short on both scales.
     """
     edges = np.arange(-_END, _END + _PANEL, _PANEL)
     with np.errstate(over="ignore"):
@@ -306,19 +305,19 @@ def _area(curve: BinormalPrecisionRecallCurve) -> float:
 
 
 def _mean_and_sd(scores: Floats, name: str, names: str) -> tuple[float, float]:
-    """Mean and standard deviation of the scores of a class."""
+    """Mean and standard deviation of the scores in a class."""
     if scores.size < 2:
         found = f"one {name}" if scores.size else f"no {names}"
         raise ValueError(
-            f"y_true holds {found}, and the binormal curve needs at least two samples of each "
-            "class, whose scores show how they vary."
+            f"y_true contains {found}, but the binormal curve needs at least two samples of each "
+            "class to estimate standard deviations."
         )
     if np.all(scores == scores[0]):
         raise ValueError(
-            f"The {scores.size} {names} have the same score, {scores[0].item()!r}, and the "
+            f"The {scores.size} {names} have the same score, {scores[0].item()!r}, but the "
             "binormal curve needs scores that vary within each class."
         )
-    # Scaled by a power of two, which rounds nothing, squares stay among the floating-point numbers.
+    # Scaling by a power of two is exact and prevents overflow and underflow of the squares.
     exponent = math.frexp(np.max(np.abs(scores)))[1]
     scaled = np.ldexp(scores, -exponent)
     mean, deviation = float(np.mean(scaled)), float(np.std(scaled, ddof=1))
@@ -326,7 +325,7 @@ def _mean_and_sd(scores: Floats, name: str, names: str) -> tuple[float, float]:
 
 
 def _check_finite(value: Any, name: str) -> None:
-    """Refuse what is no finite number."""
+    """Raise an error unless the value is a finite number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
     if not math.isfinite(value):
@@ -337,15 +336,15 @@ def _check_finite(value: Any, name: str) -> None:
 def binormal_average_precision_score(
     y_true: ArrayLike, y_score: ArrayLike | None = None, *, pos_label: PosLabel = 1
 ) -> float:
-    r"""Average precision of the binormal curve that is fitted to a sample.
+    r"""Average precision of the binormal curve fitted to a sample.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Binary labels.
     y_score : array-like of shape (n_samples,)
-        Scores, larger for samples more likely to be positive. They are needed as numbers: a
-        :class:`Ranking` will not do.
+        Scores, larger for samples more likely to be positive. The numerical scores are needed; a
+        :class:`Ranking` is not accepted.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
 
@@ -357,23 +356,23 @@ def binormal_average_precision_score(
     Raises
     ------
     TypeError
-        If there are no scores, or labels or scores are of a wrong type.
+        If there are no scores, or labels or scores have the wrong type.
     ValueError
         If labels and scores are not those of a binary problem, or a class has fewer than two
-        samples or equal scores only.
+        samples or only equal scores.
 
     See Also
     --------
-    BinormalPrecisionRecallCurve : The curve, and where it comes from.
+    BinormalPrecisionRecallCurve : The curve and its parameters.
     sklearn.metrics.average_precision_score : Average precision of the sample, which assumes
         nothing about the scores.
 
     Notes
     -----
     The area :math:`\int_0^1 p(r)\,dr` is computed by Gauss-Legendre quadrature, with an error below
-    1e-12. It estimates average precision in the population if scores are normal within each class,
-    and with fewer data than the sample's own average precision needs [1]_. If they are not normal
-    it is biased, however large the sample.
+    1e-12. If scores are normal within each class, it estimates average precision in the population,
+    with fewer data than the empirical average precision of the sample requires [1]_. If they are
+    not normal, it is biased for any sample size.
 
     References
     ----------

@@ -15,27 +15,28 @@ from sklearn_rankinf._frozen_distributions import NullDistribution, with_known_e
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._rank_distributions import rounding_of
 
-# Levels this close, relatively, are the same.
+# Levels whose relative difference is at most this count as equal.
 _SAME = 1e-12
-# The critical value is looked for a little below the level of the last value that is not.
+# The critical value is searched slightly below the level of the last value that is not significant.
 _SLIGHTLY_LESS = (1e-9, 1e-7, 1e-5)
-# Precision of a critical value in standard deviations, and how far a level is below alpha where
-# values are so dense that none is looked for.
+# Precision of a critical value in standard deviations, and relative distance of a level from alpha
+# that is accepted without a further search if values are dense.
 _PRECISION, _CONTINUOUS = 1e-9, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Where a test is significant.
+    """Region of values of a metric that are significant.
 
     Attributes
     ----------
     critical_value, level : float
-        Smallest significant value, nan where none is, and its probability by chance.
+        Smallest significant value, nan if there is none, and its probability by chance.
     event : tuple of int or None
-        Number of hits among a number of first samples that is the same event, if there is one.
+        Number of hits h and cut-off k such that at least h hits among the first k samples are the
+        same event; None if there is no such event.
     edge : float
-        Values from here on are significant, those equal to the critical one included.
+        Lower limit of the significant values, which allows for rounding of the critical value.
     """
 
     critical_value: float
@@ -47,9 +48,9 @@ class Region:
 def critical_region(
     metric: Metric, n: int, m: int, alpha: float, *, method: str, random_state: Any
 ) -> Region:
-    """Where the test of a metric of n samples, m of them positive, is significant.
+    """Critical region of the test of a metric with n samples, m of them positive.
 
-    The method is that of the null distribution of metrics that count more than hits.
+    `method` applies to the null distributions of metrics that are more than a number of hits.
     """
     if m in (0, n):
         return Region(math.nan, 0.0)
@@ -67,13 +68,13 @@ def critical_region(
 
 
 def _region_of_hits(value: float, n: int, m: int, h: int, k: int) -> Region:
-    """From one value on there are at least h hits among the first k samples."""
+    """Region of the values that mean at least h hits among the first k samples."""
     level = float(np.exp(log_tail(h, n, m, k)))
     return Region(value, level, (h, k), value * (1.0 - _SAME))
 
 
 def _region_of_distribution(metric: Statistic, null: NullDistribution, alpha: float) -> Region:
-    """From the quantile of a null distribution, and the next larger value."""
+    """Region from the quantile of a null distribution and the next larger value."""
     n, m = null.n_samples, null.n_positives
     best = float(metric.maximum(n, m))
     null, _ = with_known_error(null, _last_below(null, alpha, best), "greater")
@@ -89,12 +90,12 @@ def _region_of_distribution(metric: Statistic, null: NullDistribution, alpha: fl
 
 
 def _allowed(alpha: float) -> float:
-    """Largest p-value that is significant: equal to alpha but for rounding, and not certain."""
+    """Largest significant p-value: alpha up to rounding, but less than 1."""
     return min(alpha * (1.0 + _SAME), 1.0 - 2.0**-53)
 
 
 def _last_below(null: NullDistribution, alpha: float, best: float) -> float:
-    """Value up to which nothing is significant, and from which on everything is."""
+    """Quantile that separates the values that are not significant from those that are."""
     if null._is_listed:
         return float(null.isf(alpha))
     # The quantile of a distribution that is not listed takes more evaluations.
@@ -116,7 +117,7 @@ def _last_below(null: NullDistribution, alpha: float, best: float) -> float:
 def _next_multiple(
     null: NullDistribution, below: float, alpha: float, best: float, span: float, offset: float
 ) -> tuple[float, float]:
-    """The same where values less a constant are multiples of a span."""
+    """Like `_next_above` if values minus an offset are multiples of a span."""
     multiple = math.ceil((below - offset) / span) - 1
     while null.pvalue(value := min(multiple * span + offset, best)) > _allowed(alpha):
         if value >= best:
@@ -128,7 +129,7 @@ def _next_multiple(
 def _next_above(
     null: NullDistribution, below: float, alpha: float, best: float
 ) -> tuple[float, float]:
-    """Smallest significant value and its level, which is 0 where there is none."""
+    """Smallest significant value and its level; the level is 0 if there is no such value."""
     if not null._is_listed:
         value = below
         while (level := float(null.pvalue(value))) > alpha:
@@ -149,7 +150,7 @@ def _next_above(
 
 
 def _last_significant_rank(n: int, m: int, alpha: float) -> int:
-    """Last rank of the best positive that is significant, 0 where none is."""
+    """Last rank of the first positive that is significant; 0 if there is none."""
     low, high = 0, n - m + 1
     log_alpha = math.log(_allowed(alpha))
     while high - low > 1:

@@ -1,4 +1,4 @@
-"""Null distributions: frozen laws of a statistic under random labelling."""
+"""Frozen null distributions of a statistic under random labelling."""
 
 from __future__ import annotations
 
@@ -36,45 +36,45 @@ from sklearn_rankinf._validation import (
 )
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
-# Values of the statistic this close, relatively, are the same value.
+# Values of the statistic whose relative difference is at most this count as equal.
 _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
-# Logarithms so near to 0 want digits that a probability has not.
+# Probabilities with a logarithm closer to 0 than this are computed from their complement.
 _NEAR_ZERO = -1e-9
-# Exact laws of few blocks are cheap, and hardly ever asked for again; of the others the last
-# ones are kept, by value, up to some 160 MB.
+# Exact distributions with few blocks are cheap and rarely requested twice. Of the others the most
+# recent are cached by value, up to about 160 MB.
 _DISTRIBUTIONS = LawCache(max_laws=64, max_numbers=2e7)
 
 
 class NullDistribution:
-    """A frozen law of a ranking statistic under random labelling.
+    """Frozen null distribution of a ranking statistic under random labelling.
 
-    It has the names of scipy's frozen distributions, vectorised over their arguments. Nothing is
-    computed before it is asked for. `mean`, `var`, `std`, `stats` and `moment` are those of the
-    exact law, whatever `method` is; everything else is of the law that `method` names.
+    The methods have the names of scipy's frozen distributions and are vectorised over their
+    arguments. Computation is lazy. `mean`, `var`, `std`, `stats` and `moment` always refer to the
+    exact null distribution; every other method refers to the distribution chosen with `method`.
 
     Attributes
     ----------
     method : str
-        What runs: ``"analytic"``, ``"permutation"``, ``"normal"``, ``"pearson3"`` or
+        The method in use: ``"analytic"``, ``"permutation"``, ``"normal"``, ``"pearson3"`` or
         ``"zhang_su"``.
     n_samples, n_positives : int
         Size of the ranking and number of positives.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties.
     statistic : object
-        What the law is of, as a sum over blocks of equal scores.
+        The ranking statistic, as a sum over blocks of equal scores.
 
     See Also
     --------
-    sklearn_rankinf.ap_null_distribution : Makes such a law.
-    sklearn_rankinf.average_precision_test : Carries one in its result.
+    sklearn_rankinf.ap_null_distribution : Null distribution of average precision.
+    sklearn_rankinf.average_precision_test : Test whose result contains a null distribution.
 
     Notes
     -----
-    Functions of x or q take scalars, for which they return a float, and arrays of any shape, for
-    which they return an array of that shape; nan gives nan. A pickle holds the arguments, not what
-    was computed. A law may be shared by threads.
+    Methods with an argument x or q accept scalars, for which they return a float, and arrays of any
+    shape, for which they return an array of that shape; nan gives nan. Pickling stores the
+    arguments, not the computed values. An instance can be shared between threads.
 
     Examples
     --------
@@ -86,9 +86,9 @@ class NullDistribution:
     array([0.6674, 0.0087])
     """
 
-    # Relative error of tails that is good enough.
+    # Accepted relative error of tail probabilities.
     _tolerance = 0.0
-    # Number of random labellings after which drawing stopped, if it did.
+    # Number of random labellings after which sampling stopped early; None if it did not.
     _stopped_after: int | None = None
 
     def __init__(
@@ -115,7 +115,7 @@ class NullDistribution:
         self._verbose = verbose
 
     def __getstate__(self) -> dict[str, Any]:
-        # Millions of atoms or resamples are computed again sooner than they are sent.
+        # Recomputing millions of atoms or resamples is faster than transferring them.
         lazy = ("_distribution", "_sampler")
         return {name: value for name, value in vars(self).items() if name not in lazy}
 
@@ -126,7 +126,7 @@ class NullDistribution:
             f"n_positives={self.n_positives}{ties}, method={self.method!r})"
         )
 
-    # Moments, exact whatever the method.
+    # Moments, exact for every method.
 
     def mean(self) -> float:
         """Exact mean."""
@@ -146,25 +146,25 @@ class NullDistribution:
         Parameters
         ----------
         moments : str, default="mv"
-            Which of them: letters of "mvsk". All are immediate: without ties they cost the same for
-            any n_samples, with ties some operations for each block.
+            Letters of "mvsk" that select the moments. All are fast: without ties the cost does not
+            depend on n_samples, with ties it is a few operations for each block.
 
         Returns
         -------
         float or tuple of float
-            In the order m, v, s, k; a float if only one is asked for. Skewness and kurtosis are nan
-            where the statistic cannot vary.
+            The moments in the order m, v, s, k; a float if only one is requested. Skewness and
+            kurtosis are nan if the statistic cannot vary.
 
         Raises
         ------
         ValueError
-            If `moments` has another letter.
+            If `moments` contains another letter.
 
         Notes
         -----
-        All four are exact up to rounding, closed forms or sums over the blocks; of more than
-        100,000 ranks without ties the far ones are merged for skewness and kurtosis, with a
-        relative error below 1e-9, or an absolute one below 1e-12.
+        All four are exact up to rounding, as closed forms or sums over the blocks. For skewness and
+        kurtosis of more than 100,000 ranks without ties, ranks far down are merged, with a relative
+        error below 1e-9 or an absolute error below 1e-12.
 
         Examples
         --------
@@ -197,7 +197,7 @@ class NullDistribution:
         Returns
         -------
         float or ndarray
-            The moment; an array if the law is of several k.
+            The moment; an array if the distribution has several k.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class NullDistribution:
         mean, deviation = np.asarray(self.mean()), np.asarray(self.std())
         central = [np.ones(mean.shape), np.zeros(mean.shape), np.asarray(self.var())]
         for degree in range(3, int(order) + 1):
-            # What cannot vary has no standardized moments, and no central ones but 0.
+            # A constant statistic has no standardized moments; its central moments are 0.
             scaled = np.nan_to_num(self._standardized_cumulant(degree))
             normal = 3.0 if degree == 4 else 0.0
             central.append((scaled + normal) * deviation**degree)
@@ -219,11 +219,11 @@ class NullDistribution:
         ]
         return plain(np.sum(terms, axis=0))
 
-    # The law.
+    # The distribution.
 
     @property
     def _is_listed(self) -> bool:
-        """Whether all values with their probabilities are known: quantiles are looked up."""
+        """Whether all values and probabilities are stored, so that quantiles are looked up."""
         return bool(self._distribution.is_listed)
 
     def support(self) -> tuple[float, float]:
@@ -240,7 +240,7 @@ class NullDistribution:
         Parameters
         ----------
         confidence : array-like of float
-            Part of the law that it holds, between 0 and 1.
+            Probability of the interval, between 0 and 1.
 
         Returns
         -------
@@ -294,7 +294,7 @@ class NullDistribution:
         Returns
         -------
         ndarray of shape `size`
-            Values of the statistic for random hit sets; for an approximation, draws from its law.
+            Values of the statistic for random labellings; for an approximation, draws from it.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class NullDistribution:
 
         Examples
         --------
-        Of all ways to place 200 positives among 2200 ranks one is perfect:
+        One of all ways to place 200 positives among 2200 ranks is perfect:
 
         >>> from sklearn_rankinf import ap_null_distribution
         >>> round(ap_null_distribution(2200, 200).log_pvalue(1.0), 2)
@@ -338,7 +338,7 @@ class NullDistribution:
         return self._over(x, lambda t: self._log_significance(t, alternative))
 
     def pvalue(self, x: ArrayLike, alternative: str = "greater") -> Any:
-        """P-value of observed values: unlike `sf` it counts values equal to x.
+        """P-value of observed values; unlike `sf` it includes values equal to x.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class NullDistribution:
         return self._over(x, lambda t: self._significance(t, alternative)[0])
 
     def relative_error(self, x: ArrayLike, alternative: str = "greater") -> Any:
-        """Estimate of the relative error of `pvalue`; never below 1e-13.
+        """Estimated relative error of `pvalue`; never below 1e-13.
 
         Parameters
         ----------
@@ -389,11 +389,11 @@ class NullDistribution:
         Returns
         -------
         float or ndarray
-            For the exact law the numerical error, estimated on the large side; half the distance of
-            guaranteed bounds where the p-value is the middle between them; and infinite where no
-            error below 10 % can be stated: `pvalue` is then an upper bound. For permutation the
-            Monte Carlo standard error divided by the p-value. For the approximations infinite: it
-            is not known.
+            For the exact distribution, a conservative estimate of the numerical error. If the
+            p-value is the midpoint of guaranteed bounds, half the distance between them. If no
+            error below 10 % can be stated, infinity; `pvalue` is then an upper bound. For
+            permutation, the Monte Carlo standard error divided by the p-value. For the
+            approximations infinity, since their error is unknown.
         """
         return self._over(
             x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
@@ -412,8 +412,9 @@ class NullDistribution:
         Returns
         -------
         lower, upper : float or ndarray
-            They hold for the exact p-value, ties and the tolerance for equal values included. Where
-            no bounds are known, as for permutation and the approximations, they are 0 and 1.
+            Bounds of the exact p-value, which take ties and the tolerance for equal values into
+            account. They are 0 and 1 if no bounds are known, as for permutation and the
+            approximations.
 
         Raises
         ------
@@ -422,15 +423,16 @@ class NullDistribution:
 
         Notes
         -----
-        Where every atom is known they enclose rounding alone. For larger laws every increment of
-        the statistic is rounded down to a multiple of some width: the sum of K increments is then
-        too small by less than K widths, so that a single histogram of rounded sums bounds both
-        tails at every value it reaches (two, where far ranks have to be merged). What is left out
-        of it on the way, less than the tails by many orders of magnitude, is bounded by Hoeffding's
-        inequality [1]_ and added. With fewer misses than positives, what the misses take away is
-        rounded. The first call takes up to a few seconds, for each range of values; what would take
-        longer, which is many positives in a long list or more than a million blocks, is not tried,
-        and the bounds are 0 and 1.
+        If every atom is known, the bounds allow for rounding alone. For larger distributions every
+        increment of the statistic is rounded down to a multiple of some width. The sum of K
+        increments is then too small by less than K widths, so that a single histogram of rounded
+        sums bounds both tails at every value within its range (two histograms are used if far ranks
+        have to be merged). Terms dropped on the way are smaller than the tails by many orders of
+        magnitude; Hoeffding's inequality [1]_ bounds them, and the bound is added. With fewer
+        negatives than positives, the amounts that the negatives subtract are rounded instead. The
+        first call takes up to a few seconds for each range of values. Longer computations, with
+        many positives in a long list or more than a million blocks, are not attempted, and the
+        bounds are 0 and 1.
 
         References
         ----------
@@ -457,7 +459,7 @@ class NullDistribution:
             self._over(x, lambda t: self._bounds(t, alternative)[1]),
         )
 
-    # How it is computed.
+    # Computation.
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
@@ -516,7 +518,7 @@ class NullDistribution:
         return np.concatenate(self._drawn(chunks))[: self._stopped_after]
 
     def _by_permutation(self) -> NullDistribution:
-        """The same null distribution by random labellings."""
+        """Return the same null distribution, estimated from random labellings."""
         null = copy(self)
         null.method = "permutation"
         for name in ("_distribution", "_sampler"):
@@ -525,9 +527,9 @@ class NullDistribution:
 
     @property
     def _chunks(self) -> list[tuple[int, np.random.SeedSequence]]:
-        """Chunks of resamples: their sizes, and one random stream each, for any number of jobs."""
+        """Sizes of the chunks of resamples, and a random stream for each, for any `n_jobs`."""
         sizes = self._sampler.chunks(self._n_permutations)
-        # `spawn` counts its calls; a copy gives the same streams to the same law every time.
+        # `spawn` counts its calls; a fresh copy yields the same streams every time.
         return list(zip(sizes, copy(self._seeds).spawn(len(sizes)), strict=True))
 
     def _drawn(self, chunks: list[tuple[int, np.random.SeedSequence]]) -> list[Floats]:
@@ -538,13 +540,13 @@ class NullDistribution:
         return values
 
     def _values_in_order(self) -> Iterator[Floats]:
-        """Values of the resamples chunk by chunk, as many drawn at a time as there are jobs."""
+        """Yield the values of the resamples chunk by chunk, as many chunks at a time as jobs."""
         chunks, at_a_time = self._chunks, effective_n_jobs(self._n_jobs)
         for first in range(0, len(chunks), at_a_time):
             yield from self._drawn(chunks[first : first + at_a_time])
 
     def _stopped_at(self, x: float, alternative: str, n_exceedances: int) -> NullDistribution:
-        """The law of the resamples up to the one that is the last of so many exceedances of x."""
+        """Distribution of the resamples up to the one with exceedance number `n_exceedances`."""
         drawn, n_found, n_drawn = [], 0, 0
         for values in self._values_in_order():
             drawn.append(values)
@@ -600,15 +602,15 @@ class NullDistribution:
         return self._log_tail(self._with_equals(t, sign), sign)
 
     def _log_tail(self, t: Floats, sign: int) -> Floats:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), near 0 by what is left of 1."""
+        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1); near 0 from the complement."""
         log_p = self._distribution.tail(t, sign)[1]
         near = log_p > _NEAR_ZERO
         if near.any():
             rest, _, error = self._distribution.tail(np.nextafter(t, -sign * np.inf), -sign)
-            # What is only bounded leaves a bound of 1.
+            # A tail that is only bounded has 1 as its bound.
             bounded = (error > UNKNOWN) & (self.method == "analytic")
             rest = np.where(bounded, 0.0, rest)
-            # Nor does what is 1 itself tell anything.
+            # A complement of 1 contains no information.
             near &= rest < 1.0
             log_p = np.where(near, np.log1p(-np.where(near, rest, 0.0)), log_p)
         return log_p
@@ -631,17 +633,17 @@ class NullDistribution:
         return self._distribution.tail(self._with_equals(t, sign), sign)
 
     def _with_equals(self, t: Floats, sign: int) -> Floats:
-        """The values, moved so that those that are equal to them count too."""
+        """Shift the values so that the tail includes values equal to them."""
         return self._below(t) if sign > 0 else self._above(t)
 
     def _n_exceedances(self, t: Floats, alternative: str) -> Any:
-        """Number of resamples at least as extreme; of the two sides the smaller one."""
+        """Number of resamples at least as extreme; two-sided, the smaller of the two numbers."""
         signs = {"greater": (1,), "less": (-1,), "two-sided": (1, -1)}[alternative]
         shares = [self._tail_with_equals(t, sign)[0] for sign in signs]
         return np.rint(np.minimum.reduce(shares) * self._n_resamples)
 
     def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
-        """Bounds of p-values of a law that is not listed."""
+        """Bounds of p-values if the values are not listed."""
         null = self._distribution
         assert isinstance(null, BoundedLaw)
         if alternative == "greater":
@@ -692,11 +694,12 @@ class NullDistribution:
 
 
 class PermutationDistribution(NullDistribution):
-    """A frozen law that is known by its resamples alone.
+    """Frozen null distribution that is estimated from resamples alone.
 
-    Weighted average precision, averages over classes, and labels that are permuted within strata or
-    as whole clusters have no exact law at hand: support, moments, probabilities and quantiles are
-    those of the resamples. Only the mean of an average over classes without weights is exact.
+    No exact distribution is available for weighted average precision, for averages over classes,
+    and for labels that are permuted within strata or as whole clusters. Support, moments,
+    probabilities and quantiles are those of the resamples. The exception is the mean of an average
+    over classes without weights, which is exact.
 
     Attributes
     ----------
@@ -705,21 +708,22 @@ class PermutationDistribution(NullDistribution):
     n_samples : int
         Number of samples.
     n_positives : int or ndarray of shape (n_classes,)
-        Number of positives, or of samples of each class.
+        Number of positives, or number of samples of each class.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties, and for averages, whose
-        classes have ties of their own.
+        classes have separate ties.
     statistic : object
-        What is weighted or averaged.
+        The statistic that is weighted or averaged.
 
     See Also
     --------
-    sklearn_rankinf.average_precision_test : Carries such a law with weights and averages.
+    sklearn_rankinf.average_precision_test : Test whose result contains such a distribution if
+        weights or averages are used.
 
     Notes
     -----
-    The resamples are drawn when they are first asked for, in chunks with a random stream each, so
-    that they are the same for every number of jobs.
+    The resamples are drawn on first use, in chunks with separate random streams, so that they are
+    the same for every number of jobs.
 
     Examples
     --------
@@ -803,7 +807,7 @@ class PermutationDistribution(NullDistribution):
 
 
 class ApproximateDistribution:
-    """A continuous law of scipy in the shape of the exact ones."""
+    """Continuous distribution of scipy with the interface of the exact ones."""
 
     is_listed = False
 
@@ -812,11 +816,11 @@ class ApproximateDistribution:
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """Upper (sign 1) or lower (sign -1) tail and its log; the error is unknown."""
-        upper, null = sign > 0, self._distribution
-        # The largest floats overflow to infinity, where the tails are right.
+        upper, frozen = sign > 0, self._distribution
+        # The largest floats overflow to infinity, at which the tails are correct.
         with np.errstate(divide="ignore", over="ignore"):
-            log_p = null.logsf(t) if upper else null.logcdf(t)
-            p = null.sf(t) if upper else null.cdf(t)
+            log_p = frozen.logsf(t) if upper else frozen.logcdf(t)
+            p = frozen.sf(t) if upper else frozen.cdf(t)
         return np.asarray(p), np.asarray(log_p), np.full(t.shape, np.inf)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
@@ -829,7 +833,7 @@ class ApproximateDistribution:
         return float(low), float(high)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw from the approximate law."""
+        """Draw from the approximate distribution."""
         return np.asarray(self._distribution.rvs(size=n_draws, random_state=rng))
 
 
@@ -838,7 +842,7 @@ def _draw_chunk(sampler: Sampler, size: int, seed: np.random.SeedSequence) -> Fl
 
 
 def tolerating(null: NullDistribution, relative_error: float) -> NullDistribution:
-    """The same law, computed no more precisely than to a relative error of its tails."""
+    """Return the same distribution, computed only up to a relative error of its tails."""
     null = copy(null)
     vars(null).pop("_distribution", None)
     null._tolerance = relative_error
@@ -846,7 +850,7 @@ def tolerating(null: NullDistribution, relative_error: float) -> NullDistributio
 
 
 def pvalue_log_and_error(null: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any, Any]:
-    """`pvalue`, `log_pvalue` and `relative_error` of a law at x, from a single computation."""
+    """`pvalue`, `log_pvalue` and `relative_error` at x, from a single computation."""
     computed: list[Floats] = []
 
     def part(index: int) -> Any:
@@ -863,19 +867,20 @@ def pvalue_log_and_error(null: NullDistribution, x: Any, alternative: str) -> tu
 def with_known_error(
     null: NullDistribution, x: Any, alternative: str
 ) -> tuple[NullDistribution, tuple[Any, Any, Any]]:
-    """The null distribution that a p-value comes from; its p-value, the log of it, and its error.
+    """The null distribution used for a p-value; the p-value, its logarithm and its error.
 
-    Where ``method="auto"`` was asked for and the exact p-value is known to no better than a tenth,
-    random labellings take the place of the exact distribution, with a warning.
+    If ``method="auto"`` was requested and the relative error of the exact p-value may exceed 10 %,
+    random labellings replace the exact distribution, with a warning.
     """
     computed = pvalue_log_and_error(null, x, alternative)
     error = np.asarray(computed[2])
     if not (null._is_auto and null.method == "analytic" and np.any(error > UNKNOWN)):
         return null, computed
     warn_caller(
-        f"The relative error of the exact p-value may be {np.max(error):.2g}, so that it comes "
-        f"from {law._n_permutations} random labellings instead: pass method='permutation' for the "
-        "same without this warning, or method='analytic' for an upper bound.",
+        f"The relative error of the exact p-value may be {np.max(error):.2g}, so the p-value is "
+        f"computed from {null._n_permutations} random labellings instead; pass "
+        "method='permutation' to do so without this warning, or method='analytic' for an upper "
+        "bound.",
         UserWarning,
     )
     permuted = null._by_permutation()
@@ -885,12 +890,12 @@ def with_known_error(
 def stopped_distribution(
     null: NullDistribution, x: float, alternative: str, n_exceedances: int
 ) -> tuple[NullDistribution, tuple[float, float, float] | None]:
-    """The law of the resamples up to the last of so many that are at least as extreme as x.
+    """Distribution of the resamples up to the one with exceedance number `n_exceedances`.
 
-    With it come the p-value, its logarithm and its relative error, if there are so many.
+    The p-value, its logarithm and its relative error are returned too if that number was reached.
     """
     if not null._counts_resamples:
-        return null, None  # one value, which no resample is needed for
+        return null, None  # a constant statistic needs no resamples
     null = null._stopped_at(x, alternative, n_exceedances)
     if null._stopped_after is None:
         return null, None
@@ -900,9 +905,9 @@ def stopped_distribution(
 
 
 def resamples_of(null: NullDistribution, x: Any, alternative: str) -> tuple[Any, Any]:
-    """Number of resamples of a law, and of those at least as extreme as x.
+    """Number of resamples, and number of resamples at least as extreme as x.
 
-    It is 0 for a statistic with a single value, and None for other methods.
+    Both are 0 for a statistic with a single value, and None for other methods.
     """
     if null.method != "permutation":
         return None, None
@@ -914,27 +919,27 @@ def resamples_of(null: NullDistribution, x: Any, alternative: str) -> tuple[Any,
 
 
 def _whole(value: Any) -> Any:
-    """An int for a scalar, else an array of integers."""
+    """An int for a scalar, otherwise an array of integers."""
     return value.astype(np.int64) if np.ndim(value) else int(value)
 
 
 def monte_carlo_error(pvalue: Any, n_resamples: int) -> Any:
-    """Standard error of a permutation p-value, relative to it."""
+    """Standard error of a permutation p-value, relative to the p-value."""
     return np.sqrt((1.0 - pvalue) / (pvalue * n_resamples))
 
 
 def plain(value: Any) -> Any:
-    """A float for a scalar, else the array."""
+    """A float for a scalar, otherwise the array."""
     return value if np.ndim(value) else float(value)
 
 
 def _up(t: Floats) -> Floats:
-    """Just above every value that counts as equal to t."""
+    """Slightly above every value that counts as equal to t."""
     return t + _SAME * np.abs(t) + np.finfo(float).tiny
 
 
 def _down(t: Floats) -> Floats:
-    """Just below every value that counts as equal to t."""
+    """Slightly below every value that counts as equal to t."""
     return t - _SAME * np.abs(t) - np.finfo(float).tiny
 
 
@@ -956,9 +961,9 @@ def permutation_distribution(
     verbose: int = 0,
     rounding: float = 0.0,
 ) -> PermutationDistribution:
-    """Law that is known by its resamples alone, with its arguments checked.
+    """Check the arguments and return a null distribution that is estimated from resamples alone.
 
-    Values closer than `rounding` are equal.
+    Values that differ by less than `rounding` count as equal.
     """
     return PermutationDistribution(
         permuted,

@@ -1,7 +1,7 @@
-"""The metrics: one small class each, and their names.
+"""Metrics, each a small class, and their names.
 
-A metric says what the positives in a block of equal scores add to it. Its value, its null
-distribution and its influence values follow.
+A metric defines the contribution of the positives in a block of equal scores. Its value, its null
+distribution and its influence values are derived from this definition.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ from sklearn_rankinf._validation import (
     warn_caller,
 )
 
-# Discounts of the first ranks, and of no more than a few, are added up one by one.
+# Discounts of the first ranks, and discounts of a few ranks, are summed term by term.
 _NEAR_RANKS, _FEW_RANKS = 4096, 64
-# Factors of a product that are computed together.
+# Number of factors of a product that are computed together.
 _FACTORS = 1 << 18
-# Cut-offs that a description lists.
+# Number of cut-offs listed in a description.
 _N_SHOWN = 5
-# All of the first ranks are looked at for weights that are wrong, and so many of the others.
+# The weights of all first ranks and of a sample of the other ranks are checked.
 _RANKS_CHECKED, _FAR_RANKS_CHECKED = 100_000, 1000
-# A weight that is larger than one before by this part of the first is no larger.
+# Tolerance, relative to the first weight, for a weight that is larger than the one before.
 _SAME_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
 class AveragePrecision(Statistic):
-    r"""Average precision, of the whole ranking or of its first k places.
+    r"""Average precision of the whole ranking or of its first k ranks.
 
     Parameters
     ----------
@@ -78,19 +78,19 @@ class AveragePrecision(Statistic):
         Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None is
         the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divide by min(n_positives, k) or by n_positives.
+        Divisor: min(n_positives, k) or n_positives.
 
     Raises
     ------
     TypeError
         If `k` is not a number.
     ValueError
-        If `k` is out of its range, or `normalize` is neither of the two.
+        If `k` is out of its range, or `normalize` is not one of the two.
 
     See Also
     --------
-    sklearn_rankinf.metric_test : Test of this and of any other metric.
-    sklearn_rankinf.average_precision_test : The same for average precision, by name.
+    sklearn_rankinf.metric_test : Test of any metric.
+    sklearn_rankinf.average_precision_test : Test of average precision.
 
     Notes
     -----
@@ -99,8 +99,8 @@ class AveragePrecision(Statistic):
 
     .. math:: \mathrm{AP} = \frac{1}{m} \sum_b y_b \frac{H_b}{T_b}.
 
-    At k only places up to k count, and a block that straddles k adds its expectation over random
-    tie-breaking.
+    With k only the first k ranks count, and a block that straddles k contributes its expectation
+    over random tie-breaking.
 
     Examples
     --------
@@ -121,26 +121,26 @@ class AveragePrecision(Statistic):
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in a sentence and on an axis."""
         return "Average precision" + _at_k(self.k)
 
     @property
     def symbol(self) -> str:
-        """What the metric is called in a legend and in a table."""
+        """Name of the metric in a legend and in a table."""
         return "AP" if self.k is None else f"AP@{self.k}"
 
     def at(self, n_samples: int) -> Self:
-        """The same metric with a number of samples as its cut-off; None for all of them."""
+        """Return the metric with a number of samples as its cut-off; None for all samples."""
         k = None if self.k is None else resolve_k(self.k, n_samples)
         return type(self)() if k in (None, n_samples) else replace(self, k=k)
 
     @property
     def horizon(self) -> int | None:
-        """Rank beyond which hits add nothing; None where every rank counts."""
+        """Rank beyond which hits contribute nothing; None if every rank counts."""
         return None if self.k is None else int(self.k)
 
     def divisor(self, n_positives: int) -> float:
-        """What the sum of precisions is divided by."""
+        """Divisor of the sum of precisions."""
         if self.k is None or self.normalize == "positives":
             return float(max(n_positives, 1))
         return float(max(min(n_positives, self.k), 1))
@@ -174,7 +174,7 @@ class AveragePrecision(Statistic):
     ) -> Increments:
         """Coefficients of the expected increment of blocks in random order, up to rank k.
 
-        With a = ``starts``, g = ``sizes``, j places of the block counted and ``S = H_{a+j} - H_a``:
+        With a = ``starts``, g = ``sizes``, j counted ranks of the block and ``S = H_{a+j} - H_a``:
         ``h y S/g + y S/g + y (y-1) (j - (a+1) S) / (g (g-1))``.
         """
         start, size = blocks_of(starts, sizes)
@@ -182,7 +182,7 @@ class AveragePrecision(Statistic):
         counted = size if self.k is None else np.clip(self.k - start, 0, size)
         one_hit = harmonic_between(start, start + counted)
         each = one_hit / (size * divisor)
-        # j - (a+1) S counts the places behind another place, each divided by its rank.
+        # j - (a+1) S sums, over the counted ranks, the number of earlier ranks divided by the rank.
         behind = np.where(counted > 1, counted - (start + 1.0) * one_hit, 0.0)
         pairs = behind / (np.maximum(size * (size - 1.0), 1.0) * divisor)
         return Increments(size, each, each - pairs, pairs)
@@ -192,7 +192,7 @@ class AveragePrecision(Statistic):
     ) -> float:
         """Natural logarithm of the probability of the value of a perfect ranking without ties.
 
-        It takes nothing but hits in every block down to rank ``min(n_positives, k)``.
+        The value requires only hits in every block down to rank ``min(n_positives, k)``.
         """
         reached = n_positives if self.k is None else min(n_positives, self.k)
         return log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
@@ -200,34 +200,34 @@ class AveragePrecision(Statistic):
     def mean_and_variance(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> tuple[float, float] | None:
-        """Mean and variance in closed form, of long rankings without ties."""
+        """Mean and variance in closed form for long rankings without ties; otherwise None."""
         if self.k is not None or tie_sizes is not None or n_samples < 100:
             return None
         return average_precision_mean_and_variance(n_samples, n_positives)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence of the items of a ranking."""
+        """Influence values of the items of a ranking."""
         if self.k is None:
             return average_precision_influence(tie_sizes, hits)
         return average_precision_at_k_influence(tie_sizes, hits, self.k, self.normalize)
 
 
 def _at_k(k: Any) -> str:
-    """What a cut-off adds to the name of a metric."""
+    """Suffix of a metric's name for a cut-off."""
     if k is None:
         return ""
     return f" at {k}" if np.ndim(k) == 0 else " at k"
 
 
 class _ShareOfHits(HitsAtK):
-    """Hits at k with the checks and the name that recall, precision and others share."""
+    """Hits at k with the checks and names shared by recall, precision and other metrics."""
 
     _quantity: ClassVar[str]
 
     def __post_init__(self) -> None:
         if n_dimensions_of_k(self.k) == 0:
             return check_k(self.k.item() if isinstance(self.k, np.ndarray) else self.k)
-        # Numbers of samples and fractions stay what they are, and nobody changes them later.
+        # The array keeps numbers of samples and fractions as they are, and is read-only.
         cuts = np.array(self.k, dtype=None if hasattr(self.k, "dtype") else object)
         cuts.flags.writeable = False
         object.__setattr__(self, "k", cuts)
@@ -241,28 +241,28 @@ class _ShareOfHits(HitsAtK):
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in a sentence and on an axis."""
         return self._quantity + _at_k(self.k)
 
     @property
     def symbol(self) -> str:
-        """What the metric is called in a legend and in a table."""
+        """Name of the metric in a legend and in a table."""
         return self._quantity.lower() + (f"@{self.k}" if np.ndim(self.k) == 0 else "@k")
 
     def at(self, n_samples: int) -> Self:
-        """The same metric with numbers of samples as its cut-offs."""
+        """Return the metric with numbers of samples as its cut-offs."""
         return replace(self, k=resolve_each_k(self.k, n_samples))  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecallAtK(_ShareOfHits):
-    r"""Recall at k: the share of the positives that is among the first k samples.
+    r"""Recall at k: the fraction of the positives that are among the first k samples.
 
     Parameters
     ----------
     k : int, float or array-like of them
         Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up. An array
-        stands for one metric each, in tests and null distributions.
+        stands for one metric per entry, in tests and null distributions.
 
     Raises
     ------
@@ -273,14 +273,14 @@ class RecallAtK(_ShareOfHits):
 
     See Also
     --------
-    PrecisionAtK, EnrichmentAtK : The same hits, divided by other numbers.
-    sklearn_rankinf.recall_at_k_test : Test of this metric, by name.
+    PrecisionAtK, EnrichmentAtK : Other multiples of the number of hits.
+    sklearn_rankinf.recall_at_k_test : Test of this metric.
 
     Notes
     -----
-    With H of the m positives among the first k samples it is :math:`H / m`. Of a block of g equal
-    scores with y positives that straddles k with j places, :math:`y j / g` hits count, the
-    expectation over random tie-breaking.
+    With H of the m positives among the first k samples, recall is :math:`H / m`. If a block of g
+    equal scores with y positives straddles k and has j ranks up to k, it contributes
+    :math:`y j / g` hits, the expectation over random tie-breaking.
 
     Examples
     --------
@@ -294,17 +294,17 @@ class RecallAtK(_ShareOfHits):
     _quantity = "Recall"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """What the number of hits is divided by."""
+        """Divisor of the number of hits."""
         return max(n_positives, 1)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence of the items of a ranking, for one k."""
+        """Influence values of the items of a ranking, for one k."""
         return recall_at_k_influence(tie_sizes, hits, self.k)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrecisionAtK(_ShareOfHits):
-    r"""Precision at k: the share of the first k samples that is positive.
+    r"""Precision at k: the fraction of the first k samples that are positive.
 
     Parameters
     ----------
@@ -313,12 +313,12 @@ class PrecisionAtK(_ShareOfHits):
 
     See Also
     --------
-    RecallAtK, EnrichmentAtK : The same hits, divided by other numbers.
-    sklearn_rankinf.precision_at_k_test : Test of this metric, by name.
+    RecallAtK, EnrichmentAtK : Other multiples of the number of hits.
+    sklearn_rankinf.precision_at_k_test : Test of this metric.
 
     Notes
     -----
-    With H positives among the first k samples it is :math:`H / k`; ties count as in
+    With H positives among the first k samples, precision is :math:`H / k`; ties are treated as in
     :class:`RecallAtK`.
 
     Examples
@@ -332,17 +332,17 @@ class PrecisionAtK(_ShareOfHits):
     _quantity = "Precision"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """What the number of hits is divided by."""
+        """Divisor of the number of hits."""
         return self.k
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence of the items of a ranking, for one k."""
+        """Influence values of the items of a ranking, for one k."""
         return precision_at_k_influence(tie_sizes, hits, self.k)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EnrichmentAtK(_ShareOfHits):
-    r"""Enrichment factor at k: precision at k, relative to the share of positives.
+    r"""Enrichment factor at k: precision at k divided by the prevalence.
 
     Parameters
     ----------
@@ -351,8 +351,8 @@ class EnrichmentAtK(_ShareOfHits):
 
     See Also
     --------
-    RecallAtK, PrecisionAtK : The same hits, divided by other numbers.
-    sklearn_rankinf.enrichment_at_k_score : The value alone.
+    RecallAtK, PrecisionAtK : Other multiples of the number of hits.
+    sklearn_rankinf.enrichment_at_k_score : The value of this metric.
 
     Notes
     -----
@@ -360,7 +360,7 @@ class EnrichmentAtK(_ShareOfHits):
 
     .. math:: \mathrm{EF} = \frac{H / k}{m / n},
 
-    so that chance has 1; ties count as in :class:`RecallAtK`.
+    so that chance is 1; ties are treated as in :class:`RecallAtK`.
 
     Examples
     --------
@@ -374,11 +374,11 @@ class EnrichmentAtK(_ShareOfHits):
     _quantity = "Enrichment"
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """What the number of hits is divided by."""
+        """Divisor of the number of hits."""
         return self.k * (max(n_positives, 1) / n_samples)
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence of the items of a ranking, for one k."""
+        """Influence values of the items of a ranking, for one k."""
         return enrichment_at_k_influence(tie_sizes, hits, self.k)
 
 
@@ -391,7 +391,7 @@ class FScoreAtK(_ShareOfHits):
     k : int, float or array-like of them
         Cut-off; see :class:`RecallAtK`.
     beta : float, default=1.0
-        How many times as much recall counts as precision.
+        Relative weight of recall, compared with precision.
 
     Raises
     ------
@@ -402,21 +402,21 @@ class FScoreAtK(_ShareOfHits):
 
     See Also
     --------
-    RecallAtK, PrecisionAtK : What it is a mean of.
-    sklearn_rankinf.f_score_at_k_score : The value alone.
-    sklearn.metrics.fbeta_score : The same of a classification.
+    RecallAtK, PrecisionAtK : The two components.
+    sklearn_rankinf.f_score_at_k_score : The value of this metric.
+    sklearn.metrics.fbeta_score : F-score of a classification.
 
     Notes
     -----
-    With H of the m positives among the first k samples, which are taken as the predicted positives
-    [1]_,
+    The first k samples are taken as the predicted positives [1]_. With H of the m positives among
+    them,
 
     .. math:: F_\beta = \frac{(1 + \beta^2)\, P R}{\beta^2 P + R}
               = \frac{(1 + \beta^2)\, H}{\beta^2 m + k},
               \qquad P = \frac Hk, \quad R = \frac Hm.
 
-    For a fixed k it is a multiple of the number of hits, so that its p-values are those of recall
-    and precision at k. A perfect ranking has 1 only for k = m. Ties count as in
+    For a fixed k the F-score is a multiple of the number of hits, so its p-values are those of
+    recall and precision at k. A perfect ranking reaches 1 only for k = m. Ties are treated as in
     :class:`RecallAtK`.
 
     References
@@ -451,23 +451,23 @@ class FScoreAtK(_ShareOfHits):
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in a sentence and on an axis."""
         return f"F{self.beta:g} score" + _at_k(self.k)
 
     @property
     def symbol(self) -> str:
-        """What the metric is called in a legend and in a table."""
+        """Name of the metric in a legend and in a table."""
         return f"F{self.beta:g}" + (f"@{self.k}" if np.ndim(self.k) == 0 else "@k")
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """What the number of hits is divided by: the weighted mean of n_positives and k."""
+        """Divisor of the number of hits: the weighted mean of n_positives and k."""
         return self._share_of_recall * max(n_positives, 1) + (1.0 - self._share_of_recall) * self.k
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence of the items of a ranking, for one k."""
+        """Influence values of the items of a ranking, for one k."""
         divisor = self.divided_by(int(tie_sizes.sum()), int(hits.sum()))
         of_hits = precision_at_k_influence(tie_sizes, hits, self.k).times(self.k / divisor)
-        # One positive more also makes the divisor larger.
+        # An additional positive also increases the divisor.
         growth = self.evaluate(tie_sizes, hits) * self._share_of_recall / divisor
         return replace(of_hits, positive=of_hits.positive - growth)
 
@@ -479,11 +479,11 @@ class FScoreAtK(_ShareOfHits):
 
 @dataclass(frozen=True, repr=False)
 class RocAuc(RankStatistic):
-    r"""Area under the ROC curve: the share of pairs of a positive and a negative in right order.
+    r"""Area under the ROC curve: the fraction of positive-negative pairs in the right order.
 
     See Also
     --------
-    sklearn_rankinf.roc_auc_test : Test of this metric, by name.
+    sklearn_rankinf.roc_auc_test : Test of this metric.
 
     Notes
     -----
@@ -491,8 +491,8 @@ class RocAuc(RankStatistic):
 
     .. math:: \mathrm{AUC} = \frac{1}{m (n - m)} \sum_{i=1}^m (n - r_i) - \frac{m - 1}{2 (n - m)},
 
-    which is Mann and Whitney's U over :math:`m (n - m)` [1]_. Pairs of equal scores count half. It
-    is undefined, and set to 0, without positives or without negatives.
+    which is Mann and Whitney's U divided by :math:`m (n - m)` [1]_. Pairs with equal scores count
+    half. The area is undefined, and set to 0, without positives or without negatives.
 
     References
     ----------
@@ -511,40 +511,41 @@ class RocAuc(RankStatistic):
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in a sentence and on an axis."""
         return "ROC AUC"
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank."""
+        """Contribution of a positive at each rank."""
         return (n_samples - np.asarray(ranks, dtype=float)) * _one_pair(n_samples, n_positives)
 
     def weight_sums(
         self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
     ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start."""
+        """Sums of the weights over blocks of ranks, each after its start."""
         below = n_samples - starts - 0.5 * (sizes + 1.0)
         return np.asarray(sizes * below * _one_pair(n_samples, n_positives))
 
     def offset(self, n_samples: int, n_positives: int) -> float:
-        """What is added to the sum: pairs of positives are none of a positive and a negative."""
+        """Constant added to the sum; it removes the pairs of two positives."""
         return -0.5 * n_positives * (n_positives - 1.0) * _one_pair(n_samples, n_positives)
 
     def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
-        """A pair, or half a pair where scores are equal."""
+        """Smallest step of the metric: one pair, or half a pair with ties."""
         return (1.0 if tie_sizes is None else 0.5) * _one_pair(n_samples, n_positives)
 
     def log_mgf(
         self, z: Complexes, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> Complexes | None:
-        """``log E exp(z S)``, without ties: the Gaussian binomial coefficient over the ordinary.
+        """``log E exp(z S)`` without ties: ratio of Gaussian and ordinary binomial coefficients.
 
-        The number U of pairs in right order has ``E q**U C(n, m) = prod (1 - q**(n - m + i)) /
-        (1 - q**i)`` over i up to m, or as well up to n - m in place of m (Mann and Whitney, 1947).
+        The number U of correctly ordered pairs has ``E q**U C(n, m) = prod (1 - q**(n - m + i)) /
+        (1 - q**i)`` over i up to m. The same holds with m and n - m exchanged (Mann and Whitney,
+        1947).
         """
         if tie_sizes is not None:
             return None
         few = min(n_positives, n_samples - n_positives)
-        # U and what is missing from all pairs have the same law: no power needs to be large.
+        # U and its difference from the number of pairs have the same distribution, so |q| <= 1.
         upper = z.real > 0.0
         log_q = np.where(upper, -z, z) * _one_pair(n_samples, n_positives)
         total = np.where(upper, z, 0.0) - log_binomial(n_samples, n_positives)
@@ -553,27 +554,27 @@ class RocAuc(RankStatistic):
             i = np.arange(first, min(first + together, few + 1))[:, None]
             factors = np.expm1(log_q * (n_samples - few + i)) / np.expm1(log_q * i)
             total = total + np.log(factors).sum(axis=0)
-        # Of the sum of weights the pairs of positives are a part.
+        # The sum of weights also includes the pairs of two positives.
         return np.asarray(total - z * self.offset(n_samples, n_positives))
 
     def influence(self, tie_sizes: Integers, hits: Integers) -> Influence:
-        """Influence of the items of a ranking: DeLong's variance follows."""
+        """Influence values of the items of a ranking, which give DeLong's variance."""
         return roc_auc_influence(tie_sizes, hits)
 
     def mirrored(self) -> RankStatistic | None:
-        """The same value as a sum over the misses: the same statistic of the reversed ranking."""
+        """Return the statistic as a sum over the negatives, in the reversed ranking."""
         return self
 
 
 def _one_pair(n_samples: int, n_positives: int) -> float:
-    """Share of one pair of a positive and a negative; 0 where there is none."""
+    """Value of one pair of a positive and a negative; 0 if there are no pairs."""
     n_pairs = float(n_positives) * float(n_samples - n_positives)
     return 1.0 / n_pairs if n_pairs else 0.0
 
 
 @dataclass(frozen=True, repr=False)
 class DiscountedCumulativeGain(RankStatistic):
-    r"""Discounted cumulative gain, of the whole ranking or of its first k places.
+    r"""Discounted cumulative gain of the whole ranking or of its first k ranks.
 
     Parameters
     ----------
@@ -581,7 +582,7 @@ class DiscountedCumulativeGain(RankStatistic):
         Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None is
         the whole ranking.
     normalize : bool, default=False
-        Divide by the value of a perfect ranking, which is NDCG.
+        Whether to divide by the value of a perfect ranking, which gives NDCG.
 
     Raises
     ------
@@ -592,7 +593,7 @@ class DiscountedCumulativeGain(RankStatistic):
 
     See Also
     --------
-    sklearn_rankinf.metric_test : Test of this and of any other metric.
+    sklearn_rankinf.metric_test : Test of any metric.
 
     Notes
     -----
@@ -601,7 +602,7 @@ class DiscountedCumulativeGain(RankStatistic):
     .. math:: \mathrm{DCG} = \sum_{r_i \le k} \frac{1}{\log_2(r_i + 1)}, \qquad
               \mathrm{NDCG} = \mathrm{DCG} \Big/ \sum_{r=1}^{\min(m, k)} \frac{1}{\log_2(r + 1)}.
 
-    A positive in a block of equal scores counts the mean over the block, as in scikit-learn.
+    A positive in a block of equal scores contributes the mean over the block, as in scikit-learn.
 
     References
     ----------
@@ -631,12 +632,12 @@ class DiscountedCumulativeGain(RankStatistic):
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in a sentence and on an axis."""
         return self._abbreviation + _at_k(self.k)
 
     @property
     def symbol(self) -> str:
-        """What the metric is called in a legend and in a table."""
+        """Name of the metric in a legend and in a table."""
         return self._abbreviation + ("" if self.k is None else f"@{self.k}")
 
     @property
@@ -644,17 +645,17 @@ class DiscountedCumulativeGain(RankStatistic):
         return "NDCG" if self.normalize else "DCG"
 
     def at(self, n_samples: int) -> Self:
-        """The same metric with a number of samples as its cut-off; None for all of them."""
+        """Return the metric with a number of samples as its cut-off; None for all samples."""
         k = None if self.k is None else resolve_k(self.k, n_samples)
         return replace(self, k=None if k == n_samples else k)
 
     @property
     def horizon(self) -> int | None:
-        """Rank beyond which hits add nothing; None where every rank counts."""
+        """Rank beyond which hits contribute nothing; None if every rank counts."""
         return None if self.k is None else int(self.k)
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank."""
+        """Contribution of a positive at each rank."""
         rank = np.asarray(ranks, dtype=float)
         discounts = 1.0 / np.log2(rank + 1.0)
         if self.k is not None:
@@ -664,7 +665,7 @@ class DiscountedCumulativeGain(RankStatistic):
     def weight_sums(
         self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
     ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start."""
+        """Sums of the weights over blocks of ranks, each after its start."""
         ends = starts + sizes
         if self.k is not None:
             starts, ends = np.minimum(starts, self.k), np.minimum(ends, self.k)
@@ -679,16 +680,16 @@ class DiscountedCumulativeGain(RankStatistic):
     def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Natural logarithm of the probability of nothing but hits where they count."""
+        """Natural logarithm of the probability that all counted ranks are hits."""
         reached = n_positives if self.k is None else min(n_positives, self.k)
         return log_probability_of_hits_down_to(reached, n_samples, n_positives, tie_sizes)
 
 
 def _sums_of_discounts(starts: Integers, ends: Integers) -> Floats:
-    """``sum 1 / log2(i + 1)`` over the ranks i behind each start and up to each end.
+    """``sum 1 / log2(i + 1)`` over the ranks i after each start and up to each end.
 
-    The first ranks are added up, and blocks of a few; else Euler's and Maclaurin's formula holds,
-    with log(2) times the logarithmic integral.
+    Discounts of the first ranks and of short blocks are summed term by term. All others are
+    computed by the Euler-Maclaurin formula, with log(2) times the logarithmic integral.
     """
     near = np.concatenate([[0.0], np.cumsum(1.0 / np.log2(np.arange(2.0, _NEAR_RANKS + 2.0)))])
 
@@ -720,7 +721,7 @@ class RobustInitialEnhancement(RankStatistic):
     Parameters
     ----------
     alpha : float, default=20.0
-        Rate at which the weight of a rank falls off, larger for more weight on the top.
+        Rate at which the weight decreases with the rank; larger values put more weight on the top.
 
     Raises
     ------
@@ -731,8 +732,8 @@ class RobustInitialEnhancement(RankStatistic):
 
     See Also
     --------
-    Bedroc : The same on a scale from 0 to 1.
-    sklearn_rankinf.rie_score : The value alone.
+    Bedroc : The same metric, rescaled to run from 0 to 1.
+    sklearn_rankinf.rie_score : The value of this metric.
 
     Notes
     -----
@@ -741,7 +742,7 @@ class RobustInitialEnhancement(RankStatistic):
     .. math:: \mathrm{RIE} = \frac{\frac{1}{m} \sum_i e^{-\alpha r_i / n}}
               {\frac{1}{n} \sum_{r=1}^n e^{-\alpha r / n}},
 
-    so that chance has 1. A positive in a block of equal scores counts the mean of the block.
+    so that chance is 1. A positive in a block of equal scores contributes the mean of the block.
 
     References
     ----------
@@ -768,24 +769,24 @@ class RobustInitialEnhancement(RankStatistic):
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in a sentence and on an axis."""
         return "RIE"
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank."""
+        """Contribution of a positive at each rank."""
         decay = np.exp(-self.alpha * (np.asarray(ranks, dtype=float) - 1.0) / n_samples)
         return np.asarray(decay * self._scale(n_samples, n_positives))
 
     def weight_sums(
         self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
     ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start: geometric sums."""
+        """Sums of the weights over blocks of ranks, each after its start, as geometric sums."""
         rate = self.alpha / n_samples
         sums = np.exp(-rate * starts) * np.expm1(-rate * sizes) / math.expm1(-rate)
         return np.asarray(sums * self._scale(n_samples, n_positives))
 
     def _scale(self, n_samples: int, n_positives: int) -> float:
-        """Weight of the first rank: one over the sum of all, relative to it, and over m / n."""
+        """Weight of the first rank, such that the mean over random labellings is 1."""
         all_ranks = math.expm1(-self.alpha) / math.expm1(-self.alpha / n_samples)
         return n_samples / (all_ranks * max(n_positives, 1))
 
@@ -797,7 +798,7 @@ class Bedroc(RankStatistic):
     Parameters
     ----------
     alpha : float, default=20.0
-        Rate at which the weight of a rank falls off, larger for more weight on the top.
+        Rate at which the weight decreases with the rank; larger values put more weight on the top.
 
     Raises
     ------
@@ -808,8 +809,8 @@ class Bedroc(RankStatistic):
 
     See Also
     --------
-    RobustInitialEnhancement : A linear function of it, with chance at 1.
-    sklearn_rankinf.bedroc_score : The value alone.
+    RobustInitialEnhancement : A linear function of BEDROC, with chance at 1.
+    sklearn_rankinf.bedroc_score : The value of this metric.
 
     Notes
     -----
@@ -819,12 +820,12 @@ class Bedroc(RankStatistic):
 
     .. math:: \mathrm{BEDROC} = \frac{x - x_{\min}}{x_{\max} - x_{\min}}.
 
-    A positive in a block of equal scores counts the mean of the block. It is undefined, and set to
-    0, without positives or without negatives.
+    A positive in a block of equal scores contributes the mean of the block. BEDROC is undefined,
+    and set to 0, without positives or without negatives.
 
-    With :math:`f(x) = 1 - e^{-x}` and :math:`s = \alpha / n` a positive at rank r is worth
-    :math:`e^{-s (r - 1)} f(s (n - r)) f(s) / (f(s m) f(s (n - m)))` more than one at the last rank,
-    in which nothing cancels.
+    With :math:`f(x) = 1 - e^{-x}` and :math:`s = \alpha / n`, the contribution of a positive at
+    rank r exceeds that of a positive at the last rank by
+    :math:`e^{-s (r - 1)} f(s (n - r)) f(s) / (f(s m) f(s (n - m)))`, a form without cancellation.
 
     References
     ----------
@@ -848,11 +849,11 @@ class Bedroc(RankStatistic):
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in a sentence and on an axis."""
         return "BEDROC"
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank."""
+        """Contribution of a positive at each rank."""
         rank, rate = np.asarray(ranks, dtype=float), self.alpha / n_samples
         above_last = -np.expm1(-rate * (n_samples - rank)) * -math.expm1(-rate)
         decay = self._decay(rate * (rank - 1.0))
@@ -861,10 +862,10 @@ class Bedroc(RankStatistic):
     def weight_sums(
         self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
     ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start.
+        """Sums of the weights over blocks of ranks, each after its start.
 
-        The last rank of a block adds what it exceeds the last of all by to each of the block's; the
-        others add what they exceed it by.
+        The sum has two parts: the excess of the block's last rank over the last rank of all, times
+        the size of the block, and the excesses of the block's other ranks over its last rank.
         """
         rate, behind = self.alpha / n_samples, n_samples - starts - sizes
         level = self._decay(rate * starts) * np.expm1(-rate * behind) * np.expm1(-rate * sizes)
@@ -872,12 +873,12 @@ class Bedroc(RankStatistic):
         return np.asarray((level + inside) * self._scale(n_samples, n_positives))
 
     def offset(self, n_samples: int, n_positives: int) -> float:
-        """What is added to the sum, so that the worst ranking has 0."""
+        """Constant added to the sum, so that the worst ranking has the value 0."""
         last = np.array([n_samples - n_positives]), np.array([n_positives])
         return -float(self.weight_sums(*last, n_samples, n_positives)[0]) if n_positives else 0.0
 
     def mirrored(self) -> RankStatistic | None:
-        """The same value as a sum over the misses, of weights of their ranks from the end."""
+        """Return the statistic as a sum over the negatives, by their ranks from the end."""
         return _BedrocOfMisses(self.alpha)
 
     def _decay(self, x: Any) -> Floats:
@@ -886,12 +887,12 @@ class Bedroc(RankStatistic):
     def _excess(self, rate: float, sizes: Integers) -> Floats:
         """``f(s) sum_{j<g} (exp(s j) - 1) exp(-s (g - 1))`` for blocks of g.
 
-        It is ``1 - exp(-s g) - g exp(-s (g - 1)) f(s)``, or a series where that cancels.
+        It is ``1 - exp(-s g) - g exp(-s (g - 1)) f(s)``, or a series if that form cancels.
         """
         g = np.asarray(sizes, dtype=float)
         direct = -np.expm1(-rate * g) + g * np.exp(-rate * (g - 1.0)) * math.expm1(-rate)
         near = np.exp(-rate * np.minimum(g, 1.0 / rate)) * _growth_beyond_steps(rate, g)
-        # One rank exceeds itself by nothing, also after rounding.
+        # For a block of one rank the result is exactly 0.
         return np.where(g == 1.0, 0.0, np.where(rate * g < 1.0, near, direct))
 
     def _scale(self, n_samples: int, n_positives: int) -> float:
@@ -905,13 +906,13 @@ class Bedroc(RankStatistic):
 
 @dataclass(frozen=True, repr=False)
 class _BedrocOfMisses(Bedroc):
-    """The same, told by the misses: one at rank r from the end adds ``f(s (n - r)) f(s)``, scaled.
+    """BEDROC as a sum over the negatives: rank r from the end adds ``f(s (n - r)) f(s)``, scaled.
 
-    Its weights are those of hits with the opposite rate.
+    The weights are those of hits with the opposite rate.
     """
 
     def mirrored(self) -> RankStatistic | None:
-        """The same value as a sum over the hits."""
+        """Return the statistic as a sum over the positives."""
         return Bedroc(self.alpha)
 
     def _decay(self, x: Any) -> Floats:
@@ -926,7 +927,7 @@ class _BedrocOfMisses(Bedroc):
 
 
 def _growth_beyond_steps(rate: float, g: Floats) -> Floats:
-    """``expm1(s g) - g expm1(s)`` as its series ``sum_i s**i (g**i - g) / i!``, for |s g| < 1."""
+    """``expm1(s g) - g expm1(s)`` by its series ``sum_i s**i (g**i - g) / i!``, for |s g| < 1."""
     x = np.clip(rate * g, -1.0, 1.0)
     total, power, single = np.zeros_like(x), x.copy(), g * rate
     for i in range(2, 24):
@@ -937,21 +938,22 @@ def _growth_beyond_steps(rate: float, g: Floats) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class ReciprocalRank(FirstHitStatistic):
-    r"""Reciprocal rank: one over the rank of the best positive.
+    r"""Reciprocal rank: one over the rank of the first positive.
 
     See Also
     --------
-    sklearn_rankinf.reciprocal_rank_score : The value alone.
+    sklearn_rankinf.reciprocal_rank_score : The value of this metric.
 
     Notes
     -----
-    In a block of g equal scores behind a samples with better ones, y of them positive, it is the
-    expectation over random tie-breaking [1]_,
+    If the first positive is in a block of g equal scores, y of them positive, after a samples with
+    better scores, the value is the expectation over random tie-breaking [1]_,
 
     .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
 
-    Without ties the p-value of a best rank r is :math:`1 - \binom{n-r}{m} / \binom{n}{m}`. It
-    cannot be smaller than the share of positives, whatever the other positives do.
+    Without ties the p-value of a first positive at rank r is
+    :math:`1 - \binom{n-r}{m} / \binom{n}{m}`. The p-value is never below the prevalence, since only
+    the first positive counts.
 
     References
     ----------
@@ -969,12 +971,12 @@ class ReciprocalRank(FirstHitStatistic):
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in a sentence and on an axis."""
         return "Reciprocal rank"
 
     @property
     def symbol(self) -> str:
-        """What the metric is called in a legend and in a table."""
+        """Name of the metric in a legend and in a table."""
         return "RR"
 
 
@@ -996,7 +998,7 @@ def no_positives(what: str, value: str) -> str:
 
 
 def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
-    """What to say of a metric that is undefined for a ranking, else None."""
+    """Text of the warning about a metric that is undefined for a ranking, otherwise None."""
     if ranking.n_positives == 0:
         return no_positives(metric.title, "0.0")
     if metric.needs_misses and ranking.n_positives == ranking.n_samples:
@@ -1006,9 +1008,9 @@ def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
 
 
 def warn_of_one_class(positive: NDArray[np.bool_], consequence: str) -> None:
-    """Warn of labels of one class only, and say what follows from it."""
+    """Warn about labels of a single class, and state the consequence."""
     warn_caller(
-        f"y_true holds one class only, {int(positive.sum())} positives among {positive.size} "
+        f"y_true contains one class only, {int(positive.sum())} positives among {positive.size} "
         f"samples: {consequence}.",
         UndefinedMetricWarning,
     )
@@ -1020,13 +1022,13 @@ def in_sentence(title: str) -> str:
 
 
 def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
-    """Influence of the items of a ranking, in closed form or by deletion."""
+    """Influence values of the items of a ranking, in closed form or by deletion."""
     n, m = ranking.n_samples, ranking.n_positives
     statistic = metric.at(n)
     known = statistic.influence(ranking.tie_sizes, ranking.hits)
     if known is not None:
         return known
-    # Of a sum, what a hit at the top is worth does not depend on the number of hits.
+    # In a sum, the contribution of a hit at the top does not depend on the number of hits.
     top = [statistic.tied([0], [1], n, hits).of_one_hit[0] for hits in (m, max(m - 1, 1))]
     is_sum = bool(top[0] == top[1]) and m > 1
     return delete_one_influence(statistic, ranking.tie_sizes, ranking.hits, is_sum=is_sum)
@@ -1035,16 +1037,16 @@ def influence_of(metric: Statistic, ranking: Ranking) -> Influence:
 # Weights of custom metrics.
 
 
-# Classes of metrics whose weights need no check.
+# Classes of metrics whose weights are not checked.
 _KNOWN_WEIGHTS = (RocAuc, DiscountedCumulativeGain, RobustInitialEnhancement, Bedroc)
 
 
 def check_weights(statistic: Metric, n_samples: int, n_positives: int) -> None:
-    """Refuse weights that are negative, not finite, grow with the rank, or are not one each."""
+    """Raise an error for weights that are negative, not finite, increasing, or of a wrong shape."""
     if not isinstance(statistic, RankStatistic) or type(statistic) in _KNOWN_WEIGHTS:
         return
     if n_positives == 0:
-        return  # the statistic is 0.0, whatever the weights are
+        return  # the statistic is 0.0 for any weights
     ranks = np.arange(1, min(n_samples, _RANKS_CHECKED) + 1)
     if n_samples > _RANKS_CHECKED:
         far = np.geomspace(_RANKS_CHECKED, n_samples, _FAR_RANKS_CHECKED)
@@ -1092,38 +1094,38 @@ _metrics: dict[str, Callable[..., Metric]] = {
 }
 
 METRICS: Mapping[str, Callable[..., Metric]] = MappingProxyType(_metrics)
-"""What makes a metric, by name."""
+"""Classes and functions that return a metric, by name."""
 
 
 def register_metric(name: str, statistic: RankStatistic) -> None:
-    """Make a rank statistic known by name.
+    """Register a rank statistic under a name.
 
-    The name then goes wherever a metric is chosen by name: tests, null distributions, scorers,
-    displays and reports.
+    The name can then be used wherever a metric is chosen by name: in tests, null distributions,
+    scorers, displays and reports.
 
     Parameters
     ----------
     name : str
         The name.
     statistic : RankStatistic
-        What is summed up, an instance of a subclass.
+        The statistic, an instance of a subclass.
 
     Raises
     ------
     TypeError
-        If `name` is not a str, or `statistic` not an instance of :class:`RankStatistic`.
+        If `name` is not a str, or `statistic` is not an instance of :class:`RankStatistic`.
     ValueError
-        If `name` is empty, or already that of another metric.
+        If `name` is empty, or already used for another metric.
 
     See Also
     --------
     RankStatistic : Base class of such statistics, with an example.
-    metric_test : Takes the name, or the statistic itself.
+    metric_test : Test that accepts the name or the statistic itself.
 
     Notes
     -----
-    A name is known to the process that registered it. Scorers carry the statistic with them, so
-    that they work in other processes too. To register an equal statistic again does nothing.
+    A name is registered only in the current process. Scorers contain the statistic, so that they
+    also work in other processes. Registering an equal statistic again has no effect.
 
     Examples
     --------
@@ -1139,7 +1141,7 @@ def register_metric(name: str, statistic: RankStatistic) -> None:
     if not isinstance(name, str):
         raise TypeError(f"name must be a str; got {name!r}.")
     if not name:
-        raise ValueError("name is empty: give the metric a name.")
+        raise ValueError("name is empty; pass a name for the metric.")
     if not isinstance(statistic, RankStatistic):
         remedy = "an instance of a subclass"
         if isinstance(statistic, type) and issubclass(statistic, RankStatistic):
@@ -1148,12 +1150,12 @@ def register_metric(name: str, statistic: RankStatistic) -> None:
     _check_hashable(statistic)
     known = _metrics.setdefault(name, _Registered(statistic))
     if not isinstance(known, _Registered) or known.statistic != statistic:
-        raise ValueError(f"name={name!r} is that of another metric already: take another name.")
+        raise ValueError(f"name={name!r} is already used for another metric; choose another name.")
 
 
 @dataclass(frozen=True)
 class _Registered:
-    """What makes the metric of a user."""
+    """Callable that returns a registered metric."""
 
     statistic: RankStatistic
 
@@ -1162,7 +1164,7 @@ class _Registered:
 
 
 def as_metric(metric: Any, k: Any = None) -> Metric:
-    """The metric that is meant by an instance or a name, and a cut-off beside it."""
+    """Return the metric given by an instance or a name, and optionally a separate cut-off."""
     if isinstance(metric, str) and metric in METRICS:
         return _named(metric, k)
     if isinstance(metric, type) and issubclass(metric, Metric):
@@ -1182,18 +1184,18 @@ def as_metric(metric: Any, k: Any = None) -> Metric:
     if "k" not in _field_names(metric):
         raise ValueError(f"metric={metric!r} takes no k; got k={k!r}: leave it out.")
     if metric.k is not None:  # type: ignore[attr-defined]
-        raise ValueError(f"metric={metric!r} has a k of its own; got k={k!r}: leave it out.")
+        raise ValueError(f"metric={metric!r} already has a k; got k={k!r}: leave it out.")
     if type(metric).at is Metric.at:
         _check_whole(metric, k)
     return replace(metric, k=k)  # type: ignore[type-var]
 
 
 def _check_whole(metric: Metric, k: Any) -> None:
-    """Refuse a fraction for a custom metric that would take it as it is."""
+    """Raise an error for a fraction if a custom metric does not convert it."""
     check_k(k)
     if not isinstance(k, Integral):
         raise ValueError(
-            f"metric={metric!r} takes k as a number of samples; got the fraction k={k!r}: pass an "
+            f"metric={metric!r} needs k as a number of samples; got the fraction k={k!r}: pass an "
             "int, or define at(n_samples) in that class."
         )
 
@@ -1205,7 +1207,7 @@ def _named(name: str, k: Any) -> Metric:
     if k is None and needs_k(make):
         raise ValueError(
             f"metric={name!r} needs k: pass a number of samples, or a fraction of them "
-            "such as k=0.1, which suits lists of any size."
+            "such as k=0.1, which is suitable for lists of any size."
         )
     if k is None:
         return make()
@@ -1215,36 +1217,36 @@ def _named(name: str, k: Any) -> Metric:
 
 
 def needs_k(make: Callable[..., Metric]) -> bool:
-    """Whether what makes a metric does not do so without a k."""
+    """Whether a metric cannot be created without a k."""
     return isinstance(make, type) and issubclass(make, HitsAtK)
 
 
 def _field_names(metric: Any) -> set[str]:
-    """Names of the parameters of a metric, or of what makes it."""
+    """Names of the parameters of a metric, or of the callable that returns it."""
     kind = metric.func if isinstance(metric, partial) else metric
     return {field.name for field in fields(kind)} if is_dataclass(kind) else set()
 
 
 def check_scalar_k(metric: Metric) -> None:
-    """Refuse several cut-offs where one number is wanted."""
+    """Raise an error for several cut-offs if only one is supported."""
     k: Any = getattr(metric, "k", None)
     if np.ndim(k) > 0:
-        raise TypeError(f"k must be one int or float here; got {k!r}: take one k after the other.")
+        raise TypeError(f"k must be one int or float here; got {k!r}: pass one k at a time.")
 
 
 def _check_hashable(statistic: RankStatistic) -> None:
-    """Refuse a statistic that cannot be found again by its value."""
+    """Raise an error for a statistic that cannot be hashed."""
     try:
         hash(statistic)
     except TypeError:
         name = type(statistic).__name__
         raise TypeError(
-            f"metric must be hashable, since null distributions are found again by its value; got "
-            f"{name}: make that class a frozen dataclass, whose parameters are hashable too."
+            f"metric must be hashable, because null distributions are cached by its value; got "
+            f"{name}: make that class a frozen dataclass with hashable parameters."
         ) from None
 
 
 def registered(metric: Any) -> Any:
-    """What other processes know a metric by: its name, or the metric itself if it is of a user."""
+    """Return a metric that other processes can use: a built-in name, or the metric itself."""
     made = METRICS.get(metric) if isinstance(metric, str) else None
     return made.statistic if isinstance(made, _Registered) else metric

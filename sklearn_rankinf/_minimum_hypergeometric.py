@@ -1,4 +1,4 @@
-"""One p-value for the hits at the top of a ranking, over all cut-offs."""
+"""One p-value over all cut-offs for the hits at the top of a ranking."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class MinimumHypergeometricTestResult:
     Attributes
     ----------
     statistic : float
-        The smallest hypergeometric p-value over all cut-offs. It is no p-value of the ranking.
+        The smallest hypergeometric p-value over all cut-offs; not itself a p-value of the ranking.
     k : int or None
-        The first cut-off that has it; None where no cut-off has enough hits.
+        The first cut-off with that p-value; None if no cut-off has enough hits.
     hits : int or None
-        Positives among the first k samples.
+        Number of positives among the first k samples.
     pvalue : float
-        Probability that random labelling gives a statistic as small.
+        Probability that random labelling gives a statistic at most as large.
     log10_statistic, log10_pvalue : float
-        Logarithms to base 10, finite where the numbers underflow.
+        Logarithms to base 10, finite even if the numbers underflow.
     n_samples, n_positives : int
-        Number of samples, and of positives.
+        Number of samples, and number of positives.
     min_hits : int
-        Smallest number of hits at a cut-off that counts.
+        Smallest number of hits that a cut-off must have.
     max_rank : int
-        Largest cut-off that counts: the last end of a block of equal scores that does.
+        Largest cut-off: the last end of a block of equal scores within `max_rank`.
 
     See Also
     --------
@@ -54,7 +54,7 @@ class MinimumHypergeometricTestResult:
     >>> from sklearn_rankinf import Ranking, minimum_hypergeometric_test
     >>> ranking = Ranking.from_counts([1] * 1000, [1] * 200 + [0] * 800)
     >>> print(minimum_hypergeometric_test(ranking).summary())
-    Of all cut-offs k = 200 stood out most, with 200 positives among the first k samples where 40
+    The most significant cut-off was k = 200, with 200 positives among the first k samples where 40
     are expected, p = 1.5e-216 for a ranking better than random labelling (exact minimum
     hypergeometric test; 200 positives among 1000 samples).
     """
@@ -86,7 +86,7 @@ class MinimumHypergeometricTestResult:
         Returns
         -------
         dict
-            The statistic, the cut-off, the p-value and the rest.
+            The statistic, the cut-off, the p-value and the other fields.
         """
         return asdict(self)
 
@@ -106,7 +106,7 @@ class MinimumHypergeometricTestResult:
         return as_frame({name: [value] for name, value in self.to_dict().items()}, "k")
 
     def summary(self) -> str:
-        """Return one sentence, fit for a paper.
+        """Return one sentence, suitable for a paper.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class MinimumHypergeometricTestResult:
             )
         expected = format_value(self.k * self.n_positives / self.n_samples)
         return (
-            f"Of all cut-offs k = {self.k} stood out most, with {self.hits} positives among the "
+            f"The most significant cut-off was k = {self.k}, with {self.hits} positives among the "
             f"first k samples where {expected} are expected, {pvalue} for a ranking better than "
             f"random labelling (exact minimum hypergeometric test; {numbers})."
         )
@@ -139,28 +139,28 @@ def minimum_hypergeometric_test(
     max_rank: float | None = None,
     pos_label: PosLabel = 1,
 ) -> MinimumHypergeometricTestResult:
-    r"""Test whether positives are concentrated at the top, wherever the top ends.
+    r"""Test whether positives are concentrated at the top, for any length of the top.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels; or a ranking, with `y_score` left out.
+        Binary labels; or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive. Required unless `y_true` is a
         ranking.
     min_hits : int, default=1
-        Smallest number of hits at a cut-off that counts, X of the XL-mHG test: more than 1 keeps a
-        few positives at the very top from deciding alone.
+        Smallest number of hits that a cut-off must have, X of the XL-mHG test. A value above 1
+        prevents a few positives at the very top from deciding the test alone.
     max_rank : int or float, optional
-        Largest cut-off that counts, L of the XL-mHG test: a number of samples, or a fraction of
-        them between 0 and 1, rounded up. All of them by default.
+        Largest cut-off, L of the XL-mHG test: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default all samples.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored when `y_true` is a ranking.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
     result : MinimumHypergeometricTestResult
-        The statistic, the cut-off that has it, and its exact p-value.
+        The statistic, its cut-off, and its exact p-value.
 
     Raises
     ------
@@ -178,8 +178,8 @@ def minimum_hypergeometric_test(
 
     See Also
     --------
-    top_k_significance_curve : All cut-offs with their pointwise and simultaneous bounds.
-    recall_at_k_test : Test at one cut-off that was fixed beforehand.
+    top_k_significance_curve : All cut-offs with pointwise and simultaneous bounds.
+    recall_at_k_test : Test at one cut-off that was fixed in advance.
 
     Notes
     -----
@@ -190,10 +190,10 @@ def minimum_hypergeometric_test(
 
     over the cut-offs :math:`k \le L` with :math:`H_k \ge X` [1]_ [2]_; only ends of blocks of
     equal scores are cut-offs. Its p-value is the probability that a random path of hits has
-    a pointwise p-value of at most S at any cut-off. It lies between S and m S, and is computed
-    exactly, in logarithms where it underflows: in O(m) steps on about :math:`20 \sqrt m` numbers
-    of hits, whatever n is. Its relative error was below 1e-12 wherever it was compared with
-    counts of paths in whole numbers.
+    a pointwise p-value of at most S at any cut-off. The p-value lies between S and m S. It is
+    computed exactly, in logarithms if it underflows, in O(m) steps on about :math:`20 \sqrt m`
+    numbers of hits, independent of n. Its relative error was below 1e-12 in all comparisons with
+    counts of paths in integer arithmetic.
 
     `min_hits` and `max_rank` must be chosen without looking at the labels.
 
@@ -244,9 +244,9 @@ def minimum_hypergeometric_test(
 def _statistic(
     ranking: Ranking, ends: Integers, min_hits: int
 ) -> tuple[float, int | None, int | None]:
-    """Log of the smallest p-value, the cut-off that has it first, and the hits there."""
+    """Log of the smallest p-value, its first cut-off, and the hits there."""
     hits = np.cumsum(ranking.hits)[: ends.size]
-    # From one hit to the next the p-value grows with k.
+    # Between one hit and the next the p-value increases with k.
     counted = np.flatnonzero((ranking.hits[: ends.size] > 0) & (hits >= min_hits))
     if not counted.size:
         return 0.0, None, None

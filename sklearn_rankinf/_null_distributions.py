@@ -1,4 +1,4 @@
-"""Null distributions of every metric, by its object or name, and of some metrics by name."""
+"""Null distributions of any metric, given as an object or by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sklearn_rankinf._validation import (
     check_tie_sizes,
 )
 
-# Longer lists of reciprocal ranks take too much memory.
+# Longer lists of reciprocal ranks would take too much memory.
 _MAX_LISTED = 20_000_000
 
 
@@ -50,8 +50,8 @@ def metric_null_distribution(
 ) -> NullDistribution:
     r"""Null distribution of a metric under random labelling.
 
-    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
-    likely; the ties are held fixed.
+    All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
+    likely, with the ties held fixed.
 
     Parameters
     ----------
@@ -61,22 +61,22 @@ def metric_null_distribution(
         Number of positives among them.
     metric : str or metric
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
-        :class:`RankStatistic`; or the name of one: ``"average_precision"``, ``"recall_at_k"``,
+        :class:`RankStatistic`; or the name of a metric: ``"average_precision"``, ``"recall_at_k"``,
         ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
-        ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or one that was registered.
+        ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or a registered name.
     k : int or float, optional
-        Cut-off of a metric that is given by its name, or by an object without one: a number of
-        samples, or a fraction of them between 0 and 1, rounded up. Of names, those of recall,
-        precision, enrichment and F-score at k need it; they take an array-like too, which makes one
-        null distribution for each entry.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number
+        of samples, or a fraction of them between 0 and 1, rounded up. Required for the names of
+        recall, precision, enrichment and F-score at k, which also accept an array-like for one
+        null distribution per entry.
     tie_sizes : array-like of shape (n_blocks,), optional
-        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+        Sizes of the blocks of equal scores, best score first; by default no scores are equal.
     method : str, default="auto"
-        ``"analytic"`` is the exact null distribution, with a stated numerical error, and what
-        ``"auto"`` takes; ``"permutation"`` is that of `n_permutations` random labellings;
-        ``"normal"`` and ``"pearson3"`` match the exact moments. Average precision has
-        ``"zhang_su"`` besides; recall, precision and enrichment at k have ``"binomial"`` in place
-        of ``"pearson3"``. A metric that cannot vary has its one value under every method.
+        ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
+        numerical error; ``"permutation"`` uses `n_permutations` random labellings; ``"normal"`` and
+        ``"pearson3"`` are approximations with the exact moments. Average precision also has
+        ``"zhang_su"``; recall, precision and enrichment at k have ``"binomial"`` instead of
+        ``"pearson3"``. If a metric can take only one value, all methods agree.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -84,32 +84,33 @@ def metric_null_distribution(
 
     Returns
     -------
-    law : NullDistribution
+    null_distribution : NullDistribution
         A frozen distribution with the methods of scipy's (``mean``, ``std``, ``cdf``, ``sf``,
         ``ppf``, ``isf``, ``rvs`` and others) and with ``pvalue``, ``log_pvalue``,
-        ``relative_error`` and ``pvalue_bounds``. Nothing is computed before it is asked for.
+        ``relative_error`` and ``pvalue_bounds``. Computation is lazy.
 
     Raises
     ------
     TypeError
         If `metric` is a class, or a number is not of the right type.
     ValueError
-        If `metric` is not known, needs a `k` or takes none, a number is out of its range, the tie
-        sizes do not add up to `n_samples`, a weight of a custom metric is negative, not
-        finite or larger than that of a better rank, or the metric does not have the `method`.
+        If `metric` is unknown, requires a `k` or does not accept one, a number is out of its
+        range, the tie sizes do not add up to `n_samples`, a weight of a custom metric is negative,
+        not finite or larger than that of a better rank, or the metric does not have the `method`.
 
     See Also
     --------
     metric_test : Test of a ranking against this null distribution.
-    ap_null_distribution : The same for average precision, by name.
+    ap_null_distribution : Null distribution of average precision.
 
     Notes
     -----
     With positives at the ranks :math:`r_i` the value of a :class:`RankStatistic` is
-    :math:`S = \sum_i w(r_i) + c`; a positive in a block of equal scores counts the mean weight of
-    the block. Small distributions are listed. Tails of others are found by contour inversion of the
-    moment generating function of S, or between guaranteed bounds. The weights of the first 100,000
-    ranks are checked, and of some that lie further apart behind them.
+    :math:`S = \sum_i w(r_i) + c`; a positive in a block of equal scores contributes the mean weight
+    of the block. Small distributions are listed in full. The tails of larger ones are computed by
+    contour inversion of the moment generating function of S, or as the midpoint of guaranteed
+    bounds. The weights of the first 100,000 ranks are checked, and those of a sample of later
+    ranks.
 
     Examples
     --------
@@ -154,8 +155,8 @@ def ap_null_distribution(
 ) -> NullDistribution:
     r"""Null distribution of average precision under random labelling.
 
-    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
-    likely; the ties are held fixed.
+    All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
+    likely, with the ties held fixed.
 
     Parameters
     ----------
@@ -164,19 +165,19 @@ def ap_null_distribution(
     n_positives : int
         Number of positives among them.
     k : int or float, optional
-        Law of average precision at `k` instead: an int of at least 1 counts samples, a float
-        between 0 and 1 is a fraction of `n_samples`, rounded up.
+        Cut-off, for the null distribution of average precision at `k`: an int of at least 1 is a
+        number of samples, a float between 0 and 1 is a fraction of `n_samples`, rounded up.
     normalize : {"min", "positives"}, default="min"
         Divisor of average precision at `k`: the smaller of `n_positives` and `k`, or `n_positives`.
     tie_sizes : array-like of shape (n_blocks,), optional
-        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+        Sizes of the blocks of equal scores, best score first; by default no scores are equal.
     method : str, default="auto"
-        ``"analytic"`` is the exact law, with a stated numerical error, and what ``"auto"`` takes;
-        ``"permutation"`` is the law of `n_permutations` random labellings. The approximations carry
-        their names: ``"normal"`` and ``"pearson3"`` match the exact moments; ``"zhang_su"`` is the
-        normal law with the approximate moments of [1]_, the variance reconstructed from its values
-        at two sizes, for rankings without ties. A statistic that cannot vary has its one value
-        under every method.
+        ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
+        numerical error; ``"permutation"`` uses `n_permutations` random labellings. The others are
+        approximations: ``"normal"`` and ``"pearson3"`` match the exact moments; ``"zhang_su"`` is
+        the normal distribution with the approximate moments of [1]_, the variance reconstructed
+        from its values at two sizes, for rankings without ties. If the statistic can take only one
+        value, all methods agree.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -184,14 +185,14 @@ def ap_null_distribution(
 
     Returns
     -------
-    law : NullDistribution
-        A frozen law with the names of scipy's: ``mean()``, ``var()``, ``std()``, ``median()``,
-        ``stats(moments)``, ``moment(order)``, ``support()``, ``interval(confidence)``, ``cdf(x)``,
-        ``sf(x)``, ``logcdf(x)``, ``logsf(x)``, ``ppf(q)``, ``isf(q)``, ``rvs(size, random_state)``;
-        and, for significance, ``pvalue(x, alternative)``, which counts ties: P(S >= x), its natural
-        logarithm ``log_pvalue``, ``relative_error`` and ``pvalue_bounds``. The attribute ``method``
-        says what runs. Nothing is computed before it is asked for; mean and variance are exact
-        whatever the method.
+    null_distribution : NullDistribution
+        A frozen distribution with the methods of scipy's: ``mean()``, ``var()``, ``std()``,
+        ``median()``, ``stats(moments)``, ``moment(order)``, ``support()``,
+        ``interval(confidence)``, ``cdf(x)``, ``sf(x)``, ``logcdf(x)``, ``logsf(x)``, ``ppf(q)``,
+        ``isf(q)``, ``rvs(size, random_state)``. For significance it has ``pvalue(x, alternative)``,
+        which includes values equal to x, P(S >= x), its natural logarithm ``log_pvalue``,
+        ``relative_error`` and ``pvalue_bounds``. The attribute ``method`` is the method in use.
+        Computation is lazy; mean and variance are exact for every method.
 
     Raises
     ------
@@ -213,10 +214,11 @@ def ap_null_distribution(
     .. math:: \mathrm{AP} = \frac{1}{m} \sum_b \frac{y_b H_b}{T_b},
 
     and without ties :math:`\mathrm{E\,AP} = \frac{1}{n} \left[ H_n + \frac{m-1}{n-1} (n - H_n)
-    \right]`, with :math:`H_n` the harmonic number. Up to five million different outcomes, and for
-    more of them where blocks are few, the probability is an exact sum. Beyond that it is found by
-    contour inversion of the moment generating function, or where the law is too coarse for that as
-    the middle of guaranteed bounds; see ``relative_error`` and ``pvalue_bounds``.
+    \right]`, with :math:`H_n` the harmonic number. With up to five million different outcomes, and
+    with more if there are few blocks, the probability is an exact sum. Beyond that it is computed
+    by contour inversion of the moment generating function, or, if the distribution is too coarse
+    for the inversion, as the midpoint of guaranteed bounds; see ``relative_error`` and
+    ``pvalue_bounds``.
 
     References
     ----------
@@ -256,8 +258,8 @@ def recall_at_k_null_distribution(
 ) -> NullDistribution:
     r"""Null distribution of recall at k under random labelling.
 
-    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
-    likely; the ties are held fixed.
+    All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
+    likely, with the ties held fixed.
 
     Parameters
     ----------
@@ -267,15 +269,15 @@ def recall_at_k_null_distribution(
         Number of positives among them.
     k : int, float or array-like of them
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up. An array makes one law for each entry.
+        1 for a fraction of `n_samples`, rounded up. An array gives one distribution per entry.
     tie_sizes : array-like of shape (n_blocks,), optional
-        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+        Sizes of the blocks of equal scores, best score first; by default no scores are equal.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
-        ``"analytic"`` is the exact law and what ``"auto"`` takes; ``"permutation"`` is the law of
-        `n_permutations` random labellings. ``"binomial"`` counts the hits as if samples were drawn
-        with replacement, in whole numbers; ``"normal"`` has the exact mean and variance and a
-        continuity correction of half the distance between two values. A statistic that cannot vary
-        has its one value under every method.
+        ``"analytic"``, the choice of ``"auto"``, is the exact null distribution; ``"permutation"``
+        uses `n_permutations` random labellings. ``"binomial"`` treats the hits as draws with
+        replacement, in whole numbers; ``"normal"`` has the exact mean and variance and a continuity
+        correction of half the distance between two values. If the statistic can take only one
+        value, all methods agree.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -283,9 +285,9 @@ def recall_at_k_null_distribution(
 
     Returns
     -------
-    law : NullDistribution
-        A frozen law with the methods of the law of :func:`ap_null_distribution`, which for an array
-        of k broadcast their argument against k.
+    null_distribution : NullDistribution
+        A frozen distribution with the methods listed in :func:`ap_null_distribution`. For an array
+        of k they broadcast their argument against k.
 
     Raises
     ------
@@ -297,9 +299,9 @@ def recall_at_k_null_distribution(
 
     See Also
     --------
-    precision_at_k_null_distribution : The same for the share of positives among the first k.
+    precision_at_k_null_distribution : Null distribution of precision at k.
     recall_at_k_test : Test of a ranking against this null distribution.
-    min_hits_at_k : Number of hits that is significant.
+    min_hits_at_k : Smallest significant number of hits.
 
     Notes
     -----
@@ -307,10 +309,10 @@ def recall_at_k_null_distribution(
 
     .. math:: P(H = h) = \binom{m}{h} \binom{n - m}{k - h} \Big/ \binom{n}{k},
 
-    and recall is :math:`H / m`. Where a block of g equal scores straddles rank k, behind a samples
+    and recall is :math:`H / m`. If a block of g equal scores straddles rank k, after a samples
     with better scores, each of its Y positives counts :math:`(k - a) / g`, the average over random
-    tie-breaking, and the law is that of :math:`(H + Y (k - a) / g) / m` with H positives among the
-    a samples. Tails are summed from the largest term on, in logarithms, and stay accurate to
+    tie-breaking; recall is then :math:`(H + Y (k - a) / g) / m` with H positives among the a
+    samples. Tails are summed from the largest term on, in logarithms, and remain accurate for
     sizes of 1e12 and more.
 
     References
@@ -348,8 +350,8 @@ def precision_at_k_null_distribution(
 ) -> NullDistribution:
     r"""Null distribution of precision at k under random labelling.
 
-    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
-    likely; the ties are held fixed.
+    All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
+    likely, with the ties held fixed.
 
     Parameters
     ----------
@@ -359,15 +361,15 @@ def precision_at_k_null_distribution(
         Number of positives among them.
     k : int, float or array-like of them
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up. An array makes one law for each entry.
+        1 for a fraction of `n_samples`, rounded up. An array gives one distribution per entry.
     tie_sizes : array-like of shape (n_blocks,), optional
-        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+        Sizes of the blocks of equal scores, best score first; by default no scores are equal.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
-        ``"analytic"`` is the exact law and what ``"auto"`` takes; ``"permutation"`` is the law of
-        `n_permutations` random labellings. ``"binomial"`` counts the hits as if samples were drawn
-        with replacement, in whole numbers; ``"normal"`` has the exact mean and variance and a
-        continuity correction of half the distance between two values. A statistic that cannot vary
-        has its one value under every method.
+        ``"analytic"``, the choice of ``"auto"``, is the exact null distribution; ``"permutation"``
+        uses `n_permutations` random labellings. ``"binomial"`` treats the hits as draws with
+        replacement, in whole numbers; ``"normal"`` has the exact mean and variance and a continuity
+        correction of half the distance between two values. If the statistic can take only one
+        value, all methods agree.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -375,9 +377,9 @@ def precision_at_k_null_distribution(
 
     Returns
     -------
-    law : NullDistribution
-        A frozen law with the methods of the law of :func:`ap_null_distribution`, which for an array
-        of k broadcast their argument against k.
+    null_distribution : NullDistribution
+        A frozen distribution with the methods listed in :func:`ap_null_distribution`. For an array
+        of k they broadcast their argument against k.
 
     Raises
     ------
@@ -389,14 +391,14 @@ def precision_at_k_null_distribution(
 
     See Also
     --------
-    recall_at_k_null_distribution : The same for the share of the positives that is found.
+    recall_at_k_null_distribution : Null distribution of recall at k.
     precision_at_k_test : Test of a ranking against this null distribution.
-    min_hits_at_k : Number of hits that is significant.
+    min_hits_at_k : Smallest significant number of hits.
 
     Notes
     -----
     Precision at k is recall at k times m / k, with the same p-values; see
-    :func:`recall_at_k_null_distribution` for its law and for ties.
+    :func:`recall_at_k_null_distribution` for its distribution and for ties.
 
     Examples
     --------
@@ -427,8 +429,8 @@ def roc_auc_null_distribution(
 ) -> NullDistribution:
     r"""Null distribution of the area under the ROC curve under random labelling.
 
-    Every choice of `n_positives` of the `n_samples` ranks as the ranks of the positives is equally
-    likely; the ties are held fixed.
+    All choices of `n_positives` of the `n_samples` ranks as the ranks of the positives are equally
+    likely, with the ties held fixed.
 
     Parameters
     ----------
@@ -437,12 +439,12 @@ def roc_auc_null_distribution(
     n_positives : int
         Number of positives among them.
     tie_sizes : array-like of shape (n_blocks,), optional
-        Sizes of the blocks of equal scores, best score first; without it no scores are equal.
+        Sizes of the blocks of equal scores, best score first; by default no scores are equal.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
-        ``"analytic"`` is the exact law, with a stated numerical error, and what ``"auto"`` takes;
-        ``"permutation"`` is the law of `n_permutations` random labellings; ``"normal"`` and
-        ``"pearson3"`` match the exact moments. A statistic that cannot vary has its one value under
-        every method.
+        ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
+        numerical error; ``"permutation"`` uses `n_permutations` random labellings; ``"normal"`` and
+        ``"pearson3"`` are approximations with the exact moments. If the statistic can take only one
+        value, all methods agree.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -450,8 +452,8 @@ def roc_auc_null_distribution(
 
     Returns
     -------
-    law : NullDistribution
-        A frozen law with the methods of the law of :func:`ap_null_distribution`.
+    null_distribution : NullDistribution
+        A frozen distribution with the methods listed in :func:`ap_null_distribution`.
 
     Raises
     ------
@@ -465,7 +467,7 @@ def roc_auc_null_distribution(
     --------
     roc_auc_test : Test of a ranking against this null distribution.
     metric_null_distribution : The null distribution of any metric.
-    scipy.stats.mannwhitneyu : The same law without ties, for the statistic U.
+    scipy.stats.mannwhitneyu : The same distribution without ties, for the statistic U.
 
     Notes
     -----
@@ -514,7 +516,7 @@ def frozen_null_distribution(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> NullDistribution:
-    """Null distribution of a metric, the other arguments checked."""
+    """Check the arguments and return the null distribution of a metric."""
     n, m = check_counts(n_samples, n_positives)
     sizes = check_tie_sizes(tie_sizes, n)
     statistic = metric.at(n)
@@ -523,8 +525,8 @@ def frozen_null_distribution(
         _check_zhang_su(n, m, statistic.horizon, sizes)
     if isinstance(statistic, FirstHitStatistic) and n > _MAX_LISTED:
         raise ValueError(
-            f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose law lists every "
-            f"rank; got {n}."
+            f"n_samples must be at most {_MAX_LISTED} for reciprocal rank, whose null distribution "
+            f"lists every rank; got {n}."
         )
     check_weights(statistic, n, m)
     return _kind_of(statistic)(
@@ -550,7 +552,7 @@ def _kind_of(metric: Metric) -> Callable[..., NullDistribution]:
 
 
 def check_method(metric: Metric, method: str) -> None:
-    """Refuse a method that null distributions of a metric do not have."""
+    """Raise an error if the null distributions of a metric do not have the method."""
     methods = ["auto", "analytic", "permutation", "normal"]
     methods.append("binomial" if isinstance(metric, HitsAtK) else "pearson3")
     if isinstance(metric, AveragePrecision):
@@ -559,7 +561,7 @@ def check_method(metric: Metric, method: str) -> None:
 
 
 def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:
-    """Refuse rankings that the paper's moments are not for."""
+    """Raise an error for rankings that the moments of Zhang and Su do not cover."""
     if k is not None or tie_sizes is not None:
         raise ValueError(
             "method='zhang_su' is an approximation for average precision of the whole ranking "

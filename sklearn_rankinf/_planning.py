@@ -1,4 +1,4 @@
-"""Planning: whether an effect would be seen, and how many targets that takes."""
+"""Planning: the power of a test, for a number of positives and an effect."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ from sklearn_rankinf._validation import (
 
 _MODELS = ("wallenius", "fisher", "binormal")
 _METHODS = ("auto", "exact", "simulation", "obuchowski")
-# Placements that are listed, and ranks in all of them.
+# Largest number of placements that are listed, and of ranks in all of them.
 _MOST_PLACEMENTS, _MOST_RANKS = 200_000, 4_000_000
 RANKINGS: dict[str, RankingModel] = {"wallenius": ProportionalOdds(), "binormal": Binormal()}
 
 
 class PlanningResult:
-    """A result that is plain numbers beside its metric."""
+    """Base class of results that consist of a metric and plain numbers."""
 
     metric: Metric
 
@@ -98,30 +98,31 @@ class MetricPowerResult(PlanningResult):
     Attributes
     ----------
     metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
+        The metric; a cut-off is given as a number of samples.
     power : float
         Probability that the test is significant.
     standard_error : float
-        Monte Carlo standard error of the power, 0 where it is exact; nan for ``"obuchowski"``,
-        whose error is not known.
+        Monte Carlo standard error of the power, 0 if the power is exact; nan for ``"obuchowski"``,
+        whose error is unknown.
     level : float
-        Probability of that under random labelling, at most alpha; for ``"obuchowski"`` alpha.
+        Probability of significance under random labelling, at most alpha; for ``"obuchowski"``
+        alpha.
     critical_value : float
-        Smallest value of the metric that is significant; nan where none is.
+        Smallest significant value of the metric; nan if no value is significant.
     mean : float
         Expected value of the metric.
     mean_standard_error : float
-        Its Monte Carlo standard error, 0 where it is exact.
+        Monte Carlo standard error of the mean, 0 if the mean is exact.
     odds, auc : float
         The effect: the odds of a positive against a negative, and ``odds / (1 + odds)``.
     alpha : float
-        Level of significance that was asked for.
+        Nominal significance level.
     model, method : str
         The model of the ranking, and how the power was computed.
     n_samples, n_positives : int
-        Number of samples and of positives.
+        Number of samples, and number of positives.
     n_simulations : int or None
-        Number of simulated rankings; None where none were.
+        Number of simulated rankings; None if the power was not simulated.
 
     See Also
     --------
@@ -132,7 +133,7 @@ class MetricPowerResult(PlanningResult):
     >>> from sklearn_rankinf import metric_power
     >>> print(metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0).summary())
     With 100 positives among 1000 samples and odds of 2 (AUC 0.667), recall at 100 is significant
-    at the level 0.05 with a probability of 0.712 (from 0.16 on; expected 0.175).
+    at the level 0.05 with a probability of 0.712 (critical value 0.16, expected value 0.175).
     """
 
     metric: Metric
@@ -161,7 +162,7 @@ class MetricPowerResult(PlanningResult):
         )
 
     def summary(self) -> str:
-        """Return one sentence, fit for a paper.
+        """Return one sentence, suitable for a paper.
 
         Returns
         -------
@@ -177,8 +178,8 @@ class MetricPowerResult(PlanningResult):
             return f"{start} cannot be significant at the level {self.alpha:g}."
         return (
             f"{start} is significant at the level {self.alpha:g} with a probability of "
-            f"{format_value(self.power)}{error} (from {format_value(self.critical_value)} on; "
-            f"expected {format_value(self.mean)})."
+            f"{format_value(self.power)}{error} (critical value "
+            f"{format_value(self.critical_value)}, expected value {format_value(self.mean)})."
         )
 
 
@@ -198,8 +199,8 @@ def metric_power(
 ) -> MetricPowerResult:
     r"""Power of the test of a ranking by any metric.
 
-    It is the probability that the test against random labelling, :func:`metric_test`, is
-    significant where positives tend to be ranked higher than negatives, without equal scores.
+    The power is the probability that the test against random labelling, :func:`metric_test`, is
+    significant if positives tend to be ranked higher than negatives, without equal scores.
 
     Parameters
     ----------
@@ -213,20 +214,21 @@ def metric_power(
         Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
         between 0 and 1, rounded up.
     odds : float, optional
-        The effect: odds of each positive against a negative; 1 is chance. Either it or `auc`.
+        The effect: odds of each positive against a negative; 1 is chance. Exactly one of `odds` and
+        `auc` is required.
     auc : float, optional
         The effect as the probability that a positive is above a negative, ``odds / (1 + odds)``:
         the expected ROC AUC.
     alpha : float, default=0.05
-        Level of significance, between 0 and 1.
+        Significance level, between 0 and 1.
     model : {"wallenius", "fisher", "binormal"}, default="wallenius"
-        How rankings come about; see Notes. ``"fisher"`` is for recall, precision and enrichment at
-        k; ``"binormal"`` takes `auc`.
+        Model of the rankings; see Notes. ``"fisher"`` is for recall, precision and enrichment at
+        k; ``"binormal"`` requires `auc`.
     method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
-        ``"exact"`` is what ``"auto"`` takes for recall, precision and enrichment at k, for the
-        reciprocal rank, and under ``"wallenius"`` where there are no more than 200,000 placements
-        of the positives; else it takes ``"simulation"``. ``"obuchowski"`` is the normal
-        approximation for ROC AUC in the binormal model; see Notes.
+        ``"auto"`` chooses ``"exact"`` for recall, precision and enrichment at k, for the reciprocal
+        rank, and under ``"wallenius"`` if there are at most 200,000 placements of the positives;
+        otherwise ``"simulation"``. ``"obuchowski"`` is the normal approximation for ROC AUC in the
+        binormal model; see Notes.
     n_simulations : int, default=10000
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
@@ -248,49 +250,50 @@ def metric_power(
 
     See Also
     --------
-    min_detectable_odds : The smallest effect with a certain power.
-    min_positives : The smallest number of positives with a certain power.
+    min_detectable_odds : The smallest effect with a given power.
+    min_positives : The smallest number of positives with a given power.
     metric_test : The test.
 
     Notes
     -----
-    The critical value c is the smallest value of the metric with :math:`P_0(S \ge c) \le \alpha`
-    under random labelling, where the values can be listed; else the number at which this
-    probability is alpha, up to the numerical error that ``relative_error`` of
-    :func:`metric_null_distribution` states. The level is :math:`P_0(S \ge c)` and the power
+    If the values of the metric can be listed, the critical value c is the smallest value with
+    :math:`P_0(S \ge c) \le \alpha` under random labelling. Otherwise it is the number at which this
+    probability is alpha, up to the numerical error stated by ``relative_error`` of
+    :func:`metric_null_distribution`. The level is :math:`P_0(S \ge c)` and the power is
     :math:`P(S \ge c)`.
 
-    Under ``"wallenius"`` samples are drawn one by one without replacement, best first, and with h
-    of m positives among the t first draws the next one is a positive with the probability
+    Under ``"wallenius"`` samples are drawn one by one without replacement, best first. With h of m
+    positives among the first t draws, the next draw is a positive with probability
 
     .. math:: \frac{\omega (m - h)}{\omega (m - h) + n - m - t + h},
 
-    for odds :math:`\omega`. Rankings have the distribution of Plackett and Luce, and hits at k that
-    of Wallenius [1]_. Under ``"binormal"`` positives score :math:`N(d, 1)` and negatives
-    :math:`N(0, 1)`, with :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{auc})`. In both the ROC AUC is
-    expected to be `auc`, and positives and negatives score independently of each other. Under
+    for odds :math:`\omega`. Rankings have the Plackett-Luce distribution, and hits at k have the
+    Wallenius distribution [1]_. Under ``"binormal"`` the scores of positives are :math:`N(d, 1)`
+    and those of negatives :math:`N(0, 1)`, with :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{auc})`. In
+    both models the expected ROC AUC is `auc`, and the scores of all samples are independent. Under
     ``"fisher"`` the numbers of positives and of negatives among the first k are independent
-    binomial numbers, given that they add up to k, whose odds have the ratio :math:`\omega`; that
-    is no model of a ranking, and `auc` is the odds in another form.
+    binomial variables with odds ratio :math:`\omega`, conditional on their sum k; this is not a
+    model of a ranking, and `auc` is only another form of the odds.
 
-    Power is exact where significance means enough positives among a number of first samples: an
-    integral over an order statistic, computed to about 1e-13. Where all placements are listed it is
-    a sum of their probabilities. Else rankings are simulated, in a time proportional to the number
-    of positives; at different odds with the same seed, positives have the same random numbers. The
+    Power is exact if significance means enough positives among the first k samples for some k: it
+    is an integral over an order statistic, computed to about 1e-13. If all placements are listed,
+    power is a sum of their probabilities. Otherwise rankings are simulated, in a time proportional
+    to the number of positives; for the same seed, different odds use the same random numbers. The
     expected value is exact for average precision of the whole ranking, ROC AUC, reciprocal rank and
-    hits at k, and where all placements are listed.
+    hits at k, and if all placements are listed.
 
-    ``"obuchowski"`` is the one-sided normal approximation of [2]_ that pROC's ``power.roc.test``
-    computes: with :math:`\kappa = (n - m) / m`, :math:`V_0 = 0.0792 (1 + 1/\kappa)` and
+    ``"obuchowski"`` is the one-sided normal approximation of [2]_ as computed by pROC's
+    ``power.roc.test``:
+    with :math:`\kappa = (n - m) / m`, :math:`V_0 = 0.0792 (1 + 1/\kappa)` and
     :math:`V = 0.0099 e^{-A^2/2} (5 A^2 + 8 + (A^2 + 8) / \kappa)` at
     :math:`A = 1.414\, \Phi^{-1}(\mathrm{auc})`, the power is
 
     .. math:: \Phi\left( \frac{\sqrt m\, (\mathrm{auc} - 1/2) - z_{1-\alpha} \sqrt{V_0}}
               {\sqrt V} \right).
 
-    ``method="simulation"`` with ``model="binormal"`` differs from it by the critical value, which
-    is that of the exact null distribution, and by the distribution under the alternative. The
-    default of ``power.roc.test`` is two-sided: it takes half of its ``sig.level``.
+    ``method="simulation"`` with ``model="binormal"`` differs in the critical value, which is that
+    of the exact null distribution, and in the distribution under the alternative. The default of
+    ``power.roc.test`` is two-sided and uses half of its ``sig.level``.
 
     References
     ----------
@@ -301,7 +304,7 @@ def metric_power(
 
     Examples
     --------
-    Of the first 100 of 1000 samples 16 must be positive, if 100 are in all:
+    With 100 positives among 1000 samples, 16 of the first 100 samples must be positive:
 
     >>> from sklearn_rankinf import metric_power
     >>> result = metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0)
@@ -319,7 +322,7 @@ def metric_power(
 
 
 def read_effect(odds: Any, auc: Any, model: str) -> float:
-    """Logit of the AUC, from it or from the odds."""
+    """Logit of the AUC, computed from the AUC or from the odds."""
     if (odds is None) == (auc is None):
         raise ValueError(
             f"Pass exactly one of odds and auc, which is odds / (1 + odds); got odds={odds!r} and "
@@ -331,7 +334,7 @@ def read_effect(odds: Any, auc: Any, model: str) -> float:
     check_positive(odds, "odds")
     if model == "binormal":
         raise ValueError(
-            "model='binormal' takes the effect as auc, the probability that a positive scores "
+            "model='binormal' needs the effect as auc, the probability that a positive scores "
             f"higher than a negative; got odds={odds!r}: pass auc={odds / (1.0 + odds):.6g}."
         )
     return math.log(odds)
@@ -339,7 +342,7 @@ def read_effect(odds: Any, auc: Any, model: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What is asked of every size and effect."""
+    """Options of a power calculation, for any size and effect."""
 
     metric: Metric
     alpha: float
@@ -370,12 +373,12 @@ class Design:
         title = in_sentence(chosen.title)
         if model == "fisher" and not isinstance(chosen, HitsAtK):
             raise ValueError(
-                "model='fisher' is for hits at k, recall, precision and enrichment, since it says "
-                f"nothing of the order of the samples; got {title}: use model='wallenius'."
+                "model='fisher' is for hits at k, recall, precision and enrichment, because it has "
+                f"no order of the samples; got {title}: use model='wallenius'."
             )
         if model == "fisher" and method == "simulation":
             raise ValueError(
-                "model='fisher' needs no simulation: use method='exact', or 'auto', which takes it."
+                "model='fisher' needs no simulation; use method='exact' or method='auto'."
             )
         if method == "obuchowski" and not (isinstance(chosen, RocAuc) and model == "binormal"):
             raise ValueError(
@@ -385,9 +388,9 @@ class Design:
         return cls(chosen, float(alpha), model, method, int(n_simulations), seeds)
 
     def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
-        """The design for a number of samples and of positives.
+        """Return the design for a number of samples and positives.
 
-        The critical value may be an approximate one, which is cheap.
+        With `approximately`, the critical value is approximated, which is fast.
         """
         metric = self.metric.at(n_samples)
         return SizedDesign(self, metric, n_samples, n_positives, approximately)
@@ -411,7 +414,7 @@ class SizedDesign:
         self.method = self._chosen_method()
 
     def result(self, effect: float) -> MetricPowerResult:
-        """Power at an effect, with all that belongs to it."""
+        """Return the power at an effect, as a complete result."""
         power, error, mean, mean_error = self._power_and_mean(effect)
         return MetricPowerResult(
             metric=self.metric,
@@ -432,7 +435,7 @@ class SizedDesign:
         )
 
     def power(self, effect: float) -> float:
-        """Power where it is not simulated."""
+        """Power at an effect, if the power is not simulated."""
         if math.isnan(self.region.critical_value):
             return 0.0
         if self._is_normal:
@@ -444,7 +447,7 @@ class SizedDesign:
     # The test.
 
     def _critical_region(self) -> Region:
-        """Where the test is significant."""
+        """Critical region of the test."""
         return critical_region(
             self.metric,
             self.n,
@@ -473,22 +476,22 @@ class SizedDesign:
         return Region(0.5 - float(ndtri(alpha)) * math.sqrt(variance), alpha)
 
     def _chosen_method(self) -> str:
-        """How power is computed."""
+        """Method by which power is computed."""
         method = self.design.method
         if method in ("simulation", "obuchowski"):
             return method
         is_exact = self._has_exact_power
         if method == "exact" and not is_exact:
             if self.design.model == "binormal":
-                why = "in the binormal model only hits at k and the reciprocal rank have it"
+                why = "the binormal model has it only for hits at k and the reciprocal rank"
             else:
                 why = (
                     f"the placements of {self.m} positives among {self.n} samples are too many to "
-                    f"be listed, more than {_MOST_PLACEMENTS}"
+                    f"be listed (more than {_MOST_PLACEMENTS})"
                 )
             raise ValueError(
-                f"method='exact' has no power of {in_sentence(self.metric.title)} here, since "
-                f"{why}: use method='simulation'."
+                f"method='exact' is not available for {in_sentence(self.metric.title)} here, "
+                f"because {why}; use method='simulation'."
             )
         return "exact" if is_exact else "simulation"
 
@@ -530,7 +533,7 @@ class SizedDesign:
         return float(hits_tail(h, self.n, self.m, k, effect, RANKINGS[self.design.model]))
 
     def _known_mean(self, effect: float) -> float | None:
-        """Expected value of the metric, where it is known without listing or drawing rankings."""
+        """Expected value of the metric if it is known without listing or simulating rankings."""
         n, m, metric = self.n, self.m, self.metric
         if m in (0, n):
             best = metric.maximum(n, m) if m else 0.0
@@ -554,7 +557,7 @@ class SizedDesign:
             return float(hits @ shares)
         return expected_hits(self.n, self.m, k, effect, RANKINGS[self.design.model])
 
-    # All placements, and draws of some.
+    # All placements, and simulated placements.
 
     @property
     def _all_ranks(self) -> Integers:
@@ -573,13 +576,13 @@ class SizedDesign:
         return placement_probabilities(self._all_ranks, self.n, effect)
 
     def simulated(self, effects: Floats, n_draws: int) -> Floats:
-        """Values of simulated rankings, of shape (n_draws, n_effects), growing with it."""
+        """Values of simulated rankings, of shape (n_draws, n_effects)."""
         model = RANKINGS[self.design.model]
         rankings = model.rankings(self.n, self.m, self.design.random_state)
         return rankings.values(self._values_of, model.parameters(effects), n_draws)
 
     def _values_of(self, ranks: Integers) -> Floats:
-        """Values of rows of ascending ranks, from 1."""
+        """Values for rows of ascending ranks, which start at 1."""
         if isinstance(self.metric, FirstHitStatistic):
             return np.asarray(1.0 / ranks[:, 0])
         sampler = NullSampler(self._statistic, self.n, self.m, None)
@@ -587,10 +590,9 @@ class SizedDesign:
 
 
 def share_error(share: float, n_draws: int) -> float:
-    """Monte Carlo standard error of a share of draws, of which one more and one less are added.
+    """Monte Carlo standard error of a proportion, with one success and one failure added.
 
-    None or all of the draws say little of how small or large the probability is, not that their
-    share has no error.
+    Without the added draws the error of a proportion of 0 or 1 would be 0.
     """
     nearly = (share * n_draws + 1.0) / (n_draws + 2.0)
     return math.sqrt(nearly * (1.0 - nearly) / n_draws)

@@ -1,4 +1,4 @@
-"""Planning: the smallest effect, or number of targets, that is seen with a certain probability."""
+"""Planning: the smallest effect, or number of positives, with which a test has a given power."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sklearn_rankinf._engine.statistics import FirstHitStatistic, Floats, HitsAt
 from sklearn_rankinf._planning import RANKINGS, Design, SizedDesign, read_effect
 from sklearn_rankinf._validation import check_between, check_counts
 
-# Logarithms of odds beyond these are as good as infinite.
+# Logarithms of odds that are treated as infinite.
 _LARGEST_EFFECT = 700.0
-# Effects that are simulated together, draws in the beginning, and the range that all draws are for.
+# Effects simulated together, number of first draws, and range of effects that uses all draws.
 _N_EFFECTS, _N_SCOUTS, _NARROW = 9, 500, 0.25
-# No search goes on to more positives, and none that simulates to more than the second.
+# Largest number of positives that is tried, with computed power and with simulated power.
 _MOST_POSITIVES, _MOST_SIMULATED = 10**7, 10**5
 # Numbers of samples are 64-bit integers.
 _SMALLEST_PREVALENCE = _MOST_POSITIVES / 2.0**62
-# Numbers of positives that are all tried, where power is computed and where it is simulated.
+# How many numbers of positives are all tried, with computed power and with simulated power.
 _ALL_TRIED, _ALL_SIMULATED = 2000, 16
-# Where not all are, those from this share of what a randomized test needs on.
+# Beyond these, the search starts at this fraction of the number that a randomized test needs.
 _SHARE_TRIED = 0.98
-# Numbers of positives that are tried together.
+# How many numbers of positives are tried together.
 _TOGETHER = 256
 
 
@@ -44,7 +44,7 @@ def min_detectable_odds(
     n_simulations: int = 10_000,
     random_state: Any = 0,
 ) -> float:
-    r"""Smallest odds at which the test of a ranking has a certain power.
+    r"""Smallest odds at which the test of a ranking has a given power.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ def min_detectable_odds(
         Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
         between 0 and 1, rounded up.
     alpha : float, default=0.05
-        Level of significance, between 0 and 1.
+        Significance level, between 0 and 1.
     power : float, default=0.8
-        Power that is wanted, between 0 and 1.
+        Required power, between 0 and 1.
     model : {"wallenius", "fisher", "binormal"}, default="wallenius"
-        How rankings come about; see :func:`metric_power`.
+        Model of the rankings; see :func:`metric_power`.
     method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
         How power is computed; see :func:`metric_power`.
     n_simulations : int, default=10000
@@ -74,8 +74,8 @@ def min_detectable_odds(
     -------
     odds : float
         The odds of a positive against a negative; the AUC is ``odds / (1 + odds)``, also in the
-        binormal model. It is infinite where no value of the metric is significant, so that no odds
-        have any power.
+        binormal model. Infinite if no value of the metric is significant, so that the power is 0
+        for all odds.
 
     Raises
     ------
@@ -91,10 +91,11 @@ def min_detectable_odds(
 
     Notes
     -----
-    Power grows with the odds. Where it is exact the odds are found to a relative precision of
-    1e-10. Where it is simulated, rankings at several odds share their random numbers, so that the
-    share of significant ones grows with the odds, and the odds are interpolated between two of
-    them; their Monte Carlo error is that of the power divided by its slope.
+    Power increases with the odds. If power is exact, the odds are computed to a relative precision
+    of 1e-10. If power is simulated, rankings at several odds share their random numbers, so that
+    the fraction of significant rankings increases with the odds, and the odds are interpolated
+    between two of these odds; their Monte Carlo error is that of the power divided by the slope of
+    the power.
 
     Examples
     --------
@@ -127,10 +128,10 @@ def _smallest_odds(sized: SizedDesign, target: float) -> float:
 
 
 def _crossing_of_draws(sized: SizedDesign, target: float) -> float:
-    """Effect at which the share of significant draws is the power that is wanted.
+    """Effect at which the fraction of significant draws equals the required power.
 
-    Few draws make the range narrow, and all of them find the place; the range is moved where it
-    turns out to be beside it.
+    A few draws narrow the range, and all draws locate the effect within it. The range is moved if
+    the effect turns out to be outside.
     """
     n_draws, edge = sized.design.n_simulations, sized.region.edge
 
@@ -152,7 +153,7 @@ def _crossing_of_draws(sized: SizedDesign, target: float) -> float:
         else:
             cell = int(np.searchsorted(reached, target))
             step = width / (_N_EFFECTS - 1)
-            # What few draws say may be wrong by a cell or so.
+            # The few draws may be wrong by about one cell.
             reach = max(1.5 * step, 0.5 * _NARROW)
             low, high = effects[cell] - 0.5 * step - reach, effects[cell] - 0.5 * step + reach
 
@@ -171,29 +172,30 @@ def min_positives(
     n_simulations: int = 10_000,
     random_state: Any = 0,
 ) -> int:
-    r"""Smallest number of positives with which the test of a ranking has a certain power.
+    r"""Smallest number of positives with which the test of a ranking has a given power.
 
     With m positives there are ``round(m / prevalence)`` samples.
 
     Parameters
     ----------
     prevalence : float
-        Share of the samples that is positive, between 0 and 1.
+        Fraction of the samples that are positive, between 0 and 1.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, which are then the least
-        that there are, or a fraction of them between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name: a number of samples, which is then also the
+        smallest number of samples considered, or a fraction of them between 0 and 1, rounded up.
     odds : float, optional
-        The effect: odds of each positive against a negative. Either it or `auc`.
+        The effect: odds of each positive against a negative. Exactly one of `odds` and `auc` is
+        required.
     auc : float, optional
         The effect as the probability that a positive is above a negative, ``odds / (1 + odds)``.
     alpha : float, default=0.05
-        Level of significance, between 0 and 1.
+        Significance level, between 0 and 1.
     power : float, default=0.8
-        Power that is wanted, between 0 and 1.
+        Required power, between 0 and 1.
     model : {"wallenius", "fisher", "binormal"}, default="wallenius"
-        How rankings come about; see :func:`metric_power`.
+        Model of the rankings; see :func:`metric_power`.
     method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
         How power is computed; see :func:`metric_power`.
     n_simulations : int, default=10000
@@ -212,8 +214,8 @@ def min_positives(
         If a number is not of the right type, or `k` is an array.
     ValueError
         If not exactly one of `odds` and `auc` is given, a number is out of its range, the metric
-        does not have the `model` or the `method`, or ten million positives are not enough, or
-        100,000 where power is simulated.
+        does not have the `model` or the `method`, or ten million positives are not enough (100,000
+        if power is simulated).
 
     See Also
     --------
@@ -222,17 +224,17 @@ def min_positives(
 
     Notes
     -----
-    Power of a test of hits at k goes up and down with the number of positives, since the level is
-    attained more or less. The first number with the power is returned; a slightly larger one may
-    have less. The first 2000 numbers are all tried. Beyond them the search begins at 98 %
-    of what a test needs that is randomized to have exactly the level `alpha`, and so is more
-    powerful.
+    The power of a test of hits at k is not monotone in the number of positives, because the
+    attained level varies. The first number with the required power is returned; a slightly larger
+    number may have less power. The first 2000 numbers are all tried. Beyond them the search starts
+    at 98 % of the number that a randomized test needs; a test that is randomized to have exactly
+    the level `alpha` is more powerful.
 
     In three cases larger numbers are bisected instead: under ``"fisher"`` and for the reciprocal
-    rank beyond the first 2000, and beyond the first 16 where power is simulated. The power is then
-    reached with the number that is returned and not with one less, but a smaller number that
-    happens to reach it may be passed over. The Monte Carlo error of the number is that of the
-    power, divided by the growth of the power with the number of positives.
+    rank beyond the first 2000, and beyond the first 16 if power is simulated. The returned number
+    then has the required power and the next smaller one does not, but a still smaller number may
+    also reach it. The Monte Carlo error of the number is that of the power, divided by the increase
+    of the power per positive.
 
     Examples
     --------
@@ -247,28 +249,28 @@ def min_positives(
     check_between(prevalence, "prevalence")
     if prevalence < _SMALLEST_PREVALENCE:
         raise ValueError(
-            f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, or there are too many "
-            f"samples to be counted; got {prevalence}."
+            f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, because the number of "
+            f"samples would be too large to count; got {prevalence}."
         )
     check_between(power, "power")
     effect = read_effect(odds, auc, model)
     design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
     if effect <= 0.0 and power >= alpha:
         raise ValueError(
-            f"No number of positives has the power {power}, which is not less than alpha={alpha}, "
-            f"where positives are ranked no higher than negatives: pass odds above 1, or auc above "
-            f"0.5; got odds={odds} and auc={auc}."
+            f"No number of positives has the power {power}, which is at least alpha={alpha}, if "
+            "positives are not ranked higher than negatives; pass odds above 1, or auc above "
+            f"0.5 (got odds={odds} and auc={auc})."
         )
     return _Search(design, float(prevalence), effect, float(power)).first()
 
 
 class _Search:
-    """Search for the first number of positives with a certain power."""
+    """Search for the first number of positives with a given power."""
 
     def __init__(self, design: Design, prevalence: float, effect: float, target: float) -> None:
         self._design, self._prevalence = design, prevalence
         self._effect, self._target = effect, target
-        # With a number of samples as the cut-off there are at least so many.
+        # A cut-off that is a number of samples is a lower limit of the number of samples.
         k: Any = getattr(design.metric, "k", None)
         self._least = 1
         if isinstance(k, int | np.integer):
@@ -277,7 +279,7 @@ class _Search:
                 self._least += 1
 
     def first(self) -> int:
-        """The number."""
+        """First number of positives with the power."""
         if isinstance(self._design.metric, HitsAtK) and self._design.model != "fisher":
             return self._first_of_hits()
         most_tried = _ALL_SIMULATED if self._may_simulate else _ALL_TRIED
@@ -317,25 +319,25 @@ class _Search:
         return float(np.mean(values >= sized.region.edge))
 
     def _may_be_enough(self, sized: SizedDesign) -> bool:
-        """Whether few draws leave it open."""
+        """Whether a few draws do not rule out that the number is enough."""
         n_draws = min(_N_SCOUTS, self._design.n_simulations)
         error = math.sqrt(self._target * (1.0 - self._target) / n_draws)
         return self._share(sized, n_draws) >= self._target - 6.0 * error
 
     def _bracket(self, is_enough: Callable[[int], bool], low: int, most: int) -> tuple[int, int]:
-        """A number that is not enough, and one that is."""
+        """Return a number that is not enough, and a number that is enough."""
         high = 2 * low
         while not is_enough(min(high, most)):
             if high >= most:
                 raise ValueError(
-                    f"{most} positives are not enough for the power {self._target} at odds of "
-                    f"{math.exp(self._effect):.6g}: pass a larger effect or less power."
+                    f"{most} positives are not enough for a power of {self._target} at odds of "
+                    f"{math.exp(self._effect):.6g}; pass a larger effect or a smaller power."
                 )
             low, high = high, 2 * high
         return low, min(high, most)
 
     def _bisected_with_few_draws(self, low: int) -> int:
-        """Bisect with few draws and an approximate critical value, and then with all."""
+        """Bisect with few draws and an approximate critical value, then with all draws."""
 
         def seems_enough(m: int) -> bool:
             sized = self._sized(m, approximately=True)
@@ -367,12 +369,12 @@ class _Search:
                 first = last
             last = min(first + _TOGETHER, _MOST_POSITIVES + 1)
         raise ValueError(
-            f"{_MOST_POSITIVES} positives are not enough for the power {self._target} at odds of "
-            f"{math.exp(self._effect):.6g}: pass a larger effect or less power."
+            f"{_MOST_POSITIVES} positives are not enough for a power of {self._target} at odds of "
+            f"{math.exp(self._effect):.6g}; pass a larger effect or a smaller power."
         )
 
     def _first_between(self, first: int, last: int) -> int | None:
-        """First number with the power, from one number to before another."""
+        """First number with the power, from `first` up to but excluding `last`."""
         for start in range(first, last, _TOGETHER):
             m = np.arange(start, min(start + _TOGETHER, last))
             enough = np.flatnonzero(self._powers_of_hits(m)[0] >= self._target)
@@ -381,7 +383,7 @@ class _Search:
         return None
 
     def _powers_of_hits(self, m: Integers) -> tuple[Floats, Floats]:
-        """Power of the test, and of one that is randomized to have the level alpha."""
+        """Power of the test, and power of a test that is randomized to have the level alpha."""
         alpha, model = self._design.alpha, RANKINGS[self._design.model]
         n = self._n_samples(m)
         k = np.array([self._design.metric.at(int(size)).k for size in n])  # type: ignore[attr-defined]
@@ -397,7 +399,7 @@ class _Search:
 
 
 def _bisected(is_enough: Callable[[int], bool], low: int, high: int) -> int:
-    """First number that is enough, above one that is not and up to one that is."""
+    """First number that is enough, given a number that is not and a larger one that is."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)

@@ -1,4 +1,4 @@
-"""Planning by simulated data sets: the power of a comparison, and the width of an interval."""
+"""Planning by simulation: the power of a comparison, and the width of an interval."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ from sklearn_rankinf._validation import (
     check_real,
 )
 
-# Samples of the data sets that are drawn and tested in one task.
+# Number of samples, over all data sets, that are drawn and tested in one task.
 _CELLS_PER_CHUNK = 100_000
-# Quantiles of the width that are given.
+# Reported quantiles of the width.
 _QUANTILES = (0.1, 0.5, 0.9)
-# Size of a ranking that stands for the population, its positives, and where these are too many.
+# Size of a ranking that represents the population, its smallest number of positives, and the
+# largest such size.
 _POPULATION, _FEWEST_POSITIVES, _LARGEST_POPULATION = 10**6, 1000, 10**7
-# Metrics of a population, which do not depend on the number of samples.
+# Metrics that are defined for a population, independent of the number of samples.
 _OF_POPULATION = (AveragePrecision, RocAuc, HitsAtK, Bedroc, RobustInitialEnhancement)
 
 
@@ -61,27 +62,27 @@ class MetricComparisonPowerResult(PlanningResult):
     Attributes
     ----------
     metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
+        The metric; a cut-off is given as a number of samples.
     power : float
-        Share of the simulated data sets where the test is significant.
+        Fraction of the simulated data sets in which the test is significant.
     standard_error : float
-        Its Monte Carlo standard error.
+        Monte Carlo standard error of the power.
     mean_a, mean_b : float
         Mean value of the metric for each ranker.
     mean_difference : float
-        Mean difference of the two.
+        Mean of the difference.
     mean_difference_standard_error : float
-        Its Monte Carlo standard error.
+        Monte Carlo standard error of the mean difference.
     difference_standard_deviation : float
         Standard deviation of the difference over data sets.
     auc_a, auc_b, correlation : float
-        The rankers: expected ROC AUC, and correlation of their scores within each class.
+        The rankers: their expected ROC AUC, and the correlation of their scores within each class.
     alpha : float
-        Level of significance.
+        Significance level.
     alternative, method : str
-        The test.
+        Alternative and method of the test.
     n_samples, n_positives, n_simulations : int
-        Number of samples, of positives, and of data sets.
+        Number of samples, of positives, and of simulated data sets.
 
     See Also
     --------
@@ -126,7 +127,7 @@ class MetricComparisonPowerResult(PlanningResult):
         )
 
     def summary(self) -> str:
-        """Return one sentence, fit for a paper.
+        """Return one sentence, suitable for a paper.
 
         Returns
         -------
@@ -150,28 +151,29 @@ class MetricIntervalWidthResult(PlanningResult):
     Attributes
     ----------
     metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
+        The metric; a cut-off is given as a number of samples.
     mean_width : float
         Mean width of the interval.
     standard_error : float
-        Its Monte Carlo standard error.
+        Monte Carlo standard error of the mean width.
     width_q10, width_q50, width_q90 : float
         Quantiles of the width over data sets.
     mean : float
         Mean value of the metric.
     mean_standard_error : float
-        Its Monte Carlo standard error.
+        Monte Carlo standard error of the mean value.
     first_order_standard_error : float
         Standard error of the metric to first order, from influence values in the population; nan
-        for metrics that are not of a population, such as DCG, and below one positive in 10,000.
+        for metrics that are not defined for a population, such as DCG, and for a prevalence below
+        one in 10,000.
     auc : float
-        The ranker: its expected ROC AUC.
+        Expected ROC AUC of the ranker.
     confidence_level : float
         Nominal coverage of the interval.
     method : str
         The method of the interval.
     n_samples, n_positives, n_simulations : int
-        Number of samples, of positives, and of data sets.
+        Number of samples, of positives, and of simulated data sets.
 
     See Also
     --------
@@ -183,7 +185,7 @@ class MetricIntervalWidthResult(PlanningResult):
     >>> result = metric_interval_width(200, 20, auc=0.76, n_simulations=50)
     >>> print(result.summary())
     With 20 positives among 200 samples and AUC 0.76, the 95 % confidence interval of average
-    precision is ... wide on average (80 % of them between ... and ...; 50 simulations).
+    precision is ... wide on average (80 % of the widths between ... and ...; 50 simulations).
     """
 
     metric: Metric
@@ -210,7 +212,7 @@ class MetricIntervalWidthResult(PlanningResult):
         )
 
     def summary(self) -> str:
-        """Return one sentence, fit for a paper.
+        """Return one sentence, suitable for a paper.
 
         Returns
         -------
@@ -221,7 +223,7 @@ class MetricIntervalWidthResult(PlanningResult):
             f"With {self.n_positives} positives among {self.n_samples} samples and AUC "
             f"{self.auc:g}, the {100 * self.confidence_level:g} % confidence interval of "
             f"{in_sentence(self.metric.title)} is {format_value(self.mean_width)} ± "
-            f"{self.standard_error:.2g} wide on average (80 % of them between "
+            f"{self.standard_error:.2g} wide on average (80 % of the widths between "
             f"{format_value(self.width_q10)} and {format_value(self.width_q90)}; "
             f"{self.n_simulations} simulations)."
         )
@@ -247,7 +249,7 @@ def metric_comparison_power(
 ) -> MetricComparisonPowerResult:
     r"""Power of the comparison of two rankings of the same samples.
 
-    Data sets are simulated, and :func:`metric_comparison_test` itself is run on each.
+    Data sets are simulated, and :func:`metric_comparison_test` is run on each of them.
 
     Parameters
     ----------
@@ -266,21 +268,21 @@ def metric_comparison_power(
         Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
         between 0 and 1, rounded up.
     alpha : float, default=0.05
-        Level of significance, between 0 and 1.
+        Significance level, between 0 and 1.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
-        Whether the test is for a difference, for a better first ranker, or for a worse one.
+        Alternative hypothesis: a difference, a better first ranker, or a worse first ranker.
     method : str, default="auto"
         The test; see :func:`metric_comparison_test`.
     n_permutations : int, default=999
         Number of random swaps or resamples in each test.
     n_simulations : int, default=1000
-        Number of data sets.
+        Number of simulated data sets.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers.
     n_jobs : int, optional
         Number of jobs over the data sets. The result does not depend on it.
     verbose : int, default=0
-        Progress messages of joblib, more of them for larger numbers.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -298,13 +300,14 @@ def metric_comparison_power(
     See Also
     --------
     metric_comparison_test : The test.
-    metric_power : Power of the test of one ranking against chance.
+    metric_power : Power of the test of one ranking against random labelling.
 
     Notes
     -----
-    Positives score :math:`N(d, 1)` and negatives :math:`N(0, 1)`, with :math:`d = \sqrt 2\,
-    \Phi^{-1}(\mathrm{AUC})` for each ranker. The time is that of `n_simulations` tests; ``"swap"``,
-    which ``"auto"`` takes, evaluates the metric `n_permutations` times in each.
+    The scores of positives are :math:`N(d, 1)` and those of negatives :math:`N(0, 1)`, with
+    :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{AUC})` for each ranker. The time is that of
+    `n_simulations` tests; ``"swap"``, the choice of ``"auto"``, evaluates the metric
+    `n_permutations` times in each.
 
     Examples
     --------
@@ -375,9 +378,9 @@ def metric_interval_width(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricIntervalWidthResult:
-    r"""Width of the confidence interval of a metric: how sure would its value be.
+    r"""Expected width of the confidence interval of a metric.
 
-    Data sets are simulated, and :func:`metric_interval` itself is run on each.
+    Data sets are simulated, and :func:`metric_interval` is run on each of them.
 
     Parameters
     ----------
@@ -395,15 +398,15 @@ def metric_interval_width(
     confidence_level : float, default=0.95
         Nominal coverage of the interval.
     method : str, default="auto"
-        How the interval is made; see :func:`metric_interval`.
+        Method of the interval; see :func:`metric_interval`.
     n_simulations : int, default=1000
-        Number of data sets.
+        Number of simulated data sets.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers.
     n_jobs : int, optional
         Number of jobs over the data sets. The result does not depend on it.
     verbose : int, default=0
-        Progress messages of joblib, more of them for larger numbers.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -422,19 +425,19 @@ def metric_interval_width(
     See Also
     --------
     metric_interval : The interval.
-    metric_power : Power of the test against chance.
+    metric_power : Power of the test against random labelling.
 
     Notes
     -----
-    Positives score :math:`N(d, 1)` and negatives :math:`N(0, 1)`, with :math:`d = \sqrt 2\,
-    \Phi^{-1}(\mathrm{AUC})`. To first order the standard error of a metric with m positives among n
-    samples is
+    The scores of positives are :math:`N(d, 1)` and those of negatives :math:`N(0, 1)`, with
+    :math:`d = \sqrt 2\, \Phi^{-1}(\mathrm{AUC})`. To first order the standard error of a metric
+    with m positives among n samples is
 
     .. math:: \mathrm{SE}^2 = \frac{s_1}{m} + \frac{s_0}{n - m},
 
     where :math:`s_1` and :math:`s_0` are the variances of its influence values over positives and
-    over negatives, here those of a long ranking of normal quantiles. It is a start for the number
-    of positives; the widths are those of the interval itself.
+    over negatives, computed for a long ranking of normal quantiles. Use it for a first guess of the
+    number of positives; the widths are those of the simulated intervals.
 
     Examples
     --------
@@ -481,7 +484,7 @@ def metric_interval_width(
 
 
 def _check_both_classes(n_samples: Any, n_positives: Any) -> tuple[int, int]:
-    """Refuse numbers without positives or without negatives."""
+    """Check the counts, and raise an error without positives or without negatives."""
     n, m = check_counts(n_samples, n_positives)
     if m in (0, n):
         raise ValueError(
@@ -492,7 +495,7 @@ def _check_both_classes(n_samples: Any, n_positives: Any) -> tuple[int, int]:
 
 
 def _shift(auc: float) -> float:
-    """Distance of the scores of positives and negatives."""
+    """Difference of the mean scores of positives and negatives."""
     return math.sqrt(2.0) * float(ndtri(auc))
 
 
@@ -504,7 +507,7 @@ def _compare_once(
     correlation: float,
     seed: np.random.SeedSequence,
 ) -> tuple[Any, ...]:
-    """P-value of one data set, both values, and the method."""
+    """P-value for one data set, both values, and the method."""
     y_true, scores = _two_rankers(n, m, shifts, correlation, seed)
     result = test(y_true, *scores, random_state=seed.spawn(1)[0])
     return result.pvalue, result.statistic_a, result.statistic_b, result.method
@@ -513,7 +516,7 @@ def _compare_once(
 def _estimate_once(
     interval: Callable[..., Any], n: int, m: int, shift: float, seed: np.random.SeedSequence
 ) -> tuple[Any, ...]:
-    """Width of the interval of one data set, and the value."""
+    """Width of the interval for one data set, and the value."""
     y_true = np.arange(n) < m
     scores = np.random.default_rng(seed).standard_normal(n) + shift * y_true
     result = interval(y_true, scores, random_state=seed.spawn(1)[0])
@@ -527,7 +530,7 @@ def _two_rankers(
     correlation: float,
     seed: np.random.SeedSequence,
 ) -> tuple[NDArray[np.bool_], list[Floats]]:
-    """Labels, and scores of two rankers."""
+    """Labels, and scores of both rankers."""
     y_true = np.arange(n) < m
     first, other = np.random.default_rng(seed).standard_normal((2, n))
     second = correlation * first + math.sqrt(1.0 - correlation**2) * other
@@ -543,7 +546,7 @@ def _over_data_sets(
     n_jobs: int | None,
     verbose: int,
 ) -> list[tuple[Any, ...]]:
-    """What a task returns for each data set, which has a seed of its own."""
+    """Results of a task for all data sets, each with a separate seed."""
     n_data_sets = check_integer(n_simulations, "n_simulations", 2)
     seeds = copy(as_seed_sequence(random_state)).spawn(n_data_sets)
     size = max(1, _CELLS_PER_CHUNK // n_samples)
@@ -557,12 +560,12 @@ def _over_data_sets(
 def _run_chunk(
     task: Callable[[np.random.SeedSequence], tuple[Any, ...]], seeds: list[np.random.SeedSequence]
 ) -> list[tuple[Any, ...]]:
-    # A sequence counts what it has spawned, and a copy begins anew.
+    # A seed sequence counts what it has spawned; a copy starts from the beginning.
     return [task(copy(seed)) for seed in seeds]
 
 
 def _mean_and_error(values: Floats) -> tuple[float, float]:
-    """Mean, and its Monte Carlo standard error."""
+    """Mean and its Monte Carlo standard error."""
     return float(values.mean()), float(values.std(ddof=1)) / math.sqrt(values.size)
 
 

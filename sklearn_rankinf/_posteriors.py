@@ -1,4 +1,4 @@
-"""Posterior distributions of precision, recall and F-scores, and of who wins more pairs."""
+"""Posterior distributions of precision, recall and F-scores, and of the share of won pairs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from sklearn_rankinf._validation import (
     check_positive,
 )
 
-# Step of the trapezoidal rule, in units of the least width that the integrand can have; that is
-# analytic in a strip around the axis, and the error is far below that of rounding.
+# Step of the trapezoidal rule, in units of the smallest possible width of the integrand. The
+# integrand is analytic in a strip around the axis, and the error is far below rounding.
 _STEP = 0.3
-# Natural logarithms of densities, relative to the mode, below which nodes are left out: the first
-# of probabilities of ordinary size, the second of all that floating-point numbers hold.
+# Natural logarithms of densities, relative to the mode, below which nodes are omitted: the first
+# for probabilities of ordinary size, the second for the full range of floating-point numbers.
 _DEPTHS = (60.0, 745.0)
 _SMALL = 1e-14
-# Shares this far out on the scale of log odds are 0 or 1, to rounding.
+# Probabilities this far out on the scale of log odds are 0 or 1 up to rounding.
 _END = 50.0
-# Halvings until a quantile has all its digits.
+# Number of bisections for a quantile of full precision.
 _N_BISECTIONS = 64
 
 
@@ -40,16 +40,16 @@ class PrecisionRecallPosterior:
     r"""Posterior distributions of the precision, recall and F-scores of a classifier.
 
     The counts of a confusion matrix are a sample, and so are the precision and recall computed
-    from them. This is what they say about the precision and recall of the classifier itself, after
-    Goutte and Gaussier [1]_.
+    from them. The posterior distributions describe what the counts imply about the precision and
+    recall of the classifier itself [1]_.
 
     Parameters
     ----------
     tp, fp, fn : int
         Numbers of true positives, false positives and false negatives.
     prior : float, default=0.5
-        Weight :math:`\lambda` of the prior: as many samples are added to each count. 0.5 is the
-        prior of Jeffreys for precision and for recall, 1 is a uniform one.
+        Weight :math:`\lambda` of the prior: the number of samples added to each count. 0.5 is
+        Jeffreys' prior for precision and for recall, 1 is the uniform prior.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class PrecisionRecallPosterior:
 
     See Also
     --------
-    randomization_test : Tests whether two classifiers differ, on the same samples.
-    paired_outcome_posterior : Two classifiers on the same samples, sample by sample.
+    randomization_test : Test of whether two classifiers differ on the same samples.
+    paired_outcome_posterior : Two classifiers compared sample by sample.
 
     Notes
     -----
@@ -79,12 +79,12 @@ class PrecisionRecallPosterior:
        \text{precision} \sim \mathrm{Beta}(TP + \lambda, FP + \lambda), \qquad
        \text{recall} \sim \mathrm{Beta}(TP + \lambda, FN + \lambda).
 
-    The model is binomial: given their numbers, predicted positives are true, and positives are
-    found, independently of each other. It is not for the top k of a ranking with a fixed k, where
-    the hits are drawn without replacement.
+    The model is binomial: given the numbers of predicted positives and of positives, predicted
+    positives are true, and positives are found, independently of each other. The model does not
+    apply to the top k of a ranking with a fixed k, where the hits are drawn without replacement.
 
     Precision and recall are dependent, because they share the true positives. Independent draws of
-    the two must not be combined into an F-score: :meth:`f_score` has its distribution.
+    the two must not be combined into an F-score; use :meth:`f_score` for its distribution.
 
     References
     ----------
@@ -147,7 +147,7 @@ class PrecisionRecallPosterior:
 
         See Also
         --------
-        PrecisionRecallPosterior.from_predictions : Count labels and predictions.
+        PrecisionRecallPosterior.from_predictions : Build the posterior from labels and predictions.
 
         Examples
         --------
@@ -173,9 +173,9 @@ class PrecisionRecallPosterior:
         y_true : array-like of shape (n_samples,)
             Binary labels: numbers, booleans or strings.
         y_pred : array-like of shape (n_samples,)
-            Predicted labels, of the same kind.
+            Predicted labels, of the same type.
         pos_label : int, float, bool or str, default=1
-            The label of the positives. Labels that are strings need it.
+            The label of the positives. Required if the labels are strings.
         prior : float, default=0.5
             Weight of the prior.
 
@@ -187,11 +187,11 @@ class PrecisionRecallPosterior:
         Raises
         ------
         TypeError
-            If labels or predictions are of a kind that holds no labels, or of different kinds, or
+            If the type of labels or predictions is not supported, if their types differ, or if
             `prior` is not a number.
         ValueError
             If the lengths differ, a label is missing, there are more than two labels, `pos_label`
-            is neither of two labels, or `prior` is not positive and finite.
+            is not among the labels, or `prior` is not positive and finite.
 
         See Also
         --------
@@ -224,7 +224,7 @@ class PrecisionRecallPosterior:
         Parameters
         ----------
         beta : float, default=1.0
-            How many times as much recall counts as precision.
+            Relative weight of recall, compared with precision.
 
         Returns
         -------
@@ -255,14 +255,14 @@ class PrecisionRecallPosterior:
     def probability_greater(
         self, other: PrecisionRecallPosterior, metric: str | float = "f1"
     ) -> float:
-        r"""Probability that this classifier is better than another one, on other samples.
+        r"""Probability that this classifier is better than another one on independent samples.
 
         Parameters
         ----------
         other : PrecisionRecallPosterior
-            The other classifier, on samples that are independent of those of this one.
+            The other classifier, on samples that are independent of the samples of this one.
         metric : {"f1", "precision", "recall"} or float, default="f1"
-            What is compared; a number is the `beta` of an F-score.
+            The metric that is compared; a number is the `beta` of an F-score.
 
         Returns
         -------
@@ -285,7 +285,7 @@ class PrecisionRecallPosterior:
         The probability is the integral :math:`\int f_1(x) F_2(x)\,dx` of the density of one metric
         and the cumulative distribution function of the other. It is computed by the trapezoidal
         rule on the scale of log odds, where it converges geometrically, with a relative error
-        below 1e-8 for counts up to a million, far in the tail too.
+        below 1e-8 for counts up to a million, even far in the tail.
 
         Examples
         --------
@@ -297,13 +297,13 @@ class PrecisionRecallPosterior:
         """
         if not isinstance(other, PrecisionRecallPosterior):
             raise TypeError(
-                "other must be a PrecisionRecallPosterior; got an object of type "
-                f"{type(other).__name__}: build one with from_counts or from_predictions."
+                "other must be a PrecisionRecallPosterior, as built by from_counts or "
+                f"from_predictions; got an object of type {type(other).__name__}."
             )
         return _probability_greater(self._log_odds(metric), other._log_odds(metric))
 
     def _log_odds(self, metric: str | float) -> _LogOdds:
-        """Distribution of the log odds of a metric, less a constant."""
+        """Distribution of the log odds of a metric, minus a constant."""
         if isinstance(metric, Real) and not isinstance(metric, bool):
             return self.f_score(float(metric))._log_odds
         names = ("precision", "recall", "f1")
@@ -322,12 +322,12 @@ class FScorePosterior:
     posterior : PrecisionRecallPosterior
         Counts and prior.
     beta : float, default=1.0
-        How many times as much recall counts as precision.
+        Relative weight of recall, compared with precision.
 
     Attributes
     ----------
     beta : float
-        How many times as much recall counts as precision.
+        Relative weight of recall, compared with precision.
 
     Raises
     ------
@@ -338,25 +338,27 @@ class FScorePosterior:
 
     See Also
     --------
-    sklearn_rankinf.PrecisionRecallPosterior.f_score : Makes such a distribution.
+    sklearn_rankinf.PrecisionRecallPosterior.f_score : Returns such a distribution.
 
     Notes
     -----
-    With independent variables U, V and W, each of a gamma distribution, with shapes
+    With independent variables U, V and W that have gamma distributions with shapes
     :math:`TP + \lambda`, :math:`FN + \lambda` and :math:`FP + \lambda`, precision is U/(U + W),
     recall is U/(U + V), and
 
     .. math:: F_\beta = \frac{(1 + \beta^2) U}{(1 + \beta^2) U + \beta^2 V + W}.
 
-    The share :math:`B = V/(V + W)` is of Beta(FN + λ, FP + λ), and independent both of V + W and of
-    :math:`G = U/(U + V + W)`, which is of Beta(TP + λ, FP + FN + 2λ). Given B the odds of the
-    F-score are therefore those of G, times a constant:
+    The ratio :math:`B = V/(V + W)` has the distribution Beta(FN + λ, FP + λ), and is independent
+    both of V + W and of :math:`G = U/(U + V + W)`, which has the distribution
+    Beta(TP + λ, FP + FN + 2λ). Given B, the odds of the F-score are therefore the odds of G times a
+    constant:
 
     .. math:: \frac{F_\beta}{1 - F_\beta} = \frac{1 + \beta^2}{w} \frac{G}{1 - G},
        \qquad w = 1 + (\beta^2 - 1) B.
 
-    For β = 1, w is 1 and F = 2G/(1 + G): quantiles and tails are those of a beta distribution [1]_.
-    Otherwise they are averages over B, by the trapezoidal rule on the scale of its log odds.
+    For β = 1, w is 1 and F = 2G/(1 + G), so that quantiles and tails are those of a beta
+    distribution [1]_. Otherwise they are averages over B, computed by the trapezoidal rule on the
+    scale of its log odds.
 
     References
     ----------
@@ -381,10 +383,10 @@ class FScorePosterior:
         if self.beta == 1.0:
             self._log_odds = _LogOdds(a, b)
         else:
-            # Far in a tail its sharpness narrows what is averaged over the share.
+            # Far in a tail, the sharpness of G narrows the integrand over B.
             sharpness = _sharpness(a, b, *_ends(a, b, _DEPTHS[-1]))
             share, weights = _nodes_of_beta(p.fn + p.prior, p.fp + p.prior, sharpness)
-            # Of the two forms, this one does not cancel at either end.
+            # Unlike the other form of w, this one does not cancel at either end.
             log_w = np.log(self.beta**2 * special.expit(share) + special.expit(-share))
             self._log_odds = _LogOdds(a, b, log_w, weights)
 
@@ -403,16 +405,16 @@ class FScorePosterior:
         """Density at x."""
         x = np.asarray(x, dtype=np.float64)
         inside = (x >= 0.0) & (x <= 1.0)
-        null, f = self._log_odds, np.where(inside, x, 0.5)[..., None]
-        log_ratio = null.log_w - self._shift
+        odds, f = self._log_odds, np.where(inside, x, 0.5)[..., None]
+        log_ratio = odds.log_w - self._shift
         log_density = (
-            special.xlogy(null.a - 1.0, f)
-            + special.xlog1py(null.b - 1.0, -f)
-            + null.a * log_ratio
-            - (null.a + null.b) * np.log1p(f * np.expm1(log_ratio))
-            - special.betaln(null.a, null.b)
+            special.xlogy(odds.a - 1.0, f)
+            + special.xlog1py(odds.b - 1.0, -f)
+            + odds.a * log_ratio
+            - (odds.a + odds.b) * np.log1p(f * np.expm1(log_ratio))
+            - special.betaln(odds.a, odds.b)
         )
-        return plain(np.where(inside, np.exp(log_density) @ null.weights, 0.0))
+        return plain(np.where(inside, np.exp(log_density) @ odds.weights, 0.0))
 
     def ppf(self, q: ArrayLike) -> Any:
         """Lower quantile: the x with cdf(x) = q."""
@@ -427,7 +429,7 @@ class FScorePosterior:
         return float(self.ppf(0.5))
 
     def interval(self, confidence: float) -> tuple[Any, Any]:
-        """Interval with equal tails that holds the F-score with this probability."""
+        """Interval with equal tails that contains the F-score with this probability."""
         outside = 0.5 * (1.0 - np.asarray(confidence, dtype=np.float64))
         return self.ppf(outside), self.isf(outside)
 
@@ -471,31 +473,31 @@ class FScorePosterior:
         return np.asarray(special.logit(inside) - self._shift)
 
     def _expected(self, center: float, power: int) -> float:
-        """Mean power of the distance from a center."""
-        null = self._log_odds
-        log_odds, weights = _nodes_of_beta(null.a, null.b)
-        values = special.expit(log_odds[:, None] - null.log_w + self._shift) - center
-        return float(weights @ values**power @ null.weights)
+        """Mean power of the distance from a centre."""
+        odds = self._log_odds
+        log_odds, weights = _nodes_of_beta(odds.a, odds.b)
+        values = special.expit(log_odds[:, None] - odds.log_w + self._shift) - center
+        return float(weights @ values**power @ odds.weights)
 
 
 def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5) -> Any:
-    r"""Posterior of the share of decided pairs that system a wins.
+    r"""Posterior of the share of decided samples that system a wins.
 
-    Two systems have answered the same samples. What tells them apart are the samples that only one
-    of them gets right.
+    Two systems have classified the same samples. They are compared on the samples that only one of
+    them gets right.
 
     Parameters
     ----------
     n_only_a, n_only_b : int
-        Numbers of samples that only a and that only b gets right.
+        Number of samples that only a gets right, and number that only b gets right.
     prior : float, default=0.5
-        Weight :math:`\lambda` of the prior: as many samples are added to each count.
+        Weight :math:`\lambda` of the prior: the number of samples added to each count.
 
     Returns
     -------
     distribution : frozen :data:`scipy.stats.beta`
         Posterior of the share that a wins; ``distribution.sf(0.5)`` is the probability that a is
-        the better one.
+        better.
 
     Raises
     ------
@@ -511,7 +513,7 @@ def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5
 
     Notes
     -----
-    With :math:`N_1` and :math:`N_2` samples that only a and only b gets right [1]_,
+    With :math:`N_1` samples that only a gets right and :math:`N_2` that only b gets right [1]_,
 
     .. math::
 
@@ -519,7 +521,7 @@ def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5
        P(\pi > 1/2) = I_{1/2}(N_2 + \lambda, N_1 + \lambda).
 
     Samples that both get right, or both wrong, do not count. The model is binomial: samples are
-    independent, and it is not for the top k of two rankings with a fixed k.
+    independent. It does not apply to the top k of two rankings with a fixed k.
 
     References
     ----------
@@ -538,7 +540,7 @@ def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5
 
 
 class _LogOdds:
-    """Distribution of logit(G) - log(w), where G is of Beta(a, b) and w is independent of it.
+    """Distribution of logit(G) - log(w), with G from Beta(a, b) and w independent of G.
 
     `log_w` and `weights` are nodes and weights of the distribution of log(w), by default 0.
     """
@@ -569,7 +571,7 @@ class _LogOdds:
         """Lower or upper quantile, by bisection between those of the extreme values of w."""
         tail = np.asarray(q, dtype=np.float64)
         given = special.betainccinv if upper else special.betaincinv
-        # The complement of the quantile of G has all its digits where G is near 1.
+        # The complement of the quantile of G has full precision if G is near 1.
         share, rest = given(self.a, self.b, tail), _inverse(self.b, self.a, tail, upper)
         with np.errstate(divide="ignore"):
             center = np.log(share) - np.log(rest)
@@ -581,9 +583,9 @@ class _LogOdds:
         return np.asarray(0.5 * (low + high))
 
     def nodes(self, depth: float, other: _LogOdds) -> tuple[Floats, Floats]:
-        """Nodes of the trapezoidal rule, and weights that are proportional to the density.
+        """Nodes of the trapezoidal rule, and weights proportional to the density.
 
-        They are close enough for its product with a tail of the other distribution.
+        The nodes are close enough for the product of the density and a tail of `other`.
         """
         low, high = _ends(self.a, self.b, depth)
         low, high = low - self.log_w.max(), high - self.log_w.min()
@@ -605,8 +607,8 @@ def _inverse(a: float, b: float, tail: Floats, upper: bool) -> Floats:
 def _probability_greater(first: _LogOdds, second: _LogOdds) -> float:
     """Probability that an independent draw of the first is greater than one of the second.
 
-    The narrower density is integrated, against a tail of the wider one that is computed as such:
-    small probabilities have no cancellation.
+    The narrower density is integrated against the corresponding tail of the wider one, so that
+    small probabilities are computed without cancellation.
     """
     first_is_narrow = first.width <= second.width
     narrow, wide = (first, second) if first_is_narrow else (second, first)
@@ -632,7 +634,7 @@ def _width(a: float, b: float) -> float:
 
 
 def _ends(a: float, b: float, depth: float) -> tuple[float, float]:
-    """Log odds on both sides of the mode where the log density of Beta(a, b) is so much lower."""
+    """Log odds on both sides of the mode with a log density of Beta(a, b) lower by `depth`."""
     mode = math.log(a) - math.log(b)
 
     def excess(s: float) -> float:
@@ -659,15 +661,15 @@ def _grid(low: float, high: float, sharpness: float) -> Floats:
 
 
 def _nodes_of_beta(a: float, b: float, sharpness: float = 0.0) -> tuple[Floats, Floats]:
-    """Log odds and weights whose weighted means are those over Beta(a, b).
+    """Log odds and weights whose weighted means are means over Beta(a, b).
 
-    What is averaged may be a function of the log odds whose logarithm has this curvature.
+    The averaged function of the log odds may have a logarithm with curvature `sharpness`.
     """
     low, high = _ends(a, b, _DEPTHS[-1])
     first, last = max(low, -_END), min(high, _END)
     s = _grid(first, last, sharpness + _sharpness(a, b, first, last))
     weights = np.exp(_log_density(a, b, s))
-    # Beyond the ends, where the share no longer changes, weights fall geometrically.
+    # Beyond the ends the probability no longer changes, and the weights decrease geometrically.
     step = s[1] - s[0]
     weights[0] /= -math.expm1(-a * step) if low < first else 1.0
     weights[-1] /= -math.expm1(-b * step) if high > last else 1.0

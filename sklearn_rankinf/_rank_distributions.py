@@ -19,30 +19,30 @@ from sklearn_rankinf._engine.statistics import (
 )
 from sklearn_rankinf._frozen_distributions import NullDistribution
 
-# Adding a constant to a sum makes an error of no more than this part of it.
+# Relative rounding error of adding a constant to a sum.
 _ROUNDING = 1e-14
 
 
 class RankNullDistribution(NullDistribution):
-    """A frozen law of a sum of weights of ranks.
+    """Frozen null distribution of a sum of weights of ranks.
 
-    It has the methods of every null distribution. Where most samples are positive and a constant is
-    added to the sum, it is computed from the negatives, which leaves all digits.
+    It has the methods of every null distribution. If most samples are positive and a constant is
+    added to the sum, it is computed from the negatives, which preserves all digits.
 
     Attributes
     ----------
     method : str
-        What runs: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+        The method in use: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
     n_samples, n_positives : int
         Size of the ranking and number of positives.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties.
     statistic : RankStatistic
-        What the law is of.
+        The ranking statistic.
 
     See Also
     --------
-    sklearn_rankinf.metric_null_distribution : Makes such a law.
+    sklearn_rankinf.metric_null_distribution : Null distribution of any metric.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class RankNullDistribution(NullDistribution):
 
     @property
     def _problem(self) -> tuple[RankStatistic, int, int, Integers | None]:
-        """The statistic, of the hits or of the misses, whichever leaves more digits."""
+        """The statistic as a sum over the positives or negatives, whichever is more accurate."""
         n, m, sizes = self.n_samples, self.n_positives, self.tie_sizes
         mirrored = misses_of(self.statistic, n, m)
         if mirrored is None:
@@ -96,42 +96,42 @@ class RankNullDistribution(NullDistribution):
 
     @property
     def _rounding(self) -> float:
-        """Distance within which values near 0 are equal, what is added to them being larger."""
+        """Distance within which values near 0 are equal after adding a larger constant."""
         statistic, n, m, _ = self._problem
         return rounding_of(statistic, n, m)
 
 
 def misses_of(statistic: Statistic, n_samples: int, n_positives: int) -> Any:
-    """The statistic as a sum over the misses, where that leaves more digits; else None."""
+    """The statistic as a sum over the negatives if that is more accurate, otherwise None."""
     if 2 * n_positives <= n_samples or n_positives == n_samples:
         return None
     return statistic.mirrored()
 
 
 def rounding_of(statistic: Statistic, n_samples: int, n_positives: int) -> float:
-    """Distance within which values of a sum are equal where a constant is added to it."""
+    """Distance within which two values of a sum count as equal after adding a constant."""
     return _ROUNDING * abs(statistic.offset(n_samples, n_positives))
 
 
 class ListedNullDistribution(NullDistribution):
-    """A frozen law of a statistic whose values are few enough to be listed, each with its weight.
+    """Frozen null distribution of a statistic with few enough values to list them all.
 
-    It has the methods of every null distribution, all of them exact sums over the list.
+    It has the methods of every null distribution, all computed as exact sums over the list.
 
     Attributes
     ----------
     method : str
-        What runs: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+        The method in use: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
     n_samples, n_positives : int
         Size of the ranking and number of positives.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties.
     statistic : object
-        What the law is of.
+        The ranking statistic.
 
     See Also
     --------
-    sklearn_rankinf.metric_null_distribution : Makes such a law.
+    sklearn_rankinf.metric_null_distribution : Null distribution of any metric.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class ListedNullDistribution(NullDistribution):
 
 
 class _ListedDistribution(AtomicLaw):
-    """A law whose weights are as good as their logarithms, also where these are large."""
+    """Listed distribution; the relative error of its tails grows with their logarithms."""
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
@@ -189,7 +189,7 @@ class _ListedDistribution(AtomicLaw):
 
 
 class _AtomSampler:
-    """Draws from a list of values with their shares."""
+    """Sampler for a list of values with probabilities."""
 
     def __init__(self, values: Floats, shares: Floats) -> None:
         self._values, self._up_to = values, np.cumsum(shares)

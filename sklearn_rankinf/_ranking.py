@@ -1,4 +1,4 @@
-"""The ranking: labels and scores reduced to blocks of tied scores and the hits in each."""
+"""Rankings: labels and scores reduced to blocks of equal scores and the hits in each block."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sklearn_rankinf._validation import PosLabel, as_binary, as_counts, first_wr
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking:
-    r"""Sizes of the blocks of equal scores, best score first, and the positives in each.
+    r"""Sizes of the blocks of equal scores, best score first, and the positives in each block.
 
-    A block of samples with equal scores is one threshold, as it is in
-    :func:`sklearn.metrics.average_precision_score`. The two arrays are all that the exact tests
-    of this package need; they are read-only copies of what was given.
+    A block of samples with equal scores is one threshold, as in
+    :func:`sklearn.metrics.average_precision_score`. The exact tests of this package depend on the
+    labels and scores only through these two arrays, which are stored as read-only copies.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class Ranking:
     hits : array-like of shape (n_blocks,)
         Number of positives in each block.
     has_all_ties : bool, default=True
-        Whether every block is of equal scores. False says that negatives with nothing but
-        negatives between them may be in one block whatever their scores are.
+        Whether every block consists of equal scores. False means that a run of negatives without a
+        positive in between may be one block, whatever the scores of these negatives are.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class Ranking:
     n_positives : int
         Number of positives, the sum of the hits.
     n_blocks : int
-        Number of blocks: of distinct scores, if all ties are known.
+        Number of blocks, which is the number of distinct scores if all ties are known.
     has_all_ties : bool
-        Whether every block is of equal scores.
+        Whether every block consists of equal scores.
 
     Raises
     ------
@@ -58,15 +58,15 @@ class Ranking:
 
     See Also
     --------
-    average_precision_test : Takes a ranking in place of labels and scores.
+    average_precision_test : A test that accepts a ranking instead of labels and scores.
 
     Notes
     -----
     With block sizes :math:`g_b` ending at rank :math:`T_b = g_1 + \dots + g_b`, hits
     :math:`y_b` and cumulative hits :math:`H_b = y_1 + \dots + y_b`, average precision is
-    :math:`\frac{1}{m} \sum_b y_b H_b / T_b`. Blocks without hits add nothing to it, nor to any
-    other metric of this package, so that runs of negatives may be merged: the value stays the same.
-    Null distributions depend on all ties, and tests refuse a ranking that does not have them.
+    :math:`\frac{1}{m} \sum_b y_b H_b / T_b`. Blocks without hits contribute nothing to it, nor to
+    any other metric of this package, so that runs of negatives can be merged without changing the
+    value. Null distributions depend on all ties, and tests do not accept a ranking without them.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Ranking:
     def __reduce__(
         self,
     ) -> tuple[Callable[..., Ranking], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        # NumPy forgets the read-only flag in a pickle; building anew restores it.
+        # NumPy does not pickle the read-only flag; constructing the object again restores it.
         return partial(type(self), has_all_ties=self.has_all_ties), (self.tie_sizes, self.hits)
 
     @property
@@ -120,7 +120,7 @@ class Ranking:
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks: of distinct scores, if all ties are known."""
+        """Number of blocks, which is the number of distinct scores if all ties are known."""
         return len(self.tie_sizes)
 
     @classmethod
@@ -136,7 +136,7 @@ class Ranking:
         y_score : array-like of shape (n_samples,)
             Scores, larger for samples more likely to be positive.
         pos_label : int, float, bool or str, default=1
-            The label of the positives. Labels that are strings need it.
+            The label of the positives. Required if the labels are strings.
 
         Returns
         -------
@@ -146,10 +146,10 @@ class Ranking:
         Raises
         ------
         TypeError
-            If `y_true` or `y_score` is of a kind that holds no labels or no scores.
+            If the type of `y_true` or `y_score` is not supported.
         ValueError
             If the lengths differ, if a score or label is missing or not finite, if there are
-            more than two labels, or if `pos_label` is neither of two labels.
+            more than two labels, or if `pos_label` is not among the labels.
 
         See Also
         --------
@@ -168,7 +168,7 @@ class Ranking:
     def from_counts(cls, tie_sizes: ArrayLike, hits: ArrayLike) -> Ranking:
         """Build a ranking from the sizes and hits of its blocks of equal scores.
 
-        A database or a cluster delivers these with one ``GROUP BY`` over the score.
+        A database or a cluster returns these counts with one ``GROUP BY`` over the score.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class Ranking:
     ) -> Ranking:
         r"""Build a ranking from labels and scores in dask collections, chunk by chunk.
 
-        The labels and scores need not fit in memory. The counts are exact: those of
+        The labels and scores need not fit in memory. The counts are exact: they equal those of
         :meth:`from_scores` for the same rows.
 
         Parameters
@@ -225,27 +225,28 @@ class Ranking:
         y_score : dask.array.Array of shape (n_samples,) or dask.dataframe.Series
             Scores, larger for samples more likely to be positive, in the same order of rows.
         pos_label : int, float, bool or str, default=1
-            The label of the positives. Labels that are strings need it.
+            The label of the positives. Required if the labels are strings.
         counts : {"all", "positives"}, default="all"
-            Which scores are told apart: all of them, or those of the positives. With
-            ``"positives"`` the negatives between two neighbouring scores of positives are one
-            block, whose ties are not known: all metrics are exact, but tests refuse the ranking.
+            Which scores are distinguished: all of them, or only those of the positives. With
+            ``"positives"`` the negatives between two neighbouring scores of positives form one
+            block, whose ties are unknown: all metrics are exact, but tests do not accept the
+            ranking.
         max_distinct : int, default=10,000,000
-            Largest number of distinct scores, or distinct scores of positives, to be held.
+            Largest number of distinct scores, or distinct scores of positives, to keep in memory.
 
         Returns
         -------
         ranking : Ranking
             The blocks of equal scores, best score first. With ``counts="positives"`` and a run of
-            negatives in one block its `has_all_ties` is False.
+            negatives in one block, `has_all_ties` is False.
 
         Raises
         ------
         ImportError
             If dask is not installed.
         TypeError
-            If `y_true` or `y_score` is not a dask array or series, or of a kind that holds no
-            labels or no scores.
+            If `y_true` or `y_score` is not a dask array or series, or if its type is not
+            supported.
         ValueError
             If there are more distinct scores than `max_distinct`, if the collections cannot be
             ranked (see :meth:`from_scores`), if they have unknown chunk sizes and different
@@ -254,19 +255,19 @@ class Ranking:
         See Also
         --------
         Ranking.from_scores : Build a ranking from labels and scores in memory.
-        Ranking.from_counts : Build a ranking from counts that a database delivers.
+        Ranking.from_counts : Build a ranking from counts that a database returns.
 
         Notes
         -----
         With ``counts="all"`` each chunk is reduced to its distinct scores with their numbers of
-        samples and positives, and these are merged two by two. A step holds a chunk, or two parts
-        of at most `max_distinct` rows.
+        samples and positives, and the results are merged in pairs. A step needs memory for one
+        chunk, or for two parts of at most `max_distinct` rows.
 
         With ``counts="positives"`` the collections are read twice: first for the scores of the
-        positives, then for the numbers of samples above and level with each. A step holds a
-        chunk and a number for each distinct score of a positive.
+        positives, then for the numbers of samples above and equal to each of these scores. A step
+        needs memory for one chunk and one number for each distinct score of a positive.
 
-        Work is done by the scheduler that dask is set to: threads, processes, or a cluster.
+        The work is done by the scheduler configured in dask: threads, processes, or a cluster.
 
         Examples
         --------
@@ -282,7 +283,7 @@ class Ranking:
         >>> partial.tie_sizes, partial.hits
         (array([1, 2, 3]), array([1, 1, 0]))
         """
-        # Nothing else needs dask, which is slow to import and need not be there.
+        # Only this method needs dask, which is slow to import and may not be installed.
         from sklearn_rankinf._distributed import count_blocks
 
         tie_sizes, hits, has_all_ties = count_blocks(
@@ -298,16 +299,16 @@ def as_ranking(
     *,
     needs_ties: bool = True,
 ) -> Ranking:
-    """Return the ranking that is meant by the first arguments of a test or a score.
+    """Return the ranking given by the first arguments of a test or a score.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, which is returned as it is.
+        Binary labels, or a ranking, which is returned unchanged.
     y_score : array-like of shape (n_samples,), optional
-        Scores; left out if and only if `y_true` is a ranking.
+        Scores; omitted if and only if `y_true` is a ranking.
     pos_label : int, float, bool or str, default=1
-        The label of the positives; a ranking has none.
+        The label of the positives; not used for a ranking.
     needs_ties : bool, default=True
         Whether ties of negatives matter, as they do for every null distribution.
 
@@ -319,36 +320,36 @@ def as_ranking(
     if isinstance(y_true, Ranking):
         if y_score is not None:
             raise TypeError(
-                "y_score must be left out when y_true is a Ranking, which holds the order "
-                f"already; got y_score of type {type(y_score).__name__}."
+                "y_score must be left out when y_true is a Ranking, which contains the order; "
+                f"got y_score of type {type(y_score).__name__}."
             )
         if needs_ties and not y_true.has_all_ties:
             raise ValueError(
-                "The null distribution depends on ties among the negatives, which this Ranking "
-                "with has_all_ties=False does not know: count all scores, as "
-                "Ranking.from_dask(..., counts='all') does, or, where scores are hardly ever "
-                "equal, take the law without ties, such as ap_null_distribution(n_samples, "
+                "The null distribution depends on ties among the negatives, which are unknown in a "
+                "Ranking with has_all_ties=False; count all scores, as "
+                "Ranking.from_dask(..., counts='all') does, or, if equal scores are rare, use the "
+                "null distribution without ties, such as ap_null_distribution(n_samples, "
                 "n_positives)."
             )
         return y_true
     if y_score is None:
         raise TypeError(
             f"y_score is missing: pass the scores with y_true (got {type(y_true).__name__}), or "
-            "a Ranking in place of y_true."
+            "pass a Ranking as y_true."
         )
     return Ranking.from_scores(y_true, y_score, pos_label=pos_label)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelTable:
-    """Labels and scores with one column a class.
+    """Labels and scores with one column per class.
 
     Attributes
     ----------
     labels : ndarray of bool of shape (n_samples, n_classes)
-        Whether a sample is of a class.
+        Whether a sample belongs to a class.
     scores : ndarray of shape (n_samples, n_classes)
-        Scores, larger for samples more likely to be of the class.
+        Scores, larger for samples more likely to belong to the class.
     """
 
     labels: NDArray[np.bool_]
@@ -380,8 +381,8 @@ class LabelTable:
 
 
 def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Order the scores, best first, and count those of each value."""
-    # The order within a block changes nothing, so an ascending sort read backwards will do.
+    """Order the scores, best first, and count the samples with each value."""
+    # The order within a block is arbitrary, so a reversed ascending sort is sufficient.
     order = np.argsort(scores, kind="stable")[::-1]
     ordered = scores[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -389,7 +390,7 @@ def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 
 def block_of_each(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number the block of equal scores of each sample, from 0 for the best; and the sizes."""
+    """Return the block of equal scores of each sample, 0 for the best, and the block sizes."""
     order, tie_sizes = rank_order(scores)
     places = np.empty(order.size, dtype=np.int64)
     places[order] = np.repeat(np.arange(tie_sizes.size), tie_sizes)
@@ -423,14 +424,14 @@ def _check_hits(tie_sizes: NDArray[np.int64], hits: NDArray[np.int64]) -> None:
 def read_rankers(
     y_true: Any, y_scores: Any, pos_label: PosLabel
 ) -> tuple[list[Any], NDArray[np.bool_], list[NDArray[Any]]]:
-    """Names of several rankers of the same samples, the positives, and the scores of each."""
+    """Return the names of several rankers of the same samples, the positives, and the scores."""
     positive = _read_labels_once(y_true, pos_label)
     names, columns = _columns(y_scores, positive.size)
     if not names:
-        raise ValueError("y_scores holds no candidate: at least one is needed.")
+        raise ValueError("y_scores contains no candidate; pass the scores of at least one.")
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise ValueError(f"y_scores has several candidates named {repeated[0]!r}: rename them.")
+        raise ValueError(f"y_scores has several candidates named {repeated[0]!r}; rename them.")
     scores = []
     for name, column in zip(names, columns, strict=True):
         try:
@@ -441,16 +442,16 @@ def read_rankers(
 
 
 def _read_labels_once(y_true: Any, pos_label: PosLabel) -> NDArray[np.bool_]:
-    """Mark the positives once for all rankers."""
+    """Mark the positives, once for all rankers."""
     if isinstance(y_true, Ranking):
         raise TypeError(
-            "y_true is a Ranking, which does not say which sample is which: pass the labels of the "
-            "samples, and the scores of all candidates for them."
+            "y_true is a Ranking, which does not identify the samples; pass the labels of the "
+            "samples, and the scores of all candidates for these samples."
         )
     try:
         n_samples = np.size(y_true)
     except ValueError:
-        n_samples = 1  # ragged: refused where it is read
+        n_samples = 1  # ragged input raises an error in as_binary
     positive, _ = as_binary(y_true, np.zeros(n_samples), pos_label)
     return positive
 
@@ -461,7 +462,7 @@ def _columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
         return list(y_scores), list(y_scores.values())
     if hasattr(y_scores, "columns"):
         names = list(y_scores.columns)
-        # A repeated name means several columns, and is refused where names are checked.
+        # A repeated name selects several columns; the check of names raises an error for it.
         return names, [y_scores[name] for name in names]
     try:
         table = np.asanyarray(y_scores)
@@ -470,9 +471,9 @@ def _columns(y_scores: Any, n_samples: int) -> tuple[list[Any], list[Any]]:
     if table.ndim != 2 or len(table) != n_samples:
         remedy = "pass y_scores.T if its rows are the candidates"
         if table.ndim < 2:
-            remedy = "for a single candidate pass a table of one column, y_scores.reshape(-1, 1)"
+            remedy = "for a single candidate pass a table with one column, y_scores.reshape(-1, 1)"
         raise ValueError(
-            f"y_scores must have a row for each of the {n_samples} samples and a column for each "
-            f"candidate; got shape {table.shape}: {remedy}."
+            f"y_scores must have one row for each of the {n_samples} samples and one column for "
+            f"each candidate; got shape {table.shape}: {remedy}."
         )
     return list(range(table.shape[1])), list(table.T)

@@ -1,4 +1,4 @@
-"""Labels that are permuted within strata, as the labels of whole clusters, or along a series."""
+"""Labels permuted within strata, between whole clusters, or along a series."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sklearn_rankinf._ranking import Ranking, block_of_each
 from sklearn_rankinf._validation import as_scores, check_integer, numbered
 
 RESTRICTED = "permutation within strata, of whole clusters or along a series"
-# Fewer labellings than this are worth a warning; shifts are no more than the samples.
+# Fewer possible labellings than these cause a warning; shifts never outnumber the samples.
 _FEW_LABELLINGS, _FEW_SHIFTS = 1000, 100
 
 
 @dataclass(frozen=True, eq=False)
 class RestrictedLabels:
-    """Binary labels with the places of their samples, and which of them change places.
+    """Binary labels with the blocks of their samples, and the restrictions on their permutation.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class RestrictedLabels:
     places : ndarray of shape (n_samples,)
         Block of equal scores of each sample, best first.
     tie_sizes : ndarray or None
-        Sizes of the blocks; None where every sample is its own block.
+        Sizes of the blocks; None if every sample is a block by itself.
     exchange : Exchange or Shifts
-        Which labels change places.
+        The restrictions: which labels can be exchanged.
     """
 
     positive: NDArray[np.bool_]
@@ -54,7 +54,7 @@ class RestrictedLabels:
         return cls(positive, places, None if tie_sizes.max() == 1 else tie_sizes, exchange)
 
     def of_misses(self) -> RestrictedLabels:
-        """The negatives as positives of the reversed ranking."""
+        """The negatives as the positives of the reversed ranking."""
         last = self.places.max()
         sizes = None if self.tie_sizes is None else self.tie_sizes[::-1]
         return RestrictedLabels(~self.positive, last - self.places, sizes, self.exchange)
@@ -65,11 +65,11 @@ class RestrictedLabels:
         return int(self.positive.sum())
 
     def exchanged(self, values: HitValues, best: float) -> ExchangedHits:
-        """Draws of a statistic of the positives, with the value of a perfect ranking."""
+        """Sampler of a statistic of the positives, with the value of a perfect ranking."""
         return ExchangedHits(values, self.places, self.positive, self.exchange, best)
 
     def exchanged_sums(self, statistic: Statistic, best: float) -> ExchangedHits:
-        """Draws of a sum over blocks."""
+        """Sampler of a sum over blocks."""
         size = self.positive.size, self.n_positives
         return self.exchanged(NullSampler(statistic, *size, self.tie_sizes).values, best)
 
@@ -84,7 +84,7 @@ class RestrictedLabels:
         verbose: int = 0,
         rounding: float = 0.0,
     ) -> PermutationDistribution:
-        """Law of such draws; values closer than `rounding` are equal."""
+        """Distribution of the draws; values that differ by less than `rounding` count as equal."""
         return distribution_of_arrangements(
             permuted,
             statistic,
@@ -100,24 +100,25 @@ class RestrictedLabels:
 
 
 class ArrangementSampler(PermutationSampler, Protocol):
-    """Draws of a statistic of rearranged labels, which may be few enough to be listed."""
+    """Sampler of a statistic of rearranged labels, which can be listed if they are few enough."""
 
     @property
     def n_listed(self) -> int | None:
-        """Number of arrangements, where they can be listed."""
+        """Number of arrangements, or None if they cannot be listed."""
 
     def listed(self, first: int, last: int) -> Floats:
-        """Values of the arrangements with the numbers from `first` to before `last`."""
+        """Values of the arrangements with numbers from `first` to `last`, `last` excluded."""
 
 
 class ListedPermutationDistribution(PermutationDistribution):
-    """A frozen law of all arrangements of the labels, each of which is equally likely.
+    """Frozen null distribution over all arrangements of the labels, which are equally likely.
 
-    It has the methods of every null distribution, all of them exact: no labelling is drawn.
+    It has the methods of every null distribution, all of them exact, without random labellings.
 
     See Also
     --------
-    sklearn_rankinf.average_precision_test : Carries such a law with `order`.
+    sklearn_rankinf.average_precision_test : Test whose result contains such a distribution if
+        `order` is given.
 
     Examples
     --------
@@ -161,9 +162,10 @@ def distribution_of_arrangements(
     verbose: int = 0,
     rounding: float = 0.0,
 ) -> PermutationDistribution:
-    """Law of all arrangements, if they can be listed and are no more than `n_permutations`.
+    """Distribution of all arrangements if they can be listed and number at most `n_permutations`.
 
-    Else that of as many random ones. Values closer than `rounding` are equal.
+    Otherwise the distribution of `n_permutations` random ones. Values that differ by less than
+    `rounding` count as equal.
     """
     n_listed = permuted.n_listed
     null = permutation_distribution(
@@ -195,25 +197,25 @@ def distribution_of_arrangements(
 
 
 def check_has_rows(y_true: Any, y_score: Any, name: str) -> None:
-    """Refuse a ranking where each sample is told something about."""
+    """Raise an error for a ranking if values for each sample are given."""
     if isinstance(y_true, Ranking) or y_score is None:
         raise TypeError(
-            f"{name} needs y_true and y_score, since a Ranking holds counts of samples and does "
-            f"not know which is which; got y_true of type {type(y_true).__name__} and y_score of "
+            f"{name} needs y_true and y_score, because a Ranking contains counts and does not "
+            f"identify the samples; got y_true of type {type(y_true).__name__} and y_score of "
             f"type {type(y_score).__name__}."
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Restrictions:
-    """What restricts the permutation of labels, as it is passed to a test.
+    """Restrictions on the permutation of labels, as passed to a test.
 
     Attributes
     ----------
     strata, clusters, order : array-like of shape (n_samples,) or None
         Stratum, cluster and time or position of each sample.
     block_length : int or None
-        Number of samples that follow each other and are permuted as a whole; None for shifts.
+        Number of consecutive samples that are permuted as a block; None for shifts.
     """
 
     strata: Iterable[Hashable] | None = None
@@ -227,26 +229,26 @@ class Restrictions:
             if self.order is None:
                 raise ValueError(
                     f"block_length={self.block_length} needs order, the time or position of each "
-                    "sample, which blocks of consecutive samples are made by."
+                    "sample, to form blocks of consecutive samples; pass order."
                 )
         if self.order is not None and self.clusters is not None:
             raise ValueError(
-                "order and clusters exclude each other: labels are moved along a series, or "
-                "exchanged between clusters. Leave out one of them; several series are strata."
+                "order and clusters exclude each other: labels are either shifted along a series "
+                "or exchanged between clusters; omit one of them (several series are strata)."
             )
 
     @property
     def given(self) -> list[str]:
-        """Names of what is given for each sample."""
+        """Names of the arguments that are given for each sample."""
         return [name for name in ("strata", "clusters", "order") if getattr(self, name) is not None]
 
     @property
     def are_none(self) -> bool:
-        """Whether all labels may change places."""
+        """Whether all labels can be exchanged."""
         return not self.given
 
     def exchange(self, labels: NDArray[Any]) -> AnyExchange | None:
-        """Which labels, one row for each sample, change places; None if all of them do."""
+        """Which labels, one row per sample, can be exchanged; None if all of them can."""
         if self.are_none:
             return None
         n_samples = len(labels)
@@ -268,8 +270,8 @@ class Restrictions:
         lengths = np.bincount(strata)
         if 2 * self.block_length > lengths.max():
             raise ValueError(
-                f"block_length={self.block_length} leaves no two blocks that could change places "
-                f"in series of at most {lengths.max()} samples: it must be at most "
+                f"block_length={self.block_length} leaves no two blocks to exchange in series of "
+                f"at most {lengths.max()} samples: it must be at most "
                 f"{lengths.max() // 2}."
             )
         starts = np.cumsum(lengths) - lengths
@@ -285,24 +287,24 @@ class Restrictions:
 def check_clusters(
     clusters: Integers, names: list[Any], strata: Integers, labels: NDArray[Any]
 ) -> None:
-    """Refuse clusters whose samples have different labels or strata."""
+    """Raise an error for clusters whose samples have different labels or strata."""
     differs = _differs_within(clusters, labels)
     if differs is not None:
         raise ValueError(
-            f"The labels in cluster {names[differs]!r} differ: labels of whole clusters are "
-            "permuted, which must be of one label each. If labels differ within clusters, pass "
-            "the clusters as strata, which permutes within them."
+            f"The labels in cluster {names[differs]!r} differ, but the labels of whole clusters "
+            "are permuted; if labels differ within clusters, pass the clusters as strata, so that "
+            "labels are permuted within them."
         )
     differs = _differs_within(clusters, strata[:, None])
     if differs is not None:
         raise ValueError(
-            f"Cluster {names[differs]!r} lies in several strata: a cluster must lie in one. "
-            "Leave out strata or clusters, or divide the cluster."
+            f"Cluster {names[differs]!r} lies in several strata, but a cluster must lie in one; "
+            "omit strata or clusters, or split the cluster."
         )
 
 
 def _differs_within(codes: Integers, rows: NDArray[Any]) -> int | None:
-    """First cluster whose rows are not all the same."""
+    """First cluster whose rows are not all equal; None if there is no such cluster."""
     first = np.empty(int(codes.max()) + 1, dtype=np.int64)
     first[codes[::-1]] = np.arange(codes.size)[::-1]
     differs = np.any(rows != rows[first[codes]], axis=1)
@@ -313,7 +315,7 @@ def _as_positions(order: Any, strata: Integers, has_strata: bool) -> Integers:
     """Number the times or positions of samples in ascending order."""
     if isinstance(order, str) or not isinstance(order, Iterable):
         raise TypeError(
-            "order must hold the time or position of each sample; got "
+            "order must contain the time or position of each sample; got "
             f"{order!r} of type {type(order).__name__}."
         )
     times = np.asarray(order if hasattr(order, "__array__") else list(order))
@@ -321,52 +323,52 @@ def _as_positions(order: Any, strata: Integers, has_strata: bool) -> Integers:
         times = times[:, 0]
     if times.shape != strata.shape:
         raise ValueError(
-            f"order must hold the time or position of each of the {strata.size} samples; got an "
+            f"order must contain the time or position of each of the {strata.size} samples; got an "
             f"array of shape {times.shape}."
         )
     if times.dtype.kind not in "iufMmO":
         raise TypeError(
-            f"order must hold numbers or times, which have an order; got values of type "
+            f"order must contain numbers or times, which can be sorted; got values of type "
             f"{times.dtype}, such as {times[:1].tolist()[0]!r}."
         )
-    # What is missing is unlike itself, and None or pandas.NA cannot be compared.
+    # A missing value differs from itself, and None or pandas.NA cannot be compared.
     try:
         missing = np.asarray(times != times, dtype=bool)
         distinct, positions = np.unique(times, return_inverse=True)
     except TypeError as error:
         raise TypeError(
-            f"order must hold numbers or times, none of them missing: {error}."
+            f"order must contain numbers or times without missing values: {error}."
         ) from error
     if missing.any():
         row = int(np.argmax(missing))
-        raise ValueError(f"order is missing in row {row}: leave such samples out.")
+        raise ValueError(f"order is missing in row {row}; omit samples without order.")
     in_order = np.lexsort((positions, strata))
     same = (np.diff(positions[in_order]) == 0) & (np.diff(strata[in_order]) == 0)
     if same.any():
         at = int(np.argmax(same))
         first, second = sorted(in_order[at : at + 2].tolist())
-        where = "within a stratum" if has_strata else "or strata given, one for each series"
+        where = "within a stratum" if has_strata else "unless strata separate several series"
         raise ValueError(
-            f"order must be different for all samples {where}; rows {first} and {second} have "
-            f"both {distinct[positions[first]]!s}."
+            f"order must be different for all samples {where}; rows {first} and {second} both have "
+            f"{distinct[positions[first]]!s}."
         )
     return np.asarray(positions, dtype=np.int64)
 
 
 def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
-    """Strata of samples that a score ranks next to each other.
+    """Group samples with neighbouring scores into strata.
 
-    Passed as ``strata=`` to the test of another score of the same samples, they ask whether that
-    one ranks the positives higher among samples that this one, the incumbent, takes for much the
-    same: whether it adds anything to it.
+    The scores are those of an existing model, the incumbent. Passed as ``strata=`` to the test of a
+    new score of the same samples, the strata make it a test of added value: whether the new score
+    ranks the positives higher among samples with nearly the same incumbent score.
 
     Parameters
     ----------
     y_score : array-like of shape (n_samples,)
         The incumbent's scores.
     n_per_stratum : int, default=5
-        Number of samples in each stratum. Equal scores are in one stratum, which makes some of them
-        larger.
+        Number of samples in each stratum. Equal scores are in one stratum, so that some strata may
+        be larger.
 
     Returns
     -------
@@ -378,21 +380,22 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
     TypeError
         If the scores are not numbers, or `n_per_stratum` is not an integer.
     ValueError
-        If a score is missing, there are fewer than two samples for a stratum, or all samples.
+        If a score is missing, or there are too few samples for two strata.
 
     See Also
     --------
-    average_precision_test : A test that takes `strata`.
+    average_precision_test : A test with the parameter `strata`.
 
     Notes
     -----
-    Strata must be small. Within a wide one, such as a tenth of all samples, the incumbent still
-    ranks the positives, and so does whatever is related to it. With 100 positives among 1000 and
-    log odds of 1.5 incumbent, the incumbent plus normal noise with a standard deviation of .3 was
-    significant at 5 percent in 94 percent of data sets with tenths, 8 with strata of ten and 5.5
-    with strata of five; with noise of .1 in 6.5 with strata of five and 5.2 with pairs. The
-    narrower the strata, the fewer pairs of samples are compared: a variable with log odds of .5 was
-    found in 99, 97 and 88 percent with strata of ten, five and two.
+    Strata must be small. Within a wide stratum, such as a tenth of all samples, the incumbent still
+    ranks the positives, and so does any score related to the incumbent. In a simulation with 100
+    positives among 1000 and log odds of 1.5 times the incumbent, the incumbent plus normal noise
+    with a standard deviation of 0.3 was significant at 5 percent in 94 percent of data sets with
+    tenths, 8 percent with strata of ten and 5.5 percent with strata of five; with noise of 0.1 in
+    6.5 percent with strata of five and 5.2 percent with pairs. Narrower strata compare fewer pairs
+    of samples: a variable with log odds of 0.5 was found in 99, 97 and 88 percent of data sets with
+    strata of ten, five and two.
 
     Examples
     --------
@@ -412,7 +415,7 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
     if scores.size < 2 * size:
         raise ValueError(
             f"n_per_stratum={size} leaves a single stratum of {scores.size} samples: it must be at "
-            "most half of their number."
+            "most half of the number of samples."
         )
     first_of_equals = rankdata(scores, method="min").astype(np.int64) - 1
     return np.asarray(first_of_equals * (scores.size // size) // scores.size)
@@ -424,9 +427,9 @@ def few_labellings_warning(
     weights: Floats | None = None,
     what: str | None = None,
 ) -> str | None:
-    """Text of a warning if few different labellings are left, else None.
+    """Text of a warning if few different labellings remain, otherwise None.
 
-    Weights are given if they move with the labels; `what` says what leaves so few.
+    Weights are given if they move with the labels; `what` names the restriction.
     """
     rows = labels if weights is None else np.column_stack([labels, weights])
     if rows.shape[1] == 1 and rows.dtype.kind != "f":
@@ -445,13 +448,13 @@ def few_labellings_warning(
     if not n_fixed:
         return f"{text}."
     return (
-        f"{text}: {n_fixed} of {exchange.n_items} samples keep their label, since all others "
-        f"{_companions(exchange)} have the same."
+        f"{text}: {n_fixed} of {exchange.n_items} samples keep their label, because all others "
+        f"{_companions(exchange)} have the same label."
     )
 
 
 def _restrictions(exchange: AnyExchange) -> str:
-    """What restricts the labellings."""
+    """The restrictions on the labellings, in words."""
     if isinstance(exchange, Shifts):
         return "Circular shifts"
     names = ["strata"] if exchange.n_strata > 1 else []
@@ -460,7 +463,7 @@ def _restrictions(exchange: AnyExchange) -> str:
 
 
 def _companions(exchange: AnyExchange) -> str:
-    """Where the samples are whose labels a sample can have."""
+    """Where the samples are with which a sample can exchange its label, in words."""
     if isinstance(exchange, Shifts):
         return "in their series"
     where = []

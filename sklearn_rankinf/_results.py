@@ -1,4 +1,4 @@
-"""What tests of a ranking against random labelling return."""
+"""Results of tests of a ranking against random labelling."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sklearn_rankinf._validation import check_confidence_level
 
 R = TypeVar("R", bound="MetricTestResult")
 
-# A p-value for better than chance as large as this says that a ranking is worse.
+# With a p-value this large for "better than chance" a ranking is worse than chance.
 _SURELY_WORSE = 0.999
 # Fields that several tests in one result have in common.
 _COMMON = ("n_samples", "alternative", "method", "metric")
@@ -59,57 +59,57 @@ _WAYS = {
 class MetricTestResult:
     """Result of :func:`metric_test` and of the tests of single metrics.
 
-    Of several classes, or several cut-offs, the fields that hold a number are arrays of shape
-    (n_classes,) or of the shape of `k`, and the null distributions of classes are a tuple.
+    For several classes or several cut-offs, the fields that hold a number are arrays of shape
+    (n_classes,) or of the shape of `k`, and the null distributions of the classes are a tuple.
 
     Attributes
     ----------
     metric : metric
-        The metric, with a number of samples as its cut-off if it has one.
+        The metric; a cut-off is given as a number of samples.
     statistic : float or ndarray
         Value of the metric.
     pvalue : float or ndarray
-        Probability, when labels are assigned to the ranks at random, of a statistic at least as
+        Probability, if labels are assigned to the ranks at random, of a statistic at least as
         extreme as the observed one.
     log10_pvalue : float or ndarray
         Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
     pvalue_relative_error : float or ndarray
-        Estimate, on the large side, of the relative error of `pvalue`: numerical for an exact
-        test, the Monte Carlo standard error for ``method="permutation"``, and infinite, that is
-        unknown, for the approximations.
+        Conservative estimate of the relative error of `pvalue`: the numerical error for an exact
+        test, the Monte Carlo standard error for ``method="permutation"``, and infinity (unknown)
+        for the approximations.
     zscore : float or ndarray
         (statistic - E) / sd with the exact mean E and standard deviation sd under random
-        labelling; nan when the statistic cannot vary. With weights or averages E and sd are those
+        labelling; nan if the statistic cannot vary. With weights or averages E and sd are those
         of the resamples.
     adjusted_statistic : float or ndarray
-        (statistic - E) / (best - E), with the value of a perfect ranking without ties: 0 is
-        chance, 1 is perfect; nan when there is only one class.
+        (statistic - E) / (best - E), where best is the value of a perfect ranking without ties: 0
+        is chance, 1 is perfect; nan if there is only one class.
     null_distribution : NullDistribution or tuple of NullDistribution
         The null distribution of the statistic under random labelling, given the ties.
     n_samples : int
         Number of samples.
     n_positives : int or ndarray of shape (n_classes,)
-        Number of positives, or of the samples of each class.
+        Number of positives, or number of samples of each class.
     alternative : {"greater", "less", "two-sided"}
         The alternative hypothesis.
     method : str
-        The method that ran.
+        The method in use.
     n_resamples : int, ndarray or None
-        Number of random labellings that were drawn, 0 for a statistic with one value and where all
-        labellings were counted; None if `method` is not ``"permutation"``.
+        Number of random labellings that were drawn; 0 for a statistic with one value and if all
+        labellings were enumerated; None if `method` is not ``"permutation"``.
     n_exceedances : int, ndarray or None
-        Number of them at least as extreme as the observed labelling; two-sided, on the side where
-        they are fewer.
+        Number of random labellings at least as extreme as the observed labelling; two-sided, the
+        smaller of the numbers on the two sides.
     hits : float, ndarray or None
-        Number of positives among the first `k`, a fraction where equal scores straddle k; None for
-        metrics that do not count them.
+        Number of positives among the first `k`, a fraction if equal scores straddle k; None for
+        metrics that do not count hits.
     classes : list or None
         Names of the classes; None for binary labels and averages.
     ranking : Ranking, tuple of Ranking or None
-        The ranking, or that of each class; None for averages, and where weights, strata, clusters
-        or a series were given.
+        The ranking, or the ranking of each class; None for averages, and if weights, strata,
+        clusters or a series were given.
     chance : float or ndarray
-        Exact mean of the null distribution; with weights or averages that of the resamples.
+        Exact mean of the null distribution; with weights or averages the mean of the resamples.
     k : int, ndarray or None
         The cut-off of the metric.
     pvalue_standard_error : float, ndarray or None
@@ -166,13 +166,13 @@ class MetricTestResult:
 
     @property
     def _named(self) -> str:
-        """What was tested, for a short description."""
+        """Name of the metric and the classes, for a short description."""
         classes = "" if self.classes is None else f", classes={shown(self.classes)}"
         return f"metric={self.metric}{classes}"
 
     @property
     def _title(self) -> str:
-        """What was tested, for a sentence."""
+        """Name of the metric, for a sentence."""
         return self.metric.title
 
     @property
@@ -189,10 +189,10 @@ class MetricTestResult:
     @property
     def chance(self) -> Any:
         """Mean of the null distribution."""
-        nulls = self.null_distribution
-        if isinstance(nulls, tuple):
-            return np.reshape([null.mean() for null in nulls], np.shape(self.statistic))
-        return nulls.mean()
+        distributions = self.null_distribution
+        if isinstance(distributions, tuple):
+            return np.reshape([null.mean() for null in distributions], np.shape(self.statistic))
+        return distributions.mean()
 
     @property
     def k(self) -> Any:
@@ -208,7 +208,7 @@ class MetricTestResult:
         return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Any, Any]:
-        """Interval for the p-value that is free of the error of its computation.
+        """Interval for the p-value that accounts for the error of its computation.
 
         Parameters
         ----------
@@ -218,8 +218,8 @@ class MetricTestResult:
         Returns
         -------
         low, high : float or ndarray
-            For ``method="permutation"`` Clopper and Pearson's interval for the p-value of all
-            labellings; for an exact test the p-value less and plus its numerical error; for an
+            For ``method="permutation"`` Clopper and Pearson's interval for the p-value based on all
+            labellings; for an exact test the p-value minus and plus its numerical error; for an
             approximation, whose error is unknown, 0 and 1.
         """
         check_confidence_level(confidence_level)
@@ -237,14 +237,14 @@ class MetricTestResult:
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
     ) -> MetricIntervalResult:
-        """Confidence interval of the metric, as :func:`metric_interval` gives it.
+        """Confidence interval of the metric, as returned by :func:`metric_interval`.
 
         Parameters
         ----------
         confidence_level : float, default=0.95
             Nominal coverage of the interval.
         method : str, default="auto"
-            How the interval is made; see :func:`metric_interval`.
+            Method of the interval; see :func:`metric_interval`.
         random_state : int, RandomState, Generator or None, default=0
             Source of random numbers for intervals that are simulated.
 
@@ -257,19 +257,19 @@ class MetricTestResult:
         ------
         ValueError
             If an average, weights, strata, clusters or a series were tested, if there are no
-            positives or no negatives, or if the metric does not have the method.
+            positives or no negatives, or if the metric does not have the `method`.
         """
         check_confidence_level(confidence_level)
         if self.ranking is None:
             raise ValueError(
-                "An interval is made of one ranking of samples that were drawn one by one, and "
-                "this test had an average, weights, strata, clusters or a series: call "
-                "metric_interval, which takes clusters; averages and weights have no interval."
+                "confidence_interval needs a single ranking of independently drawn samples, and "
+                "this test had an average, weights, strata, clusters or a series; call "
+                "metric_interval, which accepts clusters (averages and weights have no interval)."
             )
         if np.ndim(self.k):
             raise ValueError(
-                f"An interval is that of one k, and the test had several: {shown(self.k)}: call "
-                "metric_interval for each."
+                f"confidence_interval needs a single k, and this test had several: "
+                f"{shown(self.k)}; call metric_interval for each k."
             )
         if self.classes is None:
             return interval_of_ranking(
@@ -283,14 +283,14 @@ class MetricTestResult:
 
     @property
     def _stopped(self) -> Any:
-        """Whether drawing stopped before all random labellings were drawn."""
-        nulls = self.null_distribution
-        if not isinstance(nulls, tuple):
-            return nulls._has_stopped
-        return np.reshape([null._has_stopped for null in nulls], np.shape(self.n_resamples))
+        """Whether sampling stopped before all random labellings were drawn."""
+        distributions = self.null_distribution
+        if not isinstance(distributions, tuple):
+            return distributions._has_stopped
+        return np.reshape([null._has_stopped for null in distributions], np.shape(self.n_resamples))
 
     def _columns(self) -> dict[str, Any]:
-        """The results as columns with one entry a test, the name of what was tested first."""
+        """The results as columns with one entry per test; the first column names the test."""
         n_tests = np.size(self.statistic)
         if self.classes is not None:
             names = {"class": list(self.classes)}
@@ -302,7 +302,7 @@ class MetricTestResult:
         return {**names, **{name: self._column(name, n_tests) for name in columns}}
 
     def _column(self, name: str, n_tests: int) -> list[Any]:
-        """One entry of a field for each test; of an average the positives of all its classes."""
+        """One entry of a field for each test; for an average the positives of all its classes."""
         values = getattr(self, name)
         if name == "n_positives" and self._is_average:
             return [np.asarray(values).tolist()] * n_tests
@@ -310,17 +310,18 @@ class MetricTestResult:
 
     @property
     def _is_average(self) -> bool:
-        """Whether it is the result of an average over classes."""
+        """Whether the result belongs to an average over classes."""
         return self.classes is None and np.ndim(self.n_positives) == 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain numbers, of several tests as lists.
+        """Return the results as plain numbers, or as lists for several tests.
 
         Returns
         -------
         dict
-            The metric, its value, chance, z, the p-value and the rest, by name; of several classes
-            or cut-offs lists with one entry for each, under ``"class"`` or ``"k"`` what they are.
+            The metric, its value, chance, z, the p-value and the rest, by name. For several classes
+            or cut-offs the values are lists with one entry per class or cut-off, which are listed
+            under ``"class"`` or ``"k"``.
         """
         columns = self._columns()
         if np.ndim(self.statistic):
@@ -333,7 +334,7 @@ class MetricTestResult:
         Returns
         -------
         pandas.DataFrame
-            One row for each test: its class, its cut-off or the metric, and the other columns of
+            One row per test: its class, its cut-off or the metric, and the other columns of
             `to_dict`.
 
         Raises
@@ -345,12 +346,12 @@ class MetricTestResult:
         return as_frame(columns, next(iter(columns)))
 
     def summary(self) -> str:
-        """Return one sentence for each test, fit for a paper.
+        """Return one sentence for each test, suitable for a paper.
 
         Returns
         -------
         str
-            The value, chance, the p-value, how it was computed, and of how many samples.
+            The value, chance, the p-value, its method, and the numbers of positives and samples.
         """
         columns = self._columns()
         columns["n_resamples"] = self._column("n_resamples", np.size(self.statistic))
@@ -383,7 +384,7 @@ class MetricTestResult:
 
 
 def _widened(pvalue: Any, relative_error: Any) -> tuple[Any, Any]:
-    """P-values less and plus their relative error; 0 and 1 where that is not known."""
+    """P-values minus and plus their relative error; 0 and 1 if the error is unknown."""
     unknown = np.isinf(relative_error)
     error = np.where(unknown, 1.0, relative_error)
     low, high = pvalue * np.maximum(1.0 - error, 0.0), np.minimum(pvalue * (1.0 + error), 1.0)
@@ -402,7 +403,7 @@ def permutation_interval(
 def binomial_interval(
     n_exceedances: Any, n_resamples: Any, stopped: Any, confidence_level: float
 ) -> tuple[Any, Any]:
-    """Clopper and Pearson's interval of a share, also if the last draw was the one to stop at."""
+    """Clopper and Pearson's interval of a proportion, also if sampling stopped at an exceedance."""
     b, outside = np.asarray(n_exceedances), 0.5 * (1.0 - confidence_level)
     others = np.asarray(n_resamples) - b
     with_last = np.where(stopped, b, b + 1)
@@ -418,10 +419,10 @@ def significance_fields(
     computed: tuple[Any, Any, Any] | None = None,
     n_exceedances: int | None = None,
 ) -> dict[str, Any]:
-    """Fields that the results of all tests have; arrays where the statistic is one.
+    """Fields shared by the results of all tests; arrays if the statistic is an array.
 
-    The p-value, its logarithm and its relative error may have been computed already. Drawing of
-    resamples stops at a number of exceedances.
+    `computed` contains the p-value, its logarithm and its relative error if they are already known.
+    With `n_exceedances`, sampling of labellings stops at that number of exceedances.
     """
     if n_exceedances is not None:
         null, computed = _stopped_distribution(null, statistic, alternative, n_exceedances)
@@ -451,14 +452,14 @@ def _stopped_distribution(
 ) -> tuple[NullDistribution, tuple[Any, Any, Any] | None]:
     if null.method != "permutation":
         raise ValueError(
-            f"n_exceedances={n_exceedances} stops the drawing of labellings, and there is none "
-            f"with method={null.method!r}: use method='permutation', or leave n_exceedances out."
+            f"n_exceedances={n_exceedances} limits the number of random labellings, and "
+            f"method={null.method!r} draws none; use method='permutation', or omit n_exceedances."
         )
     return stopped_distribution(null, statistic, alternative, n_exceedances)
 
 
 def results_as_one(results: list[R], shape: tuple[int, ...], **common: Any) -> R:
-    """One result with an array of a shape in each field, but for those that all have in common."""
+    """Combine results into one with an array in each field, except for the fields in common."""
     columns: dict[str, Any] = {}
     for field in fields(results[0]):
         values = [getattr(result, field.name) for result in results]
@@ -487,14 +488,14 @@ def standardized(statistic: Any, null: NullDistribution) -> Any:
 
 
 def adjusted(statistic: Any, null: NullDistribution) -> Any:
-    """Statistic on a scale with chance at 0 and a perfect ranking at 1.
+    """Rescale a statistic so that chance is 0 and a perfect ranking is 1.
 
-    It is nan where no ranking is better than another, as when there is only one class.
+    The result is nan if all rankings are equally good, for example with a single class.
     """
     mean, best = np.asarray(null.mean()), value_of_perfect_ranking(null)
     if np.all((null.n_positives == 0) | (null.n_positives == null.n_samples)):
         return plain(np.full(mean.shape, math.nan))
-    # One value is its own mean, whatever rounding does to the difference.
+    # A constant statistic equals its mean; rounding must not change the difference of 0.
     excess = np.where(np.asarray(null.std()) > 0.0, statistic - mean, 0.0)
     room = best - mean
     can_differ = room > 1e-14 * np.abs(best)

@@ -1,4 +1,4 @@
-"""Metrics averaged over classes or with weights: null distributions by permuting label rows."""
+"""Null distributions, by permuting label rows, of metrics with weights or averaged over classes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from sklearn_rankinf._ranking import LabelTable, rank_order
 from sklearn_rankinf._restricted import distribution_of_arrangements
 from sklearn_rankinf._validation import check_no_closed_form
 
-# A p-value of a rank test this small says that weights are related to labels or scores.
+# A rank test with a p-value this small shows that weights depend on labels or scores.
 _DEPENDENT = 1e-3
-# So many samples that are ranked next to each other have much the same score.
+# This many samples with neighbouring ranks have nearly the same score.
 _RUN = 10
 
 
@@ -35,7 +35,7 @@ def observe_rows(
     exchange: AnyExchange | None = None,
     **options: Any,
 ) -> tuple[float, PermutationDistribution]:
-    """Return the statistic of a table, and its distribution when rows of labels are permuted."""
+    """Return the statistic of a table, and its distribution under permutation of label rows."""
     what = f"{statistic!r} with unequal sample_weight"
     if average is not None:
         what = f"{statistic!r} with average={average!r}"
@@ -67,11 +67,12 @@ def observe_rows(
 def weights_warning(
     table: LabelTable, weights: Floats, weights_follow: str, exchange: AnyExchange | None
 ) -> str | None:
-    """Text of a warning if weights are related to what they are permuted against, else None.
+    """Text of a warning if weights depend on what they are permuted against, otherwise None.
 
-    Weights that stay with the scores must not be related to the labels of samples that are ranked
-    next to each other, and weights that follow the labels not to the scores of samples with the
-    same label. Along a series rank tests would take autocorrelation for a relation.
+    Weights that stay with the scores must not depend on the labels of samples with neighbouring
+    ranks, and weights that follow the labels must not depend on the scores of samples with the
+    same label. Nothing is checked along a series, where rank tests mistake autocorrelation for
+    dependence.
     """
     if exchange is None:
         rows, classes = np.arange(table.n_samples), np.zeros(table.n_samples, dtype=np.int64)
@@ -85,28 +86,28 @@ def weights_warning(
         if found is None:
             return None
         return (
-            f"sample_weight depends on the labels ({found}): with weights_follow='score' the "
-            "weights stay where they are while the labels are permuted, so that the observed "
-            "weights fit the labels as no permuted ones do, and the p-value may be far too small. "
-            "If the weights were made from the labels, such as class weights, use "
-            "weights_follow='label', which permutes them together."
+            f"sample_weight depends on the labels ({found}): with weights_follow='score' only the "
+            "labels are permuted, so the weights match the observed labels but no permuted ones, "
+            "and the p-value may be far too small. "
+            "If the weights were computed from the labels, such as class weights, use "
+            "weights_follow='label', which permutes labels and weights together."
         )
     found = _relation_to_scores(labels, scores, weights, classes)
     if found is None:
         return None
     return (
         f"sample_weight depends on the scores among samples with the same label ({found}): with "
-        "weights_follow='label' labels and weights are permuted together over the scores, so that "
-        "what the weights have in common with the scores counts against random labelling, and the "
-        "p-value may be too small. If the weights were made from the scores, or from what the "
-        "scores were made from, use weights_follow='score', which permutes the labels alone."
+        "weights_follow='label' labels and weights are permuted together over the scores, so a "
+        "relation between weights and scores counts as evidence against random labelling, and the "
+        "p-value may be too small. If the weights were computed from the scores, or from the data "
+        "behind the scores, use weights_follow='score', which permutes only the labels."
     )
 
 
 def _relation_to_labels(
     labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
 ) -> str | None:
-    """What shows that weights follow from labels: one weight a label, or a rank test."""
+    """Evidence that weights depend on labels: one weight per label, or a rank test."""
     kind = _numbers_of_rows(labels)
     n_kinds = int(kind.max()) + 1
     if n_kinds > 1 and weights.size >= 2 * n_kinds:
@@ -116,7 +117,7 @@ def _relation_to_labels(
         if np.all(lowest == highest):
             return "samples with the same label have the same weight"
     for label, score in zip(labels.T, scores.T, strict=True):
-        # Runs of samples of similar scores, within classes.
+        # Runs of samples with similar scores, within classes.
         runs = np.empty_like(classes)
         order = np.lexsort((score, classes))
         starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
@@ -131,7 +132,7 @@ def _relation_to_labels(
 def _relation_to_scores(
     labels: NDArray[np.bool_], scores: NDArray[Any], weights: Floats, classes: Integers
 ) -> str | None:
-    """A rank test that shows weights to be related to scores where labels are the same."""
+    """Evidence from a rank test that weights depend on scores among samples with equal labels."""
     alike = _numbers_of_rows(np.column_stack([labels, classes]))
     for score in scores.T:
         p = _rank_test(weights, score, alike)
@@ -141,7 +142,7 @@ def _relation_to_scores(
 
 
 def _numbers_of_rows(rows: NDArray[Any]) -> Integers:
-    """Numbers from 0, the same for rows that are the same."""
+    """Integer codes from 0, equal for equal rows."""
     if rows.shape[1] == 1:
         return np.asarray(rows[:, 0].astype(np.int64))
     return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel())
@@ -150,8 +151,9 @@ def _numbers_of_rows(rows: NDArray[Any]) -> Integers:
 def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:
     """Two-sided p-value of the rank correlation within strata.
 
-    By a Pearson type III law with the exact variance and skewness of the sum of products of ranks
-    under permutation within strata, since few unequal values on both sides make it very skewed.
+    The null distribution is a Pearson type III distribution with the exact variance and skewness
+    of the sum of products of ranks under permutation within strata, because few unequal values on
+    both sides make the sum very skewed.
     """
     n = np.maximum(np.bincount(strata), 3)
     centred = []
@@ -173,19 +175,19 @@ def _rank_test(a: NDArray[Any], b: NDArray[Any], strata: Integers) -> float:
 
 
 def _check_no_cut(statistic: Statistic, weights: Floats | None, average: str | None) -> None:
-    """Refuse a cut-off where it has no meaning."""
+    """Raise an error for a cut-off with weights or with a micro average."""
     k = statistic.horizon
     if k is None:
         return
     if weights is not None:
         raise ValueError(
             f"k={k} and unequal sample_weight exclude each other: average precision at k is "
-            "defined for samples that count alike. Leave out one of them."
+            "defined for samples of equal weight; omit one of them."
         )
     if average == "micro":
         raise ValueError(
             f"k={k} is not defined with average='micro', which ranks the samples of all classes "
-            "in one list: use 'macro', 'weighted' or None, where k counts samples of each class."
+            "in one list; use 'macro', 'weighted' or None, for which k counts samples per class."
         )
 
 

@@ -1,4 +1,4 @@
-"""Score functions ``(y_true, y_score) -> float`` for scikit-learn's scorers."""
+"""Score functions with the signature ``(y_true, y_score) -> float`` for scikit-learn's scorers."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def average_precision_pvalue(
 ) -> float:
     r"""P-value of average precision against random labelling.
 
-    Smaller is better, so a scorer is made with ``greater_is_better=False``. For a search prefer
+    Smaller is better, so a scorer needs ``greater_is_better=False``. For a search prefer
     :func:`average_precision_neg_log10_pvalue`, which does not underflow.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float, optional
@@ -82,12 +82,12 @@ def average_precision_pvalue(
     Returns
     -------
     pvalue : float
-        The p-value, between 0 and 1; 1.0 when there is only one class or one score.
+        The p-value, between 0 and 1; 1.0 if there is only one class or one distinct score.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`average_precision_test` does.
+        As for :func:`average_precision_test`.
 
     Warns
     -----
@@ -96,13 +96,13 @@ def average_precision_pvalue(
 
     See Also
     --------
-    average_precision_neg_log10_pvalue : The same on a scale where greater is better.
+    average_precision_neg_log10_pvalue : The p-value on a scale on which greater is better.
     average_precision_test : The complete test.
 
     Notes
     -----
-    The p-value is :math:`P(\mathrm{AP} \ge \mathrm{ap})` when every choice of the positives
-    among the samples is equally likely and the scores stay as they are.
+    The p-value is :math:`P(\mathrm{AP} \ge \mathrm{ap})` if all choices of the positives among the
+    samples are equally likely, given the scores.
 
     Examples
     --------
@@ -145,12 +145,12 @@ def average_precision_neg_log10_pvalue(
 ) -> float:
     r"""Evidence against random labelling: minus the base-10 logarithm of the p-value.
 
-    Greater is better, 0 is no evidence, and the value stays finite where the p-value underflows.
+    Greater is better, 0 is no evidence, and the value stays finite if the p-value underflows.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float, optional
@@ -171,12 +171,12 @@ def average_precision_neg_log10_pvalue(
     Returns
     -------
     score : float
-        A number of at least 0; 0.0 when there is only one class or one score.
+        A number of at least 0; 0.0 if there is only one class or one distinct score.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`average_precision_test` does.
+        As for :func:`average_precision_test`.
 
     Warns
     -----
@@ -185,13 +185,13 @@ def average_precision_neg_log10_pvalue(
 
     See Also
     --------
-    average_precision_pvalue : The p-value itself.
+    average_precision_pvalue : The p-value.
     average_precision_test : The complete test.
 
     Notes
     -----
-    The score is :math:`-\log_{10} P(\mathrm{AP} \ge \mathrm{ap})` when every choice of the
-    positives among the samples is equally likely and the scores stay as they are.
+    The score is :math:`-\log_{10} P(\mathrm{AP} \ge \mathrm{ap})` if all choices of the positives
+    among the samples are equally likely, given the scores.
 
     Examples
     --------
@@ -229,12 +229,12 @@ def adjusted_average_precision_score(
     normalize: str = "min",
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Average precision on a scale where chance is 0 and a perfect ranking is 1.
+    r"""Average precision, rescaled so that chance is 0 and a perfect ranking is 1.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float, optional
@@ -247,12 +247,12 @@ def adjusted_average_precision_score(
     Returns
     -------
     score : float
-        The adjusted average precision; negative below chance, nan when there is only one class.
+        The adjusted average precision; negative below chance, nan if there is only one class.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`average_precision_test` does.
+        As for :func:`average_precision_test`.
 
     Warns
     -----
@@ -268,8 +268,8 @@ def adjusted_average_precision_score(
     -----
     The score is :math:`(\mathrm{AP} - E) / (1 - E)` with the exact mean :math:`E` of average
     precision under random labelling, given the ties; with ``normalize="positives"`` the value
-    :math:`\min(m, k) / m` of a perfect ranking takes the place of the 1. Without ties and for
-    :math:`m` of :math:`n` positive,
+    :math:`\min(m, k) / m` of a perfect ranking replaces the 1. Without ties and with :math:`m` of
+    :math:`n` samples positive,
     :math:`E = \frac{1}{n}\left[H_n + \frac{m - 1}{n - 1}(n - H_n)\right]` with the harmonic number
     :math:`H_n`, which is larger than the prevalence :math:`m / n`. The adjustment
     does not make values comparable across prevalences.
@@ -300,12 +300,12 @@ def standardized_average_precision_score(
     normalize: str = "min",
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Distance of average precision from chance, in standard deviations.
+    r"""Distance of average precision from chance in standard deviations.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float, optional
@@ -318,13 +318,13 @@ def standardized_average_precision_score(
     Returns
     -------
     score : float
-        The z-score of average precision; nan when average precision cannot vary, because there
-        is only one class or one score.
+        The z-score of average precision; nan if average precision cannot vary, because there is
+        only one class or one distinct score.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`average_precision_test` does.
+        As for :func:`average_precision_test`.
 
     Warns
     -----
@@ -333,9 +333,9 @@ def standardized_average_precision_score(
 
     See Also
     --------
-    adjusted_average_precision_score : Average precision with chance at 0 and the best at 1.
-    average_precision_test : A p-value. The z-score has none to offer: for rare positives the
-        upper tail is far heavier than the normal law's.
+    adjusted_average_precision_score : Average precision with chance at 0 and the maximum at 1.
+    average_precision_test : Test with a p-value. The z-score does not give a p-value: for rare
+        positives the upper tail is far heavier than that of the normal distribution.
 
     Notes
     -----
@@ -344,7 +344,7 @@ def standardized_average_precision_score(
 
     Examples
     --------
-    Of the six ways to place two positives in four ranks this is the best one, and 1.59 standard
+    The ranking is the best of the six ways to place two positives in four ranks, 1.59 standard
     deviations above the mean of all six:
 
     >>> from sklearn_rankinf import standardized_average_precision_score
@@ -369,12 +369,12 @@ def recall_at_k_score(
     k: float,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Recall at k: the share of the positives that is among the first k samples.
+    r"""Recall at k: the fraction of the positives that are among the first k samples.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
@@ -391,7 +391,7 @@ def recall_at_k_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`recall_at_k_test` does.
+        As for :func:`recall_at_k_test`.
 
     Warns
     -----
@@ -400,13 +400,13 @@ def recall_at_k_score(
 
     See Also
     --------
-    precision_at_k_score : The share of the first k samples that is positive.
+    precision_at_k_score : The fraction of the first k samples that are positive.
     recall_at_k_test : Test against random labelling.
 
     Notes
     -----
-    Where a block of g equal scores straddles rank k, behind a samples with better scores, each of
-    its positives counts :math:`(k - a) / g`, the average over random tie-breaking.
+    If a block of g equal scores straddles rank k, after a samples with better scores, each of its
+    positives counts :math:`(k - a) / g`, the average over random tie-breaking.
 
     Examples
     --------
@@ -427,12 +427,12 @@ def precision_at_k_score(
     k: float,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Precision at k: the share of the first k samples that is positive.
+    r"""Precision at k: the fraction of the first k samples that are positive.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
@@ -449,7 +449,7 @@ def precision_at_k_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`precision_at_k_test` does.
+        As for :func:`precision_at_k_test`.
 
     Warns
     -----
@@ -458,15 +458,15 @@ def precision_at_k_score(
 
     See Also
     --------
-    recall_at_k_score : The share of the positives that is among the first k samples.
+    recall_at_k_score : The fraction of the positives that are among the first k samples.
     r_precision_score : Precision at the number of positives.
     precision_at_k_test : Test against random labelling.
 
     Notes
     -----
-    Where a block of g equal scores straddles rank k, behind a samples with better scores, each of
-    its positives counts :math:`(k - a) / g`, the average over random tie-breaking. If all scores
-    are equal, precision at every k is the share of positives.
+    If a block of g equal scores straddles rank k, after a samples with better scores, each of its
+    positives counts :math:`(k - a) / g`, the average over random tie-breaking. If all scores are
+    equal, precision at every k is the prevalence.
 
     Examples
     --------
@@ -486,12 +486,12 @@ def r_precision_score(
     *,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""R-precision: precision at the number of positives, where it equals recall.
+    r"""R-precision: precision at the number of positives, at which it equals recall.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     pos_label : int, float, bool or str, default=1
@@ -505,7 +505,7 @@ def r_precision_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`precision_at_k_test` does.
+        As for :func:`precision_at_k_test`.
 
     Warns
     -----
@@ -518,8 +518,8 @@ def r_precision_score(
 
     Notes
     -----
-    It is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples, averaged
-    over random tie-breaking where equal scores straddle rank m.
+    R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples,
+    averaged over random tie-breaking if equal scores straddle rank m.
 
     Examples
     --------
@@ -547,41 +547,41 @@ def bedroc_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     alpha : float, default=20.0
-        How fast the weight of a rank falls off: with 20, 80 % of it is in the first 8 % of the
-        ranks.
+        Rate at which the weight decreases with the rank: with 20, the first 8 % of the ranks have
+        80 % of the weight.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
 
     Returns
     -------
     score : float
-        BEDROC: 0 with all positives at the bottom, 1 with all at the top.
+        BEDROC: 0 if all positives are at the bottom, 1 if all are at the top.
 
     Raises
     ------
     TypeError, ValueError
-        As :func:`metric_test` does.
+        As for :func:`metric_test`.
 
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives, or no negatives; the score is then 0.0.
+        If there are no positives or no negatives; the score is then 0.0.
 
     See Also
     --------
-    rie_score : The same on a scale where chance is 1.
+    rie_score : The same metric on a scale on which chance is 1.
     Bedroc : The metric, for tests and null distributions.
 
     Notes
     -----
     With :math:`x = \frac{1}{m} \sum_i e^{-\alpha r_i / n}` over the ranks :math:`r_i` of the m
-    positives, and its largest and smallest values, it is
+    positives, and its largest and smallest values, BEDROC is
     :math:`(x - x_{\min}) / (x_{\max} - x_{\min})` [1]_. A positive in a block of equal scores
-    counts the mean weight of the block, the expectation over random tie-breaking.
+    contributes the mean weight of the block, the expectation over random tie-breaking.
 
     References
     ----------
@@ -613,12 +613,12 @@ def rie_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     alpha : float, default=20.0
-        How fast the weight of a rank falls off: with 20, 80 % of it is in the first 8 % of the
-        ranks.
+        Rate at which the weight decreases with the rank: with 20, the first 8 % of the ranks have
+        80 % of the weight.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
 
@@ -630,7 +630,7 @@ def rie_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`metric_test` does.
+        As for :func:`metric_test`.
 
     Warns
     -----
@@ -639,17 +639,17 @@ def rie_score(
 
     See Also
     --------
-    bedroc_score : The same on a scale from 0 to 1.
+    bedroc_score : The same metric on a scale from 0 to 1.
     RobustInitialEnhancement : The metric, for tests and null distributions.
 
     Notes
     -----
-    With the ranks :math:`r_i` of m positives among n samples it is
+    With the ranks :math:`r_i` of m positives among n samples, RIE is
 
     .. math:: \frac{\frac{1}{m} \sum_i e^{-\alpha r_i / n}}
               {\frac{1}{n} \sum_{r=1}^n e^{-\alpha r / n}},
 
-    as in [1]_. A positive in a block of equal scores counts the mean weight of the block, the
+    as in [1]_. A positive in a block of equal scores contributes the mean weight of the block, the
     expectation over random tie-breaking.
 
     References
@@ -676,12 +676,12 @@ def reciprocal_rank_score(
     *,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Reciprocal rank: one over the rank of the best positive.
+    r"""Reciprocal rank: one over the rank of the first positive.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     pos_label : int, float, bool or str, default=1
@@ -695,7 +695,7 @@ def reciprocal_rank_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`metric_test` does.
+        As for :func:`metric_test`.
 
     Warns
     -----
@@ -705,12 +705,13 @@ def reciprocal_rank_score(
     See Also
     --------
     ReciprocalRank : The metric, for tests and null distributions.
-    sklearn.metrics.label_ranking_average_precision_score : The same for rows with one label each.
+    sklearn.metrics.label_ranking_average_precision_score : Mean of the reciprocal rank over rows
+        with one label each.
 
     Notes
     -----
-    Where the best positive is one of y in a block of g equal scores, behind a samples with better
-    scores, it is the expectation over random tie-breaking,
+    If the first positive is one of y in a block of g equal scores, after a samples with better
+    scores, the value is the expectation over random tie-breaking,
 
     .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
 
@@ -733,12 +734,12 @@ def enrichment_at_k_score(
     k: float,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""Enrichment factor at k: precision at k, relative to the share of positives.
+    r"""Enrichment factor at k: precision at k divided by the prevalence.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
@@ -755,7 +756,7 @@ def enrichment_at_k_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`metric_test` does.
+        As for :func:`metric_test`.
 
     Warns
     -----
@@ -764,15 +765,15 @@ def enrichment_at_k_score(
 
     See Also
     --------
-    precision_at_k_score : The same, not divided by the share of positives.
+    precision_at_k_score : Precision at k, not divided by the prevalence.
     EnrichmentAtK : The metric, for tests and null distributions.
 
     Notes
     -----
-    With H of the m positives among the first k of n samples it is
-    :math:`(H / k) \big/ (m / n)`. Where a block of g equal scores straddles rank k, behind a
-    samples with better scores, each of its positives counts :math:`(k - a) / g`, the average over
-    random tie-breaking.
+    With H of the m positives among the first k of n samples, the enrichment factor is
+    :math:`(H / k) \big/ (m / n)`. If a block of g equal scores straddles rank k, after a samples
+    with better scores, each of its positives counts :math:`(k - a) / g`, the average over random
+    tie-breaking.
 
     Examples
     --------
@@ -799,14 +800,14 @@ def f_score_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     beta : float, default=1.0
-        How many times as much recall counts as precision.
+        Relative weight of recall, compared with precision.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
 
@@ -818,7 +819,7 @@ def f_score_at_k_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`metric_test` does, and if `beta` is not a positive and finite number.
+        As for :func:`metric_test`, and if `beta` is not a positive and finite number.
 
     Warns
     -----
@@ -827,15 +828,15 @@ def f_score_at_k_score(
 
     See Also
     --------
-    recall_at_k_score, precision_at_k_score : What it is a mean of.
+    recall_at_k_score, precision_at_k_score : The two components.
     FScoreAtK : The metric, for tests and null distributions.
-    sklearn.metrics.fbeta_score : The same of a classification.
+    sklearn.metrics.fbeta_score : F-score of a classification.
 
     Notes
     -----
-    With H of the m positives among the first k samples it is
+    With H of the m positives among the first k samples, the F-score is
     :math:`(1 + \beta^2) H \big/ (\beta^2 m + k)`, the F-score of the classification that predicts
-    the first k samples to be positive. Where a block of g equal scores straddles rank k, behind a
+    the first k samples to be positive. If a block of g equal scores straddles rank k, after a
     samples with better scores, each of its positives counts :math:`(k - a) / g`, the average over
     random tie-breaking.
 
@@ -867,15 +868,15 @@ def interpolated_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     n_levels : int, default=11
-        Number of levels of recall, from 0 to 1 at equal distances.
+        Number of equally spaced levels of recall from 0 to 1.
     rounding : {"exact", "trec_eval", "trec_eval_9"}, default="exact"
-        How many of m positives make a recall of r: the smallest number that reaches r; r m rounded
-        to the nearest integer, as in trec_eval after version 9; or r m + 0.9 rounded down, as in
-        its version 9.
+        Number of the m positives required for a recall of r: the smallest number that reaches r;
+        r m rounded to the nearest integer, as in trec_eval after version 9; or r m + 0.9 rounded
+        down, as in trec_eval 9.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
 
@@ -890,7 +891,7 @@ def interpolated_average_precision_score(
         If labels and scores are not those of a binary problem, or `n_levels` is not an integer.
     ValueError
         If labels and scores are not those of a binary problem, `n_levels` is less than 2, or
-        `rounding` is none of the three.
+        `rounding` is not one of the three.
 
     Warns
     -----
@@ -901,22 +902,23 @@ def interpolated_average_precision_score(
     --------
     sklearn.metrics.average_precision_score : The mean precision at the positives, without
         interpolation.
-    sklearn.metrics.precision_recall_curve : The curve that is interpolated.
+    sklearn.metrics.precision_recall_curve : The curve before interpolation.
     binormal_average_precision_score : Average precision of a smooth curve.
 
     Notes
     -----
-    With the precision :math:`p` and the recall :math:`\rho` at each threshold and L levels it is
+    With the precision :math:`p` and the recall :math:`\rho` at each threshold and L levels, the
+    score is
 
     .. math:: \frac{1}{L} \sum_{j=0}^{L-1} \max_{\rho \ge j / (L - 1)} p(\rho),
 
     see chapter 8 of [1]_. A block of equal scores is one threshold, as in scikit-learn. The point
-    of recall 0 and precision 1 that scikit-learn adds to its curve belongs to no threshold and does
-    not count. Whether recall reaches a level is decided in integers.
+    with recall 0 and precision 1 that scikit-learn adds to its curve is not a threshold and is not
+    used. Whether recall reaches a level is computed in integers.
 
-    The variants of trec_eval [2]_ take the cut-offs of its source code, in floating-point numbers
-    as it does, with the ties of this function. trec_eval itself breaks ties by the names of the
-    documents. In version 9, :math:`0.7 \cdot 3 + 0.9` is a little less than 3.
+    The trec_eval variants [2]_ use the cut-offs of its source code, in the same floating-point
+    arithmetic, with the ties of this function. trec_eval itself breaks ties by document name. In
+    version 9, :math:`0.7 \cdot 3 + 0.9` is slightly less than 3.
 
     References
     ----------
@@ -952,13 +954,13 @@ def interpolated_average_precision_score(
 
 
 def _hits_at_level(level: int, last: int, n_positives: int, rounding: str) -> int:
-    """Number of hits that make a recall of ``level / last``."""
+    """Number of hits required for a recall of ``level / last``."""
     if rounding == "exact":
         return -(-level * n_positives // last)
     share = level / last * n_positives
     if rounding == "trec_eval_9":
         return int(share + 0.9)
-    # Halves go up, as with C's lround.
+    # Halves are rounded up, as in C's lround.
     below = math.floor(share)
     return below + (share - below >= 0.5)
 
@@ -977,15 +979,15 @@ def average_precision_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     normalize : {"min", "positives"}, default="min"
-        Divisor: the smaller of the number of positives and `k`, so that a perfect ranking has 1, or
-        the number of positives.
+        Divisor: the smaller of the number of positives and `k`, so that a perfect ranking scores 1,
+        or the number of positives.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
 
@@ -997,7 +999,7 @@ def average_precision_at_k_score(
     Raises
     ------
     TypeError, ValueError
-        As :func:`average_precision_test` does.
+        As for :func:`average_precision_test`.
 
     Warns
     -----
@@ -1007,15 +1009,16 @@ def average_precision_at_k_score(
     See Also
     --------
     average_precision_test : Test against random labelling, with the same `k` and `normalize`.
-    sklearn.metrics.average_precision_score : Average precision of the whole ranking, which this is
-        for `k` equal to the number of samples.
+    sklearn.metrics.average_precision_score : Average precision of the whole ranking; the same if
+        `k` is the number of samples.
 
     Notes
     -----
-    Blocks of equal scores that end by rank k are one threshold each, as in scikit-learn: a block
-    with y positives that ends at rank T, with h positives before it, adds :math:`y (h + y) / T`. A
-    block of g that straddles rank k, behind a samples, adds its expectation over random
-    tie-breaking. With :math:`j = k - a` and :math:`S = \sum_{i=a+1}^{k} 1 / i` that is
+    Each block of equal scores that ends at or before rank k is one threshold, as in scikit-learn: a
+    block with y positives that ends at rank T, with h positives before it, contributes
+    :math:`y (h + y) / T`. A block of g that straddles rank k, after a samples, contributes its
+    expectation over random tie-breaking. With :math:`j = k - a` and
+    :math:`S = \sum_{i=a+1}^{k} 1 / i` the expectation is
 
     .. math:: \frac{h y S}{g} + \frac{y S}{g}
               + \frac{y (y - 1)}{g (g - 1)} \bigl(j - (a + 1) S\bigr).
@@ -1035,7 +1038,7 @@ def average_precision_at_k_score(
 def _score(
     metric: Metric, y_true: ArrayLike | Ranking, y_score: ArrayLike | None, pos_label: PosLabel
 ) -> float:
-    """Value of a metric for labels and scores; a warning where it is undefined."""
+    """Value of a metric for labels and scores, with a warning if it is undefined."""
     ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
     value = float(value_of(metric, ranking))
     message = undefined_value(metric, ranking)
@@ -1045,7 +1048,7 @@ def _score(
 
 
 def _one(k: Any) -> Any:
-    """A single cut-off."""
+    """Check and return a single cut-off."""
     check_k(k)
     return k
 

@@ -1,4 +1,4 @@
-"""Tests of a ranking against random labelling, of any metric and of some by name."""
+"""Tests of a ranking against random labelling, for any metric and for some metrics by name."""
 
 from __future__ import annotations
 
@@ -59,161 +59,166 @@ def metric_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether a ranking is better, by any metric, than random labelling gives.
+    r"""Test whether a ranking is better than random labelling, by any metric.
 
-    The null hypothesis is random selection: with the scores and their ties as they are, every
-    choice of `n_positives` of the `n_samples` samples as the positives is equally likely.
+    The null hypothesis is random selection: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` samples as the positives are equally likely.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that says which samples
-        are of which classes; for DCG and NDCG also grades of relevance, numbers of more than two
-        values that are not negative; or a ranking, with `y_score` left out.
+        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
+        classes; for DCG and NDCG also grades of relevance, non-negative numbers with more than two
+        distinct values; or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive, with one column for each class
-        where there are several, in sorted order of the labels. Required unless `y_true` is a
-        ranking.
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
         A metric, such as ``AveragePrecision(k=100)`` or an instance of a subclass of
-        :class:`RankStatistic`; or the name of one: ``"average_precision"``, ``"recall_at_k"``,
+        :class:`RankStatistic`; or the name of a metric: ``"average_precision"``, ``"recall_at_k"``,
         ``"precision_at_k"``, ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``,
-        ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or one that was registered.
+        ``"ndcg"``, ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"`` or a registered name.
     k : int or float, optional
-        Cut-off of a metric that is given by its name, or by an object without one: a number of
-        samples, or a fraction of them between 0 and 1, rounded up. Of names, those of recall,
-        precision, enrichment and F-score at k need it; they take an array-like too, which makes one
-        test for each entry.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number
+        of samples, or a fraction of them between 0 and 1, rounded up. Required for the names of
+        recall, precision, enrichment and F-score at k, which also accept an array-like for one
+        test per entry.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored when `y_true` is a ranking or of several classes.
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     average : {"macro", "weighted", "micro"}, optional
-        Test one average over the classes, formed as in scikit-learn: the mean over the classes,
-        the mean by their numbers of samples, or the metric of all classes' samples in one list. By
-        default each class is tested by itself. Binary labels ignore it.
+        Test one average over the classes, defined as in scikit-learn: the mean over the classes,
+        the mean weighted by their numbers of samples, or the metric of all classes' samples in one
+        list. By default each class is tested separately. Ignored for binary labels.
     alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values are for rankings better than chance, worse than chance, or
+        Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : str, default="auto"
         How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``, ``"normal"`` and
-        what else the metric has; see :func:`metric_null_distribution`. Weights, averages, strata,
-        clusters and order have no null distribution in closed form: ``"auto"`` takes permutation,
-        and methods other than these two are errors.
+        any further methods of the metric; see :func:`metric_null_distribution`. With weights,
+        averages, strata, clusters or order the null distribution has no closed form: ``"auto"``
+        uses permutation, and methods other than these two raise an error.
     sample_weight : array-like of shape (n_samples,), optional
-        Non-negative weights, for average precision without `k` only, as in scikit-learn. Equal
-        weights are the same as none.
+        Non-negative weights, as in scikit-learn; only for average precision without `k`. Equal
+        weights have no effect.
     weights_follow : {"label", "score"}, default="label"
-        What the null hypothesis leaves a weight with. With ``"label"`` labels and weights are
-        permuted together over the scores: valid if the weights are related to the scores by nothing
-        but the labels, as class weights are. With ``"score"`` the weights stay with the scores and
-        the labels are permuted: valid if the weights are related to the labels by nothing but the
-        scores. A warning says where a rank test finds another relation.
+        Whether weights stay with the labels or with the scores under the null hypothesis. With
+        ``"label"`` labels and weights are permuted together over the scores: valid if weights and
+        scores are related only through the labels, as for class weights. With ``"score"`` the
+        weights stay with the scores and the labels are permuted: valid if weights and labels are
+        related only through the scores. A warning is given if a rank test finds another relation.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample: anything hashable. Labels are permuted within strata only, which is
-        the null hypothesis where the strata differ in their shares of positives for reasons that
-        the scores know as well. By permutation.
+        Stratum of each sample, any hashable object. Labels are permuted only within strata. Use
+        strata if their prevalences differ for reasons that also affect the scores. The p-value is
+        computed by permutation.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample: anything hashable. Samples of a cluster must have the same label;
+        Cluster of each sample, any hashable object. Samples of a cluster must have the same label;
         the labels of whole clusters are permuted among clusters of the same size, and of the same
-        stratum if there are `strata`. By permutation.
+        stratum if `strata` are given. The p-value is computed by permutation.
     order : array-like of shape (n_samples,), optional
         Time or position of each sample, numbers or datetimes, for a series whose labels and scores
-        are correlated in time. The sequence of the labels is shifted along the samples, what leaves
-        the end coming in at the beginning; each stratum is a series of its own if there are
-        `strata`. Only the order counts, not the length of the steps. If there are no more shifts
-        than `n_permutations`, all are counted and none is drawn. By permutation.
+        are correlated in time. The sequence of the labels is shifted along the samples, and labels
+        that leave the end re-enter at the beginning. With `strata`, each stratum is a separate
+        series. Only the order matters, not the length of the steps. If there are at most
+        `n_permutations` shifts, all of them are enumerated. The p-value is computed by permutation.
     block_length : int, optional
-        With `order`, permute blocks of so many consecutive samples as wholes instead of shifting.
-        What is left at the end of a series keeps its labels.
+        With `order`, permute blocks of this many consecutive samples instead of shifting. An
+        incomplete block at the end of a series keeps its labels.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop drawing at the labelling that is the `n_exceedances`-th at least as extreme as the
-        observed one: the p-value is then `n_exceedances` over the number drawn. Permutation and
-        one-sided alternatives only.
+        Stop sampling when this number of random labellings at least as extreme as the observed one
+        is reached: the p-value is then `n_exceedances` over the number drawn. Only for permutation
+        and one-sided alternatives.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
     verbose : int, default=0
-        Progress messages of joblib for ``method="permutation"``, more of them for larger numbers.
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
     result : MetricTestResult
-        The statistic, its p-value, and the null distribution they were compared with; arrays of
-        shape (n_classes,) for several classes, and of the shape of `k` where that is an array.
+        The statistic, its p-value, and the null distribution; arrays of shape (n_classes,) for
+        several classes, and of the shape of `k` if `k` is an array.
 
     Raises
     ------
     TypeError
         If `y_score` is missing, or given with a ranking, if weights, strata, clusters or order are
-        given with a ranking, or if an argument is of a wrong type.
+        given with a ranking, or if an argument has the wrong type.
     ValueError
         If labels or scores cannot be ranked (see :meth:`Ranking.from_scores`), if `y_score` lacks
-        a column for a class, if weights are negative or all 0, if a cluster holds different labels
+        a column for a class, if weights are negative or all 0, if a cluster has different labels
         or lies in several strata, if two samples of a series have the same time, or if an option is
-        not one of those above or has no meaning with another.
+        not one of those above or cannot be combined with another.
 
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives, or only ones without weight: the statistic is then 0.0, the
-        p-value 1.0, and the z-score and adjusted statistic are nan. Or if a class has none, or a
-        metric is undefined without negatives.
+        If there are no positives, or none with a positive weight: the statistic is then 0.0, the
+        p-value 1.0, and the z-score and adjusted statistic are nan. Also if a class has no
+        positives, or if a metric is undefined without negatives.
     UserWarning
-        If weights that follow labels are related to the scores of samples with the same label, or
-        weights that follow scores to the labels of samples with similar scores, or if
+        If weights that follow labels are related to the scores of samples with the same label, if
+        weights that follow scores are related to the labels of samples with similar scores, or if
         strata, clusters or blocks leave fewer than 1000 different labellings, or shifts fewer than
         100.
 
     See Also
     --------
-    metric_null_distribution : The null distribution by itself.
-    average_precision_test : The same for average precision, by name.
+    metric_null_distribution : The null distribution.
+    average_precision_test : The test for average precision.
     make_significance_scorer : Scorers of the p-value, for cross-validation and searches.
     score_strata : Strata of samples with similar scores.
     sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
 
     Notes
     -----
-    The metrics and what they do with equal scores are described with their classes, such as
-    :class:`AveragePrecision`. The p-value :math:`P(S \ge s)` counts equality. The labels must not
-    have trained the model that made the scores.
+    The metrics and their treatment of equal scores are described in their classes, such as
+    :class:`AveragePrecision`. The p-value :math:`P(S \ge s)` includes equality. The labels must not
+    have been used to train the model whose scores are tested.
 
-    With weights the counts of samples and positives are sums of weights. Averages
+    With weights, the numbers of samples and positives are replaced by sums of weights. Averages
     over classes, and weights that follow labels, are tested by permuting whole rows of labels, so
-    that the labels of a sample stay together. Weights made from the labels, such as class weights,
-    reject a true null hypothesis almost always if the labels leave them, and weights made from the
-    scores reject it too often if they follow the labels: 12 percent at the level of 5 for weights
-    exp(score), with 50 positives among 500. Related to both, neither choice is valid. A warning is
-    given if the rank correlation of weights and scores within labels, or that of weights and labels
-    within runs of ten samples of similar scores, has a p-value below .001; strata are respected,
-    clusters count as one sample, and nothing is checked along a series.
+    that the labels of a sample stay together. Weights computed from the labels, such as class
+    weights, almost always reject a true null hypothesis if the weights stay with the scores.
+    Weights computed from the scores reject it too often if they follow the labels: 12 percent at a
+    level of 5 percent for weights exp(score), with 50 positives among 500. If weights are related
+    to both, neither choice is valid. A warning is given if the rank correlation of weights and
+    scores within labels, or that of weights and labels within runs of ten samples with similar
+    scores, has a p-value below 0.001. This check respects strata, counts a cluster as one sample,
+    and is omitted along a series.
 
-    Samples of one cluster, such as images of one patient, are no independent evidence. To ignore
-    clusters is the commonest invalid use of tests like this one: with 100 clusters of 5, whose
-    scores are nearly equal, 22 percent of true null hypotheses were rejected at 5 percent without
-    `clusters`, and 4 percent with them. Only clusters of the same size exchange their labels; else
-    the number of positives would change, and 16 percent were rejected where larger clusters were
-    more often positive.
+    Samples of one cluster, such as images of one patient, are not independent evidence. Ignoring
+    clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
+    nearly equal scores, 22 percent of true null hypotheses were rejected at 5 percent without
+    `clusters`, and 4 percent with them. Labels are exchanged only between clusters of the same
+    size. Otherwise the number of positives would change, and 16 percent were rejected in a
+    simulation in which larger clusters were positive more often.
 
-    Labels and scores that are each correlated in time meet by chance more often than separate
-    samples do: at an autocorrelation of .8, with 50 positives among 500, 13 percent of true null
-    hypotheses were rejected at 5 percent, and 5.0 percent with `order`. Shifts are an exact test of
-    labels that are stationary around a circle, and approximate for other stationary ones (5.2
-    percent at an autocorrelation of .95). The smallest p-value is 1 over the number of shifts.
+    Labels and scores that are both correlated in time agree by chance more often than those of
+    independent samples: at an autocorrelation of 0.8, with 50 positives among 500, 13 percent of
+    true null hypotheses were rejected at 5 percent, and 5.0 percent with `order`. Shifts are an
+    exact test for labels that are stationary around a circle, and approximate for other stationary
+    labels (5.2 percent at an autocorrelation of 0.95). The smallest p-value is 1 over the number of
+    shifts.
 
-    Strata of the scores of another model, by :func:`score_strata`, ask whether this one adds
-    anything to it. To compare scores within strata only, average precision within strata has an
-    exact law: :func:`mean_average_precision_test` with the strata as queries.
+    With strata of the scores of another model, as returned by :func:`score_strata`, the test asks
+    whether the tested score adds information. To compare scores only within strata, the mean over
+    strata of the average precision has an exact null distribution:
+    :func:`mean_average_precision_test` with the strata as queries.
 
-    Grades of relevance are gains as they are, as in :func:`sklearn.metrics.dcg_score`. Mean and
-    variance of DCG under permutation of the grades are exact, and the p-value is by permutation.
+    Grades of relevance are used as gains without a transformation, as in
+    :func:`sklearn.metrics.dcg_score`. Mean and variance of DCG under permutation of the grades are
+    exact, and the p-value is computed by permutation.
 
-    P-values for several `k` are each valid by themselves: choosing the smallest of them is not.
+    The p-values of several `k` are each valid for a `k` fixed in advance; the smallest of them is
+    not a valid p-value.
 
-    If drawing stops at the l-th labelling, the h-th that is as extreme, the p-value is
-    :math:`h / l` [1]_; else, with b of B labellings as extreme, :math:`(b + 1) / (B + 1)`.
+    If sampling stops at the l-th labelling, the h-th that is at least as extreme, the p-value is
+    :math:`h / l` [1]_; otherwise, with b of B labellings at least as extreme,
+    :math:`(b + 1) / (B + 1)`.
 
     References
     ----------
@@ -222,8 +227,8 @@ def metric_test(
 
     Examples
     --------
-    Positives at ranks 1, 2 and 4 of 8; of the 56 ways to choose three ranks, two have an average
-    precision that high:
+    Positives at ranks 1, 2 and 4 of 8. Of the 56 ways to choose three ranks, two have at least this
+    average precision:
 
     >>> from sklearn_rankinf import metric_test
     >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
@@ -232,7 +237,7 @@ def metric_test(
     >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
     (0.9167, 2.0)
 
-    Three classes, each tested by itself and all by their mean:
+    Three classes, tested separately and by their mean:
 
     >>> y_true = ["a", "a", "b", "b", "c", "c"]
     >>> y_score = [[3, 1, 0], [2, 1, 1], [1, 3, 0], [0, 2, 1], [0, 0, 2], [1, 2, 2]]
@@ -285,7 +290,7 @@ def _test(
     weights_follow: str = "label",
     **options: Any,
 ) -> MetricTestResult:
-    """Read labels and scores once, observe the metric, and compare it with random labelling."""
+    """Read labels and scores once, compute the metric, and compare it with random labelling."""
     check_stopping(n_exceedances, alternative)
     problem: Problem | GradedProblem
     if is_graded(y_true, y_score, metric):
@@ -306,8 +311,8 @@ def _test(
     one_by_one = several_k and (problem.table is not None or n_exceedances is not None)
     if one_by_one and problem.classes is not None:
         raise ValueError(
-            f"{metric!r} has several cut-offs and the labels several classes: pass one k, or call "
-            "once per class."
+            f"{metric!r} has several cut-offs and the labels have several classes; pass one k, or "
+            "call once per class."
         )
     options["random_state"] = as_seed_sequence(options["random_state"])
     observations = [
@@ -327,7 +332,7 @@ def _test(
 
 
 def _result(observed: Observation, alternative: str, n_exceedances: int | None) -> MetricTestResult:
-    """Compare a value with its null distribution."""
+    """Compare an observed value with its null distribution."""
     metric, ranking = observed.metric, observed.ranking
     hits = None
     if isinstance(metric, HitsAtK) and ranking is not None:
@@ -347,7 +352,7 @@ def _result(observed: Observation, alternative: str, n_exceedances: int | None) 
 
 
 def _warn_of_undefined(observations: list[Observation], has_classes: bool) -> None:
-    """Warn once of what is undefined in one observation or several, naming the classes."""
+    """Warn once about undefined values in one or several observations, naming the classes."""
     columns = tuple(c for seen in observations for c in seen.columns_without_positives)
     first = next((seen for seen in observations if seen.undefined() is not None), None)
     if first is None:
@@ -380,59 +385,59 @@ def average_precision_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether a ranking has a better average precision than random labelling gives.
+    r"""Test whether a ranking has a better average precision than random labelling.
 
-    The null hypothesis is random selection: with the scores and their ties as they are, every
-    choice of `n_positives` of the `n_samples` samples as the positives is equally likely. It is
-    :func:`metric_test` by name, where all parameters, warnings and errors are described in full.
+    The null hypothesis is random selection: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
+    :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that says which samples
-        are of which classes; or a ranking, with `y_score` left out.
+        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
+        classes; or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive, with one column for each class
-        where there are several, in sorted order of the labels. Required unless `y_true` is a
-        ranking.
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
     k : int or float, optional
-        Test average precision at `k` instead: an int of at least 1 counts samples, a float
-        between 0 and 1 is a fraction of `n_samples`, rounded up.
+        Cut-off, to test average precision at `k`: an int of at least 1 is a number of samples, a
+        float between 0 and 1 is a fraction of `n_samples`, rounded up.
     normalize : {"min", "positives"}, default="min"
         Divisor of average precision at `k`: the smaller of `n_positives` and `k`, or
-        `n_positives`. Without `k` the two are the same.
+        `n_positives`. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored when `y_true` is a ranking or of several classes.
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     average : {"macro", "weighted", "micro"}, optional
-        Test one average over the classes in place of each class by itself.
+        Test one average over the classes instead of each class separately.
     alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values are for rankings better than chance, worse than chance, or
+        Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "normal", "pearson3", "zhang_su"}, default="auto"
         How the p-value is computed; see :func:`ap_null_distribution`.
     sample_weight : array-like of shape (n_samples,), optional
         Non-negative weights, without `k`.
     weights_follow : {"label", "score"}, default="label"
-        What the null hypothesis leaves a weight with.
+        Whether weights stay with the labels or with the scores under the null hypothesis.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     block_length : int, optional
-        With `order`, number of consecutive samples that are permuted as wholes.
+        With `order`, number of consecutive samples that are permuted as a block.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop drawing at the labelling that is the `n_exceedances`-th as extreme as the observed one.
+        Stop sampling when this number of labellings at least as extreme as the observed one is
+        reached.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
     verbose : int, default=0
-        Progress messages of joblib for ``method="permutation"``, more of them for larger numbers.
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
     result : MetricTestResult
-        The statistic, its p-value, and the null distribution they were compared with.
+        The statistic, its p-value, and the null distribution.
 
     Raises
     ------
@@ -447,7 +452,7 @@ def average_precision_test(
     See Also
     --------
     metric_test : The test of any metric.
-    ap_null_distribution : The null distribution by itself.
+    ap_null_distribution : The null distribution.
     average_precision_pvalue : Only the p-value, for use as a scorer.
     sklearn.metrics.average_precision_score : The statistic.
 
@@ -465,8 +470,8 @@ def average_precision_test(
 
     Examples
     --------
-    Positives at ranks 1, 2 and 4 of 8; of the 56 ways to choose three ranks, two have an average
-    precision that high:
+    Positives at ranks 1, 2 and 4 of 8. Of the 56 ways to choose three ranks, two have at least this
+    average precision:
 
     >>> from sklearn_rankinf import average_precision_test
     >>> y_true = [1, 1, 0, 1, 0, 0, 0, 0]
@@ -514,52 +519,52 @@ def recall_at_k_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether the first k samples hold more of the positives than random labelling gives.
+    r"""Test whether the first k samples contain more of the positives than random labelling gives.
 
-    The null hypothesis is random selection: with the scores and their ties as they are, every
-    choice of `n_positives` of the `n_samples` samples as the positives is equally likely. It is
-    :func:`metric_test` by name, where all parameters, warnings and errors are described in full.
+    The null hypothesis is random selection: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
+    :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that says which samples
-        are of which classes; or a ranking, with `y_score` left out.
+        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
+        classes; or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive, with one column for each class
-        where there are several, in sorted order of the labels. Required unless `y_true` is a
-        ranking.
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
     k : int, float or array-like of them
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up. An array makes one test for each entry.
+        1 for a fraction of `n_samples`, rounded up. An array gives one test per entry.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored when `y_true` is a ranking or of several classes.
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     average : {"macro", "weighted", "micro"}, optional
-        Test one average over the classes in place of each class by itself.
+        Test one average over the classes instead of each class separately.
     alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values are for rankings better than chance, worse than chance, or
+        Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`recall_at_k_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     block_length : int, optional
-        With `order`, number of consecutive samples that are permuted as wholes.
+        With `order`, number of consecutive samples that are permuted as a block.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop drawing at the labelling that is the `n_exceedances`-th as extreme as the observed one.
+        Stop sampling when this number of labellings at least as extreme as the observed one is
+        reached.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
     verbose : int, default=0
-        Progress messages of joblib for ``method="permutation"``, more of them for larger numbers.
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
     result : MetricTestResult
-        The statistic, its p-value, and the null distribution they were compared with.
+        The statistic, its p-value, and the null distribution.
 
     Raises
     ------
@@ -574,9 +579,9 @@ def recall_at_k_test(
     See Also
     --------
     metric_test : The test of any metric.
-    recall_at_k_null_distribution : The null distribution by itself.
+    recall_at_k_null_distribution : The null distribution.
     recall_at_k_score : The statistic.
-    min_hits_at_k : The number of hits that is significant.
+    min_hits_at_k : Smallest significant number of hits.
 
     Notes
     -----
@@ -584,9 +589,9 @@ def recall_at_k_test(
 
     .. math:: P(H \ge h) = \sum_{i \ge h} \binom{m}{i} \binom{n - m}{k - i} \Big/ \binom{n}{k}.
 
-    Where equal scores straddle rank k the statistic is its average over random tie-breaking, and
-    the p-value is exact given these ties. P-values for several k are each valid by itself: choosing
-    the smallest of them is not.
+    If equal scores straddle rank k, the statistic is its average over random tie-breaking, and the
+    p-value is exact given these ties. The p-values of several k are each valid for a k fixed in
+    advance; the smallest of them is not a valid p-value.
 
     References
     ----------
@@ -641,50 +646,50 @@ def precision_at_k_test(
 ) -> MetricTestResult:
     r"""Test whether more of the first k samples are positive than random labelling gives.
 
-    The null hypothesis is random selection: with the scores and their ties as they are, every
-    choice of `n_positives` of the `n_samples` samples as the positives is equally likely. It is
-    :func:`metric_test` by name, where all parameters, warnings and errors are described in full.
+    The null hypothesis is random selection: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
+    :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that says which samples
-        are of which classes; or a ranking, with `y_score` left out.
+        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
+        classes; or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive, with one column for each class
-        where there are several, in sorted order of the labels. Required unless `y_true` is a
-        ranking.
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
     k : int, float or array-like of them
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up. An array makes one test for each entry.
+        1 for a fraction of `n_samples`, rounded up. An array gives one test per entry.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored when `y_true` is a ranking or of several classes.
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     average : {"macro", "weighted", "micro"}, optional
-        Test one average over the classes in place of each class by itself.
+        Test one average over the classes instead of each class separately.
     alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values are for rankings better than chance, worse than chance, or
+        Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "binomial", "normal"}, default="auto"
         How the p-value is computed; see :func:`precision_at_k_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     block_length : int, optional
-        With `order`, number of consecutive samples that are permuted as wholes.
+        With `order`, number of consecutive samples that are permuted as a block.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop drawing at the labelling that is the `n_exceedances`-th as extreme as the observed one.
+        Stop sampling when this number of labellings at least as extreme as the observed one is
+        reached.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
     verbose : int, default=0
-        Progress messages of joblib for ``method="permutation"``, more of them for larger numbers.
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
     result : MetricTestResult
-        The statistic, its p-value, and the null distribution they were compared with.
+        The statistic, its p-value, and the null distribution.
 
     Raises
     ------
@@ -699,14 +704,14 @@ def precision_at_k_test(
     See Also
     --------
     metric_test : The test of any metric.
-    precision_at_k_null_distribution : The null distribution by itself.
+    precision_at_k_null_distribution : The null distribution.
     precision_at_k_score : The statistic.
-    min_hits_at_k : The number of hits that is significant.
+    min_hits_at_k : Smallest significant number of hits.
 
     Notes
     -----
     Precision at k is recall at k times m / k, so that the p-values are the same; see
-    :func:`recall_at_k_test` for them and for ties.
+    :func:`recall_at_k_test` for the p-values and for ties.
 
     Examples
     --------
@@ -753,49 +758,49 @@ def roc_auc_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether a ranking has a larger area under the ROC curve than random labelling gives.
+    r"""Test whether a ranking has a larger area under the ROC curve than random labelling.
 
-    The null hypothesis is random selection: with the scores and their ties as they are, every
-    choice of `n_positives` of the `n_samples` samples as the positives is equally likely. It is
-    :func:`metric_test` by name, where all parameters, warnings and errors are described in full.
+    The null hypothesis is random selection: given the scores and their ties, all choices of
+    `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
+    :func:`metric_test` for one metric; see there for all parameters, warnings and errors.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that says which samples
-        are of which classes; or a ranking, with `y_score` left out.
+        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
+        classes; or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive, with one column for each class
-        where there are several, in sorted order of the labels. Required unless `y_true` is a
-        ranking.
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored when `y_true` is a ranking or of several classes.
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     average : {"macro", "weighted", "micro"}, optional
-        Test one average over the classes in place of each class by itself.
+        Test one average over the classes instead of each class separately.
     alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values are for rankings better than chance, worse than chance, or
+        Whether small p-values indicate rankings better than chance, worse than chance, or
         either. Two-sided is twice the smaller of the one-sided p-values, at most 1.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         How the p-value is computed; see :func:`roc_auc_null_distribution`.
     strata, clusters, order : array-like of shape (n_samples,), optional
         Stratum, cluster or time of each sample, which restrict how labels are permuted.
     block_length : int, optional
-        With `order`, number of consecutive samples that are permuted as wholes.
+        With `order`, number of consecutive samples that are permuted as a block.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop drawing at the labelling that is the `n_exceedances`-th as extreme as the observed one.
+        Stop sampling when this number of labellings at least as extreme as the observed one is
+        reached.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
         Number of jobs for ``method="permutation"``. The result does not depend on it.
     verbose : int, default=0
-        Progress messages of joblib for ``method="permutation"``, more of them for larger numbers.
+        Verbosity of joblib for ``method="permutation"``; larger values print more messages.
 
     Returns
     -------
     result : MetricTestResult
-        The statistic, its p-value, and the null distribution they were compared with.
+        The statistic, its p-value, and the null distribution.
 
     Raises
     ------
@@ -810,14 +815,14 @@ def roc_auc_test(
     See Also
     --------
     metric_test : The test of any metric.
-    roc_auc_null_distribution : The null distribution by itself.
+    roc_auc_null_distribution : The null distribution.
     sklearn.metrics.roc_auc_score : The statistic.
 
     Notes
     -----
-    The area is the share of the pairs of a positive and a negative in which the positive has the
-    larger score, pairs of equal scores counting half. It is Mann and Whitney's U over the number of
-    pairs [1]_, and the p-value is that of their test, exact also with ties.
+    The area is the fraction of pairs of a positive and a negative in which the positive has the
+    larger score; pairs with equal scores count half. It is Mann and Whitney's U divided by the
+    number of pairs [1]_, and the p-value is that of their test, also exact with ties.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The number of hits among the first k samples that is significant."""
+"""Smallest significant number of hits among the first k samples."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def min_hits_at_k(
     method: str = "analytic",
     interpolate: bool = False,
 ) -> Any:
-    r"""Smallest number of positives among the first k that is significant.
+    r"""Smallest significant number of positives among the first k samples.
 
     Parameters
     ----------
@@ -48,20 +48,21 @@ def min_hits_at_k(
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of `n_samples`, rounded up.
     alpha : float or array-like of float, default=0.05
-        Level of significance, between 0 and 1; broadcast against `k`.
+        Significance level, between 0 and 1; broadcast against `k`.
     method : {"analytic", "binomial", "normal"}, default="analytic"
-        The exact law, or one of its approximations: sampling with replacement, or the normal law
-        with the exact mean and variance and a continuity correction of 1/2.
+        The exact null distribution, or an approximation: ``"binomial"`` is sampling with
+        replacement, ``"normal"`` the normal approximation with the exact mean and variance and a
+        continuity correction of 1/2.
     interpolate : bool, default=False
-        Whether to interpolate between the p-values of the last count that is not significant and
-        the first that is, for a smooth curve over k.
+        Whether to interpolate between the p-values of the largest count that is not significant
+        and the smallest that is, for a smooth curve over k.
 
     Returns
     -------
     min_hits : int, float or ndarray
-        The number of hits; ``min(n_positives, k) + 1``, which cannot be reached, where no number
-        of hits is significant. An int, or an array of them; with `interpolate` a float, or an
-        array of them, above ``min(n_positives, k)`` where no number is significant.
+        The number of hits, an int or an array of int. If no number of hits is significant, it is
+        ``min(n_positives, k) + 1``, which cannot be reached. With `interpolate`, a float or an
+        array of float, above ``min(n_positives, k)`` if no number is significant.
 
     Raises
     ------
@@ -74,12 +75,13 @@ def min_hits_at_k(
     See Also
     --------
     recall_at_k_test : Test of a ranking.
-    recall_at_k_null_distribution : The law; with ties across rank k, where the number that is
-        needed may be a fraction, its ``isf(alpha)`` is the largest value that is not significant.
+    recall_at_k_null_distribution : The null distribution of recall. With ties across rank k the
+        critical number may be a fraction; its ``isf(alpha)`` is the largest value that is not
+        significant.
 
     Notes
     -----
-    It is the smallest h with :math:`P(H \ge h) \le \alpha` for a hypergeometric H [1]_.
+    The result is the smallest h with :math:`P(H \ge h) \le \alpha` for a hypergeometric H [1]_.
     Interpolated, with :math:`p(h_0) > \alpha \ge p(h_0 + 1)`, it is
 
     .. math:: h^* = h_0 + \frac{p(h_0) - \alpha}{p(h_0) - p(h_0 + 1)}.
@@ -91,8 +93,8 @@ def min_hits_at_k(
 
     Examples
     --------
-    Of the first 100 of 1000 samples, 10 are positive by chance if 100 are in all, and 16 are
-    significant:
+    With 100 positives among 1000 samples, 10 of the first 100 samples are positive by chance on
+    average, and 16 are significant:
 
     >>> from sklearn_rankinf import min_hits_at_k
     >>> min_hits_at_k(1000, 100, k=100)
@@ -109,7 +111,7 @@ def min_hits_at_k(
     if not interpolate:
         return needed if needed.ndim else int(needed)
     before, at = (_upper_tail(needed - less, n, m, cuts, method) for less in (1, 0))
-    # Where even the largest count is not significant, an approximation may not reach the level.
+    # If no count is significant, an approximation may not reach the level at the largest count.
     between = (before > levels) & (at <= levels)
     share = np.where(between, (before - levels) / np.where(between, before - at, 1.0), 1.0)
     return plain(needed - 1 + share)
@@ -151,6 +153,6 @@ def _broadcast(k: int | Integers, alpha: Floats) -> tuple[Integers, Floats]:
     except ValueError:
         raise ValueError(
             f"k of shape {np.shape(k)} and alpha of shape {alpha.shape} cannot be broadcast "
-            "against each other: give one of them an axis of its own, as in k[:, None]."
+            "against each other; add an axis to one of them, as in k[:, None]."
         ) from None
     return cuts, levels

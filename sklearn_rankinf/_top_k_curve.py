@@ -1,4 +1,4 @@
-"""Hits among the first k samples against random selection, for every k at once."""
+"""Hits among the first k samples compared with random selection, for all k at once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sklearn_rankinf._validation import PosLabel, check_levels, resolve_k, warn_
 Run = tuple[int, int]
 """First and last cut-off of a run."""
 
-# Runs of cut-offs that a sentence lists, and rows that a table in a notebook shows.
+# Runs of cut-offs listed in a sentence, and rows shown in a notebook table.
 _RUNS_LISTED, _ROWS_SHOWN = 3, 20
 _CAUTION = (
-    "Hits are cumulative: the first k samples may beat random selection though the last of them do "
-    "not."
+    "Hits are cumulative: the first k samples may beat random selection although the last of them "
+    "do not."
 )
 
 
@@ -36,8 +36,8 @@ _CAUTION = (
 class TopKSignificanceCurve:
     """Result of :func:`top_k_significance_curve`.
 
-    Every array has one entry for each end of a block of equal scores, which is one for each sample
-    if there are no ties.
+    Every array has one entry for each end of a block of equal scores, which is one entry per sample
+    without ties.
 
     Attributes
     ----------
@@ -46,37 +46,37 @@ class TopKSignificanceCurve:
     hits : ndarray of int of shape (n_k,)
         Positives among the first k samples.
     expected : ndarray of shape (n_k,)
-        Expected number of positives among k samples that are selected at random.
+        Expected number of positives among k randomly selected samples.
     pvalue, log10_pvalue : ndarray of shape (n_k,)
-        Probability of at least as many positives under random selection, for each k by itself, and
-        its logarithm to base 10. Computed when they are first asked for.
+        Probability of at least as many positives under random selection, for each k separately, and
+        its logarithm to base 10. Computed on first use.
     alpha : ndarray of shape (n_alpha,)
-        The levels of significance.
+        The significance levels.
     hits_needed : ndarray of shape (n_alpha, n_k)
-        Smallest number of hits whose p-value is at most alpha, pointwise: for one k that was chosen
-        before the data were seen. nan where no number of hits is enough.
+        Smallest number of hits with a p-value of at most alpha, pointwise: for one k that was
+        chosen before the data were seen. nan if no number of hits is enough.
     hits_needed_simultaneous : ndarray of shape (n_alpha, n_k)
-        The same for all k at once: no more than a share alpha of all random rankings has enough
-        hits at any k.
+        The same for all k at once: at most a fraction alpha of all random rankings has enough hits
+        at any k.
     pointwise_level : ndarray of shape (n_alpha,)
-        The pointwise level of the simultaneous bounds: the largest p-value that can occur with
-        which the probability of enough hits at any k is at most alpha, or one whose probability is
-        within a relative 1e-6 of alpha; 0 where there is none.
+        The pointwise level of the simultaneous bounds: the largest possible p-value for which the
+        probability of enough hits at any k is at most alpha, or one whose probability is within a
+        relative 1e-6 of alpha; 0 if there is none.
     attained_level : ndarray of shape (n_alpha,)
-        That probability.
+        The probability of enough hits at any k for the simultaneous bounds.
     pointwise_crossing_probability : ndarray of shape (n_alpha,)
         Probability that a random ranking has enough hits for the pointwise bound at any k.
     crossovers, crossovers_simultaneous : list of list of (int, int)
-        For each alpha the first and the last k of every run of k in which the hits are enough.
+        For each alpha the first and the last k of every run of k with enough hits.
     recall, precision, enrichment : ndarray of shape (n_k,)
-        Hits as a share of all positives, as a share of k, and relative to `expected`.
+        Hits as a fraction of all positives, as a fraction of k, and relative to `expected`.
     n_samples, n_positives : int
-        Number of samples, and of positives.
+        Number of samples, and number of positives.
 
     See Also
     --------
     top_k_significance_curve : The function that returns this result.
-    TopKSignificanceDisplay : Picture of it.
+    TopKSignificanceDisplay : Plot of the curve.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class TopKSignificanceCurve:
 
     @cached_property
     def expected(self) -> Floats:
-        """Expected number of positives among k samples that are selected at random."""
+        """Expected number of positives among k randomly selected samples."""
         return np.asarray(self.k * (self.n_positives / self.n_samples))
 
     @cached_property
@@ -132,33 +132,33 @@ class TopKSignificanceCurve:
 
     @property
     def recall(self) -> Floats:
-        """Hits as a share of all positives; 0 where there are none."""
+        """Hits as a fraction of all positives; 0 without positives."""
         return np.asarray(self.hits / max(self.n_positives, 1))
 
     @property
     def precision(self) -> Floats:
-        """Hits as a share of k."""
+        """Hits as a fraction of k."""
         return np.asarray(self.hits / self.k)
 
     @property
     def enrichment(self) -> Floats:
-        """Hits relative to those expected under random selection; nan without positives."""
+        """Hits relative to the number expected under random selection; nan without positives."""
         if self.n_positives == 0:
             return np.full(self.k.size, np.nan)
         return np.asarray(self.hits / self.expected)
 
     @cached_property
     def crossovers(self) -> list[list[Run]]:
-        """Runs of k in which the hits are enough pointwise, for each alpha."""
+        """Runs of k with enough hits for the pointwise bound, for each alpha."""
         return [self._runs(needed) for needed in self.hits_needed]
 
     @cached_property
     def crossovers_simultaneous(self) -> list[list[Run]]:
-        """Runs of k in which the hits are enough for the simultaneous bound, for each alpha."""
+        """Runs of k with enough hits for the simultaneous bound, for each alpha."""
         return [self._runs(needed) for needed in self.hits_needed_simultaneous]
 
     def _runs(self, needed: Floats) -> list[Run]:
-        """First and last k of every run in which the hits are as many as needed."""
+        """First and last k of every run with at least the needed number of hits."""
         enough = np.concatenate([[False], self.hits >= needed, [False]])
         starts = np.flatnonzero(enough[1:] & ~enough[:-1])
         stops = np.flatnonzero(enough[:-1] & ~enough[1:])
@@ -179,7 +179,7 @@ class TopKSignificanceCurve:
         -------
         pandas.DataFrame
             One row for each k: the hits, the expected number, the p-value, and for each alpha the
-            hits that are needed pointwise and simultaneously.
+            numbers of hits needed pointwise and simultaneously.
 
         Raises
         ------
@@ -209,13 +209,13 @@ class TopKSignificanceCurve:
         }
 
     def summary(self) -> str:
-        """Return in words where the ranking beats random selection, and where it may be cut.
+        """Return sentences that state at which k the ranking beats random selection.
 
         Returns
         -------
         str
-            A sentence on the smallest p-value, two for each alpha, on every k at once and on a
-            single k that was fixed beforehand, and a caution.
+            A sentence on the smallest p-value, two for each alpha, on all k at once and on a
+            single k that was fixed in advance, and a caution.
         """
         if self.n_positives in (0, self.n_samples):
             return one_class_sentence(self.n_samples, self.n_positives)
@@ -229,35 +229,36 @@ class TopKSignificanceCurve:
         return "\n".join([self._best(), *(self._at_level(*level) for level in levels), _CAUTION])
 
     def _best(self) -> str:
-        """A sentence on the k with the smallest p-value."""
+        """Return a sentence on the k with the smallest p-value."""
         at = int(np.argmin(self._log_pvalue))
         return (
             f"The p-value is smallest at k = {self.k[at]}, with {self.hits[at]} of "
             f"{self.n_positives} positives where {format_value(float(self.expected[at]))} are "
-            f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone, before the "
-            "choice among all k."
+            f"expected: {format_pvalue(float(self.log10_pvalue[at]))} for this k alone, not "
+            "adjusted for the choice among all k."
         )
 
     def _at_level(
         self, alpha: float, level: float, simultaneous: list[Run], pointwise: list[Run]
     ) -> str:
-        """Sentences on one alpha."""
+        """Return the sentences on one alpha."""
         percent = f"{100 * alpha:g} %" if alpha >= 1e-4 else f"the level {alpha:g}"
         if simultaneous:
             everywhere = (
                 f"At {percent} over all k the list beats random selection up to "
                 f"k = {simultaneous[-1][1]} ({_listed(simultaneous)}; pointwise level "
-                f"{format_value(level)}): any of these cuts may be chosen after looking."
+                f"{format_value(level)}): any of these cut-offs may be chosen after looking at the "
+                "data."
             )
         elif level == 0.0:
             everywhere = f"At {percent} over all k no ranking of this size can be significant."
         else:
             everywhere = (
-                f"At {percent} over all k the list nowhere beats random selection "
+                f"At {percent} over all k the list does not beat random selection at any k "
                 f"(pointwise level {format_value(level)})."
             )
         alone = _listed(pointwise) if pointwise else "no k"
-        return f"{everywhere} A single k fixed beforehand is significant at {alone}."
+        return f"{everywhere} A single k fixed in advance is significant at {alone}."
 
 
 @result_function
@@ -271,31 +272,30 @@ def top_k_significance_curve(
 ) -> TopKSignificanceCurve:
     r"""Compare the hits among the first k samples with random selection, for every k.
 
-    It answers where a ranking stops beating random selection, and at which k it may be cut, at
-    which error rate.
+    The curve shows where a ranking stops beating random selection, and at which k it may be cut,
+    with a stated error rate.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels; or a ranking, with `y_score` left out.
+        Binary labels; or a ranking, without `y_score`.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive. Required unless `y_true` is a
         ranking.
     alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
-        Levels of significance, between 0 and 1.
+        Significance levels, between 0 and 1.
     max_k : int or float, optional
-        Largest cut-off that is of interest: a number of samples, or a fraction of them between 0
-        and 1, rounded up. Fewer cut-offs make lower simultaneous bounds. It must not be chosen by
-        looking at the labels. All of them by default.
+        Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
+        rounded up. Fewer cut-offs lower the simultaneous bounds. It must be chosen without looking
+        at the labels. By default all samples.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored when `y_true` is a ranking.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
     curve : TopKSignificanceCurve
-        For every end of a block of equal scores the hits, the expected number, the p-value, and
-        the hits that are needed pointwise and simultaneously; and the runs of k in which there are
-        enough.
+        For every end of a block of equal scores the hits, the expected number, the p-value, and the
+        numbers of hits needed pointwise and simultaneously; and the runs of k with enough hits.
 
     Raises
     ------
@@ -303,7 +303,7 @@ def top_k_significance_curve(
         If an argument is not of the right type.
     ValueError
         If labels or scores are missing, not finite or of different lengths, if an alpha is not
-        between 0 and 1, if `max_k` is out of its range, or if no block of equal scores ends by it.
+        between 0 and 1, if `max_k` is out of its range or within the first block of equal scores.
 
     Warns
     -----
@@ -314,29 +314,29 @@ def top_k_significance_curve(
     --------
     minimum_hypergeometric_test : One p-value over all k.
     recall_at_k_test : Test at one k.
-    min_hits_at_k : The number of hits that is significant at one k.
-    TopKSignificanceDisplay : Picture of the curve.
+    min_hits_at_k : The smallest significant number of hits at one k.
+    TopKSignificanceDisplay : Plot of the curve.
 
     Notes
     -----
     Under random labelling the number of positives among the first k samples is hypergeometric
-    [1]_. Samples of equal scores come in any order, so that only ends of blocks of ties count; the
-    null hypothesis is conditional on the ties.
+    [1]_. Samples with equal scores have no order, so only the ends of blocks of equal scores are
+    cut-offs; the null hypothesis is conditional on the ties.
 
     The pointwise bound :math:`c_\gamma(k)` is the smallest h with :math:`P(H_k \ge h) \le \gamma`
-    at the level :math:`\gamma = \alpha`. It is for a k that was fixed before the data were seen;
-    where many k are looked at, far more than a share alpha of random rankings is above it
-    somewhere. The simultaneous bound is :math:`c_\gamma` with the largest p-value that can occur
-    as :math:`\gamma` for which
+    at the level :math:`\gamma = \alpha`. It is valid for a k that was fixed before the data were
+    seen. If many k are examined, far more than a fraction alpha of random rankings exceeds it at
+    some k. The simultaneous bound is :math:`c_\gamma` with :math:`\gamma` the largest possible
+    p-value for which
 
     .. math:: P\big(H_k \ge c_\gamma(k) \text{ for some } k \le k_\mathrm{max}\big) \le \alpha.
 
-    The probability is computed exactly from the paths of H (relative errors below 1e-12 wherever
-    they were checked), in steps that are no more than the positives or the negatives. The
-    search for the largest level ends early when the probability is within a relative 1e-6 of alpha.
+    The probability is computed exactly from the paths of H (relative errors were below 1e-12 in all
+    comparisons), in at most as many steps as there are positives or negatives. The search for the
+    largest level ends early if the probability is within a relative 1e-6 of alpha.
 
-    A cumulative count that is significant at k says that the first k samples hold more positives
-    than chance gives, not that the last ones of them do.
+    A significant cumulative count at k means that the first k samples contain more positives than
+    expected by chance, not that the last of these samples do.
 
     References
     ----------
@@ -353,17 +353,17 @@ def top_k_significance_curve(
     (array([1, 2, 2, 3, 4, 4]), array([nan, nan,  3.,  3.,  4.,  4.]))
     >>> print(curve.summary())
     The p-value is smallest at k = 7, with 5 of 5 positives where 1.75 are expected: 0.0014 for
-    this k alone, before the choice among all k.
+    this k alone, not adjusted for the choice among all k.
     At 5 % over all k the list beats random selection up to k = 11 (k = 5 to 11; pointwise level
-    0.0298): any of these cuts may be chosen after looking. A single k fixed beforehand is
-    significant at k = 4 to 11.
-    Hits are cumulative: the first k samples may beat random selection though the last of them do
-    not.
+    0.0298): any of these cut-offs may be chosen after looking at the data. A single k fixed in
+    advance is significant at k = 4 to 11.
+    Hits are cumulative: the first k samples may beat random selection although the last of them
+    do not.
     """
     levels = np.atleast_1d(check_levels(alpha))
     if levels.ndim != 1 or not levels.size:
         raise ValueError(
-            f"alpha must be a number or a list of at least one; got shape {levels.shape}."
+            f"alpha must be a number or a list of at least one number; got shape {levels.shape}."
         )
     ranking = as_ranking(y_true, y_score, pos_label)
     n, m = ranking.n_samples, ranking.n_positives
@@ -389,27 +389,27 @@ def top_k_significance_curve(
 
 
 def one_class_sentence(n_samples: int, n_positives: int) -> str:
-    """What to say of samples of one class only."""
+    """Return the sentence for samples of a single class."""
     which = "no positives" if n_positives == 0 else "only positives"
     return f"There are {which} among {n_samples} samples: every ranking is the same."
 
 
 def ends_up_to(ranking: Ranking, last: Any, name: str) -> Integers:
-    """Ends of the blocks of equal scores, up to a rank that may be given."""
+    """Ends of the blocks of equal scores, up to a rank if one is given."""
     ends = np.cumsum(ranking.tie_sizes)
     if last is None:
         return ends
     rank = resolve_k(last, ranking.n_samples, name)
     if rank < ends[0]:
         raise ValueError(
-            f"{name}={last!r} is rank {rank}, within the first {int(ends[0])} samples, whose "
-            f"scores are equal: {name} must be at least {int(ends[0])}."
+            f"{name}={last!r} is rank {rank}, within the first {int(ends[0])} samples, which have "
+            f"equal scores: {name} must be at least {int(ends[0])}."
         )
     return ends[: int(np.searchsorted(ends, rank, side="right"))]
 
 
 def _listed(runs: list[Run]) -> str:
-    """Runs of k in words, the first few of them."""
+    """The first few runs of k, in words."""
     shown = [
         str(first) if first == last else f"{first} to {last}" for first, last in runs[:_RUNS_LISTED]
     ]

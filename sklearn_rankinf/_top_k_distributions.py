@@ -28,31 +28,32 @@ _METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
 
 
 class TopKNullDistribution(NullDistribution):
-    """A frozen law of recall, precision or enrichment at k under random labelling.
+    """Frozen null distribution of recall, precision or enrichment at k.
 
-    It has the methods of every null distribution. For an array of k it holds one law for each, and
-    every method broadcasts its argument against k, as scipy's frozen distributions do.
+    It has the methods of every null distribution. For an array of k it contains one distribution
+    per entry, and every method broadcasts its argument against k, as scipy's frozen distributions
+    do.
 
     Attributes
     ----------
     method : str
-        What runs: ``"analytic"``, ``"permutation"``, ``"binomial"`` or ``"normal"``.
+        The method in use: ``"analytic"``, ``"permutation"``, ``"binomial"`` or ``"normal"``.
     n_samples, n_positives : int
         Size of the ranking and number of positives.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties.
     statistic : object
-        What the law is of; its attribute ``k`` is the number of samples counted.
+        The ranking statistic; its attribute ``k`` is the number of samples at the top.
 
     See Also
     --------
-    sklearn_rankinf.recall_at_k_null_distribution : Makes such a law.
-    sklearn_rankinf.precision_at_k_null_distribution : Makes such a law.
+    sklearn_rankinf.recall_at_k_null_distribution : Null distribution of recall at k.
+    sklearn_rankinf.precision_at_k_null_distribution : Null distribution of precision at k.
 
     Notes
     -----
-    Values whose difference is small against their distance from the next possible value, and
-    smaller than 1e-12 relatively, count as equal.
+    Two values count as equal if their relative difference is below 1e-12 and their difference is
+    small compared with the distance to the next possible value.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class TopKNullDistribution(NullDistribution):
 
     statistic: HitsAtK
 
-    # Moments, exact whatever the method.
+    # Moments, exact for every method.
 
     def mean(self) -> Any:
         """Exact mean."""
@@ -78,7 +79,7 @@ class TopKNullDistribution(NullDistribution):
         """Exact standard deviation."""
         return plain(np.sqrt(self.var()))
 
-    # The law.
+    # The distribution.
 
     def support(self) -> tuple[Any, Any]:
         """Smallest and largest value."""
@@ -95,14 +96,14 @@ class TopKNullDistribution(NullDistribution):
         Parameters
         ----------
         size : int or tuple of int, default=1
-            Number or shape of the draws from each law.
+            Number or shape of the draws for each k.
         random_state : int, RandomState, Generator or None, default=None
             Source of randomness.
 
         Returns
         -------
         ndarray of shape `size` + shape of k
-            Values of the statistic for random hit sets; for an approximation, draws from its law.
+            Values of the statistic for random labellings; for an approximation, draws from it.
 
         Raises
         ------
@@ -111,12 +112,11 @@ class TopKNullDistribution(NullDistribution):
         """
         shape = as_shape(size)
         rng = np.random.default_rng(as_seed_sequence(random_state))
-        null = (
-            self._distribution if isinstance(self._distribution, ApproximateHits) else self._exact
-        )
-        return np.asarray(null.draw(shape, rng))
+        resampled = not isinstance(self._distribution, ApproximateHits)
+        source = self._exact if resampled else self._distribution
+        return np.asarray(source.draw(shape, rng))
 
-    # How it is computed.
+    # Computation.
 
     @cached_property
     def _exact(self) -> HitsLaw:
@@ -131,29 +131,29 @@ class TopKNullDistribution(NullDistribution):
         return self._resampled() if self.method == "permutation" else self._exact
 
     def _resampled(self) -> _DistributionsByEntry:
-        """Laws of the resamples: those of one k do not depend on what other k there are."""
+        """Distributions of the resamples; those of one k do not depend on the other k."""
         cuts = np.asarray(self.statistic.k)
-        nulls = []
+        distributions = []
         for k in cuts.ravel().tolist():
             statistic = replace(self.statistic, k=k)  # type: ignore[type-var]
             null = HitsLaw(statistic, self.n_samples, self.n_positives, self.tie_sizes)
             low, high = null.support()
             sample = np.sort(self._sample_of(null)[: self._stopped_after])
             sample = np.array([low]) if low == high else sample
-            nulls.append(AtomicLaw(sample, np.zeros(sample.size)))
-        return _DistributionsByEntry(nulls, cuts.shape)
+            distributions.append(AtomicLaw(sample, np.zeros(sample.size)))
+        return _DistributionsByEntry(distributions, cuts.shape)
 
     def _sample_of(self, null: HitsLaw) -> Floats:
         (seed,) = copy(self._seeds).spawn(1)
         return null.draw((self._n_permutations,), np.random.default_rng(seed))
 
     def _values_in_order(self) -> Iterator[Floats]:
-        # A labelling is two random numbers here: all are drawn at once.
+        # A labelling costs only two random numbers, so all are drawn at once.
         yield self._sample_of(self._exact)
 
     @property
     def _weights_and_sizes(self) -> tuple[Floats, Floats]:
-        """What a hit adds, and the number of items, before, in and behind the straddling block."""
+        """Contribution of a hit, and number of items, before, in and after the straddling block."""
         null = self._exact
         inside = np.where(null.counted > 0, null.inside, 0)
         behind = self.n_samples - null.before - inside
@@ -183,7 +183,7 @@ class TopKNullDistribution(NullDistribution):
         return t - self._margin(t)
 
     def _margin(self, t: Floats) -> Floats:
-        """Distance within which values are equal: never as far as the next value."""
+        """Distance within which values are equal; always less than the distance to the next."""
         same = np.minimum(1e-12 * np.abs(t), self._exact.step / 4.0)
         return np.maximum(same, 8.0 * np.finfo(float).eps * np.abs(t)) + np.finfo(float).tiny
 
@@ -208,7 +208,7 @@ class TopKNullDistribution(NullDistribution):
         except ValueError:
             raise ValueError(
                 f"An argument of shape {values.shape} cannot be broadcast against k of shape "
-                f"{shape}: give it one value for each k, or an axis of its own in front."
+                f"{shape}; pass one value for each k, or add an axis in front."
             ) from None
         if values.size == 0:
             return np.empty(values.shape)
@@ -219,12 +219,12 @@ class TopKNullDistribution(NullDistribution):
 
 
 class _DistributionsByEntry:
-    """One law for each entry of k."""
+    """One distribution for each entry of k."""
 
     is_listed = False
 
-    def __init__(self, nulls: list[AtomicLaw], shape: tuple[int, ...]) -> None:
-        self._distributions, self._shape = nulls, shape
+    def __init__(self, distributions: list[AtomicLaw], shape: tuple[int, ...]) -> None:
+        self._distributions, self._shape = distributions, shape
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """Tails, their logarithms and relative errors."""

@@ -234,7 +234,7 @@ def test_rows_over_queries(labels, scores):
     ]
     np.testing.assert_allclose(display.points_.get_xdata(), means)
     assert display.ax_.get_xlabel() == "Mean average precision (95 % confidence interval)"
-    with pytest.raises(ValueError, match="plot_chance_level=True is for intervals of one ranking"):
+    with pytest.raises(ValueError, match="plot_chance_level=True needs intervals of one ranking"):
         display.plot(plot_chance_level=True)
 
 
@@ -291,7 +291,7 @@ def test_style_of_rows_is_the_users(labels, scores):
 def test_wrong_intervals_are_refused(labels, scores):
     first, groups = scores["weak"], np.arange(200) // 20
     result = metric_interval(labels, first)
-    with pytest.raises(TypeError, match=r"results must be what metric_interval .* got float"):
+    with pytest.raises(TypeError, match=r"results must be results of metric_interval.* got float"):
         IntervalDisplay([result, 0.3])
     with pytest.raises(ValueError, match="got an empty container"):
         IntervalDisplay({})
@@ -300,7 +300,9 @@ def test_wrong_intervals_are_refused(labels, scores):
         IntervalDisplay({"AP": result, "AUC": auc_result})
     with pytest.raises(ValueError, match="Some results are means over queries and others are of"):
         IntervalDisplay([result, metric_interval(labels, first, groups=groups)])
-    with pytest.raises(ValueError, match=r"confidence levels 0\.95 and 0\.9: make all intervals"):
+    with pytest.raises(
+        ValueError, match=r"confidence levels 0\.95 and 0\.9: compute all intervals"
+    ):
         IntervalDisplay([result, metric_interval(labels, first, confidence_level=0.9)])
     with pytest.raises(ValueError, match="one entry for each of the 2 results; got 1 names"):
         IntervalDisplay([result, result], name=["a"])
@@ -698,7 +700,7 @@ def test_texts_do_not_leave_the_figure(labels, scores):
 
 
 def test_wrong_comparisons_are_refused(pair, many):
-    with pytest.raises(TypeError, match=r"result must be what metric_comparison_test .* got float"):
+    with pytest.raises(TypeError, match=r"the result of metric_comparison_test .* got float"):
         ComparisonDisplay(0.3)
     with pytest.raises(ValueError, match=r"one entry for each of the 2 rankers; got \['a'\]"):
         ComparisonDisplay(pair, name=["a"])
@@ -718,7 +720,9 @@ def test_wrong_comparisons_are_refused(pair, many):
 
 def test_wrong_axes_are_refused(labels, scores, pair, many):
     _, axes = plt.subplots(2, 1)
-    with pytest.raises(TypeError, match=r"ax must be a pair of axes, .* got Axes: make them with"):
+    with pytest.raises(
+        TypeError, match=r"ax must be a pair of axes, .* by plt.subplots\(2, 1\); got Axes"
+    ):
         ComparisonDisplay.from_predictions(labels, scores["weak"], scores["weak"], ax=axes[0])
     for result in (pair, many):
         with pytest.raises(TypeError, match="ax must be axes of matplotlib, for one picture; got"):

@@ -253,8 +253,8 @@ def test_legend_says_what_was_found(small):
     result = display.result
     assert legend_of(display) == [
         f"mine: AP = {result.statistic:.3g}, p = {result.pvalue:.4f}",
-        "exact law under random labelling",
-        "normal law, same mean and sd",
+        "exact null distribution",
+        "normal distribution, same mean and sd",
         f"chance level (AP = {result.null_distribution.mean():.3g})",
     ]
     display.plot(name="other", plot_normal=False, plot_chance_level=False)
@@ -312,7 +312,7 @@ def test_histogram_is_of_random_labellings(small):
 def test_permutation_law_is_its_own_histogram(small):
     display = NullDistributionDisplay.from_predictions(*small, method="permutation")
     assert area(display.line_) == pytest.approx(1.0)
-    assert legend_of(display)[1] == "law of random labellings"
+    assert legend_of(display)[1] == "null distribution from random labellings"
 
 
 def test_statistic_that_cannot_vary_is_one_bar():
@@ -480,11 +480,13 @@ def test_display_without_plot_needs_no_matplotlib(small, monkeypatch):
 
 
 def test_wrong_results_are_refused(small):
-    with pytest.raises(TypeError, match=r"result must be what a test such as .* got float"):
+    with pytest.raises(
+        TypeError, match=r"result must be the result of a test such as .* got float"
+    ):
         NullDistributionDisplay(0.3)
     with pytest.raises(ValueError, match="got an empty sequence"):
         NullDistributionDisplay([])
-    with pytest.raises(ValueError, match=r"one k each; got one of k=\[2, 3\]. Test each k"):
+    with pytest.raises(ValueError, match=r"a single k; got one with k=\[2, 3\]: test each k"):
         NullDistributionDisplay(recall_at_k_test(*small, k=[2, 3]))
 
 

@@ -298,9 +298,9 @@ def test_k_beside_an_object_without_one(metric, data):
 @pytest.mark.parametrize(
     ("metric", "k", "error", "message"),
     [
-        (RecallAtK(5), 5, ValueError, r"metric=RecallAtK\(k=5\) has a k of its own; got k=5"),
-        (AveragePrecision(5), 7, ValueError, "has a k of its own; got k=7: leave it out"),
-        (DiscountedCumulativeGain(0.5), 7, ValueError, r"\(k=0\.5\) has a k of its own; got k=7"),
+        (RecallAtK(5), 5, ValueError, r"metric=RecallAtK\(k=5\) already has a k; got k=5"),
+        (AveragePrecision(5), 7, ValueError, "already has a k; got k=7: leave it out"),
+        (DiscountedCumulativeGain(0.5), 7, ValueError, r"\(k=0\.5\) already has a k; got k=7"),
         (RocAuc(), 7, ValueError, r"metric=RocAuc\(\) takes no k; got k=7: leave it out"),
         (Zipf(), 7, ValueError, r"metric=Zipf\(power=1\.0\) takes no k; got k=7"),
         (ReciprocalRank(), 0.5, ValueError, r"takes no k; got k=0\.5"),
@@ -430,7 +430,9 @@ def test_several_k_are_one_test_each(make, options, data):
 @pytest.mark.parametrize("make", AT_K)
 def test_several_k_of_several_classes(make, three_classes):
     y_true, y_score = three_classes
-    with pytest.raises(ValueError, match=r"has several cut-offs and the labels several classes"):
+    with pytest.raises(
+        ValueError, match=r"has several cut-offs and the labels have several classes"
+    ):
         metric_test(y_true, y_score, metric=make([5, 9]))
     options = {"average": "macro", "n_permutations": 99}
     several = metric_test(y_true, y_score, metric=make([5, 9]), **options)
@@ -457,12 +459,12 @@ def test_several_k_without_positives_warn_once(options):
 
 
 def test_one_k_where_one_number_is_wanted(data):
-    message = r"k must be one int or float here; got .*3, 4.*: take one k after the other"
+    message = r"k must be one int or float here; got .*3, 4.*: pass one k at a time"
     with pytest.raises(TypeError, match=message):
         make_significance_scorer(RecallAtK([3, 4]))
     with pytest.raises(TypeError, match=message):
         best_candidate_test(data[0], np.c_[data[1], data[1]], metric=RecallAtK([3, 4]))
-    with pytest.raises(ValueError, match=r"a display takes results of one k each"):
+    with pytest.raises(ValueError, match=r"a display needs results with a single k"):
         NullDistributionDisplay.from_predictions(*data, metric=RecallAtK([3, 4]))
     assert metric_test(*data, metric=RecallAtK(np.array(3))).k == 3
 

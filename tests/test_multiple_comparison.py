@@ -809,8 +809,13 @@ WRONG = [
     ),
     (SCORES, {"reference": 0}, ValueError, "reference=0 is no name of a ranker"),
     ({"a": SCORES["a"]}, {}, ValueError, "y_scores holds one ranker, 'a': a comparison needs at l"),
-    ({}, {}, ValueError, "y_scores holds no candidate: at least one is needed"),
-    (SCORES["a"], {}, ValueError, r"y_scores must have a row for each of the 60 samples.*reshape"),
+    ({}, {}, ValueError, "y_scores contains no candidate; pass the scores of at least one"),
+    (
+        SCORES["a"],
+        {},
+        ValueError,
+        r"y_scores must have one row for each of the 60 samples.*reshape",
+    ),
     (np.zeros((4, 60)), {}, ValueError, r"got shape \(4, 60\): pass y_scores.T"),
     (
         pd.DataFrame(np.zeros((60, 2)), columns=["a", "a"]),
@@ -842,7 +847,7 @@ def test_what_is_wrong_is_said(scores, options, error, message):
 
 
 def test_a_ranking_or_an_estimator_holds_no_labels():
-    with pytest.raises(TypeError, match="y_true is a Ranking, which does not say which sample"):
+    with pytest.raises(TypeError, match="y_true is a Ranking, which does not identify the samples"):
         metric_multiple_comparison_test(Ranking.from_scores(Y, SCORES["a"]), SCORES)
     with pytest.raises(TypeError, match="its first argument is an estimator, LogisticRegression"):
         metric_multiple_comparison_test(LogisticRegression(), SCORES)

@@ -473,7 +473,9 @@ def test_methods_of_others_are_refused_too():
 @pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
 def test_a_ranking_has_no_samples_to_name(test, name):
     ranking = Ranking.from_scores(Y, SCORES)
-    with pytest.raises(TypeError, match=f"{name} needs y_true and y_score, since a Ranking holds"):
+    with pytest.raises(
+        TypeError, match=f"{name} needs y_true and y_score, because a Ranking contains"
+    ):
         test(ranking, **{name: [1, 1, 2, 2]})
 
 
@@ -737,13 +739,13 @@ def test_without_a_number_of_exceedances_nothing_changes():
         (
             {"n_exceedances": 10, "method": "analytic"},
             ValueError,
-            "n_exceedances=10 stops the drawing of labellings, and there is none with "
-            "method='analytic': use method='permutation', or leave n_exceedances out.",
+            "n_exceedances=10 limits the number of random labellings, and "
+            "method='analytic' draws none; use method='permutation', or omit n_exceedances.",
         ),
         (
             {"n_exceedances": 10, "method": "normal"},
             ValueError,
-            "there is none with method='normal'",
+            "method='normal' draws none",
         ),
     ],
 )

@@ -388,7 +388,7 @@ def test_no_number_of_positives():
     with pytest.raises(ValueError, match=r"10000000 positives are not enough for the power 0\.8"):
         min_positives(prevalence=0.01, metric="recall_at_k", k=0.01, odds=1.001)
     with pytest.raises(
-        ValueError, match=r"No number of positives has the power 0\.8, which is not less"
+        ValueError, match=r"No number of positives has the power 0\.8, which is at least"
     ):
         min_positives(prevalence=0.3, odds=0.9)
 
@@ -573,7 +573,7 @@ EFFECT = "Pass exactly one of odds and auc"
         (
             {"odds": 2.0, "model": "binormal"},
             ValueError,
-            r"model='binormal' takes the effect as auc, .* got odds=2\.0: pass auc=0\.666667",
+            r"model='binormal' needs the effect as auc, .* got odds=2\.0: pass auc=0\.666667",
         ),
         (
             {"odds": 2.0, "method": "obuchowski", "metric": "roc_auc"},
@@ -588,8 +588,8 @@ EFFECT = "Pass exactly one of odds and auc"
         (
             {"odds": 2.0, "method": "exact"},
             ValueError,
-            "method='exact' has no power of average precision here, since the placements of 10 "
-            "positives among 100 samples are too many to be listed, more than 200000",
+            "method='exact' is not available for average precision here, because the placements of "
+            r"10 positives among 100 samples are too many to be listed \(more than 200000\)",
         ),
         (
             {"auc": 0.7, "method": "exact", "model": "binormal"},

@@ -342,7 +342,7 @@ def test_representations_and_pickles():
         (
             lambda: of_counts(1, 0, 0).probability_greater(0.5),
             TypeError,
-            "other must be a PrecisionRecallPosterior; got an object of type float: build one",
+            "other must be a PrecisionRecallPosterior, as built by .*; got an object of type float",
         ),
         (
             lambda: of_counts(1, 0, 0).probability_greater(of_counts(1, 0, 0), "auc"),

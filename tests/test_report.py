@@ -307,7 +307,7 @@ def test_whoever_gives_no_clusters_is_asked_for_them(three):
         ((Y, GOOD), {"metric": "auc"}, ValueError, "auc"),
         ((Y,), {}, TypeError, "y_score is missing"),
         ((Y, GOOD[1:]), {}, ValueError, "must have the same length; got 250 labels and 249"),
-        ((Y, {}), {}, ValueError, "holds no candidate"),
+        ((Y, {}), {}, ValueError, "contains no candidate"),
         ((Y, {"a": GOOD, "b": GOOD * np.nan}), {}, ValueError, "Candidate 'b': y_score must be f"),
         ((np.arange(N), GOOD), {}, ValueError, "holds 250 different labels"),
         ((np.where(Y, "a", "b"), GOOD), {}, ValueError, "pos_label=1 is not a label"),

@@ -759,8 +759,8 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
         ([0, 1, 0, 1], np.zeros((4, 2, 2)), ValueError, r"got shape \(4, 2, 2\)"),
         ([0, 1, 0, 1], np.zeros((2, 4)), ValueError, r"of the 4 samples.*pass y_scores.T if its"),
         ([0, 1, 0, 1], [[1], [1, 2], [3], [4]], ValueError, "cannot be read as a table"),
-        ([0, 1, 0, 1], {}, ValueError, "y_scores holds no candidate"),
-        ([0, 1, 0, 1], np.zeros((4, 0)), ValueError, "y_scores holds no candidate"),
+        ([0, 1, 0, 1], {}, ValueError, "y_scores contains no candidate"),
+        ([0, 1, 0, 1], np.zeros((4, 0)), ValueError, "y_scores contains no candidate"),
         (
             [0, 1, 0, 1],
             pd.DataFrame(TWO, columns=["a", "a"]),

@@ -380,23 +380,31 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"order": "0123"}, TypeError, "order must hold the time or position of each sample; got"),
-        ({"order": 3}, TypeError, "order must hold the time or position of each sample; got 3 of"),
+        (
+            {"order": "0123"},
+            TypeError,
+            "order must contain the time or position of each sample; got",
+        ),
+        (
+            {"order": 3},
+            TypeError,
+            "order must contain the time or position of each sample; got 3 of",
+        ),
         (
             {"order": [1, 2, 3]},
             ValueError,
-            r"order must hold the time or position of each of the 4 samples; got an array of "
+            r"order must contain the time or position of each of the 4 samples; got an array of "
             r"shape \(3,\)",
         ),
         (
             {"order": ["1", "2", "3", "4"]},
             TypeError,
-            "order must hold numbers or times, which have an order; got values of type <U1, such",
+            "order must contain numbers or times, which can be sorted; got values of type <U1, such",
         ),
         (
             {"order": [1.0, 2.0, math.nan, 4.0]},
             ValueError,
-            "order is missing in row 2: leave such samples out",
+            "order is missing in row 2: omit samples without order",
         ),
         (
             {"order": np.array(["2020-01-01", "NaT", "2020-01-02", "2020-01-03"], "datetime64[D]")},
@@ -406,28 +414,29 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"order": [1, None, 3, 4]},
             TypeError,
-            "order must hold numbers or times, none of them missing",
+            "order must contain numbers or times without missing values",
         ),
         (
             {"order": [1, pd.NA, 3, 4]},
             TypeError,
-            "order must hold numbers or times, none of them missing",
+            "order must contain numbers or times without missing values",
         ),
         (
             {"order": [5, 7, 5, 9]},
             ValueError,
-            "order must be different for all samples or strata given, one for each series; rows 0 "
-            "and 2 have both 5",
+            "order must be different for all samples unless strata separate several series; rows 0 "
+            "and 2 both have 5",
         ),
         (
             {"order": [5, 7, 6, 7], "strata": [0, 1, 0, 1]},
             ValueError,
-            "order must be different for all samples within a stratum; rows 1 and 3 have both 7",
+            "order must be different for all samples within a stratum; rows 1 and 3 both have 7",
         ),
         (
             {"order": [1, 2, 3, 4], "clusters": [1, 2, 3, 4]},
             ValueError,
-            "order and clusters exclude each other: labels are moved along a series, or exchanged",
+            "order and clusters exclude each other: labels are either shifted along a series or "
+            "exchanged",
         ),
         ({"block_length": 2}, ValueError, "block_length=2 needs order, the time or position"),
         (
@@ -443,7 +452,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"order": [1, 2, 3, 4], "block_length": 3},
             ValueError,
-            "block_length=3 leaves no two blocks that could change places in series of at most 4 "
+            "block_length=3 leaves no two blocks to exchange in series of at most 4 "
             "samples: it must be at most 2",
         ),
         (
@@ -464,7 +473,9 @@ def test_what_is_refused(test, options, error, message):
 
 @pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
 def test_a_ranking_has_no_order_of_samples(test):
-    with pytest.raises(TypeError, match="order needs y_true and y_score, since a Ranking holds"):
+    with pytest.raises(
+        TypeError, match="order needs y_true and y_score, because a Ranking contains"
+    ):
         test(Ranking.from_scores(Y, SCORES), order=[1, 2, 3, 4])
 
 

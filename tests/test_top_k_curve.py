@@ -143,7 +143,7 @@ def test_curve_in_tables_and_words():
     assert curve.crossovers_simultaneous == [[(6, 6)]]
     assert "beats random selection up to k = 6 (k = 6; pointwise level 0.0298): any of" in words
     assert curve.crossovers == [[(4, 4), (6, 7)]]
-    assert "A single k fixed beforehand is significant at k = 4, 6 to 7.\nHits are cumul" in words
+    assert "A single k fixed in advance is significant at k = 4, 6 to 7.\nHits are cumul" in words
 
 
 def test_words_list_the_first_runs_only():
@@ -158,8 +158,8 @@ def test_words_list_the_first_runs_only():
     shown = ", ".join(f"{first} to {last}" for first, last in runs[:3])
     assert f"at k = {shown} and {len(runs) - 3} more runs." in curve.summary()
     worst = top_k_significance_curve(single(EDEN[::-1]), alpha=(0.05, 1e-9)).summary()
-    assert "the list nowhere beats random selection" in worst
-    assert "A single k fixed beforehand is significant at no k." in worst
+    assert "the list does not beat random selection at any k" in worst
+    assert "A single k fixed in advance is significant at no k." in worst
     assert "At the level 1e-09 over all k no ranking of this size can be significant." in worst
 
 
@@ -295,7 +295,7 @@ def test_result_in_tables_and_words():
     assert result.to_frame().loc[0, "pvalue"] == result.pvalue
     assert "<table>" in result._repr_html_()
     assert result.summary() == (
-        "Of all cut-offs k = 6 stood out most, with 4 positives among the first k samples where "
+        "The most significant cut-off was k = 6, with 4 positives among the first k samples where "
         "1.5 are expected, p = 0.0244 for a ranking better than random labelling (exact minimum "
         "hypergeometric test; 5 positives among 20 samples)."
     )

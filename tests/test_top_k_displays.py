@@ -376,7 +376,7 @@ def test_rankers_with_ties_have_simultaneous_bounds_of_their_own(scores):
     assert "simultaneous bound, 5 %" in legend_of(display)
     display.plot(alpha=0.01)
     assert "simultaneous bound, 1 %" in legend_of(display)
-    with pytest.raises(ValueError, match=r"one level where rankers have bounds of their own"):
+    with pytest.raises(ValueError, match=r"a single level if the bounds of the rankers differ"):
         display.plot(alpha=[0.01, 0.05])
 
 
@@ -389,7 +389,7 @@ def test_rankings_of_different_sizes_need_a_relative_view(scores):
     display = TopKSignificanceDisplay(curves, name=["all", "fewer"])
     for y_axis in ("hits", "recall", "precision", "enrichment"):
         with pytest.raises(
-            ValueError, match=r"10 positives among 80 samples and of 9 among 79: use y_axis='gain'"
+            ValueError, match=r"10 positives among 80 samples and of 9 among 79; use y_axis='gain'"
         ):
             display.plot(y_axis=y_axis)
     display.plot(y_axis="gain")
@@ -451,7 +451,7 @@ def test_style_is_the_users(scores):
     assert not display.ax_.spines["top"].get_visible()
     assert display.ax_.get_xlabel() == "Samples from the top (k)"
     assert display.ax_.get_ylabel() == "Recall"
-    with pytest.raises(ValueError, match="one for each of the 3 rankers; got 2"):
+    with pytest.raises(ValueError, match="one dict for each of the 3 rankers; got 2"):
         display.plot(curve_kwargs=[{}, {}])
 
 
@@ -509,11 +509,13 @@ def test_folds_are_drawn_one_by_one(data):
 def test_wrong_curves_are_refused():
     curve = top_k_significance_curve(*structure("no ties"))
     other = top_k_significance_curve(*structure("no ties"), alpha=0.2)
-    with pytest.raises(TypeError, match="results must be what top_k_significance_curve returns"):
+    with pytest.raises(TypeError, match="results must be results of top_k_significance_curve"):
         TopKSignificanceDisplay(0.3)
-    with pytest.raises(ValueError, match="a curve or several; got an empty container"):
+    with pytest.raises(ValueError, match="at least one curve; got an empty container"):
         TopKSignificanceDisplay([])
-    with pytest.raises(ValueError, match=r"levels alpha=\[0.1, 0.05, 0.01\] and \[0.2\]: make all"):
+    with pytest.raises(
+        ValueError, match=r"levels alpha=\[0.1, 0.05, 0.01\] and \[0.2\]; compute all"
+    ):
         TopKSignificanceDisplay({"a": curve, "b": other})
     with pytest.raises(ValueError, match="a different entry for each of the 2 results"):
         TopKSignificanceDisplay([curve, curve], name="one")
@@ -567,7 +569,7 @@ def test_first_point_with_the_power_is_marked(powers):
     assert legend_of(display)[0] == f"Recall at 30,\n{target:g} first at {first}"
     display.plot(target=0.9999999)
     assert display.reached_ == [None]
-    assert legend_of(display)[0].endswith("nowhere")
+    assert legend_of(display)[0].endswith("not reached")
     display.plot(target=None, name="mine")
     assert display.target_line_ is None
     assert legend_of(display) == ["mine", "level of significance, 0.05"]
@@ -644,7 +646,7 @@ def test_style_of_power_is_the_users(powers):
 
 def test_wrong_powers_are_refused(powers):
     few = {"metric": "recall_at_k", "k": 5}
-    with pytest.raises(TypeError, match=r"results must be what metric_power returns.*; got float"):
+    with pytest.raises(TypeError, match=r"results must be results of metric_power.*; got float"):
         PowerDisplay([0.3])
     with pytest.raises(ValueError, match="got none"):
         PowerDisplay([])
@@ -656,9 +658,9 @@ def test_wrong_powers_are_refused(powers):
     with pytest.raises(ValueError, match="draw one line for each effect"):
         PowerDisplay(mixed)
     levels = [metric_power(50, 5, odds=2.0, alpha=level, **few) for level in (0.05, 0.01)]
-    with pytest.raises(ValueError, match=r"significance 0.01 and 0.05: make all"):
+    with pytest.raises(ValueError, match=r"significance levels 0.01 and 0.05; compute all"):
         PowerDisplay(levels)
-    with pytest.raises(ValueError, match=r"x_axis='odds' is the same .* differs is n_positives"):
+    with pytest.raises(ValueError, match=r"x_axis='odds' is the same .* choose from n_positives"):
         PowerDisplay(powers).plot(x_axis="odds")
     with pytest.raises(ValueError, match="x_axis must be one of"):
         PowerDisplay(powers).plot(x_axis="k")

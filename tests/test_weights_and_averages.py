@@ -729,7 +729,7 @@ def test_weights_that_depend_on_the_scores(follow, sign):
     for message in found:
         assert message.startswith("sample_weight depends on the scores among samples with the same")
         assert "a rank test has p = " in message
-        assert "use weights_follow='score', which permutes the labels alone" in message
+        assert "use weights_follow='score', which permutes only the labels" in message
 
 
 def test_a_good_ranking_is_no_relation_of_the_weights():

@@ -1,4 +1,4 @@
-"""The shape of a null law on an axis: probabilities of the bins between edges."""
+"""The shape of a null distribution on an axis: probabilities of the bins between edges."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from sklearn_rankinf._frozen_distributions import NullDistribution
 
 Floats = NDArray[np.float64]
 
-# The body of the law ends where less than this lies beyond, or that many standard deviations
-# below and above the mean.
+# Each side of the body ends at the first value beyond which the distribution has less than this
+# probability, and at most the given number of standard deviations below and above the mean.
 _BEYOND_BODY = 1e-4
 _BODY = (4.0, 7.0)
-# Steps, in standard deviations, in which that end is looked for from the mean on.
+# Step of the search for the ends of the body from the mean, in standard deviations.
 _STEP = 0.25
 _N_BINS = 120
 _N_FAR_BINS = 24
-# A tail that goes on to an observed value ends where less than this part of its p-value is left,
-# or that many standard deviations further on.
+# A tail that is extended to an observed value ends when less than this fraction of the p-value is
+# beyond, or at most the given number of standard deviations further on.
 _BEYOND_OBSERVED = 1e-2
 _MARGIN = 0.5
-# Counts of hits that are drawn as bars of their own; more of them are drawn in groups.
+# Largest number of counts of hits that are drawn as separate bars; more counts are grouped.
 _MAX_BARS = 80
-# Part of a bin that separates its edge from the observed value.
+# Relative distance from the observed value that counts as equal.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class DistributionShape:
-    """A law as a histogram, with the law's own probabilities.
+    """Histogram of a null distribution, with its exact probabilities.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class DistributionShape:
     probabilities : ndarray of shape (n_bins,)
         Probabilities of the bins.
     step : float or None
-        Distance of neighbouring values, where each bin holds one value of an evenly spaced law.
+        Distance of neighbouring values, if each bin contains one of evenly spaced values.
     """
 
     edges: Floats
@@ -51,20 +51,20 @@ class DistributionShape:
     step: float | None = None
 
     def beyond(self, observed: float, *, greater: bool) -> NDArray[np.bool_]:
-        """Bins of the values at least as extreme as the observed one, which has an edge by it."""
-        # A bin of hits has the observed value in its middle, any other at its very end.
+        """Bins of the values at least as extreme as the observed one, which must be at an edge."""
+        # The observed value is in the middle of a bin of hits, and at the end of any other bin.
         if greater:
             return np.asarray(self.centres >= observed - _SAME * abs(observed))
         return np.asarray(self.centres <= observed + _SAME * abs(observed))
 
     @property
     def unit(self) -> float:
-        """Width that a density is multiplied by to be a height: one step, or 1 for a density."""
+        """Factor from density to height: the step of evenly spaced values, otherwise 1."""
         return 1.0 if self.step is None else self.step
 
     @property
     def heights(self) -> Floats:
-        """Probability of each value of an evenly spaced law, or the density of each bin."""
+        """Probability of each of evenly spaced values, or the density of each bin."""
         return self.probabilities / np.diff(self.edges) * self.unit
 
     @property
@@ -73,7 +73,7 @@ class DistributionShape:
         return 0.5 * (self.edges[1:] + self.edges[:-1])
 
     def heights_of(self, sample: Floats) -> Floats:
-        """Heights of a sample from the law, on the same scale."""
+        """Heights of a sample from the distribution, on the same scale."""
         counts, _ = np.histogram(sample, self.edges)
         return counts / sample.size / np.diff(self.edges) * self.unit
 
@@ -81,23 +81,23 @@ class DistributionShape:
 def distribution_shape(
     null: NullDistribution, observed: float, *, greater: bool, with_tail: bool
 ) -> DistributionShape:
-    """Compute the shape of a law around its body, with the observed value at an edge.
+    """Compute the shape of a null distribution around its body, with an edge at the observed value.
 
     Parameters
     ----------
-    law : NullDistribution
-        The law.
+    null : NullDistribution
+        The null distribution.
     observed : float
         The observed value.
     greater : bool
-        Whether greater values than the observed one are more extreme; else smaller ones are.
+        Whether values greater than the observed one are more extreme; otherwise smaller values are.
     with_tail : bool
-        Whether the bins go on to the observed value if it is beyond the body, on the side that is
-        more extreme.
+        Whether the bins extend to the observed value if it is beyond the body, on the more extreme
+        side.
 
     Returns
     -------
-    LawShape
+    DistributionShape
         Bins and their probabilities.
     """
     mean, deviation = null.mean(), null.std()
@@ -120,10 +120,10 @@ def distribution_shape(
 
 
 def _end(null: NullDistribution, start: float, side: int, log_beyond: float, most: float) -> float:
-    """First value from `start` on beyond which no more of the law lies than wanted.
+    """First value from `start` on beyond which the tail probability is small enough.
 
-    It is looked for step by step: far tails, the lower one above all, are the dearest to compute,
-    and what is in them is not seen.
+    The search is stepwise, because far tails, the lower one above all, are the most expensive to
+    compute and are not visible.
     """
     ends = null.support()
     log_tail = null.logsf if side > 0 else null.logcdf
@@ -149,9 +149,9 @@ def _edges(
     observed: float,
     greater: bool,
 ) -> Floats:
-    """Edges that are close in the body and further apart beyond it."""
+    """Edges that are close together in the body and further apart beyond it."""
     deviation = null.std()
-    # Bins are open below: the smallest value must not fall out of the first.
+    # Bins exclude their lower edge; the smallest value must be inside the first bin.
     edges = [np.linspace(inner[0] - 1e-9 * deviation, inner[1], _n_bins(null) + 1)]
     if low < inner[0]:
         edges.append(np.linspace(low, inner[0], _N_FAR_BINS)[:-1])
@@ -162,14 +162,14 @@ def _edges(
     if low < cut < high:
         edges.append(np.array([cut]))
     joined = np.unique(np.concatenate(edges))
-    # An edge that nearly meets the one at the observed value would cut off a sliver.
+    # An edge very close to the one at the observed value would create a very narrow bin.
     near = (np.abs(joined - cut) < 0.02 * deviation) & (joined != cut)
     near[[0, -1]] = False
     return np.asarray(joined[~near])
 
 
 def _n_bins(null: NullDistribution) -> int:
-    """Number of bins in the body: few values or few resamples fill few bins."""
+    """Number of bins in the body; fewer for few values or few resamples."""
     if not isinstance(null._distribution, AtomicLaw):
         return _N_BINS
     return min(
@@ -179,7 +179,7 @@ def _n_bins(null: NullDistribution) -> int:
 
 
 def _bin_probabilities(null: NullDistribution, edges: Floats) -> Floats:
-    """Probabilities from the tail on each bin's own side of the mean, where none cancels."""
+    """Probabilities of the bins, from the tail on their side of the mean to avoid cancellation."""
     upper = edges >= null.mean()
     above, below = np.exp(null.logsf(edges[upper])), np.exp(null.logcdf(edges[~upper]))
     parts = [np.diff(below), -np.diff(above)]
@@ -196,13 +196,13 @@ def _shape_of_hits(
     observed: float,
     greater: bool,
 ) -> DistributionShape:
-    """Bins of one hit each, or of a few where they are many, with an edge at the observed value."""
+    """Bins of one hit each, or of a few hits if there are many, with an edge at the observed."""
     divisor = float(statistic.divided_by(null.n_samples, null.n_positives))
     _, size, _ = statistic.straddling(null.tie_sizes)
     group = math.ceil((high - low) * divisor / _MAX_BARS)
     step = group / divisor
     is_lattice = group == 1 and int(size) == 1
-    # Half a hit from the observed value; ties across rank k put values everywhere between hits.
+    # Half a hit from the observed value; with ties across rank k values lie between whole hits.
     offset = 0.5 / divisor if int(size) == 1 else _SAME / divisor
     cut = observed - offset if greater else observed + offset
     first = math.floor((low - cut) / step - 1e-6)

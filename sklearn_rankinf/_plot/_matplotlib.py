@@ -1,4 +1,4 @@
-"""The one place where matplotlib is imported."""
+"""Imports of matplotlib, and helpers for plots."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def import_pyplot(what: str) -> Any:
-    """Import ``matplotlib.pyplot``, or say in words how to get it.
+    """Import ``matplotlib.pyplot``, or raise an error that explains how to install it.
 
     Parameters
     ----------
     what : str
-        What needs it, for the message.
+        Name of the function that needs matplotlib, for the message.
 
     Returns
     -------
@@ -32,12 +32,12 @@ def import_pyplot(what: str) -> Any:
 
 
 def new_figure(what: str, figsize: tuple[float, float] = (6.4, 4.8)) -> Any:
-    """Make a figure that pyplot does not keep, for writing to a file.
+    """Create a figure outside of pyplot's registry, for writing to a file.
 
     Parameters
     ----------
     what : str
-        What needs it, for the message.
+        Name of the function that needs matplotlib, for the message.
     figsize : tuple of float, default=(6.4, 4.8)
         Width and height in inches.
 
@@ -59,28 +59,28 @@ def new_figure(what: str, figsize: tuple[float, float] = (6.4, 4.8)) -> Any:
 
 
 def missing_matplotlib(what: str) -> ImportError:
-    """Error that names what needs matplotlib and the extra that brings it."""
+    """Error that names the function that needs matplotlib, and the extra that installs it."""
     return ImportError(f'{what} needs matplotlib: pip install "sklearn-rankinf[plot]".')
 
 
 def merged_style(default: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Keywords for an artist, the given ones first, in matplotlib's long names."""
+    """Keywords for an artist under matplotlib's long names; given keywords override defaults."""
     names = {"c": "color", "ls": "linestyle", "lw": "linewidth"}
     return {**default, **{names.get(key, key): value for key, value in (given or {}).items()}}
 
 
 def hide_spines(ax: Any) -> None:
-    """Leave out the spines at the top and on the right."""
+    """Hide the top and right spines."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def with_minus(text: str) -> str:
-    """Text of a number with a minus sign, as matplotlib sets those along an axis."""
+    """Text of a number with a minus sign, as in matplotlib's tick labels."""
     return text.replace("-", "\N{MINUS SIGN}")
 
 
 def shortened(name: Any, length: int) -> str:
-    """A name as text; of one that is too long for its place both ends, which tell it apart."""
+    """A name as text; the middle of a name that is too long is replaced by an ellipsis."""
     text, n_last = str(name), length // 3
     if len(text) <= length:
         return text
@@ -88,21 +88,21 @@ def shortened(name: Any, length: int) -> str:
 
 
 def blended(color: Any, share: float) -> Any:
-    """A colour mixed with white, of which it has a share."""
+    """A colour mixed with white; `share` is the fraction of the colour."""
     from matplotlib.colors import to_rgb
 
     return tuple(1.0 - share * (1.0 - part) for part in to_rgb(color))
 
 
 def side_by_side(handles: list[Any]) -> tuple[Any, dict[Any, Any]]:
-    """Several artists as one entry of a legend, and what its `handler_map` needs for that."""
+    """Several artists as one legend entry, and the `handler_map` that the entry requires."""
     from matplotlib.legend_handler import HandlerTuple
 
     return tuple(handles), {tuple: HandlerTuple(ndivide=None, pad=0.15)}
 
 
 def legend_place(ax: Any) -> dict[str, Any]:
-    """Keywords that put a legend beside the axes, if the layout of the figure makes room for it."""
+    """Keywords that place a legend beside the axes, if the figure's layout makes room for it."""
     if ax.figure.get_layout_engine() is None:
         return {"loc": "best"}
     return {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "frameon": False}

@@ -1,4 +1,4 @@
-"""Curves that show what a metric of a ranking sums up."""
+"""Curves of rankings that correspond to a metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn_rankinf._metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._ranking import Ranking
 
 Curve = tuple[Floats, Floats]
-# Ranks of a curve on a logarithmic scale, beside its corners.
+# Number of ranks of a curve on a logarithmic scale, in addition to its corners.
 _N_RANKS = 400
 
 
@@ -22,11 +22,11 @@ class CurveKind:
     Attributes
     ----------
     name : {"precision_recall", "roc", "hits"}
-        Which curve it is.
+        Name of the curve.
     xlabel, ylabel : str
-        What stands along the axes.
+        Labels of the axes.
     drawstyle : str
-        How matplotlib joins the points.
+        Style in which matplotlib connects the points.
     """
 
     name: str
@@ -35,7 +35,7 @@ class CurveKind:
     drawstyle: str = "default"
 
     def points(self, ranking: Ranking) -> Curve:
-        """Points of the curve of a ranking."""
+        """Points of the curve for a ranking."""
         ends = np.cumsum(ranking.tie_sizes)
         hits = np.cumsum(ranking.hits)
         if self.name == "precision_recall":
@@ -47,11 +47,11 @@ class CurveKind:
         return (x / max(int(x[-1]), 1) if self.name == "roc" else x.astype(float)), y
 
     def on_scale(self, curve: Curve, xscale: str) -> Curve:
-        """The curve with as many points as a scale of its ranks needs."""
+        """Return the curve with enough points for the scale of its ranks."""
         return _on_log_scale(*curve) if self.name == "hits" and xscale == "log" else curve
 
     def chance(self, n_samples: int, n_positives: int) -> Curve:
-        """Points of the curve of a random order."""
+        """Points of the curve for a random order."""
         if self.name == "precision_recall":
             return np.array([0.0, 1.0]), np.full(2, n_positives / n_samples)
         last = 1.0 if self.name == "roc" else float(n_samples)
@@ -64,14 +64,14 @@ _HITS = CurveKind("hits", "Rank", "Recall")
 
 
 def curve_kind(metric: Metric) -> CurveKind:
-    """The curve that belongs to a metric; hits against rank where none other does."""
+    """Return the curve that belongs to a metric; by default hits against rank."""
     if isinstance(metric, AveragePrecision):
         return _PRECISION_RECALL
     return _ROC if isinstance(metric, RocAuc) else _HITS
 
 
 def _on_log_scale(x: Floats, y: Floats) -> Curve:
-    """A curve at so many ranks that its straight parts bend as a logarithmic scale has it."""
+    """Add ranks to a curve, so that its straight parts are drawn curved on a logarithmic scale."""
     last = max(float(np.max(x)), 1.0)
     ranks = np.unique(np.r_[x, np.geomspace(1.0, last, _N_RANKS)])
     ranks = ranks[(ranks >= 1.0) & (ranks <= last)]
@@ -79,7 +79,7 @@ def _on_log_scale(x: Floats, y: Floats) -> Curve:
 
 
 def _precision_recall(ends: Integers, hits: Integers) -> Curve:
-    """Precision against recall, from the last rank to the first, where recall changes."""
+    """Precision against recall, from the last rank to the first, at the changes of recall."""
     recall, precision = hits / max(int(hits[-1]), 1), hits / ends
     before = np.diff(hits, prepend=0) > 0
     after = np.diff(hits, append=hits[-1]) > 0

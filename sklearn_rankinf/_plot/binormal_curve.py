@@ -16,9 +16,9 @@ _RESPONSE_METHODS = ("decision_function", "predict_proba")
 
 
 class BinormalPrecisionRecallDisplay:
-    """Binormal precision-recall curve, on the axes of scikit-learn's own display.
+    """Binormal precision-recall curve, on the axes of scikit-learn's precision-recall display.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to make one, or pass a curve.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create a display, or pass a curve.
 
     Parameters
     ----------
@@ -30,17 +30,17 @@ class BinormalPrecisionRecallDisplay:
     Attributes
     ----------
     curve : BinormalPrecisionRecallCurve
-        What was given.
-    name : str or None
-        What was given.
-    line_ : matplotlib artist
         The curve.
+    name : str or None
+        The name.
+    line_ : matplotlib artist
+        The line of the curve.
     chance_level_ : matplotlib artist or None
-        The prevalence.
+        The line at the prevalence.
     ax_ : matplotlib axes
-        The axes with the picture.
+        The axes of the plot.
     figure_ : matplotlib figure
-        The figure with the axes.
+        The figure that contains the axes.
 
     Raises
     ------
@@ -49,8 +49,8 @@ class BinormalPrecisionRecallDisplay:
 
     See Also
     --------
-    BinormalPrecisionRecallCurve : The curve, and where it comes from.
-    sklearn.metrics.PrecisionRecallDisplay : The curve of the sample itself.
+    BinormalPrecisionRecallCurve : The curve and its parameters.
+    sklearn.metrics.PrecisionRecallDisplay : The empirical curve of a sample.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class BinormalPrecisionRecallDisplay:
         if not isinstance(curve, BinormalPrecisionRecallCurve):
             raise TypeError(
                 "curve must be a BinormalPrecisionRecallCurve; got an object of type "
-                f"{type(curve).__name__}: make one, or use from_predictions for labels and scores."
+                f"{type(curve).__name__}: pass a curve, or use from_predictions for labels."
             )
         self.curve = curve
         self.name = name
@@ -89,10 +89,10 @@ class BinormalPrecisionRecallDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on, such as those of a :class:`sklearn.metrics.PrecisionRecallDisplay`; new
-            ones if left out.
+            Axes to draw on, such as those of a :class:`sklearn.metrics.PrecisionRecallDisplay`; by
+            default new axes.
         name : str, optional
-            Name in the legend, instead of the display's own.
+            Name in the legend, instead of that of the display.
         curve_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the curve.
         plot_chance_level : bool, default=False
@@ -100,12 +100,12 @@ class BinormalPrecisionRecallDisplay:
         chance_level_kw : dict, optional
             Keywords of matplotlib's ``plot`` for the chance level.
         despine : bool, default=False
-            Whether to leave out the spines at the top and on the right.
+            Whether to remove the top and right spines.
 
         Returns
         -------
         display : BinormalPrecisionRecallDisplay
-            The display itself, with its artists as attributes.
+            The display, with its artists as attributes.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class BinormalPrecisionRecallDisplay:
                 [0.0, 1.0], [level, level], **merged_style(style, chance_level_kw)
             )
         ax.set(xlabel="Recall", ylabel="Precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        # The same lengths along both axes, as scikit-learn draws this curve.
+        # The aspect ratio is equal, as in scikit-learn's display.
         ax.set_aspect("equal")
         ax.legend()
         if despine:
@@ -158,21 +158,21 @@ class BinormalPrecisionRecallDisplay:
         name : str, optional
             Name in the legend.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : BinormalPrecisionRecallDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            As :meth:`BinormalPrecisionRecallCurve.from_predictions` does.
+            As for :meth:`BinormalPrecisionRecallCurve.from_predictions`.
 
         Examples
         --------
@@ -211,32 +211,32 @@ class BinormalPrecisionRecallDisplay:
         estimator : object
             A fitted classifier, or a pipeline that ends in one.
         X : array-like of shape (n_samples, n_features)
-            The samples, which must not have trained the estimator.
+            Samples that were not used to train the estimator.
         y : array-like of shape (n_samples,)
             Binary labels.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimator that give the scores, the first one that it has. Probabilities
-            are seldom normal within a class.
+            Methods of the estimator that return the scores; the first available one is used.
+            Probabilities are rarely normal within a class.
         name : str, optional
             Name in the legend; the class of the estimator by default.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : BinormalPrecisionRecallDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            As :meth:`BinormalPrecisionRecallCurve.from_predictions` does, or if the estimator has
+            As for :meth:`BinormalPrecisionRecallCurve.from_predictions`, or if the estimator has
             none of the response methods or not the class `pos_label`.
 
         Examples

@@ -1,4 +1,4 @@
-"""Display of comparisons: two rankers, two runs over queries, or all pairs of many rankers."""
+"""Display of comparisons: two rankers, two runs over queries, or all pairs of several rankers."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from sklearn_rankinf._validation import (
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
 _NAMES = ("A", "B")
 _SCALES = ("linear", "log")
-# Longer names are cut off along an axis.
+# Longer names are shortened on an axis.
 _MAX_LENGTH = 28
-# More queries than these cannot be named along an axis.
+# Largest number of queries that are named on an axis.
 _MAX_QUERIES = 40
 _MAX_QUERY_LENGTH = 18
-# More letters than these need to be turned.
+# Above this total number of letters the labels are rotated.
 _MAX_LETTERS = 70
-# Share of the largest difference from which a cell is too dark for black figures.
+# Fraction of the largest difference above which a cell is too dark for black numbers.
 _DARK = 0.6
 
 
@@ -52,31 +52,31 @@ _REFERENCE_LINE: Mapping[str, Any] = {"color": "k", "linestyle": "--", "linewidt
 
 
 class ComparisonDisplay:
-    r"""Two rankers with the difference between them, or the differences of all pairs of many.
+    r"""Two rankers and their difference, or the differences of all pairs of several rankers.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` for two rankers and :meth:`from_rankers`
-    for many, or pass the result of a comparison.
+    for several, or pass the result of a comparison.
 
     Parameters
     ----------
     result : MetricComparisonTestResult or MetricMultipleComparisonTestResult
-        What :func:`metric_comparison_test` or :func:`metric_multiple_comparison_test` returns.
+        Result of :func:`metric_comparison_test` or :func:`metric_multiple_comparison_test`.
     curves : sequence of two pairs of array-like, optional
-        For two rankers ``(x, y)`` of the curve of each: recall and precision for average
-        precision, as :func:`sklearn.metrics.precision_recall_curve` has them; false and true
-        positive rates for ROC AUC; ranks and recall for other metrics. Left out, the difference is
-        drawn alone, or over queries below their differences.
+        For two rankers the curve ``(x, y)`` of each: recall and precision for average
+        precision, as returned by :func:`sklearn.metrics.precision_recall_curve`; false and true
+        positive rates for ROC AUC; ranks and recall for other metrics. Without curves only the
+        difference is drawn, or the difference below the differences of the queries.
     name : sequence of str, optional
         Names of the rankers; by default A and B, or those in the result.
 
     Attributes
     ----------
     result : MetricComparisonTestResult or MetricMultipleComparisonTestResult
-        What was given.
+        The result.
     curves : sequence or None
-        What was given.
+        The curves.
     name : sequence of str or None
-        What was given.
+        The names.
     line_ : list of matplotlib artists or None
         The curves of two rankers.
     k_line_ : matplotlib artist or None
@@ -84,48 +84,49 @@ class ComparisonDisplay:
     chance_level_ : matplotlib artist or None
         The curve of a random order.
     bars_ : list of matplotlib artists or None
-        The queries where the first run is better or equal, and where the second is better.
+        The queries in which the first run is better or equal, and those in which the second is
+        better.
     interval_, point_ : matplotlib artist or None
-        The difference with its interval.
+        The difference and its confidence interval.
     zero_line_ : matplotlib artist or None
-        Vertical line at no difference.
+        Vertical line at a difference of 0.
     margin_ : matplotlib artist or None
-        The differences that are within the margin.
+        The differences within the margin.
     image_ : matplotlib artist or None
-        The matrix of differences, the ranker of the row less that of the column.
+        The matrix of differences, the ranker of the row minus the ranker of the column.
     text_ : ndarray of matplotlib artists or None
-        Differences in figures, with a star where the adjusted p-value is small; None in cells of
-        no pair.
+        Differences as numbers, with a star if the adjusted p-value is small; None in cells without
+        a pair.
     colorbar_ : matplotlib colorbar or None
         The scale of the colours.
     ax_ : matplotlib axes or tuple of two matplotlib axes
-        The axes with the picture; of two rankers the upper and the lower ones.
+        The axes of the plot; for two rankers the upper and the lower axes.
     figure_ : matplotlib figure
-        The figure with the axes.
+        The figure that contains the axes.
 
     Raises
     ------
     TypeError
-        If `result` is not one of a comparison.
+        If `result` is not the result of a comparison.
     ValueError
-        If there is not one name for each ranker, or if `curves` are not of two rankings.
+        If there is not one name for each ranker, or if `curves` are not those of two rankings.
 
     See Also
     --------
-    metric_comparison_test : Two rankers.
-    metric_multiple_comparison_test : Many rankers.
-    IntervalDisplay : How sure the value of each ranker is.
+    metric_comparison_test : Comparison of two rankers.
+    metric_multiple_comparison_test : Comparison of several rankers.
+    IntervalDisplay : Confidence intervals of each ranker.
 
     Notes
     -----
-    The p-value and the interval of the difference may be from different methods and need not agree
-    at the margin of significance; see :func:`metric_comparison_test`. A test of equivalence at the
-    level :math:`\alpha` goes with the interval at the level :math:`1 - 2 \alpha`:
-    ``confidence_level=0.9`` for .05.
+    The p-value and the interval of the difference may come from different methods and may disagree
+    close to the significance level; see :func:`metric_comparison_test`. A test of equivalence at
+    level :math:`\alpha` corresponds to the interval at level :math:`1 - 2 \alpha`:
+    ``confidence_level=0.9`` for 0.05.
 
-    Average precision is the area below the steps of the precision-recall curve, ROC AUC that below
-    the ROC curve. Metrics that weigh or count ranks are seen in recall against rank, which is
-    straight across samples of equal scores: the mean over their orders.
+    Average precision is the area below the steps of the precision-recall curve, ROC AUC the area
+    below the ROC curve. For metrics that weight or count ranks, recall is drawn against rank. The
+    line is straight across samples with equal scores, which is the mean over their orders.
 
     Examples
     --------
@@ -187,21 +188,21 @@ class ComparisonDisplay:
         Parameters
         ----------
         ax : matplotlib axes or pair of matplotlib axes, optional
-            Axes to draw on, a pair for curves or queries above and their difference below; new
-            ones if left out.
+            Axes to draw on, a pair for curves or queries above and their difference below; by
+            default new axes.
         name : sequence of str, optional
-            Names of the rankers, instead of the display's own.
+            Names of the rankers, instead of those of the display.
         confidence_level : float, default=0.95
-            Nominal coverage of the interval of two rankers' difference. A comparison of many has a
-            level of its own.
+            Nominal coverage of the interval of the difference of two rankers. The result of a
+            comparison of several rankers already has a level.
         xscale : {"linear", "log"}, default="linear"
-            Scale of the ranks in recall against rank.
+            Scale of the ranks if recall is drawn against rank.
         curve_kwargs : dict or pair of dict, optional
             Keywords of matplotlib's ``plot`` for both curves, or for each.
         plot_chance_level : bool, default=False
             Whether to draw the curve of a random order.
         chance_level_kw : dict, optional
-            Keywords of matplotlib's ``plot`` for it.
+            Keywords of matplotlib's ``plot`` for the curve of a random order.
         bar_kwargs : dict, optional
             Keywords of matplotlib's ``bar`` for the queries.
         interval_kwargs : dict, optional
@@ -209,27 +210,27 @@ class ComparisonDisplay:
         margin_kwargs : dict, optional
             Keywords of matplotlib's ``axvspan`` for differences within the margin.
         image_kwargs : dict, optional
-            Keywords of matplotlib's ``imshow`` for the matrix of many rankers.
+            Keywords of matplotlib's ``imshow`` for the matrix of several rankers.
         text_kwargs : dict, optional
-            Keywords of matplotlib's ``text`` for the figures in it.
+            Keywords of matplotlib's ``text`` for the numbers in the matrix.
         colorbar : bool, default=True
-            Whether the matrix has a scale of its colours beside it.
+            Whether to draw a colour scale beside the matrix.
         despine : bool, default=False
-            Whether to leave out the spines at the top and on the right, of a matrix all.
+            Whether to remove the top and right spines; for a matrix all spines.
 
         Returns
         -------
         display : ComparisonDisplay
-            The display itself, with its artists as attributes.
+            The display, with its artists as attributes.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         TypeError
-            If `ax` is not a pair of axes where one is needed, or is one where it is not.
+            If `ax` is not a pair of axes although a pair is needed, or vice versa.
         ValueError
-            If `xscale` is neither of the two, if `confidence_level` is not between 0 and 1, or if
+            If `xscale` is not one of the two, if `confidence_level` is not between 0 and 1, or if
             there is not one name for each ranker.
         """
         check_option(xscale, "xscale", _SCALES)
@@ -293,11 +294,11 @@ class ComparisonDisplay:
         method : str, default="auto"
             How the p-value is computed.
         margin : float, optional
-            Test whether the difference is within this margin, in the metric's units.
+            Test whether the difference is within this margin, in units of the metric.
         groups : array-like of shape (n_samples,), optional
-            Query of each sample: two runs are compared, and their differences drawn query by query.
+            Query of each sample, to compare two runs and draw their differences for each query.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample, or with `groups` of each query's samples.
+            Cluster of each sample; with `groups`, of the samples of each query.
         n_permutations : int, default=9999
             Number of random swaps, flips or resamples.
         random_state : int, RandomState, Generator or None, default=0
@@ -305,21 +306,21 @@ class ComparisonDisplay:
         name : sequence of str, default=("A", "B")
             Names of the rankers.
         ax : pair of matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : ComparisonDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            If labels, scores or options are not those of :func:`metric_comparison_test`.
+            If labels, scores or options are not valid for :func:`metric_comparison_test`.
 
         Examples
         --------
@@ -385,7 +386,7 @@ class ComparisonDisplay:
         estimator_a, estimator_b : object
             Fitted classifiers, or pipelines that end in one.
         X : array-like of shape (n_samples, n_features)
-            The samples, which must not have trained the estimators.
+            Samples that were not used to train the estimators.
         y : array-like of shape (n_samples,)
             Binary labels.
         metric : str or metric, default="average_precision"
@@ -400,29 +401,29 @@ class ComparisonDisplay:
         method : str, default="auto"
             How the p-value is computed.
         margin : float, optional
-            Test whether the difference is within this margin, in the metric's units.
+            Test whether the difference is within this margin, in units of the metric.
         groups : array-like of shape (n_samples,), optional
-            Query of each sample: two runs are compared, and their differences drawn query by query.
+            Query of each sample, to compare two runs and draw their differences for each query.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample, or with `groups` of each query's samples.
+            Cluster of each sample; with `groups`, of the samples of each query.
         n_permutations : int, default=9999
             Number of random swaps, flips or resamples.
         random_state : int, RandomState, Generator or None, default=0
             Source of the random numbers.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that give the scores, the first one that they have.
+            Methods of the estimators that return the scores; the first available one is used.
         name : sequence of str, optional
-            Names of the rankers; by default the classes of the estimators, with A and B behind them
-            if they are the same.
+            Names of the rankers; by default the classes of the estimators, followed by A and B if
+            the classes are the same.
         ax : pair of matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : ComparisonDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
@@ -431,7 +432,7 @@ class ComparisonDisplay:
         TypeError
             If an estimator has none of the response methods.
         ValueError
-            If `pos_label` is no class of an estimator, or if labels or options are not those of
+            If `pos_label` is not a class of an estimator, or if labels or options are not valid for
             :func:`metric_comparison_test`.
 
         Examples
@@ -491,14 +492,14 @@ class ComparisonDisplay:
         ax: Any = None,
         **plot_options: Any,
     ) -> ComparisonDisplay:
-        """Compare many rankers of the same samples, and draw the differences of all pairs.
+        """Compare several rankers of the same samples, and draw the differences of all pairs.
 
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
             Binary labels.
         y_scores : dict, DataFrame or array-like of shape (n_samples, n_rankers)
-            Scores of the rankers, by name or one column each.
+            Scores of the rankers, by name or as columns.
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
@@ -507,37 +508,37 @@ class ComparisonDisplay:
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         reference : object, optional
-            Name of the ranker that all others are compared with, or ``"best"``: the matrix has one
-            column. By default all pairs are compared.
+            Name of the ranker with which all others are compared, or ``"best"``; the matrix then
+            has one column. By default all pairs are compared.
         correction : {"maxt", "holm", "none"}, default="maxt"
             How p-values are adjusted for the number of pairs.
         confidence_level : float, default=0.95
-            Coverage of the set of rankers that may be best; pairs are marked whose adjusted p-value
-            is at most one less this level.
+            Coverage of the set of rankers that may be best; pairs are marked if their adjusted
+            p-value is at most one minus this level.
         groups : array-like of shape (n_samples,), optional
-            Query of each sample: runs are compared by the metric's mean over queries.
+            Query of each sample, to compare runs by the mean of the metric over queries.
         clusters : array-like of shape (n_samples,), optional
             Cluster of each sample: only clusters are independent of each other.
         random_state : int, RandomState, Generator or None, default=0
-            Source of the random directions by which the joint distribution is integrated.
+            Source of the random directions used to integrate the joint distribution.
         name : sequence of str, optional
-            Names in the picture, instead of those of `y_scores`.
+            Names in the plot, instead of those of `y_scores`.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : ComparisonDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            If labels, scores or options are not those of :func:`metric_multiple_comparison_test`.
+            If labels, scores or options are not valid for :func:`metric_multiple_comparison_test`.
 
         Examples
         --------
@@ -568,7 +569,7 @@ class ComparisonDisplay:
     # Two rankers.
 
     def _two_axes(self, plt: Any, ax: Any) -> tuple[Any, Any]:
-        """Axes of curves or queries, if there are any, and of the difference."""
+        """Return the axes of curves or queries (None if there are none) and of the difference."""
         has_upper = self.curves is not None or self.result.query_differences is not None
         if not has_upper:
             self.ax_ = _single_axes(plt, ax, (6.4, 1.8))
@@ -579,8 +580,8 @@ class ComparisonDisplay:
             _, ax = plt.subplots(2, 1, height_ratios=(5, 1), **options)
         elif np.ndim(np.asarray(ax, dtype=object)) != 1 or len(ax) != 2:
             raise TypeError(
-                "ax must be a pair of axes, for the two rankers and for their difference; got "
-                f"{type(ax).__name__}: make them with plt.subplots(2, 1)."
+                "ax must be a pair of axes, for the two rankers and for their difference, as made "
+                f"by plt.subplots(2, 1); got {type(ax).__name__}."
             )
         upper, lower = ax
         self.ax_, self.figure_ = (upper, lower), upper.figure
@@ -607,7 +608,7 @@ class ComparisonDisplay:
             self.k_line_ = ax.axvline(result.metric.k, **cut_off)
 
     def _finish_curves(self, ax: Any, xscale: str, chance_level_kw: Any) -> None:
-        """Axes, legend, and the curve of a random order unless it is left out (False)."""
+        """Finish axes and legend, and draw the curve of a random order unless it is False."""
         kind, result = curve_kind(self.result.metric), self.result
         if chance_level_kw is not False:
             points = kind.chance(result.n_samples, result.n_positives)
@@ -632,7 +633,7 @@ class ComparisonDisplay:
         self.bars_ = []
         for number, chosen in enumerate((is_first, ~is_first)):
             label = f"{names[number]} better: {counts[number]} of {order.size} queries"
-            # Gaps between many thin bars would be as wide as chance has it.
+            # With many thin bars, gaps of varying width would be an artefact of rounding.
             width = 0.85 if order.size <= _MAX_QUERIES else 1.0
             style = merged_style({"color": f"C{number}", "width": width, "label": label}, kwargs)
             self.bars_.append(ax.bar(places[chosen], heights[chosen], **style))
@@ -660,7 +661,7 @@ class ComparisonDisplay:
         if result.margin is not None:
             marks += [-result.margin, result.margin]
         left, right = np.nanmin(marks), np.nanmax(marks)
-        # Where both rankings are equal in all respects, any width will do.
+        # If both rankings are identical, any width of the axis is suitable.
         pad = 0.06 * (right - left) if right > left else 0.01
         ax.set_xlim(left - pad, right + pad)
         if result.margin is not None:
@@ -677,7 +678,7 @@ class ComparisonDisplay:
         ax.set_title(_verdict(result), fontsize="medium")
         ax.set_xlabel(_difference_label(result, names, confidence_level, not math.isnan(low)))
 
-    # Many rankers.
+    # Several rankers.
 
     def _plot_matrix(
         self,
@@ -699,7 +700,7 @@ class ComparisonDisplay:
         self.image_ = self.ax_.imshow(table, **merged_style(style, image_kwargs))
         self._write_cells(table, pvalues <= 1.0 - result.confidence_level, limit, text_kwargs)
         if colorbar:
-            # As high as the matrix, even if that has a single column.
+            # The scale is as high as the matrix, also for a single column.
             options: dict[str, Any] = {"label": f"Difference in {_quantity(result)}"}
             options["aspect"] = 20 if len(columns) > 2 else 40
             self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, **options)
@@ -707,7 +708,7 @@ class ComparisonDisplay:
         self.ax_.set_title(_key(result), fontsize="small")
 
     def _name_cells(self, rows: list[int], columns: list[int], names: list[str]) -> None:
-        """Names along both axes, those of rankers that may be best in bold."""
+        """Label both axes with the names; rankers that may be best are in bold."""
         ax, may_be_best = self.ax_, self.result.may_be_best
         ax.set_xticks(range(len(columns)), [names[i] for i in columns])
         ax.set_yticks(range(len(rows)), [names[i] for i in rows])
@@ -727,7 +728,7 @@ class ComparisonDisplay:
                 continue
             star = "*" if marked[row, column] else ""
             sign = "+" if round(value, digits) != 0.0 else ""
-            # What is rounded to zero has no sign.
+            # A value that is rounded to zero has no sign.
             text = with_minus(f"{round(value, digits) + 0.0:{sign}.{digits}f}{star}")
             color = "white" if abs(value) > _DARK * limit else "black"
             style = merged_style(
@@ -752,20 +753,20 @@ _ARTISTS = (
 def _check_result(result: Any) -> None:
     if not isinstance(result, MetricComparisonTestResult | MetricMultipleComparisonTestResult):
         raise TypeError(
-            "result must be what metric_comparison_test or metric_multiple_comparison_test "
-            f"returns; got {type(result).__name__}."
+            "result must be the result of metric_comparison_test or "
+            f"metric_multiple_comparison_test; got {type(result).__name__}."
         )
 
 
 def _check_curves(result: Any, curves: Sequence[Any] | None) -> None:
-    """Refuse curves that are not those of two rankings."""
+    """Raise an error for curves that are not those of two rankings."""
     if curves is None:
         return
     is_pair = isinstance(result, MetricComparisonTestResult) and result.n_queries is None
     if not is_pair:
         raise ValueError(
-            "curves are for the comparison of two rankings; over queries and for many rankers "
-            "leave them out."
+            "curves are for the comparison of two rankings; omit them for queries and for several "
+            "rankers."
         )
     if len(curves) != 2 or any(len(curve) != 2 for curve in curves):
         raise ValueError(
@@ -788,7 +789,7 @@ def _names(result: Any, name: Sequence[str] | None) -> list[str]:
 
 
 def _single_axes(plt: Any, ax: Any, size: tuple[float, float]) -> Any:
-    """The axes that were given, or new ones."""
+    """The given axes, or new ones."""
     if ax is None:
         return plt.subplots(figsize=size, layout="constrained")[1]
     if not hasattr(ax, "figure"):
@@ -797,13 +798,13 @@ def _single_axes(plt: Any, ax: Any, size: tuple[float, float]) -> Any:
 
 
 def _quantity(result: Any) -> str:
-    """What differs, in a sentence."""
+    """Name of the compared quantity, in a sentence."""
     title = in_sentence(result.metric.title)
     return title if result.n_queries is None else f"mean {title}"
 
 
 def _verdict(result: MetricComparisonTestResult) -> str:
-    """Which test was made, and its p-value."""
+    """Description of the test, and its p-value."""
     tested = "two-sided" if result.alternative == "two-sided" else "one-sided"
     if result.margin is not None:
         kind = "equivalence" if result.alternative == "two-sided" else "non-inferiority"
@@ -818,14 +819,14 @@ def _difference_label(
     confidence_level: float,
     has_interval: bool,
 ) -> str:
-    """What stands along the axis of the difference, on two lines for long names."""
+    """Label of the axis of the difference, on two lines for long names."""
     first, second = (shortened(name, _MAX_LENGTH) for name in names)
     level = f", {100.0 * confidence_level:g} % interval" if has_interval else ""
     return f"Difference in {_quantity(result)}{level}\n{first} \N{MINUS SIGN} {second}"
 
 
 def _key(result: MetricMultipleComparisonTestResult) -> str:
-    """What signs and letters of the matrix mean."""
+    """Explanation of the signs and fonts of the matrix."""
     adjusted = {"maxt": "p by maxT", "holm": "p by Holm's method"}
     pvalue = adjusted.get(result.correction, "unadjusted p")
     level = 1.0 - result.confidence_level
@@ -838,7 +839,7 @@ def _key(result: MetricMultipleComparisonTestResult) -> str:
 def _table(
     result: MetricMultipleComparisonTestResult,
 ) -> tuple[list[int], list[int], Floats, Floats]:
-    """Rankers of the rows and of the columns, their differences and p-values; nan for no pair."""
+    """Rankers of the rows and of the columns, their differences and p-values; nan without pair."""
     n_rankers = len(result.names)
     rows = columns = list(range(n_rankers))
     differences = np.full((n_rankers, n_rankers), math.nan)
@@ -853,6 +854,6 @@ def _table(
 
 
 def _size(n_rows: int, n_columns: int, length: int) -> tuple[float, float]:
-    """Width and height of a figure with a matrix whose names have so many letters."""
+    """Width and height of a figure with a matrix; `length` is the length of the longest name."""
     name = 0.085 * length
     return max(3.6, 1.6 + 0.72 * n_columns + name), max(3.0, 1.3 + 0.42 * n_rows + 0.7 * name)

@@ -1,4 +1,4 @@
-"""Display of intervals: a row for each ranker, or for each class."""
+"""Display of confidence intervals: one row for each ranker or class."""
 
 from __future__ import annotations
 
@@ -21,60 +21,60 @@ from sklearn_rankinf._response import estimator_scores
 from sklearn_rankinf._validation import PosLabel
 
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
-# Decimals where no interval says how many are of use.
+# Number of decimals if no interval determines it.
 _DECIMALS = 3
 
 
 class IntervalDisplay:
-    """Values of a metric with their intervals, one row for each ranker or class (forest plot).
+    """Values of a metric with confidence intervals, one row for each ranker or class (forest plot).
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to make one, or pass results.
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create a display, or pass results.
 
     Parameters
     ----------
     results : MetricIntervalResult, or sequence or dict of them
-        What :func:`metric_interval` or the method ``confidence_interval`` of a test returns. A
-        result of several classes has a row for each.
+        Results of :func:`metric_interval` or of the method ``confidence_interval`` of a test. A
+        result for several classes has one row for each class.
     name : str or list of str, optional
-        What stands at the row; a list has one name for each result. By default the keys of a dict,
-        or the numbers of several results. Rows of classes have the name of the class behind it.
+        Label of the row; a list contains one label for each result. By default the keys of a dict,
+        or the numbers of several results. In rows of classes the name of the class is appended.
 
     Attributes
     ----------
     results : MetricIntervalResult, or list or dict of them
-        What was given.
+        The result or results.
     name : str, list of str or None
-        What was given.
+        The name or names.
     points_ : matplotlib artist
         The values.
     intervals_ : matplotlib artist
         The intervals, as horizontal lines.
     texts_ : list of matplotlib artists
-        Values and limits in figures, in the order of the rows; empty if they are left out.
+        Values and limits as numbers, in the order of the rows; empty if they are not written.
     chance_level_ : matplotlib artist or None
-        Vertical line at the mean under random labelling, or a piece of it in each row.
+        Vertical line at the mean under random labelling, or one line segment for each row.
     ax_ : matplotlib axes
-        The axes with the picture.
+        The axes of the plot.
     figure_ : matplotlib figure
-        The figure with the axes.
+        The figure that contains the axes.
 
     Raises
     ------
     TypeError
-        If a result is not one of an interval.
+        If a result is not a confidence interval.
     ValueError
         If metrics or confidence levels differ, if some are means over queries and others are not,
-        or if there is no result or not one name for each.
+        or if there is no result, or not one name for each result.
 
     See Also
     --------
-    metric_interval : The function whose results are drawn.
-    ComparisonDisplay : Differences of rankers, which intervals of each do not tell.
+    metric_interval : Confidence interval of a metric.
+    ComparisonDisplay : Differences of rankers, which cannot be judged from separate intervals.
 
     Notes
     -----
-    Rankings of the same samples vary together: two intervals that overlap do not mean that the
-    rankers are equally good.
+    Rankings of the same samples are correlated: overlapping intervals do not mean that the rankers
+    are equally good.
 
     Examples
     --------
@@ -123,11 +123,11 @@ class IntervalDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; new ones, as high as there are rows, if left out.
+            Axes to draw on; by default new axes with a height that suits the number of rows.
         name : str or list of str, optional
-            What stands at the rows, instead of the display's own.
+            Labels of the rows, instead of those of the display.
         sort : bool, default=False
-            Whether the largest value comes first; by default rows are in the order given.
+            Whether to sort the rows, largest value first; by default rows are in the given order.
         point_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the values.
         interval_kwargs : dict, optional
@@ -135,19 +135,19 @@ class IntervalDisplay:
         plot_values : bool, default=True
             Whether to write values and limits to the right of the axes.
         text_kwargs : dict, optional
-            Keywords of matplotlib's ``text`` for them.
+            Keywords of matplotlib's ``text`` for the values and limits.
         plot_chance_level : bool, default=False
-            Whether to mark the mean under random labelling of as many samples and positives,
-            without ties, in each row by itself where it differs.
+            Whether to mark the mean under random labelling of the same number of samples and
+            positives, without ties; in each row separately if the means differ.
         chance_level_kw : dict, optional
-            Keywords of matplotlib's ``axvline``, or ``vlines`` where it differs, for that mark.
+            Keywords of matplotlib's ``axvline`` for the mean, or of ``vlines`` if the means differ.
         despine : bool, default=False
-            Whether to leave out the spines at the top and on the right.
+            Whether to remove the top and right spines.
 
         Returns
         -------
         display : IntervalDisplay
-            The display itself, with its artists as attributes.
+            The display, with its artists as attributes.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class IntervalDisplay:
             If matplotlib is not installed.
         ValueError
             If there is not one name for each result, or if the chance level of a mean over queries
-            is asked for.
+            is requested.
         """
         rows = _read_rows(self.results, self.name if name is None else name)
         if sort:
@@ -196,15 +196,15 @@ class IntervalDisplay:
         ax: Any = None,
         **plot_options: Any,
     ) -> IntervalDisplay:
-        """Find the intervals of rankings given by labels and scores, and draw them.
+        """Compute the intervals of rankings given by labels and scores, and draw them.
 
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
             Binary labels; for an array of scores also labels of several classes.
         y_scores : array-like of shape (n_samples,) or (n_samples, n_classes), dict or DataFrame
-            Scores of one ranker, larger for samples more likely to be positive, with one column
-            for each class where there are several. Scores of several rankers by name.
+            Scores of one ranker, larger for samples more likely to be positive. For several classes
+            one column per class. Scores of several rankers are passed by name.
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
@@ -215,29 +215,29 @@ class IntervalDisplay:
         confidence_level : float, default=0.95
             Nominal coverage of each interval.
         method : str, default="auto"
-            How the intervals are made; see :func:`metric_interval`.
+            Method of the intervals; see :func:`metric_interval`.
         clusters : array-like of shape (n_samples,), optional
             Cluster of each sample: only clusters are independent of each other.
         groups : array-like of shape (n_samples,), optional
-            Query of each sample: intervals are those of means over queries.
+            Query of each sample, for intervals of means over queries.
         name : str or list of str, optional
-            What stands at the rows; by default the names of the rankers.
+            Labels of the rows; by default the names of the rankers.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : IntervalDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            If labels, scores or options are not those of :func:`metric_interval`.
+            If labels, scores or options are not valid for :func:`metric_interval`.
 
         Examples
         --------
@@ -284,14 +284,14 @@ class IntervalDisplay:
         ax: Any = None,
         **plot_options: Any,
     ) -> IntervalDisplay:
-        """Find the intervals of fitted estimators on samples, and draw them.
+        """Compute the intervals of fitted estimators on samples, and draw them.
 
         Parameters
         ----------
         estimators : object or dict of objects
             A fitted classifier, or a pipeline that ends in one; several by name.
         X : array-like of shape (n_samples, n_features)
-            The samples, which must not have trained the estimators.
+            Samples that were not used to train the estimators.
         y : array-like of shape (n_samples,)
             Binary labels.
         metric : str or metric, default="average_precision"
@@ -304,24 +304,24 @@ class IntervalDisplay:
         confidence_level : float, default=0.95
             Nominal coverage of each interval.
         method : str, default="auto"
-            How the intervals are made; see :func:`metric_interval`.
+            Method of the intervals; see :func:`metric_interval`.
         clusters : array-like of shape (n_samples,), optional
             Cluster of each sample: only clusters are independent of each other.
         groups : array-like of shape (n_samples,), optional
-            Query of each sample: intervals are those of means over queries.
+            Query of each sample, for intervals of means over queries.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that give the scores, the first one that they have.
+            Methods of the estimators that return the scores; the first available one is used.
         name : str or list of str, optional
-            What stands at the rows; by default the keys of the dict, or the class of the estimator.
+            Labels of the rows; by default the keys of the dict, or the class of the estimator.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : IntervalDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
@@ -330,7 +330,7 @@ class IntervalDisplay:
         TypeError
             If an estimator has none of the response methods.
         ValueError
-            If `pos_label` is no class of an estimator, or if labels or options are not those of
+            If `pos_label` is not a class of an estimator, or if labels or options are not valid for
             :func:`metric_interval`.
 
         Examples
@@ -365,7 +365,7 @@ class IntervalDisplay:
             **plot_options,
         )
 
-    # Parts of the picture.
+    # Parts of the plot.
 
     def _plot_rows(
         self,
@@ -383,7 +383,7 @@ class IntervalDisplay:
     def _plot_values(self, rows: list[_Row], kwargs: Mapping[str, Any] | None) -> None:
         digits = _n_decimals(rows)
         style = merged_style({"ha": "left", "va": "center"}, kwargs)
-        # Beside the axes in x, at the rows in y.
+        # The x coordinate is relative to the axes, the y coordinate is that of the row.
         beside = self.ax_.get_yaxis_transform()
         for place, row in enumerate(rows):
             value, low, high = (f"{x:.{digits}f}" for x in (row.value, row.low, row.high))
@@ -402,14 +402,14 @@ class IntervalDisplay:
             places = np.arange(chances.size)
             style = merged_style(style, kwargs)
             self.chance_level_ = self.ax_.vlines(chances, places - 0.4, places + 0.4, **style)
-        # Above the axes, where no row is.
+        # The legend is above the axes, where there are no rows.
         place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2}
         self.ax_.legend(handles=[self.chance_level_], frameon=False, **place)
 
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """One interval, and what stands at it."""
+    """One interval and the label of its row."""
 
     label: str
     result: MetricIntervalResult
@@ -420,7 +420,7 @@ class _Row:
 
 
 def _read_rows(results: Any, name: str | Sequence[str] | None) -> list[_Row]:
-    """A row for each interval; refuse those that do not belong in one picture."""
+    """Return one row for each interval; raise an error if they do not fit in one plot."""
     if isinstance(results, Mapping):
         parts, names = list(results.values()), [str(key) for key in results]
     elif isinstance(results, Sequence):
@@ -454,49 +454,49 @@ def _rows_of(result: MetricIntervalResult, name: str) -> list[_Row]:
 
 
 def _label(name: str, of_class: Any) -> str:
-    """Name of a ranker, of a class, or of both."""
+    """Label with the name of a ranker, of a class, or of both."""
     if of_class is None:
         return name
     return f"{name}: {of_class}" if name else str(of_class)
 
 
 def _check_results(results: list[Any]) -> None:
-    """Refuse what is no interval, and intervals of different things."""
+    """Raise an error for other objects, and for intervals that do not fit in one plot."""
     if not results:
-        raise ValueError("results must hold an interval or several; got an empty container.")
+        raise ValueError("results must contain at least one interval; got an empty container.")
     for result in results:
         if not isinstance(result, MetricIntervalResult):
             raise TypeError(
-                "results must be what metric_interval returns, or a sequence or a dict of such "
+                "results must be results of metric_interval, or a sequence or a dict of such "
                 f"results; got {type(result).__name__}."
             )
     first = results[0]
     for other in results[1:]:
         if other.metric != first.metric:
             raise ValueError(
-                f"The rows have one axis, and the results are of {first.metric!r} and "
-                f"{other.metric!r}: draw one display for each metric."
+                f"All rows share one axis, but the results are of {first.metric!r} and "
+                f"{other.metric!r}; draw one display for each metric."
             )
         if (other.n_queries is None) != (first.n_queries is None):
             raise ValueError(
-                "Some results are means over queries and others are of one ranking: draw one "
+                "Some results are means over queries and others are of one ranking; draw one "
                 "display for each kind."
             )
         if other.confidence_level != first.confidence_level:
             raise ValueError(
                 f"The results have confidence levels {first.confidence_level:g} and "
-                f"{other.confidence_level:g}: make all intervals at one level."
+                f"{other.confidence_level:g}; compute all intervals at one level."
             )
 
 
 def _size(rows: list[_Row]) -> tuple[float, float]:
-    """Width and height of a figure with room for the rows and for their names."""
+    """Width and height of a figure with room for the rows and their labels."""
     length = max(len(row.label) for row in rows)
     return max(6.4, 5.2 + 0.085 * length), max(1.6, 1.0 + 0.32 * len(rows))
 
 
 def _title(result: MetricIntervalResult) -> str:
-    """What stands along the axis."""
+    """Label of the axis."""
     title = str(result.metric.title)
     if result.n_queries is not None:
         title = f"Mean {in_sentence(title)}"
@@ -504,7 +504,7 @@ def _title(result: MetricIntervalResult) -> str:
 
 
 def _n_decimals(rows: list[_Row]) -> int:
-    """Decimals of which two say something, given how wide the intervals are."""
+    """Number of decimals such that the median width of the intervals has two digits."""
     widths = [row.high - row.low for row in rows if row.high > row.low]
     if not widths:
         return _DECIMALS
@@ -515,9 +515,9 @@ def _chance_levels(rows: list[_Row]) -> Floats:
     """Mean of the metric of each row under random labelling, without ties."""
     if rows[0].result.n_queries is not None:
         raise ValueError(
-            "plot_chance_level=True is for intervals of one ranking; of a mean over queries the "
-            "result does not know it: leave it out, and draw display.ax_.axvline at the mean of "
-            "its null distribution."
+            "plot_chance_level=True needs intervals of one ranking; for a mean over queries the "
+            "chance level is not in the result: omit it, and draw display.ax_.axvline at the mean "
+            "of its null distribution."
         )
     return np.array(
         [

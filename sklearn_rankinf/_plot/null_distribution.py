@@ -1,4 +1,4 @@
-"""Display of a null law with the observed value in it."""
+"""Display of a null distribution with the observed value."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from sklearn_rankinf._response import estimator_scores, folds_of
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._validation import PosLabel, check_integer
 
-_LAW_NAMES: Mapping[str, str] = {
-    "analytic": "exact law under random labelling",
-    "permutation": "law of random labellings",
+_DISTRIBUTION_NAMES: Mapping[str, str] = {
+    "analytic": "exact null distribution",
+    "permutation": "null distribution from random labellings",
     "normal": "normal approximation",
     "binomial": "binomial approximation",
     "pearson3": "Pearson III approximation",
@@ -36,64 +36,65 @@ _RESPONSE_METHODS = ("decision_function", "predict_proba")
 
 
 class NullDistributionDisplay:
-    """Null law of a ranking statistic, with the observed value and its p-value.
+    """Null distribution of a ranking statistic, with the observed value and its p-value.
 
-    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to make one, or
-    pass the result of a test. A result carries its null law, so that nothing is tested again.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to create a
+    display, or pass the result of a test. A result contains its null distribution, so that the test
+    is not repeated.
 
     Parameters
     ----------
     result : test result, or sequence of test results
-        What :func:`average_precision_test`, :func:`roc_auc_test` or any other test of this package
-        returns; of :func:`mean_average_precision_test` the mean is drawn. Several results, of the
-        folds of a cross-validation for example, are drawn in one picture.
+        Result of :func:`average_precision_test`, :func:`roc_auc_test` or any other test of this
+        package; for :func:`mean_average_precision_test` the mean is drawn. Several results, for
+        example of the folds of a cross-validation, are drawn in one plot.
     name : str or list of str, optional
-        Name of the ranking in the legend; a list has one name for each result.
+        Name of the ranking in the legend; a list contains one name for each result.
 
     Attributes
     ----------
     result : test result or list of test results
-        What was given.
+        The result or results.
     name : str, list of str or None
-        What was given.
+        The name or names.
     line_ : matplotlib artist or list of artists
-        The law: its density, filled, or bars of probability where its values are evenly spaced,
-        as those of hits at k; for several results outlines.
+        The null distribution: a filled density, or bars if the values are evenly spaced, as for
+        hits at k; outlines for several results.
     observed_line_ : matplotlib artist or list of artists
         Vertical line at the observed value.
     tail_ : matplotlib artist or None
-        The part of the law that is at least as extreme as the observed value, on its side.
+        The part of the null distribution that is at least as extreme as the observed value.
     normal_line_ : matplotlib artist or None
         The normal density with the exact mean and standard deviation.
     chance_level_ : matplotlib artist or None
-        Vertical line at the mean of the law.
+        Vertical line at the mean of the null distribution.
     histogram_ : matplotlib artist or None
-        Outline of a histogram of random labellings.
+        Outline of the histogram of random labellings.
     ax_ : matplotlib axes
-        The axes with the picture.
+        The axes of the plot.
     figure_ : matplotlib figure
-        The figure with the axes.
+        The figure that contains the axes.
 
     Raises
     ------
     TypeError
         If a result has no null distribution.
     ValueError
-        If a result is of several cut-offs k, or if there is no result or not one name for each.
+        If a result has several cut-offs k, or if there is no result or not one name for each.
 
     See Also
     --------
-    average_precision_test : A test whose result is drawn.
-    mean_average_precision_test : The same for a run over queries.
-    sklearn.metrics.PrecisionRecallDisplay : The curve whose area average precision sums up.
+    average_precision_test : A test of one ranking.
+    mean_average_precision_test : A test of the rankings of several queries.
+    sklearn.metrics.PrecisionRecallDisplay : The curve summarized by average precision.
 
     Notes
     -----
-    The height of the law over a bin from a to b is ``(P(S > a) - P(S > b)) / (b - a)``, from the
-    exact tails, without any sampling. Bins end where less than 0.0001 of the law lies beyond, at
-    most 4 standard deviations below the mean and 7 above it; on a logarithmic scale they go on to
-    the observed value, until less than a hundredth of its p-value lies beyond or half a standard
-    deviation is passed.
+    The height over a bin from a to b is ``(P(S > a) - P(S > b)) / (b - a)``, computed from the
+    exact tails without sampling. The bins end where less than 0.0001 of the probability is beyond,
+    at most 4 standard deviations below the mean and 7 above it. On a logarithmic scale they extend
+    to the observed value, and further until less than a hundredth of its p-value is beyond, by at
+    most half a standard deviation.
 
     Examples
     --------
@@ -138,42 +139,42 @@ class NullDistributionDisplay:
         histogram_kwargs: Mapping[str, Any] | None = None,
         despine: bool = False,
     ) -> NullDistributionDisplay:
-        """Draw the law and the observed value.
+        """Draw the null distribution and the observed value.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         name : str or list of str, optional
-            Name of the ranking in the legend, instead of the display's own.
+            Name of the ranking in the legend, instead of that of the display.
         yscale : {"linear", "log"}, default="linear"
-            Scale of the heights. A logarithmic one shows the law as far out as the observed value.
+            Scale of the heights. A logarithmic scale extends the plot to the observed value.
         curve_kwargs : dict, optional
-            Keywords of matplotlib for the law.
+            Keywords of matplotlib for the null distribution.
         observed_kwargs : dict, optional
             Keywords of matplotlib's ``axvline`` for the observed value.
         plot_chance_level : bool, default=True
-            Whether to mark the mean under random labelling, for several results the mean of them.
+            Whether to mark the mean under random labelling; for several results their average.
         chance_level_kw : dict, optional
-            Keywords of matplotlib's ``axvline`` for that mark.
+            Keywords of matplotlib's ``axvline`` for the mean.
         plot_normal : bool, default=True
-            Whether to draw the normal density with the exact mean and standard deviation, for
-            contrast. It is never drawn for several results, nor over a law that is normal itself.
+            Whether to draw the normal density with the exact mean and standard deviation for
+            comparison. It is not drawn for several results, nor if the null distribution is normal.
         normal_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the normal density.
         n_permutations : int, default=0
-            Number of random labellings whose histogram is drawn over the law of a single result.
+            Number of random labellings whose histogram is drawn for a single result.
         random_state : int, RandomState, Generator or None, default=0
             Source of the random labellings.
         histogram_kwargs : dict, optional
-            Keywords of matplotlib's ``stairs`` for that histogram.
+            Keywords of matplotlib's ``stairs`` for the histogram.
         despine : bool, default=False
-            Whether to leave out the spines at the top and on the right.
+            Whether to remove the top and right spines.
 
         Returns
         -------
         display : NullDistributionDisplay
-            The display itself, with its artists as attributes.
+            The display, with its artists as attributes.
 
         Raises
         ------
@@ -182,7 +183,7 @@ class NullDistributionDisplay:
         TypeError
             If `n_permutations` is not an integer.
         ValueError
-            If `yscale` is neither of the two, if `n_permutations` is negative, or if there is not
+            If `yscale` is not one of the two, if `n_permutations` is negative, or if there is not
             one name for each result.
         """
         if yscale not in _SCALES:
@@ -230,39 +231,39 @@ class NullDistributionDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels, or a ranking, with `y_score` left out.
+            Binary labels, or a ranking, without `y_score`.
         y_score : array-like of shape (n_samples,), optional
             Scores, larger for samples more likely to be positive.
         metric : str or metric, default="average_precision"
-            What is tested: one of the names that :func:`make_significance_scorer` takes, one given
-            by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
+            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
-            Number of samples at the top, or a fraction of the samples between 0 and 1. Recall,
-            precision and enrichment at k need it.
+            Number of samples at the top, or a fraction of the samples between 0 and 1. Required for
+            recall, precision and enrichment at k.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-value is computed, see the test of the metric.
+            How the p-value is computed; see the test of the metric.
         name : str, optional
             Name of the ranking in the legend.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : NullDistributionDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         ValueError
-            If labels, scores or options are not those of the test, or if `k` is missing.
+            If labels, scores or options are not valid for the test, or if `k` is missing.
 
         Examples
         --------
@@ -307,12 +308,12 @@ class NullDistributionDisplay:
         estimator : object
             A fitted classifier, or a pipeline that ends in one.
         X : array-like of shape (n_samples, n_features)
-            The samples, which must not have trained the estimator.
+            Samples that were not used to train the estimator.
         y : array-like of shape (n_samples,)
             Binary labels.
         metric : str or metric, default="average_precision"
-            What is tested: one of the names that :func:`make_significance_scorer` takes, one given
-            by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
+            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
             Number of samples at the top, or a fraction of the samples between 0 and 1.
         pos_label : int, float, bool or str, default=1
@@ -320,20 +321,20 @@ class NullDistributionDisplay:
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-value is computed, see the test of the metric.
+            How the p-value is computed; see the test of the metric.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimator that give the scores, the first one that it has.
+            Methods of the estimator that return the scores; the first available one is used.
         name : str, optional
-            Name of the ranking in the legend; the class of the estimator if left out.
+            Name of the ranking in the legend; by default the class of the estimator.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : NullDistributionDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
@@ -342,8 +343,8 @@ class NullDistributionDisplay:
         TypeError
             If the estimator has none of the response methods.
         ValueError
-            If `pos_label` is no class of the estimator, or if labels or options are not those of
-            the test.
+            If `pos_label` is not a class of the estimator, or if labels or options are not valid
+            for the test.
 
         Examples
         --------
@@ -387,20 +388,20 @@ class NullDistributionDisplay:
         ax: Any = None,
         **plot_options: Any,
     ) -> NullDistributionDisplay:
-        """Test the ranking of each test fold by its own estimator, and draw all results.
+        """Test the ranking of each test fold by the estimator of the fold, and draw all results.
 
         Parameters
         ----------
         cv_results : dict
-            What :func:`sklearn.model_selection.cross_validate` returns with
+            Result of :func:`sklearn.model_selection.cross_validate` with
             ``return_estimator=True`` and ``return_indices=True``.
         X : array-like of shape (n_samples, n_features)
             The samples that were cross-validated.
         y : array-like of shape (n_samples,)
-            Their binary labels.
+            Binary labels of the samples.
         metric : str or metric, default="average_precision"
-            What is tested: one of the names that :func:`make_significance_scorer` takes, one given
-            by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
+            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
             Number of samples at the top of a fold, or a fraction of its samples between 0 and 1.
         pos_label : int, float, bool or str, default=1
@@ -408,20 +409,20 @@ class NullDistributionDisplay:
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-values are computed, see the test of the metric.
+            How the p-values are computed; see the test of the metric.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that give the scores, the first one that they have.
+            Methods of the estimators that return the scores; the first available one is used.
         name : str or list of str, optional
-            Name in the legend, or one for each fold; "fold 0" and so on if left out.
+            Name in the legend, or one for each fold; by default "fold 0" and so on.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : NullDistributionDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
@@ -430,13 +431,13 @@ class NullDistributionDisplay:
         TypeError
             If an estimator has none of the response methods.
         ValueError
-            If `cv_results` lacks estimators or indices, if `X` or `y` is not what was
-            cross-validated, or if labels or options are not those of the test.
+            If `cv_results` lacks estimators or indices, if `X` or `y` are not the data that were
+            cross-validated, or if labels or options are not valid for the test.
 
         Notes
         -----
-        The training sets of the folds overlap, so that their p-values are not independent of each
-        other and must not be multiplied or averaged into one.
+        The training sets of the folds overlap, so the p-values of the folds are dependent and must
+        not be multiplied or averaged.
 
         Examples
         --------
@@ -470,7 +471,7 @@ class NullDistributionDisplay:
             name = [f"fold {number}" for number in range(len(results))]
         return cls(results, name=name).plot(ax, **plot_options)
 
-    # Parts of the picture.
+    # Parts of the plot.
 
     def _plot_one(
         self,
@@ -483,7 +484,7 @@ class NullDistributionDisplay:
         null, observed = result.null_distribution, float(result.statistic)
         greater = _greater_is_extreme(result)
         shape = distribution_shape(null, observed, greater=greater, with_tail=yscale == "log")
-        label = _LAW_NAMES.get(null.method, null.method)
+        label = _DISTRIBUTION_NAMES.get(null.method, null.method)
         self.line_ = _draw_distribution(
             self.ax_,
             shape,
@@ -516,7 +517,7 @@ class NullDistributionDisplay:
                 greater=_greater_is_extreme(result),
                 with_tail=yscale == "log",
             )
-            # Densities, since the steps of the folds may differ.
+            # Densities are drawn, because the steps of the folds may differ.
             shape = replace(shape, step=None)
             style = merged_style({"color": color, "alpha": 0.6}, curve_kwargs)
             self.line_.append(self.ax_.stairs(shape.heights, shape.edges, **style))
@@ -541,7 +542,7 @@ class NullDistributionDisplay:
         if yscale == "linear":
             low = min(low, mean - 3.5 * deviation)
         x = np.linspace(low, high, 400)
-        label = "normal law, same mean and sd"
+        label = "normal distribution, same mean and sd"
         style = merged_style({"color": "k", "linestyle": ":", "label": label}, kwargs)
         height = stats.norm.pdf(x, mean, deviation) * shape.unit
         (self.normal_line_,) = self.ax_.plot(x, height, **style)
@@ -576,7 +577,7 @@ class NullDistributionDisplay:
 
 
 def _legend(ax: Any, line: Any, observed: Any) -> None:
-    """Legend with what was observed first, then the law, then the rest."""
+    """Legend with the observed value first, then the null distribution, then the rest."""
     first = [*observed, *line] if isinstance(observed, list) else [observed, line]
     handles, labels = ax.get_legend_handles_labels()
     order = sorted(
@@ -587,14 +588,14 @@ def _legend(ax: Any, line: Any, observed: Any) -> None:
 
 
 def _draw_distribution(ax: Any, shape: DistributionShape, style: Mapping[str, Any]) -> Any:
-    """Draw bars for the values of an evenly spaced law, a filled outline for a density."""
+    """Draw bars for evenly spaced values, or a filled outline for a density."""
     if shape.step is None:
         return ax.stairs(shape.heights, shape.edges, fill=True, **style)
     return ax.bar(shape.centres, shape.heights, width=0.85 * shape.step, **style)
 
 
 def _greater_is_extreme(result: Any) -> bool:
-    """Whether the tail on show is the upper one: of a two-sided test the one with the smaller p."""
+    """Whether the upper tail is drawn; for a two-sided test the tail with the smaller p-value."""
     if result.alternative != "two-sided":
         return bool(result.alternative == "greater")
     null, observed = result.null_distribution, float(result.statistic)
@@ -602,10 +603,10 @@ def _greater_is_extreme(result: Any) -> bool:
 
 
 def _random_labellings(null: NullDistribution, size: int, random_state: Any) -> Any:
-    """Values of the statistic under random labellings, whatever the method of the law."""
+    """Values of the statistic under random labellings, for any method of the distribution."""
     exact = copy(null)
     if null.method != "permutation":
-        # An approximation would draw from itself.
+        # An approximation would be sampled from the approximation.
         exact.method = "analytic"
     return exact.rvs(size, random_state=random_state)
 
@@ -618,35 +619,36 @@ def _label(result: Any, name: str | None) -> str:
 
 
 def _symbol(result: Any) -> str:
-    """What the statistic is called in a legend."""
+    """Name of the statistic in a legend."""
     return "MAP" if isinstance(result, MeanAveragePrecisionTestResult) else result.metric.symbol
 
 
 def _title(result: Any) -> str:
-    """What the statistic is called along an axis."""
+    """Name of the statistic on an axis."""
     if isinstance(result, MeanAveragePrecisionTestResult):
         return "Mean average precision"
     return str(result.metric.title)
 
 
 def _single_results(result: Any) -> list[Any]:
-    """Results of one test each, a result of several classes split into theirs."""
+    """List of results of one test each; a result for several classes is split by class."""
     if isinstance(result, Sequence):
         if not result:
-            raise ValueError("result must be a test result or several; got an empty sequence.")
+            raise ValueError("result must be one or several test results; got an empty sequence.")
         return [single for part in result for single in _single_results(part)]
     if not hasattr(result, "null_distribution"):
         raise TypeError(
-            "result must be what a test such as average_precision_test returns, or a sequence of "
+            "result must be the result of a test such as average_precision_test, or a sequence of "
             f"such results; got {type(result).__name__}."
         )
-    nulls = result.null_distribution
-    if isinstance(nulls, tuple):
-        return [_result_of_class(result, number) for number in range(len(nulls))]
+    distributions = result.null_distribution
+    if isinstance(distributions, tuple):
+        return [_result_of_class(result, number) for number in range(len(distributions))]
     if np.ndim(result.statistic):
         raise ValueError(
-            "a display takes results of one k each; got one of k="
-            f"{np.asarray(nulls.statistic.k).tolist()}. Test each k by itself and pass the list."
+            "a display needs results with a single k; got one with k="
+            f"{np.asarray(distributions.statistic.k).tolist()}: test each k separately and pass "
+            "the list of results."
         )
     return [result]
 

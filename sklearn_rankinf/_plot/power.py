@@ -1,4 +1,4 @@
-"""Display of power against the number of targets, or against the effect."""
+"""Display of power against the number of positives or against the effect."""
 
 from __future__ import annotations
 
@@ -32,59 +32,60 @@ _N_ERRORS = 2.0
 class PowerDisplay:
     """Power of tests against the number of positives, or against the effect.
 
-    Use :meth:`from_design` to make one, or pass what :func:`metric_power` returns.
+    Use :meth:`from_design` to create a display, or pass results of :func:`metric_power`.
 
     Parameters
     ----------
     results : sequence of MetricPowerResult, or dict of such sequences
-        Results whose sizes differ and whose effects are the same, or the other way round: the
-        points of a line, or of several lines by name.
+        Results with different sizes and the same effect, or with different effects and the same
+        size: the points of one line. A dict contains several lines by name.
     name : str or sequence of str, optional
         Names of the lines in the legend. By default the keys of a dict, or the metric.
 
     Attributes
     ----------
     results : sequence or dict
-        What was given.
+        The results.
     name : str, sequence of str or None
-        What was given.
+        The name or names.
     line_ : list of matplotlib artists
-        The power, a line for each name.
+        The power, one line for each name.
     band_ : list of matplotlib artists or None
-        Two standard errors around each line, None where nothing is simulated.
+        Two standard errors around each line; None for a line without simulation.
     target_line_ : matplotlib artist or None
-        The power that is aimed at.
+        Line at the target power.
     reached_ : list of matplotlib artists or None
-        The first point of each line that reaches it, None where none does.
+        The first point of each line that reaches the target; None if no point does.
     level_line_ : matplotlib artist
-        The level of significance, which is the largest power without any effect.
+        Line at the significance level, the largest power without an effect.
     ax_ : matplotlib axes
-        The axes with the picture.
+        The axes of the plot.
     figure_ : matplotlib figure
-        The figure with the axes.
+        The figure that contains the axes.
 
     Raises
     ------
     TypeError
-        If a result is not one of :func:`metric_power`.
+        If a result is not a result of :func:`metric_power`.
     ValueError
-        If there is no result or not one name for each line, if levels of significance differ, or if
+        If there is no result or not one name for each line, if significance levels differ, or if
         both sizes and effects differ.
 
     See Also
     --------
     metric_power : Power of one design.
-    min_positives : Smallest number of positives with a certain power.
-    min_detectable_odds : Smallest effect with a certain power.
+    min_positives : Smallest number of positives with a given power.
+    min_detectable_odds : Smallest effect with a given power.
 
     Notes
     -----
-    Only the points are computed. The first point that reaches the power aimed at is as exact as the
-    points are close; :func:`min_positives` and :func:`min_detectable_odds` give the number itself.
-    Power of hits at k rises and falls as the critical value, a whole number, changes.
+    Power is computed only at the points, so the first point that reaches the target is only as
+    precise as the spacing of the points; :func:`min_positives` and :func:`min_detectable_odds`
+    compute the exact number. The power of hits at k rises and falls as the critical value, a whole
+    number, changes.
 
-    The band is of two Monte Carlo standard errors to each side. A line without one is exact, or is
-    the approximation ``"obuchowski"``, whose error is not known.
+    The band extends two Monte Carlo standard errors to each side. A line without a band is exact,
+    or is the approximation ``"obuchowski"``, whose error is unknown.
 
     Examples
     --------
@@ -128,37 +129,37 @@ class PowerDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out. The legend is beside them if their figure has a
-            layout that makes room for it, such as ``layout="constrained"``.
+            Axes to draw on; by default new axes. The legend is placed beside them if the layout of
+            their figure makes room for it, such as ``layout="constrained"``.
         name : str or sequence of str, optional
-            Names of the lines, instead of the display's own.
+            Names of the lines, instead of that of the display.
         x_axis : {"n_positives", "n_samples", "odds", "auc"}, optional
-            What power is drawn against. By default the number of positives, of samples, or the odds
-            (in the binormal model the AUC), the first of these that differs.
+            Quantity on the x-axis. By default the number of positives, the number of samples, or
+            the odds (in the binormal model the AUC), the first of these that varies.
         target : float, default=0.8
-            The power that is aimed at, between 0 and 1; None to leave it out.
+            The target power, between 0 and 1; None for no target.
         curve_kwargs : dict, optional
             Keywords of matplotlib's ``plot`` for the lines.
         band_kwargs : dict, optional
             Keywords of matplotlib's ``fill_between`` for the bands.
         target_kwargs : dict, optional
-            Keywords of matplotlib's ``axhline`` for the power that is aimed at.
+            Keywords of matplotlib's ``axhline`` for the target power.
         level_kwargs : dict, optional
-            Keywords of matplotlib's ``axhline`` for the level of significance.
+            Keywords of matplotlib's ``axhline`` for the significance level.
         despine : bool, default=False
-            Whether to leave out the spines at the top and on the right.
+            Whether to remove the top and right spines.
 
         Returns
         -------
         display : PowerDisplay
-            The display itself, with its artists as attributes.
+            The display, with its artists as attributes.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `x_axis` is none of these or does not differ between the points of a line, if
+            If `x_axis` is not one of these or does not vary between the points of a line, if
             `target` is not between 0 and 1, or if there is not one name for each line.
         """
         lines = _read_lines(self.results, self.name if name is None else name)
@@ -181,7 +182,7 @@ class PowerDisplay:
             style["label"] = f"power of {target:g}"
             self.target_line_ = ax.axhline(target, **merged_style(style, target_kwargs))
         style = {"color": "k", "linestyle": ":", "linewidth": 1.0}
-        style["label"] = f"level of significance, {design.alpha:g}"
+        style["label"] = f"significance level {design.alpha:g}"
         self.level_line_ = ax.axhline(design.alpha, **merged_style(style, level_kwargs))
         ax.set_ylim(0.0, 1.02)
         ax.set_xlabel(design.xlabel)
@@ -215,8 +216,8 @@ class PowerDisplay:
         Parameters
         ----------
         n_samples : int or array-like of shape (n_points,)
-            Number of samples. An array goes with one of `n_positives`, for a fixed prevalence for
-            example.
+            Number of samples. An array is combined with an array of `n_positives`, for example for
+            a fixed prevalence.
         n_positives : int or array-like of shape (n_points,)
             Number of positives among them.
         metric : str or metric or sequence of them, default="average_precision"
@@ -226,11 +227,11 @@ class PowerDisplay:
             Cut-off of all metrics that are given by their names: a number of samples, or a fraction
             of them between 0 and 1, rounded up.
         odds, auc : float or array-like of shape (n_points,), optional
-            The effect, by one of the two; see :func:`metric_power`.
+            The effect, as one of the two; see :func:`metric_power`.
         alpha : float, default=0.05
-            Level of significance, between 0 and 1.
+            Significance level, between 0 and 1.
         model : {"wallenius", "fisher", "binormal"}, default="wallenius"
-            How rankings come about; see :func:`metric_power`.
+            Model of the rankings; see :func:`metric_power`.
         method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
             How power is computed; see :func:`metric_power`.
         n_simulations : int, default=10000
@@ -238,23 +239,23 @@ class PowerDisplay:
         random_state : int, RandomState, Generator or None, default=0
             Source of random numbers for the simulation.
         name : str or sequence of str, optional
-            Names in the legend; by default those of the metrics.
+            Names in the legend; by default the names of the metrics.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : PowerDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            If sizes, effects or options are not those of :func:`metric_power`, or if not exactly
+            If sizes, effects or options are not valid for :func:`metric_power`, or if not exactly
             one of size and effect is an array.
 
         Examples
@@ -288,7 +289,7 @@ class PowerDisplay:
             plot_options.setdefault("x_axis", "auc")
         return cls(results, name=name).plot(ax, **plot_options)
 
-    # Parts of the picture.
+    # Parts of the plot.
 
     def _plot_line(
         self,
@@ -310,7 +311,7 @@ class PowerDisplay:
         reached = np.zeros(0, dtype=int)
         if target is not None:
             reached = np.flatnonzero(power >= target)
-            where = f"first at {x[reached[0]]:.4g}" if reached.size else "nowhere"
+            where = f"first at {x[reached[0]]:.4g}" if reached.size else "not reached"
             text += f",\n{target:g} {where}"
         self.line_ += self.ax_.plot(x, power, **{"label": text, **style})
         color = self.line_[-1].get_color()
@@ -334,16 +335,16 @@ class PowerDisplay:
 
 @dataclass(frozen=True)
 class _Design:
-    """What differs between the points, and what they have in common.
+    """Quantities that vary between the points, and quantities they have in common.
 
     Attributes
     ----------
     x_axis : {"n_positives", "n_samples", "odds", "auc"}
-        What is drawn along the axis of x.
+        Quantity on the x-axis.
     xlabel : str
-        What stands along it.
+        Label of the x-axis.
     alpha : float
-        The level of significance.
+        The significance level.
     """
 
     x_axis: str
@@ -352,12 +353,12 @@ class _Design:
 
     @classmethod
     def of(cls, lines: Mapping[str, Sequence[MetricPowerResult]], x_axis: Any) -> _Design:
-        """Find out what differs."""
+        """Determine which quantities vary."""
         results = [result for line in lines.values() for result in line]
         alphas = sorted({result.alpha for result in results})
         if len(alphas) > 1:
             raise ValueError(
-                f"The results have levels of significance {alphas[0]:g} and {alphas[1]:g}: make "
+                f"The results have significance levels {alphas[0]:g} and {alphas[1]:g}; compute "
                 "all results with the same alpha."
             )
         differing = {
@@ -370,31 +371,31 @@ class _Design:
         if of_size and len(differing) > len(of_size):
             raise ValueError(
                 "The results of a line differ in their numbers of samples or positives and in "
-                "their effects: draw one line for each effect, as a dict of results."
+                "their effects; draw one line for each effect by passing a dict of results."
             )
         if x_axis is None:
             x_axis = _default_axis(differing, results[0].model)
         check_option(x_axis, "x_axis", _X_AXES)
         if differing and x_axis not in differing:
             raise ValueError(
-                f"x_axis={x_axis!r} is the same for all points of a line; what differs is "
+                f"x_axis={x_axis!r} is the same for all points of a line; choose from "
                 f"{' and '.join(sorted(differing))}."
             )
         return cls(x_axis, _xlabel(x_axis, results), alphas[0])
 
     def places(self, results: Sequence[MetricPowerResult]) -> Floats:
-        """Where points are along the axis of x."""
+        """Coordinates of the points on the x-axis."""
         return np.array([getattr(result, self.x_axis) for result in results], dtype=float)
 
 
 def _default_axis(differing: set[str], model: str) -> str:
-    """The first field that differs."""
+    """The first field that varies."""
     fields = ["n_positives", "n_samples", *(("auc",) if model == "binormal" else ("odds",))]
     return next((field for field in fields if field in differing), "n_positives")
 
 
 def _xlabel(x_axis: str, results: Sequence[MetricPowerResult]) -> str:
-    """What stands along the axis of x: what differs, and what is the same for all points."""
+    """Label of the x-axis: the varying quantity, and the quantities common to all points."""
     names = {
         "n_positives": "Number of positives",
         "n_samples": "Number of samples",
@@ -421,7 +422,7 @@ def _xlabel(x_axis: str, results: Sequence[MetricPowerResult]) -> str:
 
 
 def _prevalence(results: Sequence[MetricPowerResult]) -> float | None:
-    """The share of positives, if it is the same but for rounding."""
+    """The prevalence if it is constant up to rounding, otherwise None."""
     n, m = (
         np.array([getattr(result, field) for result in results], dtype=float)
         for field in ("n_samples", "n_positives")
@@ -443,7 +444,7 @@ def _points(n_samples: Any, n_positives: Any, odds: Any, auc: Any) -> list[dict[
     if names not in (["n_positives"], ["odds"], ["auc"], ["n_samples", "n_positives"]):
         got = " and ".join(names) if names else "none"
         raise ValueError(
-            "Exactly one of n_positives, odds and auc must be an array, along which power is drawn "
+            "Exactly one of n_positives, odds and auc must be an array, for the x-axis "
             f"(or n_samples and n_positives together); got {got}."
         )
     sizes = {values.size for values in arrays.values()}
@@ -466,11 +467,11 @@ def _read_lines(results: Any, name: Any) -> dict[str, list[MetricPowerResult]]:
     keyed = isinstance(results, Mapping)
     parts = [list(part) for part in results.values()] if keyed else [list(results)]
     if not parts or not all(parts):
-        raise ValueError("results must hold a result or several for each line; got none.")
+        raise ValueError("results must contain at least one result for each line; got none.")
     for result in (result for part in parts for result in part):
         if not isinstance(result, MetricPowerResult):
             raise TypeError(
-                "results must be what metric_power returns, several in a list, or lists of them "
+                "results must be results of metric_power, in a list or as lists "
                 f"in a dict; got {type(result).__name__}."
             )
     names = [str(key) for key in results] if keyed else [parts[0][0].metric.title]

@@ -1,4 +1,4 @@
-"""Display of the hits at every k with the bounds of random selection."""
+"""Display of the hits at every k, with the bounds under random selection."""
 
 from __future__ import annotations
 
@@ -26,36 +26,36 @@ from sklearn_rankinf._validation import PosLabel, check_levels, check_option
 
 _RESPONSE_METHODS = ("decision_function", "predict_proba")
 _ALPHA = (0.1, 0.05, 0.01)
-# The level that is drawn where only one can be.
+# The level that is drawn if only one can be drawn.
 _USUAL_ALPHA = 0.05
-# More samples than these have a logarithmic axis.
+# Above this number of samples the axis is logarithmic.
 _MANY_SAMPLES = 2000
-# Columns of a picture: no line has more than four points in each.
+# Number of columns of a plot; a line has at most four points in each.
 _N_COLUMNS = 1500
-# Height of the row of runs of a ranker, as a share of the axes.
+# Height of a ranker's row of runs, as a fraction of the axes.
 _ROW = 0.025
 _MAX_LENGTH = 28
-# Shares of colour of the largest and of the smallest alpha.
+# Colour intensity for the largest alpha and for the smallest alpha.
 _LIGHTEST, _DARKEST = 0.4, 1.0
 # Wide enough for a legend beside the axes.
 _FIGSIZE = (8.4, 4.8)
-# Ends of blocks of ties are marked where there are no more.
+# Up to this number of blocks the ends of blocks of equal scores are marked.
 _FEW_BLOCKS = 40
-# Bounds of the first few samples, which are high, may be cut off at so many times the largest
-# value that was observed.
+# Bounds of the first few samples, which are high, may be cut off at this multiple of the largest
+# observed value.
 _MOST_ABOVE = 1.3
 
 
 @dataclass(frozen=True)
 class _View:
-    """What is drawn against what.
+    """Quantities on both axes.
 
     Attributes
     ----------
     ylabel : str
-        What stands along the axis of y.
+        Label of the y-axis.
     in_percent : bool
-        Whether x is a share of the list, in per cent; else the number of samples.
+        Whether x is a percentage of the list; otherwise it is a number of samples.
     per_sample : bool
         Whether hits are divided by the number of samples.
     """
@@ -66,7 +66,7 @@ class _View:
 
     @property
     def xlabel(self) -> str:
-        """What stands along the axis of x."""
+        """Label of the x-axis."""
         if self.in_percent:
             return "Samples from the top (% of all)"
         return "Samples from the top (k)"
@@ -83,17 +83,17 @@ _VIEWS: Mapping[str, _View] = {
 
 
 class TopKSignificanceDisplay:
-    """Positives found at every k, with what random selection finds and the bounds to beat.
+    """Positives found at every k, with the mean and the bounds under random selection.
 
-    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to make one, or
-    pass what :func:`top_k_significance_curve` returns. The same curve is drawn as hits, recall,
-    precision or enrichment against k, or against the share of the list that is taken: the
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_cv_results` to create a
+    display, or pass results of :func:`top_k_significance_curve`. The same curve is drawn as hits,
+    recall, precision or enrichment against k, or against the fraction of the list: the
     cumulative gain chart and the lift chart.
 
     Parameters
     ----------
     results : TopKSignificanceCurve, or sequence or dict of them
-        The curve of one ranker, or of several.
+        The curve of one ranker, or the curves of several.
     name : str or sequence of str, optional
         Names of the rankers in the legend. By default the keys of a dict, or the numbers of several
         results.
@@ -101,62 +101,63 @@ class TopKSignificanceDisplay:
     Attributes
     ----------
     results : TopKSignificanceCurve, or list or dict of them
-        What was given.
+        The curve or curves.
     name : str, sequence of str or None
-        What was given.
+        The name or names.
     line_ : list of matplotlib artists
-        What each ranker found.
+        The curve of each ranker.
     chance_level_ : matplotlib artist or None
-        What random selection finds in the mean.
+        The mean number of positives found by random selection.
     pointwise_ : list of matplotlib artists
         The pointwise bounds, one for each alpha, from the largest to the smallest; empty if they
-        are left out.
+        are not drawn.
     simultaneous_ : list of matplotlib artists
-        The simultaneous bounds, one for each alpha, from the largest to the smallest; where rankers
-        have bounds of their own one for each ranker.
+        The simultaneous bounds, one for each alpha, from the largest to the smallest; if the bounds
+        of the rankers differ, one for each ranker.
     runs_ : list of matplotlib artists
         For each ranker and each alpha the k at which the ranker is above the simultaneous bound, as
-        bars at the foot of the axes.
+        bars at the bottom of the axes.
     ax_ : matplotlib axes
-        The axes with the picture.
+        The axes of the plot.
     figure_ : matplotlib figure
-        The figure with the axes.
+        The figure that contains the axes.
 
     Raises
     ------
     TypeError
-        If a result is no curve.
+        If a result is not a curve.
     ValueError
         If there is no result or not one name for each, or if the levels alpha of the results
         differ.
 
     See Also
     --------
-    top_k_significance_curve : The function whose results are drawn.
+    top_k_significance_curve : Hits at every k compared with random selection.
     minimum_hypergeometric_test : One p-value over all k.
     sklearn.metrics.PrecisionRecallDisplay : Precision against recall instead of k.
 
     Notes
     -----
-    A ranker that is above the *pointwise* bound (dotted) at one k that was chosen before the data
-    were seen is significant there. One that is above the *simultaneous* bound (solid) anywhere is
-    significant, and may be cut at any such k, also after looking; bars at the foot of the axes
-    mark them. The darker a line or a bar is, the smaller is its alpha. Bounds hold for one
-    ranker; that one of several rankers is above them is more probable than alpha.
+    A ranker is significant at one k that was chosen before the data were seen if it is above the
+    *pointwise* bound (dotted) at this k. A ranker that is above the *simultaneous* bound (solid) at
+    any k is significant, and may be cut at any such k, even if k is chosen after looking at the
+    data; bars at the bottom of the axes mark these k. Darker lines and bars have a smaller alpha.
+    The bounds are valid for one ranker: the probability that any of several rankers is above them
+    by chance is larger than alpha.
 
     Hits and bounds are steps: they are constant from one k to the next, so that precision and
     enrichment fall between two hits. Across a block of equal scores lines are straight in hits,
     which for a ranker is the mean over the orders of the samples in the block. Only the ends of
     blocks are compared with the bounds. A bound has gaps where no number of hits is enough.
 
-    Pointwise bounds are the same for all rankers with as many samples and positives; simultaneous
-    bounds are if in addition the rankers have ties of the same sizes. Bounds that are the same are
-    drawn once, in grey. If simultaneous bounds differ, each ranker has its own in its colour, for
-    one alpha; if numbers of samples or positives differ, as between folds, pointwise bounds are
-    left out.
+    Pointwise bounds are the same for all rankers with the same number of samples and positives;
+    simultaneous bounds are the same if the rankers also have ties of the same sizes. Bounds that
+    are the same are drawn once, in grey. If simultaneous bounds differ, they are drawn for each
+    ranker in its colour, for one alpha. If numbers of samples or positives differ, as between
+    folds, pointwise bounds are not drawn.
 
-    Lines of many points are drawn by the first, the last, the smallest and the largest value in
-    each of 1500 columns of the picture.
+    Lines with many points are drawn through the first, the last, the smallest and the largest value
+    in each of 1500 columns of the plot.
 
     Examples
     --------
@@ -205,51 +206,51 @@ class TopKSignificanceDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out. The legend is beside them if their figure has a
-            layout that makes room for it, such as ``layout="constrained"``.
+            Axes to draw on; by default new axes. The legend is placed beside them if the layout of
+            their figure makes room for it, such as ``layout="constrained"``.
         name : str or sequence of str, optional
-            Names of the rankers, instead of the display's own.
+            Names of the rankers, instead of that of the display.
         y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
-            Hits, hits relative to all positives, to k, or to what random selection finds, against
-            k. ``"lift"`` is enrichment and ``"gain"`` recall, in per cent, against the share of the
-            list.
+            Hits; or hits relative to all positives, to k, or to the mean of random selection;
+            against k. ``"lift"`` is enrichment and ``"gain"`` is recall in percent, against the
+            fraction of the list.
         log_scale : bool, optional
-            Whether the axis of k is logarithmic; by default that of more than 2000 samples is,
+            Whether the axis of k is logarithmic; by default it is for more than 2000 samples,
             except for ``"gain"``.
         alpha : float or sequence of float, optional
-            Levels whose bounds are drawn, among those of the results; one where rankers have bounds
-            of their own. By default all, or the one closest to .05.
+            Levels whose bounds are drawn, among those of the results; a single level if the bounds
+            of the rankers differ. By default all levels, or the level closest to 0.05.
         curve_kwargs : dict or sequence of dict, optional
             Keywords of matplotlib's ``plot`` for all rankers, or for each.
         plot_chance_level : bool, default=True
-            Whether to draw what random selection finds in the mean.
+            Whether to draw the mean of random selection.
         chance_level_kw : dict, optional
-            Keywords of matplotlib's ``plot`` for it.
+            Keywords of matplotlib's ``plot`` for the mean of random selection.
         plot_pointwise : bool, default=True
-            Whether to draw the pointwise bounds, where rankers have them in common.
+            Whether to draw the pointwise bounds, if they are the same for all rankers.
         pointwise_kwargs : dict, optional
-            Keywords of matplotlib's ``plot`` for them.
+            Keywords of matplotlib's ``plot`` for the pointwise bounds.
         plot_simultaneous : bool, default=True
-            Whether to draw the simultaneous bounds, and the bars at the foot of the axes.
+            Whether to draw the simultaneous bounds, and the bars at the bottom of the axes.
         simultaneous_kwargs : dict, optional
-            Keywords of matplotlib's ``plot`` for the bounds.
+            Keywords of matplotlib's ``plot`` for the simultaneous bounds.
         despine : bool, default=False
-            Whether to leave out the spines at the top and on the right.
+            Whether to remove the top and right spines.
 
         Returns
         -------
         display : TopKSignificanceDisplay
-            The display itself, with its artists as attributes.
+            The display, with its artists as attributes.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `y_axis` is none of these, if `alpha` is not among the levels of the results or is
-            several where only one can be drawn, if rankers differ in their numbers of samples or
-            positives and `y_axis` is not relative to both, or if there is not one name or one
-            dict of keywords for each ranker.
+            If `y_axis` is not one of these, if `alpha` is not among the levels of the results or
+            contains several levels although only one can be drawn, if rankers differ in their
+            numbers of samples or positives and `y_axis` is not relative to both, or if there is not
+            one name or one dict of keywords for each ranker.
         """
         check_option(y_axis, "y_axis", _VIEWS)
         curves = _read_curves(self.results, self.name if name is None else name)
@@ -297,7 +298,7 @@ class TopKSignificanceDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels; or a ranking, with `y_score` left out.
+            Binary labels; or a ranking, without `y_score`.
         y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or DataFrame, \
 optional
             Scores of one ranker, larger for samples more likely to be positive; or of several, as
@@ -305,30 +306,30 @@ optional
         alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
             Levels of significance, between 0 and 1.
         max_k : int or float, optional
-            Largest cut-off that is of interest: a number of samples, or a fraction of them between
-            0 and 1, rounded up. All of them by default.
+            Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
+            rounded up. By default all samples.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         name : str or sequence of str, optional
             Names in the legend; by default the names of several rankers.
         y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
-            What is drawn; see :meth:`plot`.
+            Quantity on the y-axis; see :meth:`plot`.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : TopKSignificanceDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
         ImportError
             If matplotlib is not installed.
         TypeError, ValueError
-            If labels, scores or options are not those of :func:`top_k_significance_curve`.
+            If labels, scores or options are not valid for :func:`top_k_significance_curve`.
 
         Examples
         --------
@@ -375,31 +376,31 @@ optional
         estimator : object or dict of objects
             A fitted classifier, or a pipeline that ends in one; several by name.
         X : array-like of shape (n_samples, n_features)
-            The samples, which must not have trained the estimator.
+            Samples that were not used to train the estimator.
         y : array-like of shape (n_samples,)
             Binary labels.
         alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
             Levels of significance, between 0 and 1.
         max_k : int or float, optional
-            Largest cut-off that is of interest: a number of samples, or a fraction of them between
-            0 and 1, rounded up. All of them by default.
+            Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
+            rounded up. By default all samples.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimator that give the scores, the first one that it has.
+            Methods of the estimator that return the scores; the first available one is used.
         name : str or sequence of str, optional
             Names in the legend; by default the class of the estimator, or the keys of a dict.
         y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="hits"
-            What is drawn; see :meth:`plot`.
+            Quantity on the y-axis; see :meth:`plot`.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : TopKSignificanceDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
@@ -408,7 +409,7 @@ optional
         TypeError
             If an estimator has none of the response methods.
         ValueError
-            If `pos_label` is no class of an estimator, or if labels or options are not those of
+            If `pos_label` is not a class of an estimator, or if labels or options are not valid for
             :func:`top_k_significance_curve`.
 
         Examples
@@ -456,39 +457,40 @@ optional
         ax: Any = None,
         **plot_options: Any,
     ) -> TopKSignificanceDisplay:
-        """Compare the ranking of each test fold by its own estimator with random selection.
+        """Compare the ranking of each test fold by the fold's estimator with random selection.
 
         Parameters
         ----------
         cv_results : dict
-            What :func:`sklearn.model_selection.cross_validate` returns with
+            Result of :func:`sklearn.model_selection.cross_validate` with
             ``return_estimator=True`` and ``return_indices=True``.
         X : array-like of shape (n_samples, n_features)
             The samples that were cross-validated.
         y : array-like of shape (n_samples,)
-            Their binary labels.
+            Binary labels of the samples.
         alpha : float or array-like of shape (n_alpha,), default=0.05
             Levels of significance, between 0 and 1.
         max_k : int or float, optional
-            Largest cut-off that is of interest: a number of samples of a fold, or a fraction of
-            them between 0 and 1, rounded up. All of them by default.
+            Largest cut-off of interest: a number of samples of a fold, or a fraction of them
+            between 0 and 1, rounded up. By default all samples.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
-            Methods of the estimators that give the scores, the first one that they have.
+            Methods of the estimators that return the scores; the first available one is used.
         name : str or sequence of str, optional
-            Names in the legend, one for each fold; "fold 0" and so on if left out.
+            Names in the legend, one for each fold; by default "fold 0" and so on.
         y_axis : {"hits", "recall", "precision", "enrichment", "lift", "gain"}, default="gain"
-            What is drawn; see :meth:`plot`. Folds of different sizes take ``"gain"`` or ``"lift"``.
+            Quantity on the y-axis; see :meth:`plot`. Use ``"gain"`` or ``"lift"`` if the folds
+            have different sizes.
         ax : matplotlib axes, optional
-            Axes to draw on; new ones if left out.
+            Axes to draw on; by default new axes.
         **plot_options
             Other options of :meth:`plot`.
 
         Returns
         -------
         display : TopKSignificanceDisplay
-            The display, drawn.
+            The display, after plotting.
 
         Raises
         ------
@@ -497,16 +499,16 @@ optional
         TypeError
             If an estimator has none of the response methods.
         ValueError
-            If `cv_results` lacks estimators or indices, if `X` or `y` is not what was
-            cross-validated, or if labels or options are not those of
+            If `cv_results` lacks estimators or indices, if `X` or `y` are not the data that were
+            cross-validated, or if labels or options are not valid for
             :func:`top_k_significance_curve`.
 
         Notes
         -----
-        Each fold has a curve and bounds of its own. Scores of different estimators are not on one
-        scale, so that the folds are not sorted into one list; and a bound holds for all k of one
-        fold, not for all folds. The training sets overlap, so that the curves are not independent
-        of each other and five folds above their bounds are not five findings.
+        Each fold has a separate curve and separate bounds. Scores of different estimators are not
+        on a common scale, so the folds are not merged into one list, and a bound is valid for all k
+        of one fold, not for all folds. The training sets overlap, so the curves are dependent, and
+        five folds above their bounds are not five independent findings.
 
         Examples
         --------
@@ -532,7 +534,7 @@ optional
             )
         return cls(results, name=name).plot(ax, y_axis=y_axis, **plot_options)
 
-    # Parts of the picture.
+    # Parts of the plot.
 
     def _plot_curves(
         self, picture: _Picture, names: list[str], styles: Sequence[Mapping[str, Any] | None]
@@ -584,7 +586,7 @@ optional
     def _plot_bounds(
         self, picture: _Picture, k: Floats, needed: Floats, style: Mapping[str, Any]
     ) -> list[Any]:
-        """A line for each level, in shades of grey."""
+        """Draw one line for each level, in shades of grey."""
         drawn = []
         for row, share in zip(picture.levels, picture.shares, strict=True):
             points = picture.drawn(picture.curves[0], *_bound(k, needed[row]))
@@ -593,7 +595,7 @@ optional
         return drawn
 
     def _plot_runs(self, picture: _Picture, legend: _Legend) -> None:
-        """Bars at the foot of the axes, a row for each ranker, darker for smaller alpha."""
+        """Draw bars at the bottom of the axes, one row per ranker, darker for smaller alpha."""
         at_foot = self.ax_.get_xaxis_transform()
         for number, (curve, line) in enumerate(zip(picture.curves, self.line_, strict=True)):
             place = (len(picture.curves) - number - 0.8) * _ROW
@@ -601,7 +603,7 @@ optional
                 runs = np.array(curve.crossovers_simultaneous[row], dtype=float).reshape(-1, 2)
                 runs = picture.places(curve, runs)
                 color = blended(line.get_color(), share)
-                # The edges make a run of a single k visible.
+                # The edges of the bars make a run of a single k visible.
                 bars = self.ax_.broken_barh(
                     np.c_[runs[:, 0], runs[:, 1] - runs[:, 0]].tolist(),
                     (place, 0.7 * _ROW),
@@ -638,20 +640,20 @@ optional
 
 @dataclass(frozen=True, eq=False)
 class _Picture:
-    """What is drawn, and how.
+    """Curves and options of a plot.
 
     Attributes
     ----------
     curves : list of TopKSignificanceCurve
         The rankers.
     y_axis : str
-        The name of the view.
+        Name of the view.
     log_scale : bool
         Whether the axis of k is logarithmic.
     levels : list of int
-        Numbers of the levels alpha that are drawn, from the largest to the smallest.
+        Indices of the levels alpha that are drawn, from the largest to the smallest alpha.
     same_sizes, same_bounds : bool
-        Whether rankers have the pointwise, and the simultaneous bounds in common.
+        Whether the pointwise bounds, and the simultaneous bounds, are the same for all rankers.
     """
 
     curves: list[TopKSignificanceCurve]
@@ -665,15 +667,15 @@ class _Picture:
     def of(
         cls, curves: list[TopKSignificanceCurve], y_axis: str, log_scale: bool | None, alpha: Any
     ) -> _Picture:
-        """Find out what the curves have in common."""
+        """Determine what the curves have in common."""
         first = curves[0]
         sizes = [(curve.n_samples, curve.n_positives) for curve in curves]
         other = next((size for size in sizes if size != sizes[0]), None)
         if other is not None and not _VIEWS[y_axis].in_percent:
             raise ValueError(
-                f"y_axis={y_axis!r} is drawn against numbers of samples, and the results are of "
+                f"y_axis={y_axis!r} is drawn against numbers of samples, but the results are of "
                 f"{sizes[0][1]} positives among {sizes[0][0]} samples and of {other[1]} among "
-                f"{other[0]}: use y_axis='gain' or 'lift', which are relative to both."
+                f"{other[0]}; use y_axis='gain' or 'lift', which are relative to both."
             )
         same_bounds = other is None and all(
             np.array_equal(curve.pointwise_level, first.pointwise_level) for curve in curves
@@ -685,12 +687,12 @@ class _Picture:
 
     @property
     def view(self) -> _View:
-        """What is drawn against what."""
+        """Quantities on both axes."""
         return _VIEWS[self.y_axis]
 
     @property
     def shares(self) -> list[float]:
-        """Share of colour for each level."""
+        """Colour intensity for each level."""
         if len(self.levels) == 1:
             return [_DARKEST]
         shares: list[float] = np.linspace(_LIGHTEST, _DARKEST, len(self.levels)).tolist()
@@ -698,18 +700,18 @@ class _Picture:
 
     @property
     def listed_levels(self) -> str:
-        """The levels, in per cent."""
+        """The levels, in percent."""
         alpha = self.curves[0].alpha[self.levels]
         return ", ".join(f"{100.0 * level:g}" for level in alpha.tolist()) + " %"
 
     def drawn(self, curve: TopKSignificanceCurve, k: Floats, hits: Floats) -> tuple[Floats, Floats]:
-        """Points of a line through numbers of hits, as many as a picture shows."""
+        """Points of a line through numbers of hits, thinned to what is visible in a plot."""
         x: list[Floats] = []
         y: list[Floats] = []
         for part_k, part_hits in _finite_parts(k, hits):
             part = self._drawn_part(curve, part_k, part_hits)
             if x:
-                # A point that is missing parts the line.
+                # A missing point splits the line.
                 x.append(np.array([part[0][0]]))
                 y.append(np.array([np.nan]))
             x.append(part[0])
@@ -723,7 +725,7 @@ class _Picture:
         if self.log_scale or self.view.per_sample:
             k, hits = _bent(k, hits, self.log_scale)
         if self.view.per_sample and k.size > 1 and k[0] == k[1] and hits[0] == 0.0:
-            # No k is before the first.
+            # There is no k before the first.
             k, hits = k[1:], hits[1:]
         y = hits * self._unit(curve)
         if self.view.per_sample:
@@ -731,11 +733,11 @@ class _Picture:
         return _thinned(self.places(curve, k), y, self.log_scale)
 
     def places(self, curve: TopKSignificanceCurve, k: Any) -> Any:
-        """Where numbers of samples are along the axis of x."""
+        """Coordinates of numbers of samples on the x-axis."""
         return k * (100.0 / curve.n_samples) if self.view.in_percent else k
 
     def _unit(self, curve: TopKSignificanceCurve) -> float:
-        """What one hit counts, at k = 1 where hits are relative to k."""
+        """Contribution of one hit to y, at k = 1 if hits are relative to k."""
         n, m = curve.n_samples, curve.n_positives
         if self.y_axis in ("hits", "precision"):
             return 1.0
@@ -745,7 +747,7 @@ class _Picture:
 
 
 class _Legend:
-    """Entries of a legend, several artists side by side in one entry."""
+    """Entries of a legend, with several artists side by side in one entry."""
 
     def __init__(self, lines: list[Any]) -> None:
         self._handles = list(lines)
@@ -753,7 +755,7 @@ class _Legend:
         self._handlers: dict[Any, Any] = {}
 
     def add(self, handles: list[Any], label: str) -> None:
-        """Add an entry, unless there is nothing in the picture."""
+        """Add an entry, unless there are no artists."""
         if not handles:
             return
         handle, self._handlers = side_by_side(handles)
@@ -766,19 +768,19 @@ class _Legend:
 
 
 def _highest(lines: list[Any]) -> float:
-    """The largest value of lines, 0 where there is none."""
+    """The largest value of all lines; 0 without lines."""
     return max((float(np.nanmax(line.get_ydata(), initial=0.0)) for line in lines), default=0.0)
 
 
 def _last_at(x: Floats, places: Floats) -> list[int]:
-    """Indices of the last points at some places."""
+    """Indices of the last points at given coordinates."""
     at = np.searchsorted(x, places, side="right") - 1
     found: list[int] = at[x[at] == places].tolist()
     return found
 
 
 def _read_curves(results: Any, name: Any) -> dict[str, TopKSignificanceCurve]:
-    """Curves by name; refuse those that do not belong in one picture."""
+    """Return the curves by name; raise an error if they do not fit in one plot."""
     if isinstance(results, Mapping):
         curves, names = list(results.values()), [str(key) for key in results]
     elif isinstance(results, Sequence):
@@ -786,17 +788,17 @@ def _read_curves(results: Any, name: Any) -> dict[str, TopKSignificanceCurve]:
     else:
         curves, names = [results], [""]
     if not curves:
-        raise ValueError("results must hold a curve or several; got an empty container.")
+        raise ValueError("results must contain at least one curve; got an empty container.")
     for curve in curves:
         if not isinstance(curve, TopKSignificanceCurve):
             raise TypeError(
-                "results must be what top_k_significance_curve returns, or a sequence or a dict "
+                "results must be results of top_k_significance_curve, or a sequence or a dict "
                 f"of such results; got {type(curve).__name__}."
             )
         if not np.array_equal(curve.alpha, curves[0].alpha):
             raise ValueError(
                 f"The results have levels alpha={curves[0].alpha.tolist()} and "
-                f"{curve.alpha.tolist()}: make all curves with the same alpha."
+                f"{curve.alpha.tolist()}; compute all curves with the same alpha."
             )
     if name is not None:
         names = [name] if isinstance(name, str) else [str(given) for given in name]
@@ -808,7 +810,7 @@ def _read_curves(results: Any, name: Any) -> dict[str, TopKSignificanceCurve]:
 
 
 def _levels_drawn(levels: Floats, alpha: Any, several: bool) -> list[int]:
-    """Numbers of the levels to draw, from the largest to the smallest."""
+    """Indices of the levels to draw, from the largest to the smallest alpha."""
     if alpha is None and not several:
         return [int(np.argmin(np.abs(levels - _USUAL_ALPHA)))]
     chosen = levels if alpha is None else np.atleast_1d(check_levels(alpha))
@@ -819,7 +821,7 @@ def _levels_drawn(levels: Floats, alpha: Any, several: bool) -> list[int]:
         )
     if chosen.size > 1 and not several:
         raise ValueError(
-            f"alpha must be one level where rankers have bounds of their own; got {alpha!r}."
+            f"alpha must be a single level if the bounds of the rankers differ; got {alpha!r}."
         )
     rows = {int(np.flatnonzero(levels == level)[0]) for level in chosen.tolist()}
     return sorted(rows, key=lambda row: -levels[row])
@@ -831,24 +833,24 @@ def _each(kwargs: Any, n_curves: int) -> Sequence[Mapping[str, Any] | None]:
         return [kwargs] * n_curves
     if len(kwargs) != n_curves:
         raise ValueError(
-            f"curve_kwargs must be a dict or have one for each of the {n_curves} rankers; got "
-            f"{len(kwargs)}."
+            f"curve_kwargs must be a dict or contain one dict for each of the {n_curves} rankers; "
+            f"got {len(kwargs)}."
         )
     return list(kwargs)
 
 
 def _holds_rankers(y_score: Any) -> bool:
-    """Whether scores are those of several rankers."""
+    """Whether the scores are those of several rankers."""
     if isinstance(y_score, Mapping) or hasattr(y_score, "columns"):
         return True
     try:
         return np.ndim(y_score) == 2
     except ValueError:
-        return False  # ragged: refused where it is read
+        return False  # ragged input raises an error when it is read
 
 
 def _merged(curves: list[TopKSignificanceCurve], bound: str) -> tuple[Floats, Floats]:
-    """Bounds that curves have in common, at all k of any of them."""
+    """Bounds that are the same for all curves, at all k of any curve."""
     if len(curves) == 1:
         return curves[0].k.astype(float), getattr(curves[0], bound)
     k, at = np.unique(np.concatenate([curve.k for curve in curves]), return_index=True)
@@ -858,7 +860,7 @@ def _merged(curves: list[TopKSignificanceCurve], bound: str) -> tuple[Floats, Fl
 
 
 def _bound(k: Floats, needed: Floats) -> tuple[Floats, Floats]:
-    """Vertices of a bound, and a nan in each gap of it."""
+    """Vertices of a bound, with nan in each gap."""
     parts = [_vertices(*part) for part in _finite_parts(k, needed)]
     if not parts:
         return np.zeros(0), np.zeros(0)
@@ -874,13 +876,13 @@ def _finite_parts(k: Floats, hits: Floats) -> Iterator[tuple[Floats, Floats]]:
 
 
 def _vertices(k: Floats, hits: Floats) -> tuple[Floats, Floats]:
-    """Corners of a line that steps up to the hits of each k, and is straight across ties."""
+    """Corners of a line that steps up to the hits at each k, and is straight across ties."""
     sizes = np.diff(k, prepend=k[0])
     tied, steps = sizes > 1, np.diff(hits, prepend=hits[0]) != 0
     keep = steps | tied | np.r_[tied[1:], True]
     keep[0] = True
     kept = np.flatnonzero(keep)
-    # Where samples are not tied, hits stay the same up to k and change there.
+    # Without ties, hits are constant up to k and change at k.
     x = np.repeat(k[kept], 2)
     y = np.column_stack([hits[np.maximum(kept - 1, 0)], hits[kept]]).ravel()
     corner = np.column_stack([steps[kept] & ~tied[kept], np.full(kept.size, True)]).ravel()
@@ -888,12 +890,12 @@ def _vertices(k: Floats, hits: Floats) -> tuple[Floats, Floats]:
 
 
 def _bent(k: Floats, hits: Floats, log_scale: bool) -> tuple[Floats, Floats]:
-    """A line from k = 1 on with so many points that its straight parts bend as they should."""
+    """A line from k = 1 on, with enough points to draw its straight parts as curves."""
     first, last = max(float(k[0]), 1.0), float(k[-1])
     if last <= first:
         return k[k >= 1.0], hits[k >= 1.0]
     columns = (np.geomspace if log_scale else np.linspace)(first, last, _N_COLUMNS)
-    # The line is exact where it counts: at all cut-offs, unless they are more than columns.
+    # The line is exact at all cut-offs, unless there are more cut-offs than columns.
     cuts = np.arange(first, last) if last - first < _N_COLUMNS else np.round(columns)
     grid = np.setdiff1d(np.concatenate([columns, cuts]), k)
     at = np.searchsorted(k, grid)
@@ -905,7 +907,7 @@ def _bent(k: Floats, hits: Floats, log_scale: bool) -> tuple[Floats, Floats]:
 
 
 def _thinned(x: Floats, y: Floats, log_scale: bool) -> tuple[Floats, Floats]:
-    """A line by its first, last, smallest and largest value in each column of a picture."""
+    """Thin a line to its first, last, smallest and largest value in each column of a plot."""
     if x.size <= 4 * _N_COLUMNS:
         return x, y
     position = np.log(x) if log_scale else x

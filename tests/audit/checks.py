@@ -74,7 +74,7 @@ REFUSALS = (
     "take too long to be found: take the quantiles",
     "takes too long: pass method=",
     "do not fit into memory: use a cut-off k",
-    "whose law lists every rank",
+    "whose null distribution lists every rank",
 )
 
 
