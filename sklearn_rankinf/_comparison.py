@@ -385,8 +385,8 @@ def metric_comparison_test(
 
     ``"influence"`` tests that the two metrics are equal in the population:
     :math:`T = (g(S_a) - g(S_b)) / \mathrm{SE}` with Student's t distribution with m - 1 degrees of
-    freedom, on the scale :math:`g(t) = -\log(-\log t)` for average precision and on the metric's
-    own for others (size 0.007 to 0.055 for average precision). It has little power if both
+    freedom, on the scale :math:`g(t) = -\log(-\log t)` for average precision and on the original
+    scale for others (size 0.007 to 0.055 for average precision). It has little power if both
     rankers are near chance. ``"delong"`` [2]_ is the same for ROC AUC with the normal distribution.
 
     For hits at k, ``"hypergeometric"`` is exact given the number of positives that are in only one
@@ -587,7 +587,7 @@ class Pair:
         for items in (self.a, self.b):
             estimate = Estimate.of_items(self.metric, items, self.units)
             limits_of_one = way.limits(estimate, confidence_level, as_seed_sequence(0))
-            # The interval of an expectation may exclude the value, but MOVER limits must include it.
+            # The interval of an expectation may exclude the value; MOVER limits must include it.
             parts += min(*limits_of_one, estimate.value), max(*limits_of_one, estimate.value)
         (one, both), (_, other) = self.covariance
         scale = math.sqrt(one * other)

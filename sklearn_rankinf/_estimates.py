@@ -195,7 +195,8 @@ def check_has_influence(metric: Metric) -> Statistic:
         return metric
     raise ValueError(
         f"{metric.title} of one ranking depends on a single sample, its best positive, so its "
-        "variance cannot be estimated: pass groups, the queries of several rankings, whose mean has an "
+        "variance cannot be estimated: pass groups, the queries of several rankings, whose mean "
+        "has an "
         "interval."
     )
 

@@ -178,7 +178,8 @@ class BestCandidateTestResult:
             f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
             f"(z = {self.zscore[best]:.2f}); p = {format_pvalue(np.log10(self.pvalue[best]))} "
             "against random labelling, adjusted for the choice among all candidates (single-step "
-            f"maxT with {self.n_permutations} random labellings; {self.n_positives} positives among "
+            f"maxT with {self.n_permutations} random labellings; {self.n_positives} positives "
+            "among "
             f"{self.n_samples} samples)."
         )
 
@@ -384,7 +385,7 @@ def best_candidate_test(
     )
 
 
-# Statistics and laws.
+# Statistics and null distributions.
 
 
 @dataclass(frozen=True, eq=False)

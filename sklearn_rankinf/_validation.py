@@ -124,8 +124,8 @@ def _warn_of_the_smaller_label(distinct: list[Any], pos_label: PosLabel) -> None
         other = distinct[1]
         warn_caller(
             f"y_true has the labels 1 and {other!r}, and pos_label=1 makes 1 the positive class: "
-            f"pass pos_label={other!r} if {other!r} is the class to be ranked first, or y_true == 1 "
-            "if 1 is.",
+            f"pass pos_label={other!r} if {other!r} is the class to be ranked first, or "
+            "y_true == 1 if 1 is.",
             UserWarning,
         )
 
@@ -232,13 +232,13 @@ def check_lengths(n_labels: int, n_scores: int, name: str = "y_score") -> None:
 
 
 def has_classes(y_true: Any, y_score: Any) -> bool:
-    """Whether labels and scores are of several classes, with one column of scores each."""
+    """Whether labels and scores are of several classes, with one column of scores per class."""
     if y_score is None:
         return False
     n_columns = _n_columns(y_score)
     if n_columns < 2:
         return False
-    # Two columns of scores for two labels are a slip: those of the positive class are meant.
+    # Two columns of scores for two labels are a mistake: only the positive class is needed.
     return n_columns > 2 or _n_columns(y_true) > 1 or len(_distinct(as_labels(y_true))) > 2
 
 
