@@ -340,9 +340,9 @@ def read_predictions(
     if len(distinct) > 2:
         names = ", ".join(repr(label) for label in distinct[:5])
         raise ValueError(
-            f"y_true and {' and '.join(predictions)} must have two different labels; they have "
-            f"{len(distinct)} ({names}{', ...' if len(distinct) > 5 else ''}): call the function "
-            "once per class, with y_true == label and the predictions == label."
+            f"y_true and {' and '.join(predictions)} hold {len(distinct)} different labels "
+            f"({names}{', ...' if len(distinct) > 5 else ''}), but must hold two: call once per "
+            "class, with y_true == label and the predictions == label."
         )
     positive, _ = mark_positives(np.concatenate(labels), pos_label)
     return np.split(positive, len(labels))
@@ -360,7 +360,7 @@ def _read_all(y_true: ArrayLike, predictions: dict[str, ArrayLike]) -> list[NDAr
     kinds = ["strings" if values.dtype.kind in "UO" else "numbers" for values in labels]
     if len(set(kinds)) > 1:
         raise TypeError(
-            f"{listed} must contain labels of one kind; got {', '.join(kinds)}: convert all of "
+            f"{listed} must hold labels of one kind; got {', '.join(kinds)}: convert all of "
             "them to strings or to numbers."
         )
     return labels

@@ -1213,7 +1213,7 @@ class SimplestWithinOneStandardError:
                 f"a candidate's parameters; got {self.complexity!r}."
             )
         if not isinstance(self.alpha, Real) or not 0.0 < self.alpha < 1.0:
-            raise ValueError(f"alpha must be between 0 and 1; got {self.alpha!r}.")
+            raise ValueError(f"alpha must lie between 0 and 1; got {self.alpha!r}.")
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
         """Return the index of the selected candidate.

@@ -56,7 +56,7 @@ def as_labels(y_true: Any, name: str = "y_true") -> NDArray[Any]:
         labels = _labels_from_objects(labels, name)
     if labels.dtype.kind not in "biufU" and not labels.dtype == object:
         raise TypeError(
-            f"{name} must contain numbers, booleans or strings; got values of type "
+            f"{name} must hold numbers, booleans or strings; got values of type "
             f"{labels.dtype}, such as {labels[:1].tolist()[0]!r}."
         )
     if labels.dtype.kind == "f":
@@ -70,7 +70,7 @@ def _labels_from_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
     wrong = _lacks_type(labels, kind)
     if wrong.any():
         raise ValueError(
-            f"{name} must contain labels of one kind, numbers, booleans or strings, and none "
+            f"{name} must hold labels of one kind, numbers, booleans or strings, and none "
             f"missing; got {first_wrong(labels, wrong)}."
         )
     return labels if kind is str else np.array(labels.tolist())
@@ -86,7 +86,7 @@ def _check_float_labels(labels: NDArray[Any], name: str) -> None:
     wrong = labels != np.trunc(labels)
     if wrong.any():
         raise ValueError(
-            f"{name} must contain class labels; got the continuous value "
+            f"{name} must hold class labels; got the continuous value "
             f"{first_wrong(labels, wrong)}: convert it to two classes, for instance y_true > "
             "threshold."
         )
@@ -134,9 +134,8 @@ def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
     """Raise an error for more than two labels, or for two labels without pos_label."""
     if len(distinct) > 2:
         raise ValueError(
-            f"y_true must have two different labels; it has {len(distinct)} "
-            f"({_listed(distinct)}): call the function once per class, with y_true == label and "
-            "the scores of that class."
+            f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
+            "two: call once per class, with y_true == label and the scores of that class."
         )
     if len(distinct) == 2 and pos_label not in distinct:
         raise ValueError(
@@ -166,7 +165,7 @@ def has_grades(y_true: Any) -> bool:
 
 def as_relevances(y_true: Any) -> NDArray[np.float64]:
     """Read grades of relevance as finite numbers that are not negative."""
-    remedy = "remove such samples or give them a grade"
+    remedy = "drop such samples or give them a grade"
     grades = _as_reals(y_true, "y_true", remedy).astype(np.float64)
     wrong = grades < 0.0
     if wrong.any():
@@ -178,7 +177,7 @@ def as_relevances(y_true: Any) -> NDArray[np.float64]:
 
 def as_scores(y_score: Any, name: str = "y_score") -> NDArray[Any]:
     """Read scores as an array of finite real numbers."""
-    return _as_reals(y_score, name, "remove such samples or give them a score")
+    return _as_reals(y_score, name, "drop such samples or give them a score")
 
 
 def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
@@ -188,12 +187,12 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
         wrong = _lacks_type(numbers, (Real, Decimal, np.bool_))
         if wrong.any():
             raise ValueError(
-                f"{name} must contain numbers and none missing; got {first_wrong(numbers, wrong)}."
+                f"{name} must hold numbers and none missing; got {first_wrong(numbers, wrong)}."
             )
         numbers = numbers.astype(np.float64)
     if numbers.dtype.kind not in "biuf":
         raise TypeError(
-            f"{name} must contain real numbers; got values of type {numbers.dtype}, such as "
+            f"{name} must hold real numbers; got values of type {numbers.dtype}, such as "
             f"{numbers[:1].tolist()[0]!r}."
         )
     wrong = ~np.isfinite(numbers)
@@ -204,7 +203,7 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
 
 def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] | None:
     """Read sample weights relative to the largest one; None if all weights are equal."""
-    weights = _as_reals(sample_weight, "sample_weight", "remove such samples or give them a weight")
+    weights = _as_reals(sample_weight, "sample_weight", "drop such samples or give them a weight")
     if len(weights) != n_samples:
         raise ValueError(
             "sample_weight must have one weight per sample; got "
@@ -260,7 +259,7 @@ def as_label_table(
     wrong = ~np.isfinite(scores)
     if wrong.any():
         raise ValueError(
-            f"y_score must be finite; got {_first_cell(scores, wrong)}: remove such samples or "
+            f"y_score must be finite; got {_first_cell(scores, wrong)}: drop such samples or "
             "give them a score."
         )
     if _n_columns(y_true) > 1:
@@ -287,7 +286,7 @@ def _indicators(y_true: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     wrong = (table != 0.0) & (table != 1.0)
     if wrong.any():
         raise ValueError(
-            f"y_true as an indicator matrix must contain 0 and 1; got {_first_cell(table, wrong)}."
+            f"y_true as an indicator matrix must hold 0 and 1; got {_first_cell(table, wrong)}."
         )
     return np.asarray(table == 1.0)
 
@@ -297,7 +296,7 @@ def _one_column_a_class(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray
     distinct = _distinct(labels)
     if len(distinct) != shape[1]:
         raise ValueError(
-            f"y_true has {len(distinct)} classes ({_listed(distinct)}), but y_score has "
+            f"y_true holds {len(distinct)} classes ({_listed(distinct)}), but y_score has "
             f"{shape[1]} columns: pass one column per class of y_true, in sorted order; if y_true "
             "lacks samples of a class, pass it as an indicator matrix made by "
             "sklearn.preprocessing.label_binarize(y_true, classes=...)."
@@ -383,10 +382,10 @@ def as_counts(values: Any, name: str) -> NDArray[np.int64]:
     if counts.dtype == object:
         wrong = _lacks_type(counts, (int, np.integer))
         if wrong.any():
-            raise TypeError(f"{name} must contain integers; got {first_wrong(counts, wrong)}.")
+            raise TypeError(f"{name} must hold integers; got {first_wrong(counts, wrong)}.")
     elif counts.dtype.kind not in "biu":
         raise TypeError(
-            f"{name} must contain integers; got values of type {counts.dtype}, such as "
+            f"{name} must hold integers; got values of type {counts.dtype}, such as "
             f"{counts[:1].tolist()[0]!r}: convert them with astype(int)."
         )
     return np.array(counts, dtype=np.int64)
@@ -402,7 +401,7 @@ def numbered(
     values = entries.tolist() if isinstance(entries, np.ndarray) else entries
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(
-            f"{name} must contain the {what} of each sample; got {entries!r} of type "
+            f"{name} must hold the {what} of each sample; got {entries!r} of type "
             f"{type(entries).__name__}."
         )
     numbers: dict[Any, int] = {}
@@ -418,12 +417,12 @@ def numbered(
             ) from error
         if len(numbers) > n_known and _is_missing(value):
             raise ValueError(
-                f"{name} has the missing value {value!r} in row {row}: give every sample a {what}, "
+                f"{name} lacks a {what} in row {row}, got {value!r}: give every sample a {what}, "
                 "or leave the sample out."
             )
     if len(codes) != n_samples:
         raise ValueError(
-            f"{name} must have the {what} of each of the {n_samples} samples; it has {len(codes)} "
+            f"{name} must name the {what} of each of the {n_samples} samples; it has {len(codes)} "
             "entries."
         )
     return np.array(codes, dtype=np.int64), list(numbers)
@@ -584,7 +583,7 @@ def check_between(value: Any, name: str) -> None:
     """Raise an error if a value is not a number between 0 and 1."""
     check_real(value, name)
     if not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name} must be between 0 and 1, exclusive; got {value}.")
+        raise ValueError(f"{name} must lie between 0 and 1, exclusive; got {value}.")
 
 
 def check_positive(value: Any, name: str) -> None:
@@ -598,7 +597,7 @@ def check_confidence_level(confidence_level: float) -> None:
     """Raise an error if a confidence level is not a number between 0 and 1."""
     check_real(confidence_level, "confidence_level")
     if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level must be between 0 and 1; got {confidence_level}.")
+        raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
 
 
 def n_dimensions_of_k(k: Any) -> int:
@@ -655,5 +654,5 @@ def check_levels(alpha: ArrayLike) -> Floats:
     if given.size and (not levels.size or given.dtype == bool or alpha is None):
         raise TypeError(f"alpha must be a float or an array of floats; got {alpha!r}.")
     if not np.all((levels > 0.0) & (levels < 1.0)):
-        raise ValueError(f"alpha must be between 0 and 1, exclusive; got {alpha!r}.")
+        raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {alpha!r}.")
     return levels

@@ -554,7 +554,7 @@ def infinite(y_true, y_pred):
         (
             {"method": "t", "metric": "recall", "y_pred_a": [1, 1, 0], "y_pred_b": [0, 0, 0]},
             ValueError,
-            "method='t' needs differences that vary; all 2 are 1: pass method='sign'",
+            "method='t' needs differences that vary, but all 2 are 1: pass method='sign'",
         ),
     ],
 )
@@ -566,5 +566,5 @@ def test_messages(arguments, error, message):
 
 def test_a_callable_lists_no_more_than_a_million_swaps():
     y_true = np.ones(21, dtype=int)
-    with pytest.raises(ValueError, match="lists all swaps of up to 20 samples or clusters"):
+    with pytest.raises(ValueError, match="is limited to 20 samples or clusters"):
         randomization_test(y_true, y_true, 1 - y_true, metric=accuracy_score, method="exact")

@@ -108,7 +108,7 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
     needed = min_positives(prevalence=0.1, metric="recall_at_k", k=0.1, odds=4.0, alpha=0.1)
     assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
     assert main(["plan", "--n", "5", "--m", "1"]) == 0
-    assert "No effect, however large, would be seen" in capsys.readouterr().out
+    assert "No effect, however large, would be detected" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
     [
         ([], "give either --n and --m, or --prevalence"),
         (["--n", "9"], "give either --n and --m, or --prevalence"),
-        (["--m", "9"], "--n and --m belong together"),
+        (["--m", "9"], "give both --n and --m"),
         (["--n", "9", "--m", "9"], "--m must be from 1 to n - 1; got --n 9 --m 9"),
         (["--n", "9", "--m", "3", "--prevalence", "0.1"], "give either --n and --m"),
-        (["--prevalence", "0.1"], "--prevalence needs --auc or --odds"),
+        (["--prevalence", "0.1"], "--prevalence needs the effect to detect"),
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
         (["--n", "9", "--m", "3", "--odds", "-2"], "odds must be finite and larger than 0"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k"], "needs k"),
-        (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 counts all items"),
+        (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 is the number of all items"),
     ],
 )
 def test_plan_refuses(options, message, capsys):
@@ -216,7 +216,7 @@ def test_report_over_queries(three, scores, capsys):
     assert found["test"] == json.loads(as_json)
     for option in (["--k", "5"], ["--html", "x.html"], ["--metric", "roc_auc"]):
         assert main(["report", three, *options, *option]) == 2
-        message = f"{option[0]} is for one list of items, and --group names those"
+        message = f"{option[0]} cannot be combined with --group"
         assert message in capsys.readouterr().err
 
 

@@ -306,7 +306,7 @@ def test_restrictions_must_be_shared():
         ("strata", [0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1]),
         ("clusters", [0, 0, 1, 2, 2, 3, 4, 5], [0, 0, 1, 2, 3, 3, 4, 5]),
     ):
-        with pytest.raises(ValueError, match=f"so the same {name}; those of query 1 differ"):
+        with pytest.raises(ValueError, match=f"but the {name} of query 1 differ"):
             mean_average_precision_test(
                 y_true,
                 y_score,

@@ -645,8 +645,8 @@ def test_result():
     assert result._repr_html_().count("<tr>") == 6
     assert result.summary() == (
         f"Of 5 candidates model {best} was best, with average precision "
-        f"{result.statistic[best]:.3g} (z = {result.zscore[best]:.2f}), p = "
-        f"{result.pvalue[best]:.4f} for better than random labelling, adjusted for the choice "
+        f"{result.statistic[best]:.3g} (z = {result.zscore[best]:.2f}); p = "
+        f"{result.pvalue[best]:.4f} against random labelling, adjusted for the choice "
         "among all (single-step maxT with 499 random labellings; 12 positives among 120 samples)."
     )
     assert frame["candidate"].tolist() == list(named)
@@ -752,7 +752,7 @@ TWO = [[1.0, 2.0], [3.0, 1.0], [2.0, 0.0], [0.0, 4.0]]
 @pytest.mark.parametrize(
     ("y_true", "y_scores", "error", "message"),
     [
-        (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not say which sample is"),
+        (Ranking.from_counts([1, 1], [1, 0]), None, TypeError, "does not identify its samples"),
         (LogisticRegression(), TWO, TypeError, "is a function of .*, not a scorer"),
         ([0, 1, 0, 1], [1, 2, 3, 4], ValueError, r"got shape \(4,\): for a single candidate pass"),
         ([0, 1, 0, 1], 3.0, ValueError, r"got shape \(\): for a single"),
