@@ -175,7 +175,7 @@ def test_restrictions_have_no_analytic_law(patients):
     with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
         cross_val_significance(None, X, y, clusters=patient, method="analytic")
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))
-    message = "combine='convolution' knows no law of the mean over folds with strata and clusters"
+    message = "combine='convolution' has no null distribution of the mean over folds with strata and clusters"
     with pytest.raises(ValueError, match=message):
         cross_val_significance(
             frozen, X, y, clusters=patient, strata=y, cv=3, combine="convolution"
@@ -239,8 +239,8 @@ def test_folds_that_nothing_can_be_permuted_in():
     cluster, y = blocks([2, 1, 3, 1, 2, 4], [1, 0, 0, 1, 0, 0])
     scorer, X = by_position(y.size)
     message = (
-        "clusters leave no labelling of any fold but the observed one, so that permuting labels "
-        "changes nothing: take fewer folds, or folds of clusters of equal sizes"
+        "clusters leave no labelling of any fold but the observed one, so there is "
+        "nothing to permute: use fewer folds, or folds of clusters of equal sizes"
     )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(
@@ -490,7 +490,7 @@ def test_folds_that_break_a_series(cv, series):
     X, y = series
     message = (
         r"Fold \d holds out samples that are not successive in order, and may train on their "
-        "neighbours: pass a splitter such as TimeSeriesSplit, with the rows in their order"
+        "neighbours: pass a splitter such as TimeSeriesSplit, with sorted rows"
     )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(LOGISTIC, X, y, cv=cv, order=np.arange(600))

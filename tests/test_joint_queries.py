@@ -269,7 +269,7 @@ def test_adjusted_pvalues_by_hand():
 
 def test_queries_without_positives_are_not_counted():
     empty = Ranking.from_counts([1] * 5, [0] * 5)
-    with pytest.warns(Warning, match="without positives"):
+    with pytest.warns(Warning, match="no positives"):
         result = mean_average_precision_test([*of_ranks([1, 3]), empty])
     assert result.query_pvalue_bh == pytest.approx([0.02, 0.03, 1.0], rel=1e-9)
     assert result.query_pvalue_by == pytest.approx([0.03, 0.045, 1.0], rel=1e-9)

@@ -270,7 +270,7 @@ def test_simulated_intervals_of_many_samples_are_left_out_with_a_note(monkeypatc
     monkeypatch.setattr("sklearn_rankinf._report._SAMPLES_FOR_SIMULATION", N - 1)
     report = rank_significance_report(Y, GOOD, k=10, metric="bedroc")
     assert report.rankers[0].low is None
-    assert "interval of BEDROC is simulated" in report.notes[0]
+    assert "interval of BEDROC is left out" in report.notes[0]
     assert rank_significance_report(Y, GOOD, k=10).rankers[0].low is not None
 
 
@@ -278,7 +278,7 @@ def test_a_metric_without_standard_error():
     report = rank_significance_report(Y, THREE, k=10, metric="reciprocal_rank")
     assert report.comparison is None
     assert {ranker.low for ranker in report.rankers} == {None}
-    assert "Reciprocal rank of one ranking hangs on a single sample" in report.notes[0]
+    assert "Reciprocal rank of one ranking depends on a single sample" in report.notes[0]
     assert "not compared: reciprocal rank has no standard error" in report.notes[-1]
     assert rank_significance_report(
         Y, {"a": GOOD, "b": NOISE}, k=10, metric="reciprocal_rank", n_permutations=99
@@ -438,7 +438,7 @@ def test_what_to_do():
     good = rank_significance_report(Y, GOOD)
     assert "What to do: use the list from its top. The first k items contain more" in conclusion_of(good)
     assert f"to {good.rankers[0].significant_k[-1][1]} (at 5 % for all k together" in conclusion_of(good)
-    assert "very strong evidence" in conclusion_of(good)
+    assert "The evidence is very strong." in conclusion_of(good)
     weak = rank_significance_report(Y, NOISE)
     assert weak.rankers[0].significant_k == ()
     assert "What to do: do not rely on the ranking yet." in conclusion_of(weak)
@@ -458,7 +458,7 @@ def test_words_for_evidence(shift, word):
     report = rank_significance_report(Y, NOISE + shift * Y, k=10)
     low, high = {"very strong": (0, 0.001), "strong": (0.001, 0.01), "moderate": (0.01, 0.05)}[word]
     assert low < report.rankers[0].pvalue <= high
-    assert f"That is {word} evidence." in conclusion_of(report)
+    assert f"The evidence is {word}." in conclusion_of(report)
 
 
 def test_ratio_is_that_to_chance():
@@ -476,7 +476,8 @@ def test_conclusion_on_the_best(three):
     rivals = [name for name, found in compared.items() if found.may_be_best]
     assert worse == ["noise"]
     assert len(rivals) == 1
-    assert f"is that of {three.rankers[three.best_index].name}. Shown to be worse: noise." in flat
+    assert f"{three.rankers[three.best_index].name} has the largest average precision." in flat
+    assert "Significantly worse: noise." in flat
     assert f"May also be the best ranking: {rivals[0]}." in flat
 
 

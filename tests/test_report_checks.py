@@ -42,7 +42,7 @@ def noise_of(y_true, seed):
 
 # What each check is made for, and what it must say.
 CASES = {
-    "one-label": ((np.zeros(50, dtype=int), NOISE[:50]), {"k": 5}, "all 50 are negative"),
+    "one-label": ((np.zeros(50, dtype=int), NOISE[:50]), {"k": 5}, "All 50 samples are negative"),
     "labels-1-2": ((2 - Y, GOOD), {}, "labels are 1 and 2, and 1 was used"),
     "positives-in-majority": ((1 - Y, -GOOD), {}, "276 of 300"),
     "too-few-to-be-significant": (
