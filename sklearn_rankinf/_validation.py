@@ -80,7 +80,7 @@ def _check_float_labels(labels: NDArray[Any], name: str) -> None:
     wrong = ~np.isfinite(labels)
     if wrong.any():
         raise ValueError(
-            f"{name} has a missing or infinite label, {first_wrong(labels, wrong)}: remove or "
+            f"{name} holds a missing or infinite label, {first_wrong(labels, wrong)}: remove or "
             "label these samples."
         )
     wrong = labels != np.trunc(labels)
@@ -322,7 +322,7 @@ def _first_cell(table: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
 def _as_vector(values: Any, name: str) -> NDArray[Any]:
     """Read a container as a non-empty 1-D array; a single column counts as one."""
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} has masked values: remove them, for instance with compressed().")
+        raise ValueError(f"{name} holds masked values: drop them, for instance with compressed().")
     try:
         array = check_array(
             values,

@@ -920,7 +920,7 @@ WRONG = [
         (Y, A, B),
         {"metric": "reciprocal_rank", "margin": 0.1},
         ValueError,
-        "Reciprocal rank of one ranking hangs on a single sample",
+        "Reciprocal rank of one ranking depends on a single sample",
     ),
     (
         (Y, A, B),
@@ -944,13 +944,13 @@ WRONG = [
         (Y, np.round(A), B),
         {"metric": RecallAtK(5), "method": "mcnemar"},
         ValueError,
-        "Equal scores of y_score_a straddle rank k=5.*use method='swap' or 'influence'",
+        "y_score_a has a block of equal scores across rank k=5.*use method='swap' or 'influence'",
     ),
     (
         (Y, A, np.zeros(60)),
         {"metric": RecallAtK(5), "method": "hypergeometric"},
         ValueError,
-        "Equal scores of y_score_b straddle rank k=5",
+        "y_score_b has a block of equal scores across rank k=5",
     ),
     ((Y, A, B), {"clusters": FOUR[:-1]}, ValueError, "clusters must name the cluster of each of"),
     ((Y, A, B), {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
@@ -967,7 +967,7 @@ WRONG = [
         (Y, A, B),
         {"groups": FOUR, "strata": FOUR},
         ValueError,
-        "strata and groups exclude each other",
+        "strata cannot be combined with groups",
     ),
     (
         (Y, A, B),

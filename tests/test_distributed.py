@@ -320,7 +320,7 @@ def test_too_many_distinct_scores(n_chunks):
     assert few.n_positives == 10
     with pytest.raises(
         ValueError,
-        match=r"distinct values of positives than max_distinct=9; 10 were seen so far: round",
+        match=r"distinct values of positives than max_distinct=9; 10 were found so far: round",
     ):
         Ranking.from_dask(labels, scores, counts="positives", max_distinct=9)
 

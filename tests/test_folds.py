@@ -142,8 +142,8 @@ def test_clusters_with_results_of_cross_validate(patients):
 def test_clusters_that_a_fold_divides(patients):
     X, y, patient = patients
     message = (
-        r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which tells "
-        "the estimator its label: keep clusters together, as StratifiedGroupKFold does with "
+        r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which reveals its "
+        "label to the estimator: keep clusters together, as StratifiedGroupKFold does with "
         "groups=clusters"
     )
     with pytest.raises(ValueError, match=message):

@@ -622,7 +622,7 @@ WRONG = [
         (Y, S),
         {"metric": "reciprocal_rank"},
         ValueError,
-        "Reciprocal rank of one ranking hangs on a single sample.*pass groups",
+        "Reciprocal rank of one ranking depends on a single sample.*pass groups",
     ),
     ((Y, S), {"metric": ReciprocalRank(), "clusters": np.arange(60)}, ValueError, "pass groups"),
     ((np.zeros(60), S), {}, ValueError, "y_true has no positives"),
@@ -639,12 +639,12 @@ WRONG = [
     ((Y, np.where(Y, math.nan, S)), {}, ValueError, "y_score must be finite; got nan"),
     ((np.arange(60) % 3, S), {}, ValueError, "y_true holds 3 different labels"),
     ((Y, S), {"pos_label": "hit"}, ValueError, "pos_label='hit' is not a label of y_true"),
-    ((Y, S), {"groups": np.zeros(60)}, ValueError, "needs at least 2 of them; got 1"),
+    ((Y, S), {"groups": np.zeros(60)}, ValueError, "needs at least 2 queries; got 1"),
     (
         (Y, S),
         {"groups": np.arange(60) % 4, "clusters": np.arange(60)},
         ValueError,
-        "clusters and groups exclude each other",
+        "clusters cannot be combined with groups",
     ),
     (
         (Y, S),
