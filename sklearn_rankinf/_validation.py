@@ -80,7 +80,7 @@ def _check_float_labels(labels: NDArray[Any], name: str) -> None:
     wrong = ~np.isfinite(labels)
     if wrong.any():
         raise ValueError(
-            f"{name} holds a missing or infinite label, {first_wrong(labels, wrong)}: remove or "
+            f"{name} holds a missing or infinite label, {first_wrong(labels, wrong)}: drop or "
             "label these samples."
         )
     wrong = labels != np.trunc(labels)
@@ -352,8 +352,7 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
             f"{type(values).__name__}."
         )
     remedy = {
-        "y_true": "for multilabel targets call the function once per class, with one column of "
-        "y_true",
+        "y_true": "for multilabel targets call once per class, with one column of y_true",
         "y_score": "pass the scores of the positive class, for instance predict_proba(X)[:, 1]",
         "sample_weight": "pass one weight per sample",
     }.get(name.removesuffix("_a").removesuffix("_b"), "pass one count per block")
@@ -417,7 +416,7 @@ def numbered(
             ) from error
         if len(numbers) > n_known and _is_missing(value):
             raise ValueError(
-                f"{name} lacks a {what} in row {row}, got {value!r}: give every sample a {what}, "
+                f"{name} lacks a {what} in row {row}, where it is {value!r}: give every sample a {what}, "
                 "or leave the sample out."
             )
     if len(codes) != n_samples:

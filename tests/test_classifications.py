@@ -468,8 +468,8 @@ def test_exact_of_a_callable_is_asked_for_beyond_the_number_of_draws():
 @pytest.mark.parametrize(
     ("structure", "metric", "message"),
     [
-        ("nothing predicted by b", "precision", "precision of y_pred_b is undefined because no sam"),
-        ("no positives", "recall", "recall of y_pred_a and y_pred_b is undefined because y_true ho"),
+        ("nothing predicted by b", "precision", "precision of y_pred_b is undefined because no"),
+        ("no positives", "recall", "recall of y_pred_a and y_pred_b is undefined because y_true"),
     ],
 )
 def test_undefined_metrics_warn_once_and_are_0(structure, metric, message):
@@ -542,7 +542,7 @@ def infinite(y_true, y_pred):
         ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
         ({"clusters": [1, 2]}, ValueError, "clusters must name the cluster of each of the 3 sampl"),
         ({"y_pred_a": [0, 1]}, ValueError, "y_true, y_pred_a and y_pred_b must have the same len"),
-        ({"y_pred_b": ["0", "1", "1"]}, TypeError, "one kind; got numbers, numbers, strings: convert"),
+        ({"y_pred_b": ["0", "1", "1"]}, TypeError, "one kind; got numbers, numbers, strings: con"),
         ({"y_pred_b": [0.3, 0.1, 1]}, ValueError, "y_pred_b must hold class labels; got the conti"),
         (
             {"y_pred_b": [0, 1, 2]},

@@ -504,7 +504,7 @@ WRONG_REPORTS = {
     "score": (["--score", "s9"], "has no column 's9'; its columns are 'y', 'name', 'truth'"),
     "label as score": (["--score", "y"], "column 'y' cannot be both --label and --score"),
     "text": (["--score", "text"], "column 'text' is not numeric: row 5 has 'good'."),
-    "missing": (["--score", "missing"], "'missing' has missing values in 1 of 200 rows, .* in row 7"),
+    "missing": (["--score", "missing"], "'missing' has missing values in 1 of 200 rows.* row 7"),
     "missing label": (["--label", "missing"], "'missing' has missing values in 1 of 200 rows"),
     "infinite": (["--score", "infinite"], "'infinite' has an infinite value in row 9:"),
     "labels": (["--label", "group"], "'group' must have two different labels; it has 3: 0, 1, 2."),

@@ -142,8 +142,8 @@ def test_clusters_with_results_of_cross_validate(patients):
 def test_clusters_that_a_fold_divides(patients):
     X, y, patient = patients
     message = (
-        r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which reveals its "
-        "label to the estimator: keep clusters together, as StratifiedGroupKFold does with "
+        r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which reveals "
+        "its label to the estimator: keep clusters together, as StratifiedGroupKFold does with "
         "groups=clusters"
     )
     with pytest.raises(ValueError, match=message):
@@ -175,7 +175,9 @@ def test_restrictions_have_no_analytic_law(patients):
     with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
         cross_val_significance(None, X, y, clusters=patient, method="analytic")
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))
-    message = "combine='convolution' has no null distribution of the mean over folds with strata and clusters"
+    message = (
+        "combine='convolution' has no null distribution of the mean over folds with strata and"
+    )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(
             frozen, X, y, clusters=patient, strata=y, cv=3, combine="convolution"

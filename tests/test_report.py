@@ -237,7 +237,9 @@ def test_one_positive(scores):
     interval = metric_interval(y_true, scores)
     assert (found.low, found.high) == (interval.low, interval.high)
     assert math.isnan(found.standard_error)
-    assert "uncertainty of the average precision cannot be estimated" in " ".join(report.to_text().split()) or np.ptp(scores) == 0
+    assert (
+        "precision cannot be estimated" in " ".join(report.to_text().split()) or np.ptp(scores) == 0
+    )
     assert len(found.at_k) == 1
     assert "few-positives" in report.to_text()
     assert max(map(len, report.to_text().splitlines())) <= 100
@@ -279,7 +281,7 @@ def test_a_metric_without_standard_error():
     assert report.comparison is None
     assert {ranker.low for ranker in report.rankers} == {None}
     assert "Reciprocal rank of one ranking depends on a single sample" in report.notes[0]
-    assert "not compared: reciprocal rank has no standard error" in report.notes[-1]
+    assert "not compared because reciprocal rank has no standard error" in report.notes[-1]
     assert rank_significance_report(
         Y, {"a": GOOD, "b": NOISE}, k=10, metric="reciprocal_rank", n_permutations=99
     ).comparison
@@ -384,7 +386,8 @@ def test_text_is_narrow_and_in_order(three, nasty):
         assert max(map(len, text.splitlines())) <= 100
         assert text.isprintable() or set(filter(lambda c: not c.isprintable(), text)) == {"\n"}
         heads = ["\nConclusion\n", "\nAverage precision\n", "\nHits among", "\nAll k together\n"]
-        heads += ["\nDifference from the best", "\nNotes\n", "\nChecks\n", "\nSentences for a paper\n"]
+        heads += ["\nDifference from the best"]
+        heads += ["\nNotes\n", "\nChecks\n", "\nSentences for a paper\n"]
         places = [text.index(head) for head in heads]
         assert places == sorted(places)
 
@@ -411,7 +414,7 @@ def test_sentence_to_write_holds_the_interval():
     [
         (GOOD, r"S is better than chance: average precision 0\.\d+, \d+\.\d times the 0\.\d+ of a"),
         (NOISE, r"S is not shown to be better than chance: average precision 0\.\d+ against the 0"),
-        (-GOOD, r"S is worse than chance: .* for a value this low\. The direction of the scores may be reversed\."),
+        (-GOOD, r"S is worse than chance: .* for a value this low\. The direction"),
         (NOISE * 0, r"S cannot be tested: its average precision is the same"),
     ],
 )
@@ -436,8 +439,8 @@ def conclusion_of(report):
 
 def test_what_to_do():
     good = rank_significance_report(Y, GOOD)
-    assert "What to do: use the list from its top. The first k items contain more" in conclusion_of(good)
-    assert f"to {good.rankers[0].significant_k[-1][1]} (at 5 % for all k together" in conclusion_of(good)
+    assert "What to do: use the list from its top. The first" in conclusion_of(good)
+    assert f"to {good.rankers[0].significant_k[-1][1]} (at 5 %" in conclusion_of(good)
     assert "The evidence is very strong." in conclusion_of(good)
     weak = rank_significance_report(Y, NOISE)
     assert weak.rankers[0].significant_k == ()

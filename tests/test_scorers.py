@@ -740,7 +740,9 @@ PERFECT = np.r_[np.ones(5, int), np.zeros(45, int)], np.arange(50.0, 0.0, -1.0)
 @pytest.mark.parametrize("output", ["pvalue", "neg_log10_pvalue"])
 def test_saturation_is_said(output):
     scorer = make_significance_scorer(method="permutation", output=output, n_permutations=199)
-    with pytest.warns(UserWarning, match="has its smallest possible value, 1/200 with 199 permutations") as record:
+    with pytest.warns(
+        UserWarning, match="has its smallest possible value, 1/200 with 199"
+    ) as record:
         found = score(scorer, *PERFECT)
     assert len(record) == 1
     floor = {"pvalue": 1 / 200, "neg_log10_pvalue": math.log10(200)}[output]
