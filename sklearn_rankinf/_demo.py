@@ -300,8 +300,7 @@ def run_demo(plots: str | None = None) -> list[Assessment]:
     _say(
         f"A search for rare targets: the {TARGET_DIGIT}s among scikit-learn's handwritten digits. "
         f"Only {N_TARGETS} of them are kept\n({N_TARGETS} positives among {n_samples} items, "
-        f"{N_TARGETS / n_samples:.1%}). Half of the data is used for tuning, the other half for "
-        "testing.\n\n"
+        f"{N_TARGETS / n_samples:.1%}). Half of the data is for tuning, half for testing.\n\n"
         "Grid search for the largest -log10 p of average precision (AP), averaged over the folds:"
     )
     scores = tune(candidate_searches(), problem)

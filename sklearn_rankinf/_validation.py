@@ -416,8 +416,8 @@ def numbered(
             ) from error
         if len(numbers) > n_known and _is_missing(value):
             raise ValueError(
-                f"{name} lacks a {what} in row {row}, where it is {value!r}: give every sample a {what}, "
-                "or leave the sample out."
+                f"{name} lacks a {what} in row {row}, where it is {value!r}: name a {what} for "
+                "every sample, or leave the sample out."
             )
     if len(codes) != n_samples:
         raise ValueError(

@@ -170,7 +170,7 @@ def test_demo_trained_rankers_are_past_the_permutation_floor(demo):
 
 
 def test_demo_concludes_in_words_for_each_ranker(demo):
-    after = " ".join(demo.text.split("Conclusion\n")[1].split("A permutation")[0].split())
+    after = " ".join(demo.text.split("Conclusion\n")[1].split("A p-value from")[0].split())
     sentences = [f"Ranking by{part}".strip() for part in after.split("Ranking by")[1:]]
     for sentence, name in zip(sentences, RANKERS, strict=True):
         exact = demo.table()[name][6]
@@ -421,7 +421,7 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
         assert rows[name] == pytest.approx(lower, abs=4 * error)
     assert rows["reversed"] < 0.05 < min(rows["noise"], rows["good"])
     assert hints == [("reversed", format_pvalue(np.log10(rows["reversed"])))]
-    assert "  worse-than-chance (reversed): It is worse than a random order" in text
+    assert "  worse-than-chance (reversed): The ranking is worse than a random order" in text
     assert "negate the scores if smaller scores do" in flat
 
 
@@ -509,7 +509,7 @@ WRONG_REPORTS = {
     "infinite": (["--score", "infinite"], "'infinite' has an infinite value in row 9:"),
     "labels": (["--label", "group"], "'group' must have two different labels; it has 3: 0, 1, 2."),
     "many labels": (["--label", "s 2/b"], "it has 7: .*, ...\\.$"),
-    "strings": (["--label", "name"], "'active', 'decoy': name the positive one with --pos-label."),
+    "strings": (["--label", "name"], "'active', 'decoy': give the positive one with --pos-label."),
     "pos_label": (["--pos-label", "x"], "the labels 0, 1: --pos-label x is not one of them."),
     "large k": (["--k", "201"], "k must be between 1 and n_samples=200; got 201."),
     "small k": (["--k", "0"], "k must be at least 1 as a number of samples; got 0."),

@@ -551,7 +551,7 @@ def test_result(aggregate, data):
         ),
         ({"cv": RepeatedStratifiedKFold(n_splits=3, n_repeats=2)}, "some are held out twice"),
         ({"cv": ShuffleSplit(5, random_state=0), "aggregate": "mean"}, "some are held out twice"),
-        ({"cv": ShuffleSplit(1, random_state=0)}, "needs at least 2 of them; got 1"),
+        ({"cv": ShuffleSplit(1, random_state=0)}, "needs at least 2 folds; got 1"),
         ({"cv": KFold(203), "aggregate": None}, "Fold 0 holds out [01] positives among 1 samples"),
         ({"n_permutations": 0}, "n_permutations must be at least 1"),
         ({"metric": "roc_auc", "k": 3}, "takes no k; got k=3"),
@@ -602,7 +602,7 @@ def test_interval_of_mean_is_delongs_by_hand(data):
     mean = np.mean([roc_auc_score(y[t], a) for t, a, _ in folds])
     expected = stats.t.interval(0.9, df, mean, math.sqrt(sum(variances)) / 4)
     assert result.confidence_interval(0.9) == pytest.approx(expected)
-    target = "expected ROC AUC of models trained on folds of this size, for as many held-out"
+    target = "expected ROC AUC of models trained on folds of this size, on held-out data"
     assert result.interval_target.startswith(target)
 
 
@@ -685,7 +685,7 @@ def test_interval_of_mean_needs_whole_clusters():
         response_method="predict",
         n_permutations=99,
     )
-    with pytest.raises(ValueError, match="different clusters, and some are held out twice"):
+    with pytest.raises(ValueError, match="different clusters, but some are held out twice"):
         result.confidence_interval()
 
 

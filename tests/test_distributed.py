@@ -451,7 +451,7 @@ def test_whole_frames_are_refused(dd):
     import pandas as pd
 
     frame = dd.from_pandas(pd.DataFrame({"y": [0, 1], "s": [0.1, 0.2]}), npartitions=1)
-    with pytest.raises(TypeError, match=r"got an object of type DataFrame: take a column of a"):
+    with pytest.raises(TypeError, match=r"got an object of type DataFrame: use a column of a"):
         Ranking.from_dask(frame[["y"]], frame["s"])
     with pytest.raises(TypeError, match=r"y_true must be .* got an object of type Series"):
         Ranking.from_dask(pd.Series([0, 1]), frame["s"])

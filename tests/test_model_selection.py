@@ -449,7 +449,7 @@ def test_convolution_refuses_estimators_that_are_fitted(data):
     X, y = data
     message = (
         "combine='convolution' needs independent folds, but the folds of a LogisticRegression that "
-        "is fitted in each are not; got LogisticRegression: pass a FrozenEstimator"
+        "is fitted in each fold are dependent: pass a FrozenEstimator"
     )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(LOGISTIC, X, y, cv=CV, combine="convolution")
@@ -976,7 +976,7 @@ def test_results_that_the_rule_cannot_use():
     with pytest.raises(ValueError, match=r"complexity='size' is not a .*one of 'depth', 'C'"):
         SimplestWithinOneStandardError("-size")(results)
     for name, value in (("depth", "None"), ("-C", "nan")):
-        with pytest.raises(TypeError, match=f"'{name.lstrip('-')}', and {value} cannot be ordered"):
+        with pytest.raises(TypeError, match=f"'{name.lstrip('-')}' has the value {value}, which"):
             SimplestWithinOneStandardError(name)(results)
     with pytest.raises(TypeError, match="returns values that cannot be ordered: 1, None"):
         SimplestWithinOneStandardError(lambda params: params["depth"])(results)
