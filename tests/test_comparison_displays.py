@@ -296,12 +296,12 @@ def test_wrong_intervals_are_refused(labels, scores):
     with pytest.raises(ValueError, match="got an empty container"):
         IntervalDisplay({})
     auc_result = metric_interval(labels, first, metric="roc_auc")
-    with pytest.raises(ValueError, match=r"are of AveragePrecision\(\) and RocAuc\(\): draw one"):
+    with pytest.raises(ValueError, match=r"are of AveragePrecision\(\) and RocAuc\(\); draw one"):
         IntervalDisplay({"AP": result, "AUC": auc_result})
     with pytest.raises(ValueError, match="Some results are means over queries and others are of"):
         IntervalDisplay([result, metric_interval(labels, first, groups=groups)])
     with pytest.raises(
-        ValueError, match=r"confidence levels 0\.95 and 0\.9: compute all intervals"
+        ValueError, match=r"confidence levels 0\.95 and 0\.9; compute all intervals"
     ):
         IntervalDisplay([result, metric_interval(labels, first, confidence_level=0.9)])
     with pytest.raises(ValueError, match="one entry for each of the 2 results; got 1 names"):
@@ -709,7 +709,7 @@ def test_wrong_comparisons_are_refused(pair, many):
     curve = ([0.0, 1.0], [0.0, 1.0])
     with pytest.raises(ValueError, match=r"curves must be two pairs .* got 1 entries of lengths"):
         ComparisonDisplay(pair, curves=[curve])
-    with pytest.raises(ValueError, match="curves are for the comparison of two rankings; over"):
+    with pytest.raises(ValueError, match="curves are for the comparison of two rankings; omit"):
         ComparisonDisplay(many, curves=[curve, curve])
     with pytest.raises(ValueError, match="xscale must be one of 'linear', 'log'; got 'symlog'"):
         ComparisonDisplay(pair).plot(xscale="symlog")

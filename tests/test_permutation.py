@@ -431,12 +431,12 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"clusters": ["p", "p", "q", "r"]},
             ValueError,
-            "The labels in cluster 'p' differ: .* pass the clusters as strata",
+            "The labels in cluster 'p' differ, .* pass the clusters as strata",
         ),
         (
             {"clusters": ["p", "q", "p", "r"], "strata": ["u", "u", "v", "v"]},
             ValueError,
-            "Cluster 'p' lies in several strata: a cluster must lie in one.",
+            "Cluster 'p' lies in several strata, but a cluster must lie in one;",
         ),
         *(
             (
@@ -495,7 +495,7 @@ def test_few_labellings_of_strata():
     _, message = labelling_warning(y_true, y_score, strata=strata)
     assert message == (
         "strata leave 6 different labellings, so that no p-value can be below 0.17: 2 of 7 samples "
-        "keep their label, since all others in their stratum have the same."
+        "keep their label, because all others in their stratum have the same label."
     )
     assert len({tuple(y) for y in labellings(y_true, strata, None)}) == 6
 
@@ -509,7 +509,8 @@ def test_few_labellings_of_clusters():
     result, message = labelling_warning(y_true, y_score, clusters=[0, 0, 1, 1, 1, 2])
     assert message == (
         "clusters leave no labelling but the observed one, so that no p-value can be below 1: 6 of "
-        "6 samples keep their label, since all others in clusters of the same size have the same."
+        "6 samples keep their label, because all others in clusters of the same size have the same "
+        "label."
     )
     assert result.pvalue == 1.0
     assert math.isnan(result.zscore)
@@ -517,7 +518,7 @@ def test_few_labellings_of_clusters():
         y_true, y_score, strata=list("aabcca"), clusters=[0, 0, 1, 2, 2, 3]
     )
     assert "strata and clusters leave no labelling but the observed one" in message
-    assert "since all others in clusters of the same size in their stratum" in message
+    assert "because all others in clusters of the same size in their stratum" in message
 
 
 def test_few_labellings_of_few_samples():

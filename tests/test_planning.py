@@ -385,7 +385,7 @@ def test_the_first_number_of_positives_by_simulation():
 
 
 def test_no_number_of_positives():
-    with pytest.raises(ValueError, match=r"10000000 positives are not enough for the power 0\.8"):
+    with pytest.raises(ValueError, match=r"10000000 positives are not enough for a power of 0\.8"):
         min_positives(prevalence=0.01, metric="recall_at_k", k=0.01, odds=1.001)
     with pytest.raises(
         ValueError, match=r"No number of positives has the power 0\.8, which is at least"
@@ -568,7 +568,7 @@ EFFECT = "Pass exactly one of odds and auc"
         (
             {"odds": 2, "model": "fisher", "metric": RecallAtK(5), "method": "simulation"},
             ValueError,
-            "model='fisher' needs no simulation: use method='exact'",
+            "model='fisher' needs no simulation; use method='exact'",
         ),
         (
             {"odds": 2.0, "model": "binormal"},
@@ -594,7 +594,7 @@ EFFECT = "Pass exactly one of odds and auc"
         (
             {"auc": 0.7, "method": "exact", "model": "binormal"},
             ValueError,
-            "since in the binormal model only hits at k and the reciprocal rank have it",
+            "because the binormal model has it only for hits at k and the reciprocal rank",
         ),
     ],
 )
@@ -712,5 +712,5 @@ def test_extreme_effects_in_the_binormal_model(auc, power):
 def test_hopeless_searches_are_refused():
     with pytest.raises(ValueError, match=r"prevalence must be at least 2\.2e-12"):
         min_positives(prevalence=1e-300, metric="recall_at_k", k=0.01, odds=3.0)
-    with pytest.raises(ValueError, match=r"not less than alpha=0\.05"):
+    with pytest.raises(ValueError, match=r"at least alpha=0\.05"):
         min_positives(prevalence=0.1, odds=1.0, power=0.05, metric="recall_at_k", k=0.1)

@@ -391,10 +391,10 @@ def test_types_of_scores(dtype):
 @pytest.mark.parametrize(
     ("y_true", "y_score", "error", "message"),
     [
-        ([1, 0, 0], [3, 2, 1], ValueError, "y_true holds one positive, and the binormal curve"),
-        ([1, 0, 1], [3, 2, 1], ValueError, "y_true holds one negative, and the binormal curve"),
-        ([0, 0, 0], [3, 2, 1], ValueError, "y_true holds no positives, and the binormal curve"),
-        ([1, 1, 1], [3, 2, 1], ValueError, "y_true holds no negatives, and the binormal curve"),
+        ([1, 0, 0], [3, 2, 1], ValueError, "y_true contains one positive, but the binormal curve"),
+        ([1, 0, 1], [3, 2, 1], ValueError, "y_true contains one negative, but the binormal curve"),
+        ([0, 0, 0], [3, 2, 1], ValueError, "y_true contains no positives, but the binormal curve"),
+        ([1, 1, 1], [3, 2, 1], ValueError, "y_true contains no negatives, but the binormal curve"),
         (
             [1, 1, 1, 0, 0],
             [0.1, 0.1, 0.1, 2, 1],
@@ -409,7 +409,7 @@ def test_types_of_scores(dtype):
             TypeError,
             "y_true is a Ranking, which contains the order",
         ),
-        ([1, 1, 0, 0], None, TypeError, "y_score is missing: pass the scores"),
+        ([1, 1, 0, 0], None, TypeError, "y_score is missing; pass the scores"),
         ([1, 1, 0, 0], [1, 2, 3], ValueError, "y_true and y_score must have the same length"),
         ([1, 1, 0, 0], [1, 2, 3, np.nan], ValueError, "y_score must be finite; got nan"),
         ([1, 2, 0, 0], [1, 2, 3, 4], ValueError, "y_true holds 3 different labels"),

@@ -383,8 +383,8 @@ def test_runs_of_negatives_may_be_merged_in_scores(score, blocks, seed):
 def test_laws_refuse_a_ranking_without_all_ties(function):
     with pytest.raises(
         ValueError,
-        match=r"depends on ties among the negatives, which this Ranking with has_all_ties=False "
-        r"does not know: count all scores, as .*counts='all'.* ap_null_distribution\(n_samples",
+        match=r"depends on ties among the negatives, which are unknown in a Ranking with "
+        r"has_all_ties=False; count all scores, as .*counts='all'.* ap_null_distribution\(n_sam",
     ):
         function(PARTIAL)
 
@@ -710,7 +710,7 @@ def test_scores_and_ranking_exclude_each_other():
     ranking = Ranking.from_counts(TIE_SIZES, HITS)
     with pytest.raises(TypeError, match=r"y_score must be left out .*; got y_score of type list"):
         as_ranking(ranking, SCORES)
-    with pytest.raises(TypeError, match=r"y_score is missing: .*\(got list\), or a Ranking"):
+    with pytest.raises(TypeError, match=r"y_score is missing: .*\(got list\), or pass a Ranking"):
         as_ranking(LABELS)
 
 

@@ -348,7 +348,7 @@ def test_few_orders_of_blocks():
     y_true = [1, 1, 0, 0, 0, 0, 1]
     with pytest.warns(UserWarning, match="blocks leave 3 different labellings") as caught:
         average_precision_test(y_true, np.arange(7.0), order=range(7), block_length=2)
-    assert "1 of 7 samples keep their label, since all others in blocks of the same size" in str(
+    assert "1 of 7 samples keep their label, because all others in blocks of the same size" in str(
         caught[0].message
     )
 
@@ -399,12 +399,12 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"order": ["1", "2", "3", "4"]},
             TypeError,
-            "order must contain numbers or times, which can be sorted; got values of type <U1, such",
+            "order must contain numbers or times, which can be sorted; got values of type <U1,",
         ),
         (
             {"order": [1.0, 2.0, math.nan, 4.0]},
             ValueError,
-            "order is missing in row 2: omit samples without order",
+            "order is missing in row 2; omit samples without order",
         ),
         (
             {"order": np.array(["2020-01-01", "NaT", "2020-01-02", "2020-01-03"], "datetime64[D]")},

@@ -198,7 +198,7 @@ def test_no_positives_warn():
         ({"max_k": "9"}, TypeError, "max_k must be an int or a float; got '9'"),
         ({"alpha": 0.0}, ValueError, "alpha must lie between 0 and 1, exclusive; got 0.0"),
         ({"alpha": [0.1, 1.0]}, ValueError, "alpha must lie between 0 and 1"),
-        ({"alpha": []}, ValueError, r"at least one; got shape \(0,\)"),
+        ({"alpha": []}, ValueError, r"at least one number; got shape \(0,\)"),
         ({"alpha": [[0.1]]}, ValueError, r"got shape \(1, 1\)"),
         ({"alpha": "x"}, TypeError, "alpha must be a float or an array of floats; got 'x'"),
         ({"alpha": None}, TypeError, "alpha must be a float or an array of floats; got None"),

@@ -572,7 +572,7 @@ def test_first_point_with_the_power_is_marked(powers):
     assert legend_of(display)[0].endswith("not reached")
     display.plot(target=None, name="mine")
     assert display.target_line_ is None
-    assert legend_of(display) == ["mine", "level of significance, 0.05"]
+    assert legend_of(display) == ["mine", "significance level 0.05"]
 
 
 def test_power_without_effect_is_the_level():
