@@ -410,7 +410,7 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
     assert main(argv) == 0
     text = capsys.readouterr().out
     flat = " ".join(text.split())
-    hints = re.findall(r"(\w+) is worse than chance: [^,]*, p = (\S+) for so low a value", flat)
+    hints = re.findall(r"(\w+) is worse than chance: [^,]*, p = (\S+) for a value this low", flat)
     assert main([*argv, "--json"]) == 0
     rows = {row["name"]: row["pvalue_less"] for row in json.loads(capsys.readouterr().out)}
     drawn = np.array([average_precision_score(rng.permutation(y), noise) for _ in range(1000)])
