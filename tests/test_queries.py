@@ -926,7 +926,7 @@ def test_same_scores_in_every_query():
 
 
 def test_shared_labels_must_be_the_same():
-    message = r"those of query 'b' differ from those of query 'a'"
+    message = r"of query 'b' differ from those of query 'a'"
     with pytest.raises(ValueError, match=message):
         mean_average_precision_test(
             [1, 0, 0, 0, 1, 0], range(6), groups=list("aaabbb"), dependence="shared"
