@@ -33,7 +33,9 @@ BOTH = (
     "statistic zscore adjusted pvalue_analytic pvalue_permutation neg_log10_pvalue_analytic "
     "neg_log10_pvalue_permutation"
 ).split()
-MAY_SATURATE = pytest.mark.filterwarnings("ignore:A permutation p-value is at its floor")
+MAY_SATURATE = pytest.mark.filterwarnings(
+    "ignore:A permutation p-value has its smallest possible value"
+)
 NO_EVIDENCE = {"neg_log10_pvalue": 0.0, "pvalue": 1.0, "zscore": 0.0, "adjusted": 0.0}
 
 
