@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from sklearn_rankinf import __version__
 
-# The status of a command whose reader is gone, as shells give it: 128 and the signal SIGPIPE.
+# The exit status that shells report after SIGPIPE (128 + 13): the reader closed the pipe.
 CLOSED_PIPE = 128 + 13
 
 DESCRIPTION = (
-    "Is this ranking of rare targets better than chance, by how much, and how sure are we? "
-    "Exact inference for average precision and hits at k, inside scikit-learn's own tools."
+    "Test whether a ranking of rare targets is better than chance, and by how much. "
+    "Exact inference for average precision and hits at k on top of scikit-learn."
 )
 DEMO_DESCRIPTION = (
     "Tune three rankers on a rare-target problem made from scikit-learn's digits, test each on "
@@ -25,24 +25,25 @@ DEMO_DESCRIPTION = (
     "dependency."
 )
 REPORT_DESCRIPTION = (
-    "Test rankings in a file of comma-separated values, one row an item, against random "
-    "selection: average precision and every --metric with their exact p-values and, for each --k, "
-    "the hits among the first k and how many would be significant. The labels must not have "
-    "trained the scores."
+    "Test the rankings in a table (one row per item) against random selection. The report has the "
+    "exact p-values of average precision and of every --metric and, for each --k, the hits among "
+    "the first k items and the number of hits that would be significant. The scores must come from "
+    "models that were not trained on these labels."
 )
 CURVE_DESCRIPTION = (
-    "Show for every k how many targets the rankings in a file of comma-separated values have among "
-    "their first k items, where they stop beating random selection, and at which k the list may be "
-    "cut at which error rate. The labels must not have trained the scores."
+    "Show for every k how many targets the rankings in a table have among their first k items, up "
+    "to which k they have more than random selection, and at which error rate this holds for all k "
+    "together. The scores must come from models that were not trained on these labels."
 )
 COMPARE_DESCRIPTION = (
-    "Compare rankings of the same items, one column of scores each: two by their difference with a "
-    "p-value and an interval, more by all pairs and the rankers that may be best. The labels must "
-    "not have trained the scores."
+    "Compare rankings of the same items, one column of scores each. Two rankings are compared by "
+    "their difference, with a p-value and an interval; more than two are compared in pairs, with "
+    "the set of rankers that may be the best. The scores must come from models that were not "
+    "trained on these labels."
 )
 PLAN_DESCRIPTION = (
-    "Say how probable it is that a test of a ranking is significant, how small an effect it would "
-    "see, and how many targets it takes. Give --n and --m, or --prevalence with --auc or --odds."
+    "Compute the power of a test of a ranking, the smallest effect that the test would detect, and "
+    "the number of targets that it needs. Give --n and --m, or --prevalence with --auc or --odds."
 )
 
 
@@ -52,13 +53,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     demo = commands.add_parser(
-        "demo", help="test three rankers on real data in one go", description=DEMO_DESCRIPTION
+        "demo", help="tune and test three rankers on real data", description=DEMO_DESCRIPTION
     )
     demo.add_argument(
         "--plots", metavar="DIR", help="write a picture of each ranking's test to DIR"
     )
     report = commands.add_parser(
-        "report", help="test the rankings in a CSV file", description=REPORT_DESCRIPTION
+        "report", help="test the rankings in a file", description=REPORT_DESCRIPTION
     )
     _add_file(report)
     _add_units(report)
@@ -67,25 +68,27 @@ def build_parser() -> argparse.ArgumentParser:
         type=_cut_off,
         action="append",
         default=[],
-        help="count hits among the first K items, or the first K-th part of them if K is a "
-        "fraction such as 0.1; may be repeated",
+        help="count the hits among the first K items; a fraction such as 0.1 means this fraction "
+        "of all items; may be repeated",
     )
     report.add_argument(
         "--metric",
         metavar="NAME",
         action="append",
         default=[],
-        help="test another metric as well, such as roc_auc, bedroc or ndcg; may be repeated",
+        help="also test another metric, such as roc_auc, bedroc or ndcg; may be repeated",
     )
     report.add_argument("--plots", metavar="DIR", help="write a picture of each test to DIR")
     report.add_argument(
         "--html",
         metavar="FILE",
-        help="write the report with pictures to FILE, a web page",
+        help="also write the report as a web page with pictures to FILE",
     )
     report.add_argument("--json", action="store_true", help="print JSON instead of tables")
     curve = commands.add_parser(
-        "curve", help="show up to which k rankings beat chance", description=CURVE_DESCRIPTION
+        "curve",
+        help="show up to which k rankings are better than chance",
+        description=CURVE_DESCRIPTION,
     )
     _add_file(curve)
     curve.add_argument(
@@ -93,13 +96,13 @@ def build_parser() -> argparse.ArgumentParser:
         type=float,
         action="append",
         default=[],
-        help="level of significance, by default 0.1, 0.05 and 0.01; may be repeated",
+        help="significance level, by default 0.1, 0.05 and 0.01; may be repeated",
     )
     curve.add_argument(
         "--max-k",
         type=_cut_off,
         metavar="K",
-        help="largest number of items that is of interest, or a fraction of them, chosen without "
+        help="largest k of interest, a number of items or a fraction of them; choose it without "
         "looking at the labels",
     )
     curve.add_argument("--plots", metavar="DIR", help="write a picture of the curves to DIR")
@@ -110,12 +113,12 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_file(command: argparse.ArgumentParser) -> None:
-    """Add the arguments that name a file and its columns."""
+    """Add the arguments for the file and its columns."""
     command.add_argument(
         "file",
         metavar="FILE",
-        help="table with a heading line, separated by commas, tabs, semicolons or bars, maybe "
-        "compressed; a Parquet file; or - for the standard input",
+        help="table with a header line and columns separated by commas, tabs, semicolons or bars, "
+        "possibly compressed; a Parquet file; or - for the standard input",
     )
     command.add_argument("--label", metavar="COLUMN", required=True, help="column of the labels")
     command.add_argument(
@@ -123,34 +126,34 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         required=True,
         action="append",
-        help="column of scores, larger for likelier targets; may be repeated",
+        help="column of scores, where larger scores mean likelier targets; may be repeated",
     )
     command.add_argument(
         "--lower-is-better",
         action="store_true",
-        help="smaller scores are those of likelier targets",
+        help="smaller scores mean likelier targets",
     )
     command.add_argument(
         "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"
     )
+    command.add_argument("--sep", metavar="TEXT", help="column separator; detected by default")
     command.add_argument(
-        "--sep", metavar="TEXT", help="what separates columns; found out by default"
-    )
-    command.add_argument(
-        "--decimal", metavar="TEXT", default=".", help="the decimal point, '.' by default"
+        "--decimal", metavar="TEXT", default=".", help="decimal separator, '.' by default"
     )
 
 
 def _add_units(command: argparse.ArgumentParser) -> None:
-    """Add the columns of what samples belong to."""
+    """Add the arguments for the columns of queries and clusters."""
     command.add_argument(
-        "--group", metavar="COLUMN", help="column of the query of each item: ranks are within one"
+        "--group",
+        metavar="COLUMN",
+        help="column with the query of each item; items are ranked within each query",
     )
     command.add_argument(
         "--cluster",
         metavar="COLUMN",
-        help="column of the cluster of each item, such as a patient or a scaffold, whose items are "
-        "not independent",
+        help="column with the cluster of each item, such as a patient or a scaffold; items of one "
+        "cluster are not independent",
     )
 
 
@@ -165,7 +168,7 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--metric",
         metavar="NAME",
         default="average_precision",
-        help="metric to compare by, such as recall_at_k or roc_auc; average_precision by default",
+        help="metric to compare, such as recall_at_k or roc_auc; average_precision by default",
     )
     compare.add_argument(
         "--k", type=_cut_off, help="cut-off of the metric: a number of items, or a fraction of them"
@@ -176,12 +179,17 @@ def _add_compare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command that plans a study."""
     plan = commands.add_parser(
-        "plan", help="say how many targets it takes to see an effect", description=PLAN_DESCRIPTION
+        "plan",
+        help="compute the power and the number of targets that a test needs",
+        description=PLAN_DESCRIPTION,
     )
     plan.add_argument("--n", type=int, help="number of items")
     plan.add_argument("--m", type=int, help="number of targets among them")
     plan.add_argument(
-        "--prevalence", type=float, metavar="P", help="share of targets, in place of --n and --m"
+        "--prevalence",
+        type=float,
+        metavar="P",
+        help="proportion of targets, instead of --n and --m",
     )
     plan.add_argument(
         "--metric",
@@ -194,13 +202,24 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     effect = plan.add_mutually_exclusive_group()
     effect.add_argument(
-        "--auc", type=float, help="the effect: how often a target is above another item"
+        "--auc",
+        type=float,
+        help="the effect as the probability that a target ranks above another item",
     )
     effect.add_argument(
-        "--odds", type=float, help="the effect: odds of a target against another item at each rank"
+        "--odds",
+        type=float,
+        help="the effect as the odds of a target against another item at each rank",
     )
-    plan.add_argument("--alpha", type=float, default=0.05, help="level of significance, 0.05")
-    plan.add_argument("--power", type=float, default=0.8, help="probability of seeing it, 0.8")
+    plan.add_argument(
+        "--alpha", type=float, default=0.05, help="significance level, 0.05 by default"
+    )
+    plan.add_argument(
+        "--power",
+        type=float,
+        default=0.8,
+        help="required probability of detecting the effect, 0.8 by default",
+    )
     plan.add_argument("--json", action="store_true", help="print JSON instead of sentences")
 
 
@@ -210,17 +229,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, default=None
-        The arguments after the program's name; the process's own when None.
+        The arguments after the program name. None stands for those of the process.
 
     Returns
     -------
     int
-        0 when the command succeeded, 2 when something given to it was wrong or an optional
-        dependency is missing, 1 when the output cannot be written, and 141 when its reader has
-        closed it; all but 0 with one line on the standard error stream. Wrong arguments end in
-        ``SystemExit`` with code 2 and a message on the standard error stream, as argparse does.
+        0 if the command succeeded, 2 if its input was invalid or an optional dependency is
+        missing, 1 if the output cannot be written, and 141 if the reader closed the output.
+        Every status other than 0 comes with one line on the standard error stream. Invalid
+        arguments raise ``SystemExit`` with code 2, as usual with argparse.
     """
-    # A terminal may lack a character of a column's name, which is shown by its number then.
+    # A character of a column name that the terminal cannot show is printed as its code.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -232,13 +251,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return _give_up_output("the output was closed before its end", CLOSED_PIPE)
     except OSError as error:
-        if error.filename is not None:  # of another file than the output
+        if error.filename is not None:  # the error concerns a file, not the output
             raise
         return _give_up_output(f"cannot write the output: {error.strerror or error}", 1)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    # Imported late, so that --help and --version need no estimator.
+    # Imported here so that --help and --version do not load any estimator.
     from sklearn_rankinf._files import CommandError
 
     try:
@@ -257,7 +276,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _give_up_output(reason: str, status: int) -> int:
-    # What is left in the buffer would fail once more when the interpreter ends.
+    # Flushing the rest of the buffer would fail again when the interpreter exits.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     with contextlib.suppress(OSError):
         print(f"rankinf: error: {reason}.", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Two hard classifications of the same samples: randomization and matched-pair tests."""
+"""Randomization and matched-pair tests of two classifications of the same samples."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ Score: TypeAlias = Callable[[NDArray[Any], NDArray[Any]], float]
 _METRICS = ("f1", "precision", "recall")
 _MATCHED_PAIR_TESTS = ("t", "sign", "wilcoxon")
 _METHODS = ("auto", "exact", "randomization", *_MATCHED_PAIR_TESTS)
-# Largest number of swaps that are listed one by one, and largest cost of counting them.
+# Maximum number of swaps that are enumerated, and maximum cost of counting them.
 _MOST_LISTED_UNITS = 20
 _MOST_COUNTED_UNITS = 1000
 _MOST_OPERATIONS = 300_000_000
 _MOST_CELLS = 4_000_000
-# Random swaps in a chunk for a metric that is called for each of them.
+# Number of random swaps in a chunk for a callable metric.
 _CALLS_PER_CHUNK = 100
-# Values of a callable this close, relatively, are the same value.
+# Relative difference up to which two values of a callable count as equal.
 _SAME = 1e-12
 # Binomial probabilities below this are added up on the logarithmic scale.
 _TINY = 1e-290
@@ -64,13 +64,13 @@ class RandomizationTestResult:
         ``statistic_a - statistic_b``.
     pvalue : float
         Probability, under random swaps of the outputs of the two systems, of a difference at least
-        as extreme as the observed one; for matched-pair tests that of their own statistic.
+        as extreme as the observed one; for matched-pair tests, the p-value of their statistic.
     log10_pvalue : float
-        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+        Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
     metric : str
         Name of the metric.
     method : {"exact", "randomization", "t", "sign", "wilcoxon"}
-        What was computed.
+        The method that was used.
     alternative : {"two-sided", "greater", "less"}
         The alternative hypothesis about system a.
     n_samples : int
@@ -78,7 +78,7 @@ class RandomizationTestResult:
     n_discordant : int
         Number of samples whose two outputs differ.
     n_resamples : int or None
-        Number of random swaps of all samples; None if none was drawn.
+        Number of random swaps of all samples; None if none were drawn.
 
     See Also
     --------
@@ -139,7 +139,7 @@ class RandomizationTestResult:
         Returns
         -------
         pandas.DataFrame
-            One row, with a column for each field.
+            One row, with one column per field.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class RandomizationTestResult:
         return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
 
     def summary(self) -> str:
-        """Return the result as a sentence that is fit for a paper.
+        """Return the result as a sentence for a paper.
 
         Returns
         -------
@@ -184,10 +184,10 @@ def randomization_test(
 ) -> RandomizationTestResult:
     r"""Test whether two systems that classify the same samples differ.
 
-    If they do not, the two outputs for a sample could as well have come from the other system
-    each. They are swapped, sample by sample, with probability 1/2, and the difference of the metric
-    is compared with those after swapping [1]_. For F1, precision and recall no swap need be drawn:
-    the p-value is exact.
+    If the systems do not differ, the two outputs for a sample are exchangeable. The test swaps the
+    outputs of each sample with probability 1/2, and compares the observed difference of the metric
+    with the differences after swapping [1]_. For F1, precision and recall the p-value is exact,
+    without random swaps.
 
     Parameters
     ----------
@@ -196,24 +196,23 @@ def randomization_test(
     y_pred_a, y_pred_b : array-like of shape (n_samples,)
         Labels that the two systems predict.
     metric : {"f1", "precision", "recall"} or callable, default="f1"
-        What the systems are compared by. A callable takes ``(y_true, y_pred)``, the labels as they
-        were given, and returns a number.
+        The metric that is compared. A callable takes ``(y_true, y_pred)``, with the original
+        labels, and returns a number.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, such as a document or a patient, anything hashable: the outputs for
-        all samples of a cluster are swapped together.
+        Cluster of each sample, such as a document or a patient; any hashable values. The outputs
+        for all samples of a cluster are swapped together.
     pos_label : int, float, bool or str, default=1
-        The label of the positives; not for a callable.
+        The label of the positives; not used for a callable.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
-        Whether the metric of a differs from that of b, is greater or is less.
+        Whether the metric of system a differs from that of system b, is greater or is less.
     method : str, default="auto"
-        How the p-value is computed:
+        Method of the p-value:
 
-        - ``"exact"``: all swaps, by counting them for the metrics that have names, one by one for a
-          callable;
+        - ``"exact"``: all swaps, counted for named metrics and enumerated for a callable;
         - ``"randomization"``: `n_permutations` random swaps;
-        - ``"auto"``: exact where that takes moderate time, for a callable no more calls than
-          random swaps would take, and random swaps elsewhere;
-        - ``"t"``, ``"sign"``, ``"wilcoxon"``: matched-pair tests, for recall alone.
+        - ``"auto"``: exact if it takes moderate time (for a callable, no more calls than random
+          swaps would take), otherwise random swaps;
+        - ``"t"``, ``"sign"``, ``"wilcoxon"``: matched-pair tests, only for recall.
     n_permutations : int, default=9999
         Number of random swaps of all samples.
     random_state : int, RandomState, Generator or None, default=0
@@ -221,7 +220,7 @@ def randomization_test(
     n_jobs : int, optional
         Number of jobs for the random swaps. The result does not depend on it.
     verbose : int, default=0
-        Progress of the jobs, as joblib reports it.
+        Verbosity of joblib's progress messages.
 
     Returns
     -------
@@ -231,12 +230,11 @@ def randomization_test(
     Raises
     ------
     TypeError
-        If labels are of a kind that cannot be read, or of different kinds, or an argument is of a
-        wrong type.
+        If labels have an unsupported type or different types, or if an argument is of a wrong type.
     ValueError
-        If the lengths differ, a label is missing, there are more than two labels without a
-        callable, an option is not one of those above, a callable returns what is not finite, or
-        the method cannot be had for this metric or this many samples.
+        If the lengths differ, if a label is missing, if there are more than two labels without a
+        callable, if an option is not one of those above, if a callable returns a value that is not
+        finite, or if the method is not available for this metric or this number of samples.
 
     Warns
     -----
@@ -246,7 +244,7 @@ def randomization_test(
     See Also
     --------
     PrecisionRecallPosterior : Posterior distributions of precision, recall and F-scores.
-    paired_outcome_posterior : Posterior of the share of samples that the one system wins.
+    paired_outcome_posterior : Posterior of the proportion of samples that one system wins.
 
     Notes
     -----
@@ -254,9 +252,9 @@ def randomization_test(
 
     .. math:: p = P(|\Delta^*| \ge |\Delta|)
 
-    over all equally likely swaps, or :math:`p = (c + 1)/(B + 1)` if so large differences are found
-    in c of B random ones. The null hypothesis is that the two outputs for a sample, or for a
-    cluster, are exchangeable; the test is exact for it, whatever the dependence of the outputs.
+    over all equally likely swaps, or :math:`p = (c + 1)/(B + 1)` if c of B random swaps have such a
+    large difference. The null hypothesis is that the two outputs for a sample, or for a cluster,
+    are exchangeable. The test is exact for this hypothesis under any dependence of the outputs.
 
     Only samples whose outputs differ matter, and for F1, precision and recall only how many of
     them are positive. If a receives X of :math:`D_1` positives and Z of :math:`D_0` negatives among
@@ -270,8 +268,8 @@ def randomization_test(
     (X, Z) are counted cluster by cluster, if that takes moderate time. If swaps leave a system
     without predicted positives, its precision is 0 as in scikit-learn.
 
-    Swaps keep every output with its sample, so that each stratum of samples keeps its outputs: the
-    test is stratified by any strata without being told of them, and there is no `strata`.
+    Swaps keep every output with its sample, and hence within its stratum. The test is therefore
+    stratified for any strata, and a parameter `strata` is not needed.
 
     The matched-pair tests compare the numbers of positives that the systems find in each pair: a
     positive, or all positives of a cluster. The t test is that of the mean of the differences. The
@@ -362,8 +360,8 @@ def _read_all(y_true: ArrayLike, predictions: dict[str, ArrayLike]) -> list[NDAr
     kinds = ["strings" if values.dtype.kind in "UO" else "numbers" for values in labels]
     if len(set(kinds)) > 1:
         raise TypeError(
-            f"{listed} must hold labels of one kind; got {', '.join(kinds)}: turn all of them "
-            "into strings or into numbers."
+            f"{listed} must hold labels of one kind; got {', '.join(kinds)}: convert all of "
+            "them to strings or to numbers."
         )
     return labels
 
@@ -382,8 +380,8 @@ def _check_method(method: Any, metric: Any) -> None:
     if method in _MATCHED_PAIR_TESTS and metric != "recall":
         shown = repr(metric) if isinstance(metric, str) else _name_of(metric)
         raise ValueError(
-            f"method={method!r} is a matched-pair test of recall; got metric={shown}, which is no "
-            "mean over samples: pass metric='recall', or method='auto'."
+            f"method={method!r} is a matched-pair test of recall; got metric={shown}: pass "
+            "metric='recall', or method='auto'."
         )
 
 
@@ -393,7 +391,7 @@ def _name_of(metric: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Draws:
-    """How random swaps are drawn."""
+    """Options for drawing random swaps."""
 
     n_draws: int
     seeds: np.random.SeedSequence
@@ -415,7 +413,7 @@ class _Draws:
 
 @dataclass(frozen=True, eq=False)
 class _Comparison:
-    """What is known of two systems."""
+    """Values and p-value of the comparison of two systems."""
 
     statistic_a: float
     statistic_b: float
@@ -476,11 +474,11 @@ def _warn_of_undefined(score: _Ratio, counts: dict[str, tuple[int, int]]) -> Non
     if undefined:
         reason = {
             "precision": "no sample is predicted to be positive",
-            "recall": "y_true holds no positives",
-            "f1": "no sample is positive or predicted to be",
+            "recall": "y_true has no positives",
+            "f1": "no sample is positive or predicted to be positive",
         }[score.name]
         warn_caller(
-            f"The {score.name} of {' and '.join(undefined)} is undefined, since {reason}: it "
+            f"The {score.name} of {' and '.join(undefined)} is undefined because {reason}: it "
             "counts as 0, as in scikit-learn.",
             UndefinedMetricWarning,
         )
@@ -517,7 +515,7 @@ class _Ratio:
 
 @dataclass(frozen=True, eq=False)
 class _Swaps:
-    """Units that are swapped independently, and what each moves from one system to the other.
+    """Units that are swapped independently, and the counts that each moves between the systems.
 
     System a receives X true and Z false positives of those that are not common. A unit of kind k
     adds `true[k]` to X and `false[k]` to Z, or nothing to X and to Z nothing but what it would
@@ -526,7 +524,7 @@ class _Swaps:
     Attributes
     ----------
     true, false : ndarray of int of shape (n_kinds,)
-        What a unit moves; `true` is not negative.
+        Counts that a unit moves; `true` is not negative.
     n_units : ndarray of int of shape (n_kinds,)
         Number of units of each kind.
     """
@@ -555,7 +553,7 @@ class _Swaps:
 
     @property
     def least_false(self) -> int:
-        """What Z is counted from."""
+        """Smallest Z."""
         return int(self.n_units @ np.maximum(-self.false, 0))
 
     @property
@@ -614,13 +612,13 @@ class _Differences:
     score : _Ratio
         The metric.
     swaps : _Swaps
-        What is swapped.
+        The swaps.
     common : (int, int)
         True and false positives that both systems have, whatever is swapped.
     top, bottom : int
         Numerator and denominator of the difference that is to be reached.
     is_two_sided : bool
-        Whether so large a difference in favour of b counts too.
+        Whether a difference of this size in favour of b counts too.
     """
 
     score: _Ratio
@@ -770,8 +768,8 @@ def _log_t_test(differences: Integers, alternative: str) -> float:
     n = differences.size
     if np.all(differences == differences[0]):
         raise ValueError(
-            f"method='t' needs differences that vary; all {n} are {differences[0]}: pass "
-            "method='sign', or method='exact'."
+            f"method='t' needs differences that vary, but all {n} are {differences[0]}: pass "
+            "method='sign' or method='exact'."
         )
     t = math.sqrt(n) * differences.mean() / differences.std(ddof=1)
     upper, lower = (float(stats.t.logsf(value, n - 1)) for value in (t, -t))
@@ -823,13 +821,14 @@ def _compare_by_calls(
 
 
 def _log_pvalue_of_calls(calls: _CalledSwaps, method: str, draws: _Draws) -> tuple[float, str]:
-    """Logarithm of the p-value, and the method that found it."""
+    """Return the logarithm of the p-value, and the method that was used."""
     if method == "exact" and calls.n_units > _MOST_LISTED_UNITS:
         raise ValueError(
-            f"method='exact' lists all swaps of up to {_MOST_LISTED_UNITS} samples or clusters for "
-            f"a callable metric; here {calls.n_units} differ: pass method='randomization'."
+            f"method='exact' with a callable metric is limited to {_MOST_LISTED_UNITS} samples or "
+            f"clusters whose outputs differ; here {calls.n_units} differ: pass "
+            "method='randomization'."
         )
-    # The metric of a after a swap is that of b after the opposite one: half of them are listed.
+    # The metric of a after a swap is that of b after the opposite swap, so half are enumerated.
     n_listed = 1 << max(calls.n_units - 1, 0)
     is_listed = calls.n_units <= _MOST_LISTED_UNITS and n_listed <= draws.n_draws
     if method == "exact" or (method == "auto" and is_listed):
@@ -899,14 +898,14 @@ class _CalledSwaps:
         if not math.isfinite(value):
             raise ValueError(
                 f"metric must return finite numbers; {_name_of(self.metric)} returned {value}: "
-                "return a value where it is undefined."
+                "return a finite value if the metric is undefined."
             )
         return value
 
     def _is_large(self, rows: Booleans) -> tuple[Integers, Integers]:
         """Whether differences after swaps are extreme, as they are and in the other direction."""
         with warnings.catch_warnings():
-            # It was given for the outputs as they are, if it applies to them.
+            # Warnings about the observed outputs have already been given.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             values = np.array([self.values(row) for row in rows])
         difference = values[:, 0] - values[:, 1]
@@ -929,7 +928,7 @@ class _CalledSwaps:
 
 
 def _exchanged(own: NDArray[Any], other: NDArray[Any], moved: Integers) -> NDArray[Any]:
-    """Outputs with some of another system."""
+    """Return outputs in which some are replaced by those of the other system."""
     outputs = own.astype(np.result_type(own, other))
     outputs[moved] = other[moved]
     return outputs

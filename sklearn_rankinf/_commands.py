@@ -39,11 +39,12 @@ def report(arguments: argparse.Namespace) -> None:
         return _report_on_queries(table, arguments)
     if table.clusters is not None and arguments.metric:
         raise CommandError(
-            "the tables of --metric take items as independent, and --cluster says that they are "
-            "not: leave out one of them."
+            "--metric cannot be combined with --cluster: its tests need independent items. Leave "
+            "out one of the two options."
         )
-    with _refusals_in_one_line():
-        # A k that was asked for is an error if it is too large; of the default ones it is left out.
+    with _errors_in_one_line():
+        # A requested k that is too large is an error; default values that are too large are
+        # skipped.
         for k in arguments.k:
             resolve_k(k, table.is_positive.size)
         found = _report.make_report(
@@ -67,16 +68,16 @@ def report(arguments: argparse.Namespace) -> None:
 
 
 def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
-    """Print mean average precision over the queries of a file, tested and with its interval."""
+    """Print mean average precision over the queries of a file with its test and interval."""
     for option in ("k", "metric", "plots", "html"):
         if getattr(arguments, option):
             raise CommandError(
-                f"--{option} is for one list of items, and --group names those of several queries: "
-                "leave out one of them."
+                f"--{option} cannot be combined with --group: it is for a single list of items. "
+                "Leave out one of the two options."
             )
     found: dict[str, tuple[Any, Any]] = {}
     units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
-    with _refusals_in_one_line():
+    with _errors_in_one_line():
         for name, score in table.scores.items():
             _progress(f"testing {name}")
             test = mean_average_precision_test(table.is_positive, score, **units)
@@ -93,10 +94,10 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
 
 
 def curve(arguments: argparse.Namespace) -> None:
-    """Print where the rankings of a file beat random selection, and write their curves."""
+    """Print where the rankings of a file are better than random selection, and plot the curves."""
     rankings = _rankings(_read(arguments))
     alpha = arguments.alpha or [0.1, 0.05, 0.01]
-    with _refusals_in_one_line():
+    with _errors_in_one_line():
         curves = {
             name: top_k_significance_curve(ranking, alpha=alpha, max_k=arguments.max_k)
             for name, ranking in rankings.items()
@@ -118,13 +119,13 @@ def curve(arguments: argparse.Namespace) -> None:
 
 
 def compare(arguments: argparse.Namespace) -> None:
-    """Print which of the rankings of a file are better, by how much, and how sure that is."""
+    """Print the comparison of the rankings of a file."""
     if len(arguments.score) < 2:
         raise CommandError(
-            f"two columns of scores are needed to compare; got --score {arguments.score[0]} alone."
+            f"a comparison needs two or more --score columns; got only {arguments.score[0]!r}."
         )
     if len(set(arguments.score)) < len(arguments.score):
-        raise CommandError(f"a column of scores is named twice: {', '.join(arguments.score)}.")
+        raise CommandError(f"give every --score column once; got {', '.join(arguments.score)}.")
     table = _read(arguments)
     options = {
         "metric": arguments.metric,
@@ -134,7 +135,7 @@ def compare(arguments: argparse.Namespace) -> None:
     }
     _progress(f"comparing {len(table.scores)} rankings")
     result: Any
-    with _refusals_in_one_line():
+    with _errors_in_one_line():
         if len(table.scores) == 2:
             result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
         else:
@@ -149,7 +150,7 @@ def compare(arguments: argparse.Namespace) -> None:
 
 
 def plan(arguments: argparse.Namespace) -> None:
-    """Print the power of a test, the smallest effect it would see, and the targets it needs."""
+    """Print the power of a test, its smallest detectable effect, and the targets it needs."""
     given: dict[str, Any] = {
         "metric": arguments.metric,
         "k": arguments.k,
@@ -159,7 +160,7 @@ def plan(arguments: argparse.Namespace) -> None:
     has_effect = any(value is not None for value in effect.values())
     prevalence = _prevalence(arguments)
     found: dict[str, Any] = {}
-    with _refusals_in_one_line():
+    with _errors_in_one_line():
         share = _share(arguments.k, arguments.n)
         if arguments.m is not None:
             if has_effect:
@@ -179,11 +180,11 @@ def plan(arguments: argparse.Namespace) -> None:
 
 
 def _prevalence(arguments: argparse.Namespace) -> float:
-    """Share of positives, from the sizes or given instead of them."""
+    """Return the prevalence, either as given or computed from the sizes."""
     if (arguments.m is None) == (arguments.prevalence is None):
         raise CommandError("give either --n and --m, or --prevalence.")
     if (arguments.m is None) != (arguments.n is None):
-        raise CommandError("--n and --m belong together: give both, or --prevalence.")
+        raise CommandError("give both --n and --m, or only --prevalence.")
     if arguments.prevalence is None:
         if arguments.n < 1 or not 0 < arguments.m < arguments.n:
             raise CommandError(
@@ -191,33 +192,34 @@ def _prevalence(arguments: argparse.Namespace) -> float:
             )
         return float(arguments.m / arguments.n)
     if arguments.odds is None and arguments.auc is None:
-        raise CommandError("--prevalence needs --auc or --odds, the effect that is to be seen.")
+        raise CommandError("--prevalence needs the effect to detect: add --auc or --odds.")
     return float(arguments.prevalence)
 
 
 def _smallest_effect(odds: float, power: float) -> str:
     if math.isinf(odds):
-        return f"No effect, however large, would be seen with a probability of {power:g}."
+        return f"No effect, however large, would be detected with a power of {power:g}."
     return (
-        f"The smallest odds that would be seen with a probability of {power:g} are {odds:.3g} "
-        f"(AUC {odds / (1.0 + odds):.3g})."
+        f"The smallest effect that would be detected with a power of {power:g} has odds of "
+        f"{odds:.3g} (AUC {odds / (1.0 + odds):.3g})."
     )
 
 
 def _share(k: float | None, n: int | None) -> float | None:
-    """Cut-off in proportion to the number of items, so that it grows with them."""
+    """Return the cut-off as a fraction of the items, so that it grows with their number."""
     if not isinstance(k, int) or n is None:
         return k
     if k == n:
-        raise ValueError(f"--k {k} counts all items: give a smaller number.")
+        raise ValueError(f"--k {k} is the number of all items: give a smaller number.")
     return k / n
 
 
 def _targets_needed(needed: int, prevalence: float, k: float | None, power: float) -> str:
-    cut = f" and a cut-off after {100 * k:.3g} %" if isinstance(k, float) else ""
+    cut = f" and a cut-off at {100 * k:.3g} % of the items" if isinstance(k, float) else ""
     return (
-        f"With a share of {prevalence:.3g} targets{cut} it takes {needed} targets, in "
-        f"{round(needed / prevalence)} items, to see this effect with a probability of {power:g}."
+        f"With a prevalence of {prevalence:.3g}{cut}, {needed} targets among "
+        f"{round(needed / prevalence)} items are needed to detect this effect with a power of "
+        f"{power:g}."
     )
 
 
@@ -241,27 +243,27 @@ def _read(arguments: argparse.Namespace) -> Table:
 
 
 def _rankings(table: Table) -> dict[str, Ranking]:
-    """Rankings by the columns of scores."""
+    """Return the rankings, keyed by the column of their scores."""
     return {
         name: Ranking.from_scores(table.is_positive, score) for name, score in table.scores.items()
     }
 
 
 def _progress(text: str) -> None:
-    """Tell a person who waits at a terminal what is being done."""
+    """Report progress on the standard error stream if it is a terminal."""
     if sys.stderr.isatty():
         print(f"rankinf: {text}", file=sys.stderr, flush=True)
 
 
 def _write_curves(curves: dict[str, TopKSignificanceCurve], directory: str) -> str:
-    """Draw all curves into one picture."""
+    """Draw all curves in one picture."""
     figure = new_figure("--plots", (8.0, 5.5))
     TopKSignificanceDisplay(list(curves.values()), name=list(curves)).plot(figure.add_subplot())
     return save_figure(figure, Path(directory) / "top_k.png")
 
 
 def _numbers(curve: TopKSignificanceCurve) -> dict[str, Any]:
-    """What a curve says, without its points."""
+    """Return the summary numbers of a curve without its points."""
     return {
         key: value
         for key, value in curve.to_dict().items()
@@ -270,7 +272,7 @@ def _numbers(curve: TopKSignificanceCurve) -> dict[str, Any]:
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    """Lines that fit a terminal."""
+    """Return the text in lines of at most 100 characters."""
     wrapper = textwrap.TextWrapper(
         _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )
@@ -278,8 +280,8 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 
 @contextmanager
-def _refusals_in_one_line() -> Iterator[None]:
-    """Make what a function refuses an error of the command: labels and scores were read before."""
+def _errors_in_one_line() -> Iterator[None]:
+    """Report an invalid argument of a function as an error of the command."""
     try:
         yield
     except CommandError:
@@ -289,7 +291,7 @@ def _refusals_in_one_line() -> Iterator[None]:
 
 
 def _print_by_name(results: dict[str, tuple[Any, Any]]) -> None:
-    """Print what two results of each ranking say, under its name."""
+    """Print the two summaries of each ranking below its name."""
     parts = [
         "\n".join([name, *(line for result in pair for line in _wrapped(result.summary(), "  "))])
         for name, pair in results.items()
@@ -298,7 +300,7 @@ def _print_by_name(results: dict[str, tuple[Any, Any]]) -> None:
 
 
 def _say(arguments: argparse.Namespace, text: str) -> None:
-    """Print a sentence as soon as it is known, unless JSON was asked for."""
+    """Print a sentence immediately, unless the output is JSON."""
     if not arguments.json:
         print("\n".join(_wrapped(text)), flush=True)
 

@@ -1,4 +1,4 @@
-"""Comparisons: whether one ranking of the same samples, or run over queries, is better."""
+"""Comparison of two rankings of the same samples, or of two runs over the same queries."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ _COLUMNS = (
     "n_resamples",
 )
 _WAYS = {
-    "swap": "rank swap",
-    "score_swap": "score swap",
+    "swap": "rank swaps",
+    "score_swap": "score swaps",
     "influence": "t test of influence values",
     "delong": "DeLong's test",
     "hypergeometric": "exact conditional test",
@@ -101,12 +101,12 @@ _WAYS = {
     "t": "paired t test over queries",
     "wilcoxon": "Wilcoxon signed-rank test over queries",
 }
-# Items whose resamples are evaluated in one task.
+# Number of resampled items that are evaluated in one task.
 _CELLS_PER_CHUNK = 4_000_000
 
 
 class ConfidenceInterval(NamedTuple):
-    """Limits of an interval."""
+    """Limits of a confidence interval."""
 
     low: float
     high: float
@@ -127,18 +127,19 @@ class MetricComparisonTestResult:
     statistic_a, statistic_b : float
         Value of the metric for each ranking, or its mean over queries for each run.
     difference : float
-        The first less the second.
+        The first value minus the second.
     standard_error : float
         Standard error of the difference from influence values, or from the differences of the
-        queries; nan where a class, or a class of a stratum, has a single sample or cluster.
+        queries; nan if a class, or a class of a stratum, has a single sample or cluster.
     pvalue : float
-        The p-value; with a margin that of the hypothesis that the margin is reached.
+        The p-value; with a margin, the p-value of the hypothesis that the difference reaches the
+        margin.
     log10_pvalue : float
-        Its base-10 logarithm.
+        Base-10 logarithm of the p-value.
     alternative : {"two-sided", "greater", "less"}
         The alternative hypothesis.
     method : str
-        The method that ran.
+        The method that was used.
     margin : float or None
         Margin of a test of non-inferiority or equivalence.
     n_samples, n_positives : int
@@ -164,7 +165,7 @@ class MetricComparisonTestResult:
     >>> result = metric_comparison_test(y_true, first, second, metric="roc_auc")
     >>> print(result.summary())
     ROC AUC was 0.933 and 0.867 (difference 0.0667, 95 % confidence interval -0.679 to 0.789;
-    two-sided p = 0.7500 by rank swap).
+    two-sided p = 0.7500 by rank swaps).
     """
 
     metric: Metric
@@ -198,7 +199,7 @@ class MetricComparisonTestResult:
         return as_html({name: [value] for name, value in self.to_dict().items()})
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Interval of the difference.
+        """Confidence interval of the difference.
 
         Parameters
         ----------
@@ -208,9 +209,9 @@ class MetricComparisonTestResult:
         Returns
         -------
         low, high : float
-            The limits: from the interval of each metric and the correlation of their influence
-            values (MOVER) [1]_, or as the method has it: normal for ``"delong"``, Ash and
-            Hughes-Oliver's for ``"emproc"``, and over queries Student's t or the bootstrap.
+            The limits, from the interval of each metric and the correlation of their influence
+            values (MOVER) [1]_. Some methods have their own intervals: normal for ``"delong"``, Ash
+            and Hughes-Oliver's for ``"emproc"``, and Student's t or the bootstrap over queries.
 
         References
         ----------
@@ -226,14 +227,14 @@ class MetricComparisonTestResult:
         Returns
         -------
         dict
-            The metric, both values, the difference, the p-value and the rest, by name.
+            The metric, both values, the difference, the p-value and the other attributes, by name.
         """
         values = {name: getattr(self, name) for name in _COLUMNS}
         kept = {name: value for name, value in values.items() if value is not None}
         return {"metric": str(self.metric), **kept}
 
     def to_frame(self) -> Any:
-        """Return the result as a table of one row, or over queries of one row for each.
+        """Return the result as a table with one row, or with one row per query.
 
         Returns
         -------
@@ -250,7 +251,7 @@ class MetricComparisonTestResult:
         return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
 
     def summary(self) -> str:
-        """Return one sentence, fit for a paper.
+        """Return a sentence for a paper.
 
         Returns
         -------
@@ -295,52 +296,54 @@ def metric_comparison_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricComparisonTestResult:
-    r"""Test whether one ranking of the same samples is better than another, by any metric.
+    r"""Test whether one ranking is better than another ranking of the same samples, by any metric.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Binary labels.
     y_score_a, y_score_b : array-like of shape (n_samples,)
-        Scores of the two rankers, larger for samples more likely to be positive. They need not be
-        on one scale: only ranks count.
+        Scores of the two rankers, larger for samples more likely to be positive. They may be on
+        different scales, because only ranks are used.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name: a number of samples, or a fraction of all
+        samples between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
-        Whether small p-values are for a difference, for a better first ranker, or for a worse one.
-        With a margin: ``"two-sided"`` is equivalence, ``"greater"`` non-inferiority of the first,
-        ``"less"`` of the second.
+        The alternative hypothesis: the metrics differ, the first ranker is better, or the first
+        ranker is worse. With a margin, ``"two-sided"`` tests equivalence, ``"greater"``
+        non-inferiority of the first ranker, and ``"less"`` non-inferiority of the second.
     method : str, default="auto"
-        How the p-value is computed; see Notes. ``"swap"`` is what ``"auto"`` takes; any metric has
-        ``"score_swap"`` and ``"bootstrap"``, any but the reciprocal rank ``"influence"``, ROC AUC
-        ``"delong"``, and recall, precision and enrichment at k ``"hypergeometric"``,
-        ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"``. Over queries: ``"sign_flip"``,
-        which ``"auto"`` takes, ``"t"``, ``"wilcoxon"`` and ``"bootstrap"``.
+        Method of the p-value; see Notes. ``"auto"`` selects ``"swap"``. ``"score_swap"`` and
+        ``"bootstrap"`` are available for any metric, ``"influence"`` for any metric but the
+        reciprocal rank, ``"delong"`` for ROC AUC, and ``"hypergeometric"``,
+        ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"`` for recall, precision and
+        enrichment at k. Over queries: ``"sign_flip"``, which ``"auto"`` selects, ``"t"``,
+        ``"wilcoxon"`` and ``"bootstrap"``.
     margin : float, optional
-        Test whether the difference is within this margin, in the metric's units, by one-sided t
-        tests; ``"auto"`` takes ``"influence"``, or ``"t"`` over queries.
+        Test whether the difference is within this margin, in units of the metric, by one-sided t
+        tests; ``"auto"`` selects ``"influence"``, or ``"t"`` over queries.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample: two runs are compared by the metric's mean over queries.
+        Query of each sample: two runs are compared by the mean of the metric over queries.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, where so many positives and negatives were drawn from each:
-        influence values are centred within strata. A swap stays within its sample and needs none.
+        Stratum of each sample, for samples with fixed numbers of positives and negatives per
+        stratum: influence values are centred within strata. Swaps are within samples and do not
+        need strata.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, or with `groups` of each query's samples: the ranks of a cluster
-        are swapped together, and only clusters are independent of each other.
+        Cluster of each sample; with `groups`, of each query. The ranks of a cluster are swapped
+        together, and only samples of different clusters are independent.
     n_permutations : int, default=9999
-        Number of random swaps, flips or resamples. If there are no more different ones, all are
-        listed and the p-value is exact.
+        Number of random swaps, flips or resamples. If there are no more different ones than this,
+        all are enumerated and the p-value is exact.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random numbers.
     n_jobs : int, optional
         Number of jobs for random swaps, flips and resamples. The result does not depend on it.
     verbose : int, default=0
-        Progress messages of joblib, more of them for larger numbers.
+        Verbosity of joblib's progress messages.
 
     Returns
     -------
@@ -353,44 +356,47 @@ def metric_comparison_test(
     TypeError
         If `y_true` is a ranking, if `k` is an array, or if an argument is of a wrong type.
     ValueError
-        If labels or scores cannot be read, if `margin` is not positive, or if the metric does not
-        have the method, or not with what else is given.
+        If labels or scores are invalid, if `margin` is not positive, or if the method is not
+        available for the metric or with the other arguments.
 
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives or no negatives, or, where the method takes a standard error, a
-        single one or single cluster of them: nothing can be told, and the p-value is 1.
+        If there are no positives or no negatives, or if the method needs a standard error and a
+        class has a single sample or cluster. The p-value is then 1.
 
     See Also
     --------
-    metric_multiple_comparison_test : More than two rankers.
-    metric_interval : How sure each value is.
+    metric_multiple_comparison_test : Comparison of more than two rankers.
+    metric_interval : Confidence interval of each value.
     best_candidate_test : Whether the best of several rankers is better than chance.
 
     Notes
     -----
-    Rank swap [1]_ exchanges the two ranks of each sample with probability 1/2 and evaluates both
-    lists again; the p-value is (c + 1) / (B + 1) with c of B swaps whose difference is as large.
-    Samples whose ranks are equal, before or after swapping, count by the mean over their orders.
-    Its null hypothesis is that, given its label, the two ranks of a sample may be exchanged; a
-    rejection may mean another shape at the same value of the metric. It keeps power near chance,
-    and its size at .05 was .016 to .068 for average precision, lowest with large blocks of equal
-    scores. ``"score_swap"`` exchanges the scores themselves, which must be on one scale, such as
-    those of two versions of one model: it is exact if the two scores of a sample may be exchanged.
+    The rank swap test [1]_ exchanges the two ranks of each sample with probability 1/2 and
+    evaluates both lists again. The p-value is (c + 1) / (B + 1) if c of B swaps have a difference
+    at least as large as the observed one. Samples with equal ranks, before or after swapping,
+    contribute the mean over their orders. The null hypothesis is that the two ranks of a sample are
+    exchangeable, given its label; a rejection may also mean that the rankings have different shapes
+    with the same value of the metric. The test has power near chance, and its size at the level
+    0.05 was 0.016 to 0.068 for average precision, lowest with large blocks of equal scores.
+    ``"score_swap"`` exchanges the scores, which must be on one scale, such as those of two versions
+    of one model. It is exact if the two scores of a sample are exchangeable.
 
     ``"influence"`` tests that the two metrics are equal in the population:
     :math:`T = (g(S_a) - g(S_b)) / \mathrm{SE}` with Student's t distribution with m - 1 degrees of
-    freedom, on the scale :math:`g(t) = -\log(-\log t)` for average precision and on the metric's
-    own for others (size .007 to .055 for average precision). It has little power where both
+    freedom, on the scale :math:`g(t) = -\log(-\log t)` for average precision and on the original
+    scale for others (size 0.007 to 0.055 for average precision). It has little power if both
     rankers are near chance. ``"delong"`` [2]_ is the same for ROC AUC with the normal distribution.
 
-    Of hits at k, ``"hypergeometric"`` is exact given the positives that one list alone holds:
-    both lists have as many items of their own. McNemar's test takes no account of that, and is very
-    conservative; ``"emproc"`` is Ash and Hughes-Oliver's [3]_. They need lists of exactly k
-    samples, without equal scores across rank k.
+    For hits at k, ``"hypergeometric"`` is exact given the number of positives that are in only one
+    of the two lists; both lists have equal numbers of items that the other lacks. McNemar's test
+    ignores this constraint and is very conservative. ``"emproc"`` is the test of Ash and
+    Hughes-Oliver [3]_. These tests need lists of exactly k samples, without equal scores across
+    rank k.
 
-    ``"bootstrap"`` draws positives and negatives with replacement; its size at .05 is up to .088.
+    ``"bootstrap"`` draws positives and negatives with replacement; its size at the level 0.05 is up
+    to 0.088.
 
     Over queries, signs of the differences are flipped at random, exact if the runs are
     interchangeable in each query.
@@ -429,10 +435,10 @@ def metric_comparison_test(
     check_scalar_k(chosen)
     if isinstance(y_true, Ranking):
         raise TypeError(
-            "y_true must hold labels, since a Ranking does not know which sample of the other "
-            f"ranking is which; got {y_true!r}."
+            "y_true must be the labels of the samples, because a Ranking does not identify its "
+            f"samples; got {y_true!r}."
         )
-    # A generator is drawn from once, so that the interval is of the resamples of the p-value.
+    # A generator is drawn from once, so that the interval and the p-value use the same resamples.
     drawing = _Drawing(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     if groups is not None:
         groups = list(groups) if isinstance(groups, Iterator) else groups
@@ -448,7 +454,7 @@ def metric_comparison_test(
 
 @dataclass(frozen=True)
 class _Drawing:
-    """How random swaps, flips and resamples are drawn."""
+    """Options for drawing random swaps, flips and resamples."""
 
     n_resamples: int
     random_state: Any
@@ -456,14 +462,14 @@ class _Drawing:
     verbose: int
 
     def seeds(self, n_streams: int) -> list[np.random.SeedSequence]:
-        """Seeds of so many streams, the same ones whenever they are asked for."""
+        """Return the seeds of random streams, which are the same in every call."""
         whole = as_seed_sequence(self.random_state)
-        # A sequence counts what it has spawned; a copy begins anew.
+        # A sequence counts its spawned children; a copy starts again.
         copy = np.random.SeedSequence(whole.entropy, spawn_key=whole.spawn_key)
         return copy.spawn(n_streams)
 
     def differences(self, sampler: PairedSampler) -> tuple[Floats, bool]:
-        """Differences of all swaps, or of random ones; and whether they are all."""
+        """Return the differences of all swaps or of random ones, and whether they are all."""
         n_listed = sampler.n_listed
         parallel = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
         if n_listed is not None and n_listed <= self.n_resamples:
@@ -481,7 +487,7 @@ class _Drawing:
         return np.concatenate(found), False
 
     def pvalue(self, sampler: PairedSampler, alternative: str) -> tuple[float, int]:
-        """P-value of the observed difference, and the number of differences it is found by."""
+        """Return the p-value of the observed difference, and the number of resamples."""
         if sampler.n_units == 0:
             return 1.0, 0
         differences, is_complete = self.differences(sampler)
@@ -524,7 +530,7 @@ class Pair:
         clusters: Any,
         strata: Any,
     ) -> Pair:
-        """Read labels once and both scores."""
+        """Read the labels and both scores."""
         positive, scores_a = as_binary(y_true, y_score_a, pos_label, name="y_score_a")
         _, scores_b = as_binary(positive, y_score_b, True, name="y_score_b")
         a, b = Items.from_scores(positive, scores_a), Items.from_scores(positive, scores_b)
@@ -534,12 +540,12 @@ class Pair:
 
     @property
     def has_both_classes(self) -> bool:
-        """Whether anything can be told."""
+        """Whether there are positives and negatives."""
         return bool(0 < self.positive.sum() < self.positive.size)
 
     @cached_property
     def values(self) -> tuple[float, float]:
-        """Values of the metric."""
+        """Values of the metric for both rankings."""
         return (
             float(value_of(self.metric, self.a.ranking)),
             float(value_of(self.metric, self.b.ranking)),
@@ -560,7 +566,7 @@ class Pair:
         return float(limits.difference_error(one, other, both))
 
     def ranks(self, pooled: bool) -> tuple[Integers, Integers]:
-        """Ranks of the items, smaller for better: in each list, or among the scores of both."""
+        """Ranks of the items, best first: within each list, or among the pooled scores of both."""
         if not pooled:
             return doubled_midranks(self.a.places), doubled_midranks(self.b.places)
         both = -np.concatenate(self.scores).astype(float)
@@ -569,7 +575,7 @@ class Pair:
 
     @property
     def n_independent(self) -> int:
-        """Number of positives, or of clusters that hold some."""
+        """Number of positives, or of clusters that have them."""
         return self.units.numbers(self.positive)[0]
 
     def interval(self, confidence_level: float) -> tuple[float, float]:
@@ -581,7 +587,7 @@ class Pair:
         for items in (self.a, self.b):
             estimate = Estimate.of_items(self.metric, items, self.units)
             limits_of_one = way.limits(estimate, confidence_level, as_seed_sequence(0))
-            # That of an expectation need not hold the value, but the one of the difference must.
+            # The interval of an expectation may exclude the value; MOVER limits must include it.
             parts += min(*limits_of_one, estimate.value), max(*limits_of_one, estimate.value)
         (one, both), (_, other) = self.covariance
         scale = math.sqrt(one * other)
@@ -593,7 +599,7 @@ class Pair:
 
 
 def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> str:
-    """The name of the method that is meant; refuse what the metric does not have."""
+    """Return the name of the method, or raise an error if the metric does not have it."""
     known = ["auto", "swap", "score_swap"]
     if isinstance(metric, Statistic):
         known.append("influence")
@@ -605,7 +611,7 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
     check_option(method, "method", known, f" for {in_sentence(metric.title)}")
     if margin is not None and method not in ("auto", "influence"):
         raise ValueError(
-            f"margin={margin!r} takes t tests of influence values; got method={method!r}: leave "
+            f"margin={margin!r} needs t tests of influence values; got method={method!r}: leave "
             "method out."
         )
     if margin is not None:
@@ -614,8 +620,8 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
     method = "swap" if method == "auto" else method
     if not pair.units.are_single and method in (*_OF_HITS, "bootstrap"):
         raise ValueError(
-            f"method={method!r} takes every sample as drawn by itself, and there are clusters or "
-            "strata: use method='swap' or 'influence'."
+            f"method={method!r} needs independent samples, but clusters or strata are given: use "
+            "method='swap' or 'influence'."
         )
     return method
 
@@ -623,14 +629,14 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
 def _compare(
     pair: Pair, alternative: str, method: str, margin: float | None, drawing: _Drawing
 ) -> MetricComparisonTestResult:
-    """Compare two rankings by a method that their metric has."""
+    """Compare two rankings by a method of their metric."""
     n_resamples: int | None = None
     interval: Callable[[float], tuple[float, float]] = pair.interval
     if not pair.has_both_classes:
-        warn_of_one_class(pair.positive, "nothing can be told, and the p-value is 1")
+        warn_of_one_class(pair.positive, "a comparison is not possible, and the p-value is 1")
         pvalue = 1.0
     elif (margin is not None or method in _OF_ERRORS) and math.isnan(pair.standard_error):
-        warn_of_unknown_errors(f"method={method!r} takes a standard error", "the p-value is 1")
+        warn_of_unknown_errors(f"method={method!r} needs a standard error", "the p-value is 1")
         pvalue = 1.0
     elif margin is not None:
         pvalue = _within_margin(pair, margin, alternative)
@@ -667,10 +673,10 @@ def _compare(
 
 
 def warn_of_unknown_errors(what: str, consequence: str) -> None:
-    """Warn of a class that does not show how it varies, and say what follows from it."""
+    """Warn about a class without a standard error, and state the consequence."""
     warn_caller(
-        f"{what}, and y_true has a class, or a class of a stratum, with a single sample or "
-        f"cluster, which does not show how it varies: nothing can be told, and {consequence}.",
+        f"{what}, but y_true has a class, or a class of a stratum, with a single sample or "
+        f"cluster, whose variance cannot be estimated: {consequence}.",
         UndefinedMetricWarning,
     )
 
@@ -690,7 +696,7 @@ def _swaps(pair: Pair, pooled: bool) -> SwapSampler:
 
 
 def on_g_scale(metric: Metric) -> bool:
-    """Whether t tests of a metric are made on the g scale."""
+    """Whether t tests of a metric use the g scale."""
     return isinstance(metric, AveragePrecision)
 
 
@@ -718,7 +724,7 @@ def _within_margin(pair: Pair, margin: float, alternative: str) -> float:
 def within_margin(
     difference: float, standard_error: float, margin: float, df: int, alternative: str
 ) -> float:
-    """P-value of a difference that reaches the margin, on both sides or on one."""
+    """P-value of the hypothesis that the difference reaches the margin, one- or two-sided."""
     if alternative == "two-sided":
         return float(limits.equivalence_pvalue(difference, standard_error, margin, df))
     signed = difference if alternative == "greater" else -difference
@@ -742,7 +748,7 @@ class _DeLong:
 def _hits_pvalue(
     pair: Pair, alternative: str, method: str
 ) -> tuple[float, Callable[[float], tuple[float, float]]]:
-    """P-value of two lists of k items, and the interval that belongs to it."""
+    """Return the p-value of two lists of k items, and the interval of the same method."""
     k = int(pair.metric.k)  # type: ignore[attr-defined]
     in_a, in_b = (_top(items, k, name) for items, name in ((pair.a, "a"), (pair.b, "b")))
     positive = pair.positive
@@ -774,7 +780,7 @@ def _hits_pvalue(
 
 
 class _EmProcCounts(NamedTuple):
-    """What Ash and Hughes-Oliver's comparison takes."""
+    """Counts for the comparison of Ash and Hughes-Oliver."""
 
     hits_a: int
     hits_b: int
@@ -789,7 +795,7 @@ class _EmProcCounts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _EmProc:
-    """Ash and Hughes-Oliver's interval of a difference of recalls, on the metric's scale."""
+    """Ash and Hughes-Oliver's interval of a difference of recalls, on the scale of the metric."""
 
     counts: _EmProcCounts
     scale: float
@@ -800,12 +806,13 @@ class _EmProc:
 
 
 def _top(items: Items, k: int, name: str) -> NDArray[np.bool_]:
-    """The items of the first k places; refuse equal scores across rank k."""
+    """Mark the first k items, or raise an error for equal scores across rank k."""
     ends = np.cumsum(items.ranking.tie_sizes)
     if k not in ends:
         raise ValueError(
-            f"Equal scores of y_score_{name} straddle rank k={k}, and a test of hits needs lists "
-            "of k samples: break the ties, take another k, or use method='swap' or 'influence'."
+            f"y_score_{name} has a block of equal scores across rank k={k}, but a test of hits "
+            "needs lists of exactly k samples: break the ties, use another k, or use method='swap' "
+            "or 'influence'."
         )
     return np.asarray(ends[items.places] <= k)
 
@@ -820,7 +827,7 @@ class _Bootstrap:
     pair: Pair
 
     def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks of so many resamples."""
+        """Return the sizes of the chunks of resamples."""
         size = max(1, _CELLS_PER_CHUNK // self.pair.positive.size)
         return [min(size, n_resamples - done) for done in range(0, n_resamples, size)]
 
@@ -855,7 +862,7 @@ class _Bootstrap:
 
 
 def pvalue_beyond_zero(differences: Floats, alternative: str) -> float:
-    """P-value of resampled differences: their share on the other side of 0."""
+    """P-value of resampled differences: their proportion on the other side of 0."""
     n = differences.size
     below, above = ((int(np.sum(s * differences >= 0.0)) + 1) / (n + 1) for s in (-1.0, 1.0))
     if alternative == "two-sided":
@@ -879,7 +886,7 @@ class _Percentiles:
 
 
 def _clusters_of_queries(clusters: Any, groups: Any, n_samples: int) -> NDArray[np.int64]:
-    """Number the cluster of each query, whose samples must agree on it."""
+    """Number the cluster of each query; all samples of a query must be in the same cluster."""
     codes, names = numbered(groups, "groups", "query", n_samples)
     own, _ = numbered(clusters, "clusters", "cluster", n_samples)
     _, first = np.unique(codes, return_index=True)
@@ -888,7 +895,7 @@ def _clusters_of_queries(clusters: Any, groups: Any, n_samples: int) -> NDArray[
     if wrong.any():
         raise ValueError(
             f"The samples of query {names[codes[int(np.argmax(wrong))]]!r} are in several "
-            "clusters: with groups, whole queries are clustered."
+            "clusters: with groups, pass the same cluster for all samples of a query."
         )
     return np.asarray(np.unique(of_query, return_inverse=True)[1])
 
@@ -907,17 +914,17 @@ def _compare_runs(
     check_several_queries(differences.size)
     if clusters is not None and method not in ("auto", "sign_flip"):
         raise ValueError(
-            f"method={method!r} takes every query as drawn by itself, and there are clusters: use "
+            f"method={method!r} needs independent queries, but clusters are given: use "
             "method='sign_flip'."
         )
     if margin is not None and clusters is not None:
         raise ValueError(
-            f"margin={margin!r} takes a t test, which takes every query as drawn by itself, and "
-            "there are clusters: leave out margin or clusters."
+            f"margin={margin!r} needs a t test with independent queries, but clusters are given: "
+            "leave out margin or clusters."
         )
     if margin is not None and method not in ("auto", "t"):
         raise ValueError(
-            f"margin={margin!r} takes a t test over queries; got method={method!r}: leave method "
+            f"margin={margin!r} needs a t test over queries; got method={method!r}: leave method "
             "out."
         )
     if method == "auto":
@@ -965,7 +972,7 @@ def _compare_runs(
 
 
 def _resampled_means(values: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """Means of resamples of the queries, so many at a time as memory is small."""
+    """Means of resamples of the queries, computed in chunks that need little memory."""
     size = max(1, _CELLS_PER_CHUNK // values.size)
     return np.concatenate(
         [

@@ -1,4 +1,4 @@
-"""Comparison of two estimators by cross-validation: of their models, and of the algorithms."""
+"""Comparison of two estimators by cross-validation: fitted models and algorithms."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ _AGGREGATES = ("pooled", "mean", None)
 _POOLED_METHODS = {"auto": "swap", "swap": "swap", "influence": "influence"}
 _MEAN_METHODS = {"auto": "influence", "influence": "influence"}
 _SIZE_OF_CORRECTED_T = (
-    "approximate: at the level .05 it rejected equal algorithms in .014 to .023 of simulated data "
-    "sets with 5 splits, and in .046 to .089 with 15"
+    "approximate: at the level 0.05 it rejected equal algorithms in 0.014 to 0.023 of simulated "
+    "data sets with 5 splits, and in 0.046 to 0.089 with 15"
 )
-_WAYS = {"swap": "rank swap", "influence": "t test of influence values"}
+_WAYS = {"swap": "rank swaps", "influence": "t test of influence values"}
 
 
 # Results.
@@ -69,21 +69,21 @@ class ModelComparison:
     Attributes
     ----------
     difference : float
-        Value of the first less that of the second.
+        Value of the first estimator minus that of the second.
     standard_error : float
-        Its standard error, given the fitted models; nan for a metric that has none.
+        Standard error of the difference, given the fitted models; nan for a metric without one.
     pvalue, log10_pvalue : float
-        Two-sided p-value, and its base-10 logarithm.
+        Two-sided p-value and its base-10 logarithm.
     method : {"swap", "influence"}
-        The method that ran.
+        The method that was used.
     df : float or None
         Degrees of freedom of the mean over folds; None for pooled rankings.
     target : str
-        What `difference` estimates.
+        The quantity that `difference` estimates.
 
     See Also
     --------
-    cross_val_comparison : The function whose result carries one, with an example.
+    cross_val_comparison : The function whose result has this comparison, with an example.
     """
 
     difference: float
@@ -112,8 +112,8 @@ class ModelComparison:
         Returns
         -------
         low, high : float
-            The limits: of pooled rankings those of :func:`metric_comparison_test`, of the mean over
-            folds Student's t.
+            The limits: those of :func:`metric_comparison_test` for pooled rankings, and Student's t
+            limits for the mean over folds.
         """
         check_confidence_level(confidence_level)
         return ConfidenceInterval(*self._interval(confidence_level))
@@ -126,23 +126,23 @@ class AlgorithmComparison:
     Attributes
     ----------
     difference : float
-        Mean over the folds of the first less the second.
+        Mean difference over the folds, first estimator minus second.
     standard_error : float
-        Its standard error, corrected for training sets that overlap.
+        Standard error of the difference, corrected for overlapping training sets.
     t : float
-        The difference in standard errors; nan where it is the same in all folds.
+        The difference divided by its standard error; nan if it is the same in all folds.
     df : int
-        Degrees of freedom, one less than there are folds.
+        Degrees of freedom, the number of folds minus 1.
     pvalue, log10_pvalue : float
-        Two-sided p-value, and its base-10 logarithm.
+        Two-sided p-value and its base-10 logarithm.
     target : str
-        What `difference` estimates.
+        The quantity that `difference` estimates.
     note : str
-        How far the test is from its level.
+        Measured size of the test.
 
     See Also
     --------
-    cross_val_comparison : The function whose result carries one, with an example.
+    cross_val_comparison : The function whose result has this comparison, with an example.
     """
 
     difference: float
@@ -161,7 +161,7 @@ class AlgorithmComparison:
         )
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Interval of the difference, as approximate as the test.
+        """Confidence interval of the difference, approximate like the test.
 
         Parameters
         ----------
@@ -187,23 +187,23 @@ class CrossValComparisonResult:
     metric : metric
         The metric.
     statistic_a, statistic_b : float
-        The metric of each estimator: of the pooled rankings, or its mean over the folds.
+        The metric of each estimator for the pooled rankings, or its mean over the folds.
     difference : float
-        The first less the second.
+        The first value minus the second.
     models : ModelComparison or None
-        Whether these fitted models differ; None with ``aggregate=None``.
+        Comparison of these fitted models; None with ``aggregate=None``.
     algorithms : AlgorithmComparison
-        Whether the algorithms differ, whatever they were trained on.
+        Comparison of the algorithms, for any training set of this size.
     fold_statistics_a, fold_statistics_b : ndarray of shape (n_splits,)
         The metric on the held-out samples of each fold.
     fold_n_samples, fold_n_positives : ndarray of int of shape (n_splits,)
-        Held-out samples of each fold, and the positives among them.
+        Number of held-out samples and of held-out positives of each fold.
     n_splits : int
         Number of folds.
     aggregate : {"pooled", "mean"} or None
-        How the folds were taken together for the models.
+        Aggregation of the folds for the comparison of the models.
     pooling : {"ranks", "scores"}
-        What was pooled.
+        The pooled quantity.
 
     See Also
     --------
@@ -253,8 +253,8 @@ class CrossValComparisonResult:
         Returns
         -------
         dict
-            The metric, both values, the difference, and of each comparison the p-value, the
-            standard error and the 95 % interval, by name.
+            The metric, both values, the difference, and the p-value, standard error and 95 %
+            interval of each comparison, by name.
         """
         own = ("statistic_a", "statistic_b", "difference", "n_splits", "aggregate")
         columns = {"metric": str(self.metric), **{name: getattr(self, name) for name in own}}
@@ -269,7 +269,7 @@ class CrossValComparisonResult:
         -------
         pandas.DataFrame
             The columns ``fold``, ``n_samples``, ``n_positives``, ``statistic_a``, ``statistic_b``
-            and ``difference``, with a row for each fold.
+            and ``difference``, with one row per fold.
 
         Raises
         ------
@@ -287,12 +287,12 @@ class CrossValComparisonResult:
         return as_frame(columns, "fold")
 
     def summary(self) -> str:
-        """Return two lines, fit for a paper: of the models, and of the algorithms.
+        """Return two lines for a paper, on the models and on the algorithms.
 
         Returns
         -------
         str
-            The values, the difference with its interval, and the p-value of either question.
+            The values, the differences with their intervals, and the p-values.
         """
         algorithms, title = self.algorithms, self.metric.title
         lines = []
@@ -305,8 +305,8 @@ class CrossValComparisonResult:
                 f"Models: {in_sentence(title)} {taken} was {format_value(self.statistic_a)} and "
                 f"{format_value(self.statistic_b)} (difference {format_value(models.difference)}"
                 f"{interval}; two-sided p = "
-                f"{format_pvalue(models.log10_pvalue)} by {_WAYS[models.method]}), which concerns "
-                f"these models of {self.n_splits} folds."
+                f"{format_pvalue(models.log10_pvalue)} by {_WAYS[models.method]}). This concerns "
+                f"the models fitted in these {self.n_splits} folds."
             ]
         lines.append(
             f"Algorithms: mean difference {format_value(algorithms.difference)} over "
@@ -317,7 +317,7 @@ class CrossValComparisonResult:
 
 
 def _plain(name: str, found: ModelComparison | AlgorithmComparison, *more: str) -> dict[str, Any]:
-    """Numbers of one comparison, under names that begin with its own."""
+    """Return the numbers of one comparison, with its name as a prefix."""
     low, high = found.confidence_interval()
     values = {key: getattr(found, key) for key in ("difference", "standard_error", *more)}
     values |= {"pvalue": found.pvalue, "low": low, "high": high}
@@ -354,57 +354,57 @@ def cross_val_comparison(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> CrossValComparisonResult:
-    r"""Compare two estimators by cross-validation: their models, and apart from it the algorithms.
+    r"""Compare two estimators by cross-validation: their fitted models and their algorithms.
 
-    Both are fitted to the same training sets. Whether these fitted models rank held-out samples
-    differently is one question; whether the algorithms would, trained on other samples, is another,
-    and has an answer of its own that is less certain.
+    Both estimators are fitted to the same training sets. Two questions have separate answers:
+    whether these fitted models rank held-out samples differently, and whether the algorithms would
+    also differ if they were trained on other samples. The second answer is less certain.
 
     Parameters
     ----------
     estimator_a, estimator_b : estimator or dict
-        The estimators to fit on each training set; or what
-        :func:`sklearn.model_selection.cross_validate` returned for `X` and `y` with
-        ``return_estimator=True`` and ``return_indices=True``. Beside a dict an estimator is fitted
-        on the splits of the dict; two dicts must have the same splits.
+        The estimators to fit on each training set; or results of
+        :func:`sklearn.model_selection.cross_validate` for `X` and `y` with
+        ``return_estimator=True`` and ``return_indices=True``. If only one is such a dict, the other
+        estimator is fitted on its splits; two dicts must have the same splits.
     X : array-like of shape (n_samples, n_features)
         The samples.
     y : array-like of shape (n_samples,)
-        Their binary labels.
+        The binary labels.
     cv : int, splitter or iterable, optional
-        How to split. A number, 5 by default, means shuffled folds with a fixed seed: stratified
-        ones for classifiers, and folds that keep groups together if there are `groups` or
-        `clusters`. Splitters and iterables of splits are taken as they are; each is asked once, so
-        that random splits are the same for both estimators.
+        Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
+        with a fixed seed. They are stratified for classifiers and keep groups together if there are
+        `groups` or `clusters`. Splits are generated once, so that random splits are the same for
+        both estimators.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, for the splitter alone; by default the `clusters`.
+        Groups of the samples, used only by the splitter; by default the `clusters`.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, anything hashable: only clusters are independent of each other in
-        the comparison of the models. No fold may train on a cluster that it holds out.
+        Cluster of each sample, any hashable values. In the comparison of the models only samples of
+        different clusters are independent. No fold may train on a cluster that it holds out.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(0.1)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples at the top of each list
-        that is evaluated, or a fraction of it between 0 and 1, which suits pooled and single folds
-        alike.
+        Cut-off of a metric that is given by its name: a number of samples at the top of each
+        evaluated list, or a fraction of the list between 0 and 1, which is suitable for both pooled
+        and single folds.
     aggregate : {"pooled", "mean"} or None, default="pooled"
-        How the models are compared: by one ranking of all held-out samples, or by the mean over the
-        folds. Both need folds that hold out different samples. None leaves the models out, for
-        repeated or random splits.
+        Comparison of the models by one ranking of all held-out samples, or by the mean over the
+        folds. Both need folds that hold out different samples. None omits the comparison of the
+        models, for repeated or random splits.
     pooling : {"ranks", "scores"}, default="ranks"
-        What is pooled: the rank of each sample in its fold, as a fraction of the fold, or its
-        score, for scores that are on one scale in all folds. See Notes.
+        The pooled quantity: the rank of each sample in its fold, as a fraction of the fold, or its
+        score, if scores are on the same scale in all folds. See Notes.
     method : {"auto", "swap", "influence"}, default="auto"
-        How the p-value for the models is computed; see :func:`metric_comparison_test`. ``"auto"``
-        is ``"swap"`` for pooled rankings, and ``"influence"`` for the mean over folds, which has no
-        other.
+        Method of the p-value for the models; see :func:`metric_comparison_test`. ``"auto"`` selects
+        ``"swap"`` for pooled rankings, and ``"influence"`` for the mean over folds, which is the
+        only method available there.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     response_method : str or sequence of str, default=("decision_function", "predict_proba")
-        Methods of the estimators that give the scores, of each the first one that it has.
+        Methods of the estimators that return the scores; the first available one is used.
     params : dict, optional
-        Parameters for fitting both estimators, as :func:`sklearn.model_selection.cross_validate`
-        takes them.
+        Parameters for fitting both estimators, as in
+        :func:`sklearn.model_selection.cross_validate`.
     n_permutations : int, default=9999
         Number of random swaps.
     random_state : int, RandomState, Generator or None, default=0
@@ -412,7 +412,7 @@ def cross_val_comparison(
     n_jobs : int, optional
         Number of jobs for fits, predictions and swaps. The result does not depend on it.
     verbose : int, default=0
-        Progress of fits and swaps, as joblib reports it.
+        Verbosity of joblib's progress messages.
 
     Returns
     -------
@@ -422,57 +422,60 @@ def cross_val_comparison(
     Raises
     ------
     TypeError
-        If an estimator has none of the response methods, or an argument is of a wrong type.
+        If an estimator has none of the response methods, or if an argument is of a wrong type.
     ValueError
-        If `aggregate`, `pooling` or `method` is none of those above; if with `aggregate` folds hold
-        out the same samples, or for the mean the same clusters; if there is one fold only, or one
-        that holds out one class only, or for the mean a single positive or negative; if the mean is
-        of reciprocal ranks; if two dicts have different splits, a dict lacks the estimators or the
-        indices, or what only splitting or fitting needs is given beside it; or if a cluster is in
-        the training set and the held-out samples of a fold.
+        If `aggregate`, `pooling` or `method` is not one of those above; if with `aggregate` folds
+        hold out the same samples, or for the mean the same clusters; if there is only one fold, or
+        a fold holds out only one class, or for the mean a single positive or negative; if the mean
+        is of reciprocal ranks; if two dicts have different splits, if a dict lacks the estimators
+        or the indices, or is combined with arguments that only splitting or fitting needs; or if a
+        cluster is in the training set and the held-out samples of a fold.
 
     See Also
     --------
-    metric_comparison_test : Two rankings of the same samples.
+    metric_comparison_test : Comparison of two rankings of the same samples.
     cross_val_significance : Whether one estimator is better than chance.
-    metric_multiple_comparison_test : More than two rankings.
+    metric_multiple_comparison_test : Comparison of more than two rankings.
 
     Notes
     -----
     **Models.** Given the fitted models, held-out samples are independent of each other and of the
     models that rank them.
 
-    ``aggregate="mean"`` takes the mean :math:`\bar d` over K folds of the differences :math:`d_k`.
+    ``aggregate="mean"`` uses the mean :math:`\bar d` over K folds of the differences :math:`d_k`.
     Its standard error is :math:`\sqrt{\sum_k V_k} / K` with the influence variance :math:`V_k` of
-    the difference in fold k, and its distribution Student's t with Satterthwaite's degrees of
-    freedom, from :math:`m_k - 1` in a fold with :math:`m_k` positives.
+    the difference in fold k. The p-value is that of Student's t distribution with Satterthwaite's
+    degrees of freedom, from :math:`m_k - 1` in a fold with :math:`m_k` positives.
 
     ``aggregate="pooled"`` makes one ranking of all held-out samples, and compares two of them by
-    :func:`metric_comparison_test`. The scores of different folds are those of different models,
-    each on a scale of its own. With ``pooling="ranks"`` a sample that comes r-th of n in its fold,
-    equal scores at their mean rank, has the score :math:`1 - (r - 1/2)/n`: any increasing
-    transformation of the scores of a fold leaves the result as it is, and samples of the same place
-    in their folds are tied. It takes the folds for samples of one population, with shares of
-    positives that differ by chance alone, as stratified folds do; a fold with more positives than
-    others, as when whole groups are held out, is treated as if it had as many. ``pooling="scores"``
-    pools the scores as they are. That is right for scores that mean the same in every fold, such as
-    calibrated probabilities; otherwise the pooled metric is lower than that of the models, by what
-    the scales of the folds differ, and the estimator whose scale is the less stable looks worse.
+    :func:`metric_comparison_test`. The scores of different folds come from different models, which
+    may have different scales. With ``pooling="ranks"`` a sample at rank r of n in its fold, with
+    mean ranks for equal scores, has the score :math:`1 - (r - 1/2)/n`. The result does not change
+    under increasing transformations of the scores of a fold, and samples at the same place in their
+    folds are tied. The folds are treated as samples of one population, whose prevalences differ
+    only by chance, as with stratified folds. A fold with more positives than others, for instance
+    if whole groups are held out, is treated as if it had the same prevalence. ``pooling="scores"``
+    pools the original scores. It is appropriate for scores that have the same meaning in every
+    fold, such as calibrated probabilities. Otherwise the differences between the scales of the
+    folds make the pooled metric lower than that of the models, and the estimator with the less
+    stable scale appears worse.
 
-    Both take the fitted models as given, and models of equal algorithms do differ a little, by the
-    luck of their training sets. With two equal algorithms, 500 samples with 50 positives and 5
-    folds, average precision differed at the level .05 in .050 of 1000 simulated data sets for the
-    mean, in .045 for pooled ranks by ``"influence"`` and in .063 by ``"swap"``; near chance, at an
-    average precision of .14, in .056, .059 and .092. Not all of the last is error: a swap tests
-    whether ranks are exchangeable, and near chance it sees best that two models are not the same;
-    it rejected scorers that are equal and were not fitted in .051.
-    The 95 % intervals covered the difference between the fitted models in .954 to .957, and of 200
-    samples with 20 positives in .946 to .948. When the scores of one estimator shifted from fold to
-    fold as much as they varied within one, nothing changed for the mean and for pooled ranks, while
-    pooled scores differed in .107, with a coverage of .910.
+    Both comparisons are conditional on the fitted models, and models of equal algorithms differ
+    slightly because of random variation of their training sets. With two equal algorithms, 500
+    samples with 50 positives and 5 folds, average precision differed significantly at the level
+    0.05 in 0.050 of 1000 simulated data sets for the mean, in 0.045 for pooled ranks by
+    ``"influence"`` and in 0.063 by ``"swap"``; near chance, at an average precision of 0.14, in
+    0.056, 0.059 and 0.092. The last rate is not only error: the swap test is a test of
+    exchangeable ranks, and near chance it detects best that two models are not identical. For
+    equal scorers without fitting it rejected in 0.051.
+
+    The 95 % intervals covered the difference between the fitted models in 0.954 to 0.957, and in
+    0.946 to 0.948 for 200 samples with 20 positives. When the scores of one estimator shifted
+    between folds as much as they varied within folds, the results for the mean and for pooled ranks
+    did not change, while pooled scores differed significantly in 0.107, with a coverage of 0.910.
 
     **Algorithms.** The training sets of folds overlap, so that the differences :math:`d_k` depend
-    on each other, and their naive t test rejects far too often (.33 at the level .05 with 15
+    on each other, and their naive t test rejects far too often (0.33 at the level 0.05 with 15
     splits). Nadeau and Bengio [1]_ correct its standard error:
 
     .. math:: t = \bar d \Big/ \sqrt{\Big(\frac1K + \frac{n_2}{n_1}\Big) s^2},
@@ -480,9 +483,9 @@ def cross_val_comparison(
     with the variance :math:`s^2` of the :math:`d_k`, the mean ratio :math:`n_2 / n_1` of held-out
     to training samples, and K - 1 degrees of freedom. The correction is a rule of thumb, and no
     estimator of that variance is unbiased: the test is approximate. With average precision it
-    rejected equal algorithms in .014 to .023 of data sets at the level .05 with 5 splits, and in
-    .046 to .089 with 15 (500 samples with 50 positives); of rankers by the difference of class
-    means, in .014 to .022 and in .018 to .027.
+    rejected equal algorithms in 0.014 to 0.023 of data sets at the level 0.05 with 5 splits, and in
+    0.046 to 0.089 with 15 (500 samples with 50 positives); for rankers by the difference of class
+    means, in 0.014 to 0.022 and in 0.018 to 0.027.
 
     References
     ----------
@@ -559,15 +562,15 @@ def cross_val_comparison(
 
 
 def _choose(aggregate: str | None, pooling: str, method: str, metric: Metric) -> str:
-    """The name of the method that is meant."""
+    """Return the name of the method."""
     check_option(aggregate, "aggregate", _AGGREGATES)
     check_option(pooling, "pooling", ("ranks", "scores"))
     known = _MEAN_METHODS if aggregate == "mean" else _POOLED_METHODS
     check_option(method, "method", known, f" for aggregate={aggregate!r}")
     if known[method] == "influence" and not isinstance(metric, Statistic):
         raise ValueError(
-            f"{metric.title} of a ranking hangs on a single sample, its best positive, and has no "
-            "standard error: take aggregate='pooled' with method='swap', or another metric."
+            f"{metric.title} of a ranking depends on a single sample, its best positive, and has "
+            "no standard error: use aggregate='pooled' with method='swap', or another metric."
         )
     return known[method]
 
@@ -583,7 +586,7 @@ def _planned_folds(
     groups: Any,
     params: Mapping[str, Any] | None,
 ) -> list[list[Fold]]:
-    """Folds of both estimators on the same splits; fitted already where a dict is given."""
+    """Folds of both estimators on the same splits, fitted unless a dict is given."""
     fitted = [folds_of(one, X, y, "the dict") for one in estimators if isinstance(one, Mapping)]
     if len(fitted) == 2:
         check_nothing_to_fit({"cv": cv, "groups": groups, "params": params})
@@ -602,7 +605,7 @@ def _planned_folds(
 
 
 def _fitted(estimator: Any, X: Any, y: Any, folds: Folds, options: Mapping[str, Any]) -> list[Fold]:
-    """The same folds with an estimator that is fitted in each."""
+    """Fit an estimator on the same splits."""
     splits = [(fold.train, fold.test) for fold in folds]
     return folds_of(fit_folds(estimator, X, y, cv=splits, **options), X, y, "the dict")
 
@@ -610,13 +613,13 @@ def _fitted(estimator: Any, X: Any, y: Any, folds: Folds, options: Mapping[str, 
 def _check_nothing_to_split(cv: Any) -> None:
     if cv is not None:
         raise ValueError(
-            f"cv={cv!r} is for splitting, and a dict of cross_validate has its splits already: "
-            "leave it out, or pass the estimator in place of the dict."
+            f"cv={cv!r} cannot be combined with a dict of cross_validate, which has its splits: "
+            "leave cv out, or pass the estimator instead of the dict."
         )
 
 
 def _check_same_splits(folds_a: Folds, folds_b: Folds) -> None:
-    """Refuse estimators that were fitted to, or tested on, different samples."""
+    """Raise an error if the estimators have different training or held-out samples."""
     same = len(folds_a) == len(folds_b) and all(
         np.array_equal(a.train, b.train) and np.array_equal(a.test, b.test)
         for a, b in zip(folds_a, folds_b, strict=False)
@@ -624,38 +627,36 @@ def _check_same_splits(folds_a: Folds, folds_b: Folds) -> None:
     if not same:
         raise ValueError(
             f"The two dicts have different splits, of {len(folds_a)} and {len(folds_b)} folds: "
-            "call cross_validate for both with the same cv, whose random_state is a number."
+            "call cross_validate for both with the same cv and an int random_state."
         )
 
 
 def _check_folds(folds: Folds, positive: NDArray[np.bool_], aggregate: str | None) -> None:
-    """Refuse folds that no difference can be told from."""
+    """Raise an error for folds that cannot be compared."""
     if len(folds) < 2:
-        raise ValueError(
-            "A comparison over folds needs at least 2 of them; got 1: take another cv."
-        )
+        raise ValueError("A comparison over folds needs at least 2 folds; got 1: use another cv.")
     for number, fold in enumerate(folds):
         n_positives = int(positive[fold.test].sum())
         if n_positives in (0, fold.test.size):
             raise ValueError(
                 f"Fold {number} holds out {n_positives} positives among {fold.test.size} samples, "
-                "so that its metric is the same for all rankings: take fewer folds, or stratified "
+                "so its metric is the same for all rankings: use fewer folds, or stratified "
                 "ones."
             )
     if aggregate is not None and not hold_out_different_samples(folds):
         raise ValueError(
-            f"aggregate={aggregate!r} needs folds that hold out different samples, and some are "
-            "held out twice: take another cv, or aggregate=None, which compares the algorithms "
+            f"aggregate={aggregate!r} needs folds that hold out different samples, but some are "
+            "held out twice: use another cv, or aggregate=None, which compares the algorithms "
             "only."
         )
 
 
 def _check_mean_of_clusters(folds: Folds, codes: Integers, aggregate: str | None) -> None:
-    """Refuse a mean over folds that depend on each other by clusters in several of them."""
+    """Raise an error for a mean over folds that share clusters."""
     if aggregate == "mean" and not hold_out_different_samples(folds, codes):
         raise ValueError(
-            "aggregate='mean' needs folds that hold out different clusters, and some clusters are "
-            "in several: take folds that keep them together, or aggregate='pooled'."
+            "aggregate='mean' needs folds that hold out different clusters, but some clusters are "
+            "in several folds: use folds that keep them together, or aggregate='pooled'."
         )
 
 
@@ -729,7 +730,7 @@ class _HeldOut:
 def ranks_in_fold(items: Items) -> Floats:
     """Rank of each sample as a fraction of its fold, between 0 for the last and 1 for the first."""
     twice = 2 * items.places.size
-    # One division of whole numbers: places that are the same fraction are the same float.
+    # A single division of integers gives equal fractions equal floats.
     return np.asarray((twice + 1 - doubled_midranks(items.places)) / twice)
 
 
@@ -752,7 +753,7 @@ def _compare_means(held_out: _HeldOut) -> ModelComparison:
         df=mean.df,
         target=(
             f"mean over the folds of the difference in expected {title} of these fitted models, "
-            "for as many samples as a fold holds out"
+            "on held-out data of the size of a fold"
         ),
         _interval=mean.limits,
     )
@@ -795,7 +796,7 @@ def _compare_algorithms(held_out: _HeldOut) -> AlgorithmComparison:
     """Nadeau and Bengio's corrected t test of the differences of the folds."""
     differences = held_out.values[:, 0] - held_out.values[:, 1]
     ratio = float(np.mean([fold.test.size / fold.train.size for fold in held_out.folds]))
-    # Equal differences have no variance, whatever rounding makes of it.
+    # The variance of equal differences is 0, without rounding errors.
     variance = float(differences.var(ddof=1)) if np.ptp(differences) > 0.0 else 0.0
     error = math.sqrt((1.0 / differences.size + ratio) * variance)
     mean, df = float(differences.mean()), differences.size - 1
@@ -809,7 +810,7 @@ def _compare_algorithms(held_out: _HeldOut) -> AlgorithmComparison:
         pvalue=float(found.pvalue),
         log10_pvalue=log10_of(float(found.pvalue)),
         target=(
-            f"expected difference in {title} of models that the algorithms fit to other samples, "
-            "as many as a training set has"
+            f"expected difference in {title} of models that the algorithms fit to other training "
+            "sets of the same size"
         ),
     )

@@ -52,7 +52,7 @@ class RareTargetProblem:
 
 @dataclass(frozen=True)
 class Assessment:
-    """What the held-out data say about one ranker."""
+    """The test results of one ranker on the held-out data."""
 
     name: str
     n_samples: int
@@ -69,18 +69,18 @@ class Assessment:
 
 
 def rare_digit_problem(random_state: int = 0) -> RareTargetProblem:
-    """Return scikit-learn's digits with all but 40 of the eights left out, in two halves.
+    """Return scikit-learn's digits with only 40 of the eights kept, split into two halves.
 
     Parameters
     ----------
     random_state : int, default=0
-        Seed of the thinning and of the split.
+        Seed for the choice of the eights that are kept and for the split.
 
     Returns
     -------
     RareTargetProblem
-        Pixels as features; label 1 for an eight, 0 for every other digit. Both halves keep
-        the share of positives (stratified split).
+        The features are the pixels; the label is 1 for an eight and 0 for every other digit.
+        The split is stratified, so both halves have the same prevalence.
     """
     X, digit = load_digits(return_X_y=True)
     is_target = digit == TARGET_DIGIT
@@ -103,12 +103,12 @@ def candidate_searches(random_state: int = 0) -> dict[str, GridSearchCV]:
     Parameters
     ----------
     random_state : int, default=0
-        Seed of the cross-validation folds, the same folds for all three.
+        Seed of the cross-validation folds, which all three searches share.
 
     Returns
     -------
     dict of str to GridSearchCV
-        The unfitted searches by the name of their ranker.
+        The unfitted searches, keyed by the name of the ranker.
     """
     estimators: dict[str, tuple[Any, dict[str, list[Any]]]] = {
         "nearest neighbours": (
@@ -133,7 +133,7 @@ def candidate_searches(random_state: int = 0) -> dict[str, GridSearchCV]:
 
 
 def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
-    """Return the exact, permutation and normal p-values of one ranking side by side.
+    """Return the exact, permutation and normal p-values of one ranking.
 
     Parameters
     ----------
@@ -142,12 +142,12 @@ def assess(name: str, y_true: IntArray, y_score: FloatArray) -> Assessment:
     y_true : ndarray of shape (n_samples,)
         Labels, 1 for a positive.
     y_score : ndarray of shape (n_samples,)
-        Scores, higher for a likelier positive.
+        Scores; larger scores are ranked first.
 
     Returns
     -------
     Assessment
-        One row of the demonstration's table.
+        One row of the table.
     """
     ranking = Ranking.from_scores(y_true, y_score)
     exact = average_precision_test(ranking, method="analytic")
@@ -191,77 +191,77 @@ def assessment_table(rows: list[Assessment]) -> str:
     Parameters
     ----------
     rows : list of Assessment
-        One entry a ranker.
+        One entry per ranker.
 
     Returns
     -------
     str
-        Two heading lines, a rule, and one line a ranker.
+        Two heading lines, a rule, and one line per ranker.
     """
     headings = [(top, head) for top, head, _ in COLUMNS]
     return format_table(headings, [[cell(row) for _, _, cell in COLUMNS] for row in rows])
 
 
 def conclusion(row: Assessment) -> str:
-    """Return one plain sentence about one ranker.
+    """Return a one-sentence conclusion about one ranker.
 
     Parameters
     ----------
     row : Assessment
-        The ranker's figures on held-out data.
+        The results of the ranker on the held-out data.
 
     Returns
     -------
     str
-        Whether the ranking is better than chance at the 5 % level, by how much, how surely.
+        Whether the ranking is better than chance at the 5 % level, with its p-value.
     """
     return verdict(f"Ranking by {row.name}", row.result, pvalue_less(row.result), LEVEL)
 
 
 def contrast(rows: list[Assessment]) -> str:
-    """Return what the permutation and normal columns cannot say, in the numbers of the table.
+    """Explain where the permutation and normal p-values of the table fall short.
 
     Parameters
     ----------
     rows : list of Assessment
-        One entry a ranker.
+        One entry per ranker.
 
     Returns
     -------
     str
-        Two or three lines of text.
+        Two to four lines of text.
     """
     floor = -np.log10(N_PERMUTATIONS + 1)
     at_floor = [row for row in rows if np.log10(row.permutation_pvalue) < floor + 1e-9]
     lines = [
-        f"A permutation p-value cannot go below 1/(B+1) = 1/{N_PERMUTATIONS + 1}, whatever the "
-        f"ranking;\n{len(at_floor)} of the {len(rows)} rankings above are at that floor, and only "
-        "the exact p tells them apart."
+        f"A p-value from B = {N_PERMUTATIONS} permutations cannot be smaller than "
+        f"1/(B + 1) = 1/{N_PERMUTATIONS + 1}.\n{len(at_floor)} of the {len(rows)} rankings reach "
+        "this limit; only their exact p-values distinguish them."
     ]
     worst = max(rows, key=lambda row: abs(row.log10_pvalue - row.normal_log10_pvalue))
     orders = worst.log10_pvalue - worst.normal_log10_pvalue
     if orders >= 1.0:
         lines.append(
-            f"The normal law has the right mean and variance and the wrong tail: for {worst.name}\n"
-            f"its p is {orders:.0f} orders of magnitude too small."
+            "The normal approximation has the right mean and variance but the wrong tail: for\n"
+            f"{worst.name} its p-value is {orders:.0f} orders of magnitude too small."
         )
     return "\n".join(lines)
 
 
 def tune(searches: dict[str, GridSearchCV], problem: RareTargetProblem) -> dict[str, FloatArray]:
-    """Fit every search on the training half, say so, and score the held-out half.
+    """Fit every search on the training half, print its progress, and score the held-out half.
 
     Parameters
     ----------
     searches : dict of str to GridSearchCV
-        Unfitted searches by name.
+        Unfitted searches, keyed by name.
     problem : RareTargetProblem
         The data.
 
     Returns
     -------
     dict of str to ndarray of shape (n_test,)
-        Held-out scores by name.
+        Held-out scores, keyed by name.
     """
     scores = {}
     for number, (name, search) in enumerate(searches.items(), start=1):
@@ -281,12 +281,12 @@ def tune(searches: dict[str, GridSearchCV], problem: RareTargetProblem) -> dict[
 
 
 def run_demo(plots: str | None = None) -> list[Assessment]:
-    """Run the demonstration, printing as it goes.
+    """Run the demonstration and print its results.
 
     Parameters
     ----------
     plots : str, optional
-        Directory for a picture of each ranking's test; no pictures without it.
+        Directory for a picture of each test. By default no pictures are drawn.
 
     Returns
     -------
@@ -294,26 +294,30 @@ def run_demo(plots: str | None = None) -> list[Assessment]:
         The rows of the table: the three tuned rankers, then one that was never trained.
     """
     if plots is not None:
-        new_figure("--plots")  # what is missing is said before anything is fitted
+        new_figure("--plots")  # a missing matplotlib is reported before anything is fitted
     problem = rare_digit_problem()
     n_samples = len(problem.y_train) + len(problem.y_test)
     _say(
-        f"Rare targets: find the {TARGET_DIGIT}s among scikit-learn's handwritten digits, all but "
-        f"{N_TARGETS} of them left out\n({N_TARGETS} positives in {n_samples} items, "
-        f"{N_TARGETS / n_samples:.1%}). Half the data tune the rankers, half are held out.\n\n"
-        "Tuning by grid search on -log10 p of average precision (AP), the mean over the folds:"
+        f"A search for rare targets: the {TARGET_DIGIT}s among scikit-learn's handwritten digits. "
+        f"Only {N_TARGETS} of them are kept\n({N_TARGETS} positives among {n_samples} items, "
+        f"{N_TARGETS / n_samples:.1%}). Half of the data is for tuning, half for testing.\n\n"
+        "Grid search for the largest -log10 p of average precision (AP), averaged over the folds:"
     )
     scores = tune(candidate_searches(), problem)
-    # Nothing is fitted here: it shows what a weak ranking looks like beside tuned ones.
+    # This untrained score shows what a weak ranking looks like beside tuned ones.
     scores[INK] = problem.X_test.sum(axis=1)
 
-    _say(f"\nTesting on held-out data ({N_PERMUTATIONS} permutations beside the exact law) ...\n")
+    _say(
+        "\nTesting on held-out data, with the exact null distribution and "
+        f"{N_PERMUTATIONS} permutations ...\n"
+    )
     rows = [assess(name, problem.y_test, score) for name, score in scores.items()]
     _say(assessment_table(rows))
     _say(
-        "\nn items, m positives; adjusted AP is 0 at chance, 1 at best; z = (AP - chance AP)/sd;\n"
-        "p is the probability that a random ranking, with the same ties, reaches this AP or more.\n"
-        f"'{INK}' is no trained ranker but the sum of the pixels, for comparison.\n"
+        "\nn is the number of items, m the number of positives. Adjusted AP is 0 at chance and 1 "
+        "for a perfect\nranking. z is (AP - chance AP) / standard deviation. p is the probability "
+        "that a random ranking\nwith the same ties has at least this AP. "
+        f"'{INK}' is the sum of the pixels: an untrained\nscore, for comparison.\n"
     )
     names, hits = [row.name for row in rows], [row.at_k for row in rows]
     _say(table_as_text(hits_table(f"Hits among the first {N_PLACES}", "ranking", names, hits)))
@@ -332,9 +336,9 @@ What to do next
   Test your own ranking (labels and scores of held-out items, as in sklearn.metrics):
       from sklearn_rankinf import average_precision_test
       print(average_precision_test(y_true, y_score))
-  Or from a file:  rankinf report FILE.csv --label COLUMN --score COLUMN --k 50
-  Tune on it:      GridSearchCV(..., scoring=average_precision_significance_scorer)
-  Test on labels that tuned nothing: the search's own best score is optimistic."""
+  Test a file:        rankinf report FILE.csv --label COLUMN --score COLUMN --k 50
+  Tune by p-value:    GridSearchCV(..., scoring=average_precision_significance_scorer)
+  Test on labels that were not used for tuning: the best score of a search is optimistic."""
 
 
 def _say(text: str, end: str = "\n") -> None:

@@ -35,18 +35,18 @@ except ImportError as error:
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """What is known of some chunks.
+    """Counts of one or several chunks.
 
     Attributes
     ----------
     labels : list
-        The distinct labels, two at most.
+        The distinct labels, at most two.
     n_samples : int
         Number of samples.
     scores : ndarray of shape (n_distinct,)
         The distinct scores, or those of the positives, best first.
     sizes, hits : ndarray of int64 of shape (n_distinct,)
-        Samples, or positives alone, with each of these scores, and positives.
+        Number of samples (or only of positives), and of positives, with each of these scores.
     """
 
     labels: list[Any]
@@ -61,8 +61,8 @@ def count_blocks(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
     """Count the samples and positives in each block of equal scores, best first.
 
-    The third value returned says whether the blocks are of equal scores, or some are runs of
-    negatives.
+    The third returned value is True if all blocks have equal scores, and False if some are runs of
+    negatives with different scores.
     """
     check_pos_label(pos_label)
     max_distinct = check_integer(max_distinct, "max_distinct", 1)
@@ -85,7 +85,7 @@ def _as_collection(values: Any, name: str) -> Any:
     if not isinstance(values, da.Array) and not is_series:
         raise TypeError(
             f"{name} must be a dask array or a dask series; got an object of type "
-            f"{type(values).__name__}: take a column of a dask frame, and pass data in memory to "
+            f"{type(values).__name__}: use a column of a dask frame, or pass data in memory to "
             "Ranking.from_scores."
         )
     if values.ndim == 2 and values.shape[1] == 1:
@@ -103,17 +103,17 @@ def _chunks(y_true: Any, y_score: Any) -> list[tuple[Delayed, Delayed]]:
     if y_true.npartitions != y_score.npartitions:
         raise ValueError(
             "y_true and y_score of unknown chunk sizes must have the same number of chunks; got "
-            f"{y_true.npartitions} and {y_score.npartitions}: take both from one frame, or call "
+            f"{y_true.npartitions} and {y_score.npartitions}: use columns of one frame, or call "
             "compute_chunk_sizes() on arrays."
         )
     return list(zip(_delayed_chunks(y_true), _delayed_chunks(y_score), strict=True))
 
 
 def _delayed_chunks(values: Any) -> list[Delayed]:
-    """The chunks one by one, under the names of their tasks.
+    """Return the chunks one by one, with the names of their tasks.
 
-    Fused tasks would have other names for labels and scores, and what both are made from would be
-    made twice. Frames still learn which columns to read.
+    Fused tasks would have different names for labels and scores, and their common inputs would be
+    computed twice. Frames are still optimised to read only the required columns.
     """
     if not isinstance(values, da.Array):
         values = values.optimize(fuse=False)
@@ -121,7 +121,7 @@ def _delayed_chunks(values: Any) -> list[Delayed]:
 
 
 def _computed(parts: list[Delayed], combine: Callable[[Delayed, Delayed], Delayed]) -> Any:
-    """Combine neighbours until one is left, so that few parts wait at a time, and compute it."""
+    """Combine neighbouring parts until one is left, to keep few parts in memory, and compute it."""
     while len(parts) > 1:
         pairs = [combine(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
         parts = pairs + parts[2 * len(pairs) :]
@@ -194,18 +194,18 @@ def _check_distinct(n_distinct: int, counts: str, max_distinct: int) -> None:
         return
     whose, remedy = ("of positives ", "")
     if counts == "all":
-        whose, remedy = "", "take counts='positives', which holds those of the positives alone, "
+        whose, remedy = "", "use counts='positives', which keeps only the scores of positives, "
     raise ValueError(
         f"y_score has more distinct values {whose}than max_distinct={max_distinct}; {n_distinct} "
-        f"were seen so far: {remedy}round the scores to fewer digits, which makes ties that are "
-        "counted, or raise max_distinct."
+        f"were found so far: {remedy}round the scores to fewer digits, which makes more ties, "
+        "or increase max_distinct."
     )
 
 
 def _blocks_around_positives(
     chunks: list[Delayed], found: _Counts
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
-    """Count the samples level with each score of a positive, and those between two of them."""
+    """Count the samples with each score of a positive, and those between two such scores."""
     scores = delayed(found.scores[::-1])
     parts = [delayed(_sizes_around)(chunk, scores) for chunk in chunks]
     sizes = _computed(parts, delayed(np.add))[::-1]
@@ -213,15 +213,15 @@ def _blocks_around_positives(
     hits[1::2] = found.hits
     if sizes.sum() != found.n_samples or np.any(sizes < hits):
         raise ValueError(
-            "y_score had other values when it was read for the second time: make it the same "
-            "every time, for instance by a seed, or keep it with persist()."
+            "y_score had different values when it was read for the second time: make it "
+            "reproducible, for instance by a seed, or keep it in memory with persist()."
         )
     has_all_ties = bool(np.all(sizes[::2] <= 1))
     return sizes[sizes > 0], hits[sizes > 0], has_all_ties
 
 
 def _sizes_around(y_score: Any, scores: NDArray[Any]) -> NDArray[np.int64]:
-    """Count a chunk's samples below, level with and above each of some scores, lowest first."""
+    """Count the samples of a chunk below, at and above each of some scores, lowest first."""
     if len(y_score) == 0:
         return np.zeros(2 * len(scores) + 1, dtype=np.int64)
     ordered = np.sort(as_scores(y_score))

@@ -1,4 +1,4 @@
-"""A metric of a ranking as an estimate: its variance over samples of items, and its limits."""
+"""A metric of a ranking as an estimate: its variance over samples, and its confidence limits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sklearn_rankinf._metrics import (
 from sklearn_rankinf._ranking import Ranking, block_of_each
 from sklearn_rankinf._validation import check_option, numbered
 
-# Standard errors below this part of the largest value are rounding errors.
+# Standard errors below this fraction of the largest value are rounding errors.
 _ROUNDING = 1e-13
 
 Limits = tuple[float, float]
@@ -47,9 +47,9 @@ class Items:
     positive : ndarray of bool of shape (n_samples,)
         Which items are positives.
     places : ndarray of int of shape (n_samples,)
-        Block of equal scores of each, from 0 for the best.
+        Block of equal scores of each item, from 0 for the best.
     ranking : Ranking
-        Sizes of the blocks, and the positives in each.
+        Sizes of the blocks and numbers of positives in them.
     """
 
     positive: NDArray[np.bool_]
@@ -66,14 +66,15 @@ class Items:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Which items are drawn together, and which numbers of them are fixed.
+    """Sampling design: clusters and strata of the items.
 
     Attributes
     ----------
     clusters : ndarray of int of shape (n_samples,) or None
-        Number of the cluster of each item; None where every item is drawn by itself.
+        Number of the cluster of each item; None if items are sampled independently.
     strata : ndarray of int of shape (n_samples,) or None
-        Number of the stratum of each item, each with its own numbers of positives and negatives.
+        Number of the stratum of each item. The numbers of positives and negatives of each stratum
+        are fixed.
     """
 
     clusters: Integers | None = None
@@ -93,14 +94,14 @@ class Units:
 
     @property
     def are_single(self) -> bool:
-        """Whether every item is drawn by itself, without strata."""
+        """Whether items are sampled independently, without strata."""
         return self.clusters is None and self.strata is None
 
     def errors(self, values: Floats, positive: NDArray[np.bool_]) -> Floats:
         """Values whose squares and products add up to variances and covariances."""
         if self.strata is None:
             return centred(values, positive, clusters=self.clusters)
-        # A class within a stratum is centred and scaled as a class is without strata.
+        # Each class within a stratum is centred and scaled separately.
         _, cells, sizes = np.unique(
             2 * self.strata + positive, return_inverse=True, return_counts=True
         )
@@ -116,7 +117,7 @@ class Units:
         return np.bincount(pairs[0])
 
     def numbers(self, positive: NDArray[np.bool_]) -> tuple[int, int]:
-        """Numbers of independent positives and negatives: clusters that hold some."""
+        """Numbers of independent positives and negatives, or of clusters that have them."""
         if self.clusters is None:
             return int(positive.sum()), int((~positive).sum())
         return np.unique(self.clusters[positive]).size, np.unique(self.clusters[~positive]).size
@@ -124,7 +125,7 @@ class Units:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A metric of a ranking, and its variance over samples with as many positives and negatives.
+    """A metric of a ranking, and its variance with fixed numbers of positives and negatives.
 
     Attributes
     ----------
@@ -135,11 +136,11 @@ class Estimate:
     value : float
         Value of the metric.
     variance : float
-        Its influence variance; nan where a class has a single item or cluster.
+        Influence variance of the metric; nan if a class has a single item or cluster.
     n_positives, n_negatives : int
-        Independent positives and negatives: clusters that hold some.
+        Numbers of independent positives and negatives, or of clusters that have them.
     design_effect : float
-        What clusters and strata multiply the variance by.
+        Factor by which clusters and strata multiply the variance.
     """
 
     metric: Statistic
@@ -152,7 +153,7 @@ class Estimate:
 
     @classmethod
     def of_ranking(cls, metric: Metric, ranking: Ranking) -> Estimate:
-        """Estimate from counts, every item being drawn by itself."""
+        """Estimate from counts of independently sampled items."""
         statistic = check_has_influence(metric).at(ranking.n_samples)
         variance = influence_of(statistic, ranking).variance()
         m = ranking.n_positives
@@ -173,12 +174,12 @@ class Estimate:
 
     @property
     def maximum(self) -> float:
-        """Largest value that a ranking can have."""
+        """Largest possible value of a ranking."""
         return float(self.metric.maximum(self.ranking.n_samples, self.ranking.n_positives))
 
     @property
     def minimum(self) -> float:
-        """Value of the ranking with all positives last, of a sum over their ranks."""
+        """Value of the ranking with all positives last."""
         n, m = self.ranking.n_samples, self.ranking.n_positives
         return float(value_of(self.metric, Ranking([n - m, m], [0, m])))  # type: ignore[arg-type]
 
@@ -189,12 +190,13 @@ class Estimate:
 
 
 def check_has_influence(metric: Metric) -> Statistic:
-    """Refuse a metric that hangs on a single item."""
+    """Raise an error for a metric that depends on a single item."""
     if isinstance(metric, Statistic):
         return metric
     raise ValueError(
-        f"{metric.title} of one ranking hangs on a single sample, its best positive, which says "
-        "nothing of how it varies: pass groups, the queries of several rankings, whose mean has an "
+        f"{metric.title} of one ranking depends on a single sample, its best positive, so its "
+        "variance cannot be estimated: pass groups, the queries of several rankings, whose mean "
+        "has an "
         "interval."
     )
 
@@ -205,7 +207,7 @@ def covariance_of_values(metric: Statistic, rankers: list[Items], units: Units) 
     influence = np.stack([influence_of_items(metric, items) for items in rankers], axis=1)
     errors = units.errors(influence, positive)
     covariance = np.asarray(errors.T @ errors)
-    # What is below the rounding of the values is no error.
+    # Standard errors below the rounding error of the values are set to 0.
     rounding = _ROUNDING * abs(metric.maximum(positive.size, int(positive.sum())))
     noise = np.diag(covariance) <= rounding**2
     covariance[noise] = covariance[:, noise] = 0.0
@@ -217,8 +219,8 @@ def influence_of_items(metric: Statistic, items: Items) -> Floats:
     return influence_of(metric, items.ranking).of_items(items.places, items.positive)
 
 
-# Limits of one estimate, by method. A class with a single item or cluster does not show how its
-# items vary: where the variance is needed, all values are possible.
+# Limits of one estimate, by method. If a class has a single item or cluster, methods that need the
+# variance return all possible values.
 
 
 def _g_limits(estimate: Estimate, level: float, seed: Any) -> Limits:
@@ -251,7 +253,7 @@ def _boyd_binomial(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 def _auc_score(estimate: Estimate, level: float, seed: Any) -> Limits:
     ranking = estimate.ranking
-    # Clusters make the sample as small as it is effectively.
+    # With clusters the sample size is the effective one.
     share = 1.0 / estimate.design_effect if estimate.design_effect > 0.0 else 1.0
     m, n0 = ranking.n_positives * share, (ranking.n_samples - ranking.n_positives) * share
     df = estimate.n_positives - 1
@@ -274,7 +276,7 @@ def _of_hits(
     n, m = ranking.n_samples, ranking.n_positives
     hits = float(metric.count(ranking.tie_sizes, ranking.hits))
     slope = slope_at(ranking.tie_sizes, ranking.hits, int(metric.k))
-    # Clusters make the sample as small as it is effectively, and are all that is independent.
+    # With clusters the sample size is the effective one, and only clusters are independent.
     effect, share = estimate.design_effect, estimate.n_positives / m
     share = min(share, 1.0 / effect) if effect > 0.0 else share
     low, high = _pair(formula(hits * share, metric.k * share, slope, n * share, m * share))
@@ -315,7 +317,7 @@ def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 
 def _within(low: float, high: float, least: float, most: float) -> Limits:
-    """Limits cut off where no value can be, also one that is beyond by rounding."""
+    """Clip limits to the possible values of the metric."""
     return _pair((np.clip(low, least, most), np.clip(high, least, most)))
 
 
@@ -325,16 +327,16 @@ def _pair(found: tuple[Any, Any]) -> Limits:
 
 @dataclass(frozen=True)
 class IntervalMethod:
-    """A way to make an interval, and what the interval is for.
+    """A method of an interval, and the quantity that it estimates.
 
     Attributes
     ----------
     limits : callable
         ``limits(estimate, confidence_level, seed)``.
     target : str
-        What the interval covers, with a place for the metric's title.
+        The estimated quantity, with a placeholder for the title of the metric.
     takes_clusters : bool
-        Whether items may be drawn in clusters or strata.
+        Whether the method supports clusters and strata.
     """
 
     limits: Callable[[Estimate, float, Any], Limits]
@@ -342,14 +344,14 @@ class IntervalMethod:
     takes_clusters: bool = True
 
 
-_POPULATION = "{title} in the population, with the share of positives of the sample"
+_POPULATION = "{title} in the population, at the prevalence of the sample"
 _EXPECTED = (
     "expected {title} of samples of this size and this number of positives, in the binormal model"
 )
 
 
 def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
-    """The intervals of a metric by name, the recommended one first."""
+    """Return the interval methods of a metric by name, the recommended one first."""
     if isinstance(metric, AveragePrecision):
         of_population = {"influence": IntervalMethod(_g_limits, _POPULATION)}
         if metric.k is not None:
@@ -377,7 +379,7 @@ def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
 
 
 def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
-    """The name of the method that is meant; refuse what the metric does not have."""
+    """Return the name of the method, or raise an error if the metric does not have it."""
     known = interval_methods(metric)
     check_option(method, "method", ["auto", *known], f" for {in_sentence(metric.title)}")
     possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
@@ -385,25 +387,22 @@ def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
         return possible[0]
     if method not in possible:
         raise ValueError(
-            f"method={method!r} takes every sample as drawn by itself, and there are clusters or "
-            f"strata: use method={possible[0]!r}."
+            f"method={method!r} needs independent samples, but clusters or strata are given: use "
+            f"method={possible[0]!r}."
         )
     return method
 
 
 def recommended_interval(metric: Metric, units: Units) -> IntervalMethod:
-    """The interval of a metric that ``"auto"`` takes."""
+    """Return the interval method of a metric that ``"auto"`` selects."""
     return interval_methods(metric)[choose_method(metric, "auto", not units.are_single)]
 
 
 def check_both_classes(ranking: Ranking, what: str = "y_true") -> None:
-    """Refuse labels of one class, of which no interval can be made."""
+    """Raise an error if the labels have only one class, so that there is no interval."""
     for count, name in (
         (ranking.n_positives, "positives"),
         (ranking.n_samples - ranking.n_positives, "negatives"),
     ):
         if count == 0:
-            raise ValueError(
-                f"{what} holds no {name}, so that nothing tells how the metric varies: an interval "
-                "needs samples of both classes."
-            )
+            raise ValueError(f"{what} has no {name}: an interval needs samples of both classes.")

@@ -1,4 +1,4 @@
-"""Files of the command line: tables that are read, and pictures that are written."""
+"""Input and output files of the command line: tables and pictures."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 _KNOWN_LABELS = ({0, 1}, {-1, 1})
-# What separates columns, unless it is named.
+# Column separators that are tried unless one is given.
 _SEPARATORS = (",", "\t", ";", "|")
 _PARQUET = (".parquet", ".pq")
 
 
 class CommandError(ValueError):
-    """What is wrong with a file or an option, in one line for the person who gave it."""
+    """An invalid file or option, described in one line for the user of the command line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +32,11 @@ class Table:
     Attributes
     ----------
     is_positive : ndarray of shape (n_samples,)
-        1 for a positive, 0 for any other.
+        1 for a positive, 0 for a negative.
     scores : dict of str to ndarray of shape (n_samples,)
-        Scores by the name of their column, larger for likelier positives.
+        Scores, keyed by the name of their column. Larger scores mean likelier positives.
     groups, clusters : ndarray of shape (n_samples,) or None
-        The query and the cluster of each sample, if columns were named for them.
+        The query and the cluster of each sample; None if no column was given for them.
     """
 
     is_positive: NDArray[np.int64]
@@ -62,24 +62,24 @@ def read_table(
     Parameters
     ----------
     path : str
-        The file, whose first line names the columns, as it is or compressed; a Parquet file; or
-        ``"-"`` for the standard input.
+        A text file with the column names in its first line, possibly compressed; a Parquet file;
+        or ``"-"`` for the standard input.
     label : str
         Column of the labels.
     score_columns : sequence of str
         Columns of the scores.
     pos_label : str, optional
-        The label of the positives as it is written in the file. Labels 0 and 1, -1 and 1, and
-        False and True do not need it.
+        The label of the positives as it is written in the file. It can be left out for labels 0
+        and 1, -1 and 1, and False and True.
     lower_is_better : bool, default=False
-        Whether small scores are those of likely positives: scores are negated then.
+        Whether smaller scores mean likelier positives. If True, the scores are negated.
     group, cluster : str, optional
         Columns with the query and with the cluster of each sample.
     sep : str, optional
-        What is between two values. By default the comma, tab, semicolon or bar that separates the
+        Column separator. By default it is the comma, tab, semicolon or bar that separates the
         names in the first line.
     decimal : str, default="."
-        The decimal point.
+        Decimal separator.
 
     Returns
     -------
@@ -89,9 +89,9 @@ def read_table(
     Raises
     ------
     ImportError
-        If pandas is not installed, or pyarrow for Parquet.
+        If pandas is not installed, or pyarrow is missing for a Parquet file.
     CommandError
-        If the file cannot be read, lacks a column, or holds what are no labels or no scores.
+        If the file cannot be read, lacks a column, or has invalid labels or scores.
     """
     try:
         import pandas as pd
@@ -100,11 +100,13 @@ def read_table(
             'reading a file needs pandas: pip install "sklearn-rankinf[report]".'
         ) from error
     if label in score_columns:
-        raise CommandError(f"the label column {label!r} cannot be a score as well.")
+        raise CommandError(
+            f"column {label!r} cannot be both --label and --score: give another --score column."
+        )
     wanted = list(dict.fromkeys([label, *score_columns, *filter(None, [group, cluster])]))
     frame = _read_frame(pd, path, wanted, sep, decimal)
     if frame.empty:
-        raise CommandError(f"{path!r} has no rows.")
+        raise CommandError(f"{path!r} has no rows below its header line.")
     scores = {name: _as_scores(pd, frame[name], name) for name in score_columns}
     return Table(
         _is_positive(frame[label], label, pos_label),
@@ -114,7 +116,7 @@ def read_table(
 
 
 def _read_frame(pd: Any, path: str, wanted: list[str], sep: str | None, decimal: str) -> Any:
-    """Read a table that has the columns that are wanted."""
+    """Read a table and check that it has the required columns."""
     names: list[str] = []
     try:
         if Path(path).suffix.lower() in _PARQUET:
@@ -123,9 +125,9 @@ def _read_frame(pd: Any, path: str, wanted: list[str], sep: str | None, decimal:
         names, sep = _read_names(pd, source, wanted, sep)
         _check_columns(path, names, wanted)
         with warnings.catch_warnings():
-            # Rows that are longer than the first line would lose values, or shift the columns.
+            # A row with more values than the header would lose values or shift the columns.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            # In one piece: a column read in parts may hold a number in one and its text in another.
+            # Reading in chunks could give one column both numbers and strings.
             return pd.read_csv(
                 _from_start(source), sep=sep, index_col=False, low_memory=False, decimal=decimal
             )
@@ -134,21 +136,20 @@ def _read_frame(pd: Any, path: str, wanted: list[str], sep: str | None, decimal:
     except OSError as error:
         raise CommandError(f"cannot read {path!r}: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
-        raise CommandError(f"{path!r} is not text in UTF-8: save it in that encoding.") from error
+        raise CommandError(f"{path!r} is not encoded in UTF-8: save it as UTF-8 text.") from error
     except pd.errors.ParserWarning as error:
         raise CommandError(
-            f"{path!r} has rows with more values than the {len(names)} names in its first line."
+            f"{path!r} has rows with more values than the {len(names)} names in its first line: "
+            "correct these rows."
         ) from error
-    except ValueError as error:  # what pandas raises for what is no table, or no text
-        raise CommandError(
-            f"{path!r} is not a table of comma-separated values: {_first_line(error)}."
-        ) from error
-    except Exception as error:  # each kind of archive has errors of its own
+    except ValueError as error:  # pandas raises it for a file that is not a table
+        raise CommandError(f"{path!r} cannot be read as a table: {_first_line(error)}.") from error
+    except Exception as error:  # each archive format raises its own error class
         raise CommandError(f"cannot unpack {path!r}: {_first_line(error)}.") from error
 
 
 def _standard_input() -> io.BytesIO:
-    """All of the standard input, unpacked if it begins as gzip does."""
+    """Return the whole standard input, decompressed if it is gzip data."""
     content = sys.stdin.buffer.read()
     return io.BytesIO(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
 
@@ -162,7 +163,7 @@ def _from_start(source: str | io.BytesIO) -> str | io.BytesIO:
 def _read_names(
     pd: Any, source: str | io.BytesIO, wanted: list[str], sep: str | None
 ) -> tuple[list[str], str]:
-    """Names of the columns, and what separates them: what finds most of those that are wanted."""
+    """Return the column names and the separator that finds most of the required columns."""
     found: dict[str, list[str]] = {}
     for candidate in _SEPARATORS if sep is None else (sep.replace("\\t", "\t"),):
         columns = pd.read_csv(_from_start(source), sep=candidate, nrows=0).columns
@@ -191,7 +192,7 @@ def _check_columns(path: str, names: list[str], wanted: list[str]) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """What an error says, without its end."""
+    """Return the first line of an error message without its final punctuation."""
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".:")
 
 
@@ -206,19 +207,20 @@ def _is_positive(column: Any, name: str, pos_label: str | None) -> NDArray[np.in
         )
     positive = _positive_label(labels, pos_label)
     if positive is None:
-        remedy = "name the positive one with --pos-label"
+        remedy = "give the positive one with --pos-label"
         if pos_label is not None:
             remedy = f"--pos-label {pos_label} is not one of them"
         raise CommandError(f"the label column {name!r} has the labels {shown}: {remedy}.")
     if len(labels) == 1:
         raise CommandError(
-            f"the label column {name!r} has one label only, {shown}: there is nothing to test."
+            f"the label column {name!r} has only one label, {shown}: a test needs both positives "
+            "and negatives."
         )
     return np.asarray(column == positive, dtype=np.int64)
 
 
 def _positive_label(labels: list[Any], pos_label: str | None) -> Any:
-    """The label that counts as positive, or None if it is not known."""
+    """Return the label of the positives, or None if it cannot be determined."""
     if pos_label is None:
         known = any(set(labels) <= pair for pair in _KNOWN_LABELS)
         return max(labels) if known else None
@@ -237,29 +239,31 @@ def _as_number(text: Any) -> float | str:
 
 def _as_scores(pd: Any, column: Any, name: str) -> NDArray[np.float64]:
     _check_complete(column, name)
-    # One word makes a column of text; what is to be named is the word.
+    # A single word makes pandas read the whole column as text; the message shows that word.
     scores = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
     is_text = np.isnan(scores)
     if is_text.any():
         row = int(np.argmax(is_text))
         raise CommandError(
-            f"the score column {name!r} is not numeric: it has {column.iloc[row]!r} in row "
-            f"{row + 1}.{_decimal_comma(column.iloc[row])}"
+            f"the score column {name!r} is not numeric: row {row + 1} has "
+            f"{column.iloc[row]!r}.{_decimal_comma(column.iloc[row])}"
         )
     if not np.isfinite(scores).all():
         row = int(np.argmin(np.isfinite(scores))) + 1
-        raise CommandError(f"the score column {name!r} has an infinite value in row {row}.")
+        raise CommandError(
+            f"the score column {name!r} has an infinite value in row {row}: scores must be finite."
+        )
     return scores
 
 
 def _decimal_comma(value: Any) -> str:
-    """A hint where a number has a decimal comma."""
+    """Return a hint on --decimal if the value looks like a number with a decimal comma."""
     is_number = re.fullmatch(r"[+-]?\d+,\d+", str(value).strip())
-    return " If that is a decimal comma, add --decimal ','." if is_number else ""
+    return " If the comma is a decimal separator, add --decimal ','." if is_number else ""
 
 
 def _as_names(column: Any, name: str) -> NDArray[Any]:
-    """What samples belong to, as it is in the file."""
+    """Return the queries or clusters of the samples as they are written in the file."""
     _check_complete(column, name)
     return np.asarray(column)
 
@@ -268,13 +272,13 @@ def _check_complete(column: Any, name: str) -> None:
     missing = np.asarray(column.isna())
     if missing.any():
         raise CommandError(
-            f"column {name!r} lacks a value in {int(missing.sum())} of {missing.size} rows, the "
-            f"first time in row {int(np.argmax(missing)) + 1}: fill in or leave out these rows."
+            f"column {name!r} has missing values in {int(missing.sum())} of {missing.size} rows, "
+            f"first in row {int(np.argmax(missing)) + 1}: fill them in or remove these rows."
         )
 
 
 def file_stem(name: str, taken: Any) -> str:
-    """A file name without what file systems mind, different from those that are taken."""
+    """Return a portable file name that differs from those already taken."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "ranking"
     used = {Path(path).stem.lower() for path in taken}
     candidates = (stem if number == 1 else f"{stem}_{number}" for number in range(1, 10**6))
@@ -282,7 +286,7 @@ def file_stem(name: str, taken: Any) -> str:
 
 
 def save_figure(figure: Any, path: Path) -> str:
-    """Write a figure to a file, in a directory that is made if it is not there."""
+    """Write a figure to a file and create its directory if necessary."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120)

@@ -1,4 +1,4 @@
-"""Means over folds that hold out different samples: their standard error and their limits."""
+"""Means over folds that hold out different samples: standard errors and confidence limits."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class FoldMean:
     Attributes
     ----------
     values : ndarray of shape (n_splits,)
-        What is averaged: a metric, or the difference of two.
+        The averaged values: a metric, or the difference of a metric between two estimators.
     variances : ndarray of shape (n_splits,)
-        Influence variance of each.
+        Influence variance of each value.
     n_positives : ndarray of int of shape (n_splits,)
-        Positives that each holds out, or clusters with some.
+        Number of held-out positives of each fold, or of clusters that have them.
 
     Notes
     -----
-    Held-out samples of different folds are independent of each other once the estimators are
-    given, so that the variances add up. Each has its positives less 1 as degrees of freedom, and
-    their sum has Satterthwaite's.
+    Given the estimators, held-out samples of different folds are independent, so that the variances
+    add up. The degrees of freedom of each variance are the number of positives minus 1, and those
+    of the sum are Satterthwaite's.
     """
 
     values: Floats
@@ -37,25 +37,25 @@ class FoldMean:
 
     @classmethod
     def read(cls, parts: Iterable[tuple[float, float, tuple[int, int]]]) -> FoldMean:
-        """Take the value, variance and numbers of positives and negatives of each fold."""
+        """Collect the value, variance and numbers of positives and negatives of each fold."""
         values, variances, numbers = zip(*parts, strict=True)
         for fold, (n_positives, n_negatives) in enumerate(numbers):
             if min(n_positives, n_negatives) < 2:
                 raise ValueError(
                     f"Fold {fold} holds out {n_positives} independent positives and {n_negatives} "
-                    "negatives, and at least 2 of each tell how a metric varies: take fewer folds, "
-                    "or stratified ones."
+                    "negatives, but the variance needs at least 2 of each: use fewer folds, or "
+                    "stratified ones."
                 )
         return cls(np.array(values), np.array(variances), np.array(numbers)[:, 0])
 
     @property
     def mean(self) -> float:
-        """The mean."""
+        """Mean over the folds."""
         return float(self.values.mean())
 
     @property
     def standard_error(self) -> float:
-        """Its standard error."""
+        """Standard error of the mean."""
         return float(np.sqrt(self.variances.sum())) / self.values.size
 
     @property
@@ -69,7 +69,7 @@ class FoldMean:
 
     @property
     def pvalue(self) -> float:
-        """Two-sided p-value of a mean of 0."""
+        """Two-sided p-value of the hypothesis that the mean is 0."""
         return float(limits.t_test(self.mean, self.standard_error, self.df).pvalue)
 
     def limits(self, confidence_level: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""How labels of cross-validated samples are permuted, and folds whose p-values would be wrong."""
+"""Permutation of the labels of cross-validated samples, and checks of folds for valid p-values."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from sklearn_rankinf._response import Fold, rows
 from sklearn_rankinf._restricted import Restrictions, few_labellings_warning
 from sklearn_rankinf._validation import numbered, warn_caller
 
-# Random labellings that labels are compared with; if none has as few unlike neighbours, they are
-# too much alike to be permuted one by one.
+# Number of random labellings for a check of similar labels: if none of them has as few unequal
+# neighbours as the observed labels, single labels are not exchangeable.
 _N_DRAWS = 99
-# What the tests of single rankings say of few labellings, where one sentence is enough for all.
+# Pattern of the warning of single tests about few labellings, which is given once for all folds.
 FEW_LABELLINGS = ".* leave (no|[0-9]+ different) labelling"
 _WHOLE_CLUSTERS = "keep clusters together, as StratifiedGroupKFold does with groups=clusters"
 
@@ -41,18 +41,18 @@ _WHOLE_CLUSTERS = "keep clusters together, as StratifiedGroupKFold does with gro
 
 @dataclass(frozen=True, eq=False)
 class LabelDesign:
-    """Labels of samples, and which of them change places under the null hypothesis.
+    """Labels of samples, and their permutations under the null hypothesis.
 
     Attributes
     ----------
     y : array-like of shape (n_samples,)
         The labels.
     kinds : ndarray of int of shape (n_samples,)
-        Their numbers; equal labels have equal numbers.
+        Numbers of the labels; equal labels have equal numbers.
     restrictions : Restrictions
         Strata, clusters or order of the samples.
     exchange : Exchange, Shifts or None
-        Which labels change places; None if all of them do.
+        The permutations of the labels; None if all labels are exchangeable.
     """
 
     y: Any
@@ -62,9 +62,9 @@ class LabelDesign:
 
     @classmethod
     def read(cls, y: Any, restrictions: Restrictions) -> LabelDesign:
-        """Read labels with what restricts their permutation."""
+        """Read labels and the restrictions of their permutations."""
         kinds: Any = _kinds(y)
-        # What can be read once is read many times, fold by fold.
+        # An iterator would be exhausted after the first of many folds.
         read: dict[str, Any] = {
             name: list(values)
             for name in restrictions.given
@@ -74,7 +74,7 @@ class LabelDesign:
         return cls(y, kinds, restrictions, restrictions.exchange(kinds[:, None]))
 
     def of_rows(self, indices: Integers) -> dict[str, Any]:
-        """What restricts the permutation of the labels of some rows, as tests take it."""
+        """Restrictions of the permutations for some rows, as arguments of tests."""
         given = self.restrictions.given
         of_rows = {name: rows(getattr(self.restrictions, name), indices) for name in given}
         if self.restrictions.block_length is not None:
@@ -82,7 +82,7 @@ class LabelDesign:
         return of_rows
 
     def permuted(self, seed: np.random.SeedSequence) -> Any:
-        """The labels in a random order that the null hypothesis allows."""
+        """Return a random permutation of the labels under the null hypothesis."""
         rng = np.random.default_rng(seed)
         if self.exchange is None:
             return rows(self.y, rng.permutation(self.kinds.size))
@@ -90,31 +90,34 @@ class LabelDesign:
 
     @property
     def named(self) -> str:
-        """What restricts the permutations, in words."""
+        """Names of the restrictions, for messages."""
         return " and ".join(self.restrictions.given)
 
     def check_permutations(self) -> None:
-        """Refuse labels that no permutation changes."""
+        """Raise an error if no permutation changes the labels."""
         if self._log_n_labellings() > 0.0:
             return
         if self.exchange is None:
-            raise ValueError("All labels are the same, so that permuting them changes nothing.")
+            raise ValueError(
+                "All labels are the same, so there is nothing to permute: pass labels of both "
+                "classes."
+            )
         raise ValueError(
-            f"{self.named} leave no labelling but the observed one, so that permuting labels "
-            "changes nothing: the labels of each stratum or series are all the same, or clusters "
-            "of one size have all the same label. Join strata, or take clusters of equal sizes."
+            f"{self.named} leave no labelling but the observed one: each stratum or series has "
+            "only one label, or all clusters of one size have the same label. Join strata, or use "
+            "clusters of equal sizes."
         )
 
     def warn_of_few_labellings(self) -> None:
-        """Warn if few different labellings of all samples are left."""
+        """Warn if only few different labellings of all samples are possible."""
         message = self._few_labellings
         if message is not None:
             warn_caller(message, UserWarning)
 
     def check_groups(self, groups: Any) -> None:
-        """Refuse labels that are those of whole groups; warn if they are alike within groups.
+        """Raise an error if labels are constant within groups; warn if they are similar.
 
-        Nothing is asked if strata, clusters or order say how labels are permuted.
+        Nothing is checked if strata, clusters or order are given.
         """
         if groups is None or self.exchange is not None or np.ptp(self.kinds) == 0:
             return
@@ -123,27 +126,27 @@ class LabelDesign:
             return
 
         def n_unlike(kinds: Integers) -> int:
-            """Pairs of a group with different labels, twice, less a constant."""
+            """Twice the number of pairs in a group with different labels, minus a constant."""
             _, counts = np.unique(codes * kinds.size + kinds, return_counts=True)
             return -int(np.sum(counts**2))
 
         if n_unlike(self.kinds) == -int(np.sum(np.bincount(codes) ** 2)):
             raise ValueError(
-                "The labels are the same within each of the groups, and groups say only how to "
-                "split: to permute the labels of single samples would make p-values far too "
-                "small. Pass clusters=groups, which permutes the labels of whole groups."
+                "The labels are constant within groups, but groups only affect the splits: "
+                "permuting the labels of single samples would make p-values far too small. Pass "
+                "clusters=groups, which permutes the labels of whole groups."
             )
         if _is_rare(n_unlike, self.kinds, np.zeros_like(codes)):
             warn_caller(
-                "The labels are more alike within groups than random labels are, and groups say "
-                "only how to split: permuting labels across groups makes p-values too small where "
-                "scores of a group are alike too. Pass strata=groups, which permutes labels within "
-                "groups only, or clusters, whose samples have the same label.",
+                "The labels are more similar within groups than random labels, but groups only "
+                "affect the splits: permuting labels across groups makes p-values too small if "
+                "scores of a group are similar too. Pass strata=groups, which permutes labels only "
+                "within groups, or clusters, whose samples have the same label.",
                 UserWarning,
             )
 
     def check_folds(self, folds: Sequence[Fold], combine: str) -> None:
-        """Refuse folds that have no valid p-values with these labels, or warn of them."""
+        """Raise an error or warn if the p-values of folds would not be valid."""
         self._check_clusters_are_whole(folds, combine)
         self._check_series_are_whole(folds)
         self._check_labellings(folds)
@@ -151,7 +154,7 @@ class LabelDesign:
         self._warn_of_series(folds)
 
     def _check_clusters_are_whole(self, folds: Sequence[Fold], combine: str) -> None:
-        """Refuse folds that divide clusters."""
+        """Raise an error if folds split clusters."""
         if self.restrictions.clusters is None:
             return
         n_samples = self.kinds.size
@@ -161,13 +164,13 @@ class LabelDesign:
         several = np.bincount(held_out) > 1
         if combine == "fisher" and several.any():
             raise ValueError(
-                f"combine='fisher' needs independent folds, and cluster "
-                f"{names[int(np.argmax(several))]!r} is in several: {_WHOLE_CLUSTERS}, or take "
-                "combine='bonferroni', which is valid for all folds."
+                f"combine='fisher' needs independent folds, but cluster "
+                f"{names[int(np.argmax(several))]!r} is in several folds: {_WHOLE_CLUSTERS}, or "
+                "use combine='bonferroni', which is valid for any folds."
             )
 
     def samples_in_several_folds(self, folds: Sequence[Fold]) -> str | None:
-        """Name of what several folds hold out, samples or clusters; None if there is none."""
+        """Return "samples" or "clusters" if several folds hold out the same ones, else None."""
         if not hold_out_different_samples(folds):
             return "samples"
         if self.restrictions.clusters is None:
@@ -176,7 +179,7 @@ class LabelDesign:
         return None if hold_out_different_samples(folds, codes) else "clusters"
 
     def _check_labellings(self, folds: Sequence[Fold]) -> None:
-        """Refuse folds that nothing can be permuted in; warn if little can."""
+        """Raise an error if no fold has anything to permute; warn if folds have few labellings."""
         if self.exchange is None:
             return
         parts = [self._part(fold.test) for fold in folds]
@@ -184,8 +187,8 @@ class LabelDesign:
         several = np.array([np.ptp(part.kinds) > 0 for part in parts])
         if several.any() and np.all(logs == 0.0):
             raise ValueError(
-                f"{self.named} leave no labelling of any fold but the observed one, so that "
-                "permuting labels changes nothing: take fewer folds, or folds of clusters of equal "
+                f"{self.named} leave no labelling of any fold but the observed one, so there is "
+                "nothing to permute: use fewer folds, or folds of clusters of equal "
                 "sizes."
             )
         few = [
@@ -197,32 +200,32 @@ class LabelDesign:
             least = round(math.exp(logs[few].min()))
             warn_caller(
                 f"{self.named} leave few different labellings in {len(few)} of {len(folds)} folds "
-                f"({', '.join(map(str, few))}), at the fewest {least}, and the p-value of a fold "
-                "is at least 1 over their number: take fewer folds.",
+                f"({', '.join(map(str, few))}; the smallest number is {least}). The p-value of a "
+                "fold is at least 1 divided by this number: use fewer folds.",
                 UserWarning,
             )
 
     def _warn_of_unshuffled_folds(self, folds: Sequence[Fold]) -> None:
-        """Warn of folds that were made from the labels and the order of the rows."""
+        """Warn about folds that depend on the labels and on the order of the rows."""
         number = np.full(self.kinds.size, -1)
         for index, fold in enumerate(folds):
             number[fold.test] = index
         held_out = np.flatnonzero(number >= 0)
-        # Stratified folds without shuffling take the rows of each class in their order.
+        # Stratified folds without shuffling assign the rows of each class in order.
         order = held_out[np.lexsort((held_out, self.kinds[held_out]))]
         is_next = np.diff(self.kinds[order]) == 0
         in_order = np.all(np.diff(number[order])[is_next] >= 0)
         if in_order and not _are_contiguous(folds):
             warn_caller(
-                "The folds are stratified and not shuffled: they depend on the labels and the "
-                "order of the rows, and their p-values are far too small where scores have to do "
-                "with that order. Pass a splitter with shuffle=True. Only rows that are in random "
-                "order already do no harm.",
+                "The folds are stratified without shuffling: they depend on the labels and the "
+                "order of the rows, and their p-values are far too small if scores are related to "
+                "this order. Pass a splitter with shuffle=True, unless the rows are already in "
+                "random order.",
                 UserWarning,
             )
 
     def _warn_of_series(self, folds: Sequence[Fold]) -> None:
-        """Warn of folds of successive rows in which successive labels are alike."""
+        """Warn about folds of successive rows in which successive labels are similar."""
         if self.exchange is not None or not _are_contiguous(folds):
             return
         held_out = np.concatenate([fold.test for fold in folds])
@@ -235,15 +238,15 @@ class LabelDesign:
 
         if _is_rare(n_unlike, self.kinds[held_out], fold_of):
             warn_caller(
-                "The folds are of successive rows, and successive labels are more alike than "
-                "random labels are, as in a time series: p-values are too small where successive "
-                "scores are alike too. Pass order=, the time or position of each row, which moves "
-                "the labels along the series instead.",
+                "The folds consist of successive rows, and successive labels are more similar than "
+                "random labels, as in a time series: p-values are too small if successive scores "
+                "are similar too. Pass order=, the time or position of each row, to shift the "
+                "labels along the series instead.",
                 UserWarning,
             )
 
     def _check_series_are_whole(self, folds: Sequence[Fold]) -> None:
-        """Refuse folds that hold out what does not follow each other in a series."""
+        """Raise an error if a fold holds out samples that are not successive in a series."""
         if self.restrictions.order is None:
             return
         position, series = self._places_in_series()
@@ -252,9 +255,9 @@ class LabelDesign:
             steps = np.diff(position[fold.test][inside])
             if np.any((steps != 1) & (np.diff(series[fold.test][inside]) == 0)):
                 raise ValueError(
-                    f"Fold {number} holds out samples that do not follow each other in order, and "
-                    "may train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
-                    "the rows in their order, or one that holds out whole series."
+                    f"Fold {number} holds out samples that are not successive in order, and may "
+                    "train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
+                    "sorted rows, or one that holds out whole series."
                 )
 
     def _places_in_series(self) -> tuple[Integers, Integers]:
@@ -272,12 +275,12 @@ class LabelDesign:
 
     @property
     def _few_labellings(self) -> str | None:
-        """Text of a warning if few different labellings are left, else None."""
+        """Text of a warning if only few different labellings are possible, else None."""
         labels: Any = self.kinds[:, None]
         return None if self.exchange is None else few_labellings_warning(self.exchange, labels)
 
     def _part(self, indices: Integers) -> LabelDesign:
-        """The same for some rows."""
+        """Select some rows."""
         return LabelDesign.read(self.kinds[indices], Restrictions(**self.of_rows(indices)))
 
     def _log_n_labellings(self) -> float:
@@ -294,12 +297,12 @@ def _kinds(y: Any) -> Integers:
 
 
 def _free(n_samples: int) -> Exchange:
-    """All labels change places."""
+    """Exchange of all labels without restriction."""
     return Exchange(np.zeros(n_samples, dtype=np.int64), np.arange(n_samples))
 
 
 def _is_rare(count: Callable[[Integers], int], kinds: Integers, strata: Integers) -> bool:
-    """Whether no random labelling within strata has a count as small."""
+    """Whether no random labelling within strata has such a small count."""
     rng, observed = np.random.default_rng(0), count(kinds)
     exchange = Exchange(strata, np.arange(kinds.size))
     drawn = (kinds[exchange.draw_rows(1, rng)[0]] for _ in range(_N_DRAWS))
@@ -307,7 +310,7 @@ def _is_rare(count: Callable[[Integers], int], kinds: Integers, strata: Integers
 
 
 def check_clusters_are_whole(folds: Sequence[Fold], codes: Integers, names: list[Any]) -> None:
-    """Refuse folds that train on a cluster and hold out a part of it."""
+    """Raise an error if a fold trains on part of a cluster that it holds out."""
     for number, fold in enumerate(folds):
         if isinstance(fold.estimator, FrozenEstimator):
             continue
@@ -315,13 +318,13 @@ def check_clusters_are_whole(folds: Sequence[Fold], codes: Integers, names: list
         if both.size:
             raise ValueError(
                 f"Cluster {names[both[0]]!r} is in the training set and in the held-out "
-                f"samples of fold {number}, which tells the estimator its label: "
+                f"samples of fold {number}, which reveals its label to the estimator: "
                 f"{_WHOLE_CLUSTERS}."
             )
 
 
 def hold_out_different_samples(folds: Sequence[Fold], clusters: Integers | None = None) -> bool:
-    """Whether no sample, or no cluster, is held out by several folds."""
+    """Whether every sample, or every cluster, is held out by at most one fold."""
     tests = [fold.test if clusters is None else np.unique(clusters[fold.test]) for fold in folds]
     held_out = np.concatenate(tests)
     return bool(np.unique(held_out).size == held_out.size)
@@ -336,12 +339,12 @@ def _are_contiguous(folds: Sequence[Fold]) -> bool:
 
 
 def is_default(cv: Any) -> bool:
-    """Whether a splitter is to be made of a number, or of nothing."""
+    """Whether cv is an int or None, for which a splitter is made."""
     return cv is None or isinstance(cv, Integral)
 
 
 def splitter(cv: Any, y: Any, groups: Any, estimator: Any) -> Any:
-    """A splitter; made of a number, it shuffles with a fixed seed and keeps groups together."""
+    """Return a splitter; for an int, it shuffles with a fixed seed and keeps groups together."""
     made = check_cv(cv, y, classifier=is_classifier(estimator))
     if not is_default(cv):
         return made
@@ -351,13 +354,13 @@ def splitter(cv: Any, y: Any, groups: Any, estimator: Any) -> Any:
 
 
 def check_makes_splits(cv: Any, what: str) -> None:
-    """Refuse splits that are the same for all labels."""
+    """Raise an error for fixed splits, which are the same for all labels."""
     if is_default(cv) or hasattr(cv, "split"):
         return
     raise ValueError(
-        f"{what} are split anew for each permutation of the labels, and cv={type(cv).__name__} "
-        "holds splits that were made once, perhaps from the labels, which makes p-values too "
-        "small: pass a splitter, or PredefinedSplit if the splits have nothing to do with the "
+        f"{what} are split again for each permutation of the labels, but cv={type(cv).__name__} "
+        "has fixed splits, which may depend on the labels and make p-values too small: pass a "
+        "splitter, or PredefinedSplit if the splits are independent of the "
         "labels."
     )
 
@@ -373,22 +376,22 @@ def with_groups(groups: Any, params: Any) -> dict[str, Any]:
 
 
 def check_nothing_to_fit(given: Mapping[str, Any]) -> None:
-    """Refuse what only fitting needs beside folds that are fitted already."""
+    """Raise an error if arguments for fitting are given with fitted folds."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(
-                f"{name} is for fitting, and a dict of cross_validate is fitted already: leave it "
-                "out, or pass the estimator in place of the dict."
+                f"{name} is for fitting, but a dict of cross_validate is already fitted: leave it "
+                "out, or pass the estimator instead of the dict."
             )
 
 
 def _nothing(estimator: Any, X: Any, y: Any) -> float:
-    """A score for nobody: only the fitted estimators are wanted."""
+    """Return a dummy score, because only the fitted estimators are needed."""
     return 0.0
 
 
 def fit_folds(estimator: Any, X: Any, y: Any, **options: Any) -> Mapping[str, Any]:
-    """Fit to each training set; the estimators and indices as `cross_validate` returns them."""
+    """Fit to each training set, and return estimators and indices as `cross_validate` does."""
     fitted: Mapping[str, Any] = cross_validate(
         estimator,
         X,

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-# Values of an array in a short description.
+# Number of values of an array that a short description shows.
 _N_SHOWN = 5
 
 
 def format_pvalue(log10_pvalue: float) -> str:
-    """Return a p-value in text, from its logarithm so that none is printed as zero.
+    """Format a p-value from its logarithm, so that tiny p-values are not shown as zero.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def format_pvalue(log10_pvalue: float) -> str:
     Returns
     -------
     str
-        Four decimals from 0.001 on, mantissa and exponent below.
+        Four decimals for values of at least 0.001, otherwise mantissa and exponent.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def format_pvalue(log10_pvalue: float) -> str:
     ('0.3162', '5.6e-401')
     """
     if log10_pvalue == -math.inf:
-        return "0"  # approximations only: no exact p-value of a ranking is 0
+        return "0"  # only for approximations: no exact p-value of a ranking is 0
     if log10_pvalue >= -3.0:
         return f"{10.0**log10_pvalue:.4f}"
     exponent = math.floor(log10_pvalue)
@@ -45,17 +45,17 @@ def format_pvalue(log10_pvalue: float) -> str:
 
 
 def format_value(value: float) -> str:
-    """Return a value in text with three significant digits."""
+    """Format a value with three significant digits."""
     return f"{value:.3g}"
 
 
 def format_count(count: float) -> str:
-    """Return a number of hits, without decimals where it is whole.
+    """Format a number of hits, without decimals if it is whole.
 
     Parameters
     ----------
     count : float
-        A number of hits; ties may make it a fraction.
+        A number of hits, which may be a fraction with ties.
 
     Returns
     -------
@@ -78,8 +78,8 @@ def format_table(headings: Sequence[tuple[str, str]], rows: Sequence[Sequence[st
     Returns
     -------
     str
-        Two heading lines, a rule, and one line a row; the first column to the left, the others to
-        the right.
+        Two heading lines, a rule, and one line per row. The first column is left-aligned, the
+        others right-aligned.
     """
     columns = [
         [*heads, *cells] for heads, cells in zip(headings, zip(*rows, strict=True), strict=True)
@@ -97,7 +97,7 @@ def format_table(headings: Sequence[tuple[str, str]], rows: Sequence[Sequence[st
 
 
 def as_frame(columns: Mapping[str, Any], name: str) -> Any:
-    """Return columns as a pandas DataFrame; that of names may hold anything.
+    """Return columns as a pandas DataFrame; the column of names may contain any objects.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def as_frame(columns: Mapping[str, Any], name: str) -> Any:
         import pandas as pd
     except ImportError as error:
         raise ImportError(
-            'to_frame needs pandas: pip install "sklearn-rankinf[report]", or take to_dict.'
+            'to_frame needs pandas: pip install "sklearn-rankinf[report]", or use to_dict.'
         ) from error
     # A tuple is one name, not a row of columns.
     names = np.empty(len(columns[name]), dtype=object)
@@ -129,7 +129,7 @@ def as_frame(columns: Mapping[str, Any], name: str) -> Any:
 
 
 def as_html(columns: Mapping[str, Sequence[Any]]) -> str:
-    """Return columns as a table in HTML."""
+    """Return columns as an HTML table."""
     heads = "".join(f"<th>{escape(name)}</th>" for name in columns)
     rows = zip(*columns.values(), strict=True)
     body = "".join(
@@ -144,7 +144,7 @@ def _cell(value: Any) -> str:
 
 
 def shown(values: Any, n_digits: int = 12) -> str:
-    """A number, or the first few of an array or of names."""
+    """Format a number, or the first few values of an array or list."""
     if not isinstance(values, list) and np.ndim(values) == 0:
         return f"{values:.{n_digits}g}"
     flat = values if isinstance(values, list) else np.ravel(values).tolist()

@@ -1,4 +1,4 @@
-"""Words for the mistake of passing a function of labels and scores as a scorer.
+"""Errors for the mistake of passing a function of labels and scores as a scorer.
 
 ``cross_val_score(estimator, X, y, scoring=function)`` calls ``function(estimator, X, y)``.
 """
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def metric_function(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a score ``(y_true, y_score) -> float`` refuse an estimator in words."""
+    """Make a metric ``(y_true, y_score) -> float`` raise a helpful error for an estimator."""
     name = function.__name__
     return _refuse_estimator(
         function,
@@ -25,7 +25,7 @@ def metric_function(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def result_function(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a function ``(y_true, y_score) -> result`` refuse an estimator in words."""
+    """Make a function ``(y_true, y_score) -> result`` raise a helpful error for an estimator."""
     return _refuse_estimator(
         function,
         f"{function.__name__} is a function of (y_true, y_score), not a scorer",
@@ -34,10 +34,10 @@ def result_function(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def scorer_factory(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a function that makes scorers refuse an estimator in words."""
+    """Make a factory of scorers raise a helpful error for an estimator."""
     return _refuse_estimator(
         function,
-        f"{function.__name__} makes scorers and is not a scorer itself",
+        f"{function.__name__} returns a scorer and is not a scorer",
         f"call it, as in scoring={function.__name__}()",
     )
 

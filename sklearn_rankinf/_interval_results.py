@@ -1,4 +1,4 @@
-"""What intervals return, and how they are made of estimates and of values of queries."""
+"""Results of confidence intervals, and intervals of estimates and of means over queries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _WAYS = {
     "bootstrap": "bootstrap over queries",
 }
 _QUERY_METHODS = ("auto", "t", "bootstrap")
-# Values that differ by this part of the largest are equal.
+# Values that differ by less than this fraction of the largest one count as equal.
 _ROUNDING = 1e-12
 
 
@@ -46,27 +46,28 @@ _ROUNDING = 1e-12
 class MetricIntervalResult:
     """Result of :func:`metric_interval`.
 
-    Of several classes the numbers are arrays of shape (n_classes,).
+    With several classes the numbers are arrays of shape (n_classes,).
 
     Attributes
     ----------
     metric : metric
         The metric, with a number of samples as its cut-off if it has one.
     statistic : float or ndarray
-        Value of the metric; over queries its mean.
+        Value of the metric, or its mean over queries.
     low, high : float or ndarray
         Limits of the interval.
     standard_error : float or ndarray
-        Influence standard error of the metric, or that of the mean over queries; nan where a class
-        has a single sample or cluster.
+        Influence standard error of the metric, or standard error of the mean over queries; nan if
+        there is only one positive or negative sample, or only one cluster with positives or
+        negatives.
     confidence_level : float
         Nominal coverage of the interval.
     method : str
-        The method that ran.
+        The method that was used.
     target : str
-        What the interval covers at that level.
+        The quantity that the interval estimates.
     n_samples, n_positives : int or ndarray
-        Number of samples, and of positives.
+        Number of samples and of positives.
     n_queries : int or None
         Number of queries; None for one ranking.
     classes : list or None
@@ -109,7 +110,7 @@ class MetricIntervalResult:
         return as_html(self._columns())
 
     def _columns(self) -> dict[str, Any]:
-        """The numbers as columns with one entry for each class."""
+        """Return the numbers as columns with one entry per class."""
         n = np.size(self.statistic)
         names = {"metric": [str(self.metric)]}
         if self.classes is not None:
@@ -121,12 +122,12 @@ class MetricIntervalResult:
         return {**names, **numbers, **common, **counts}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the interval as plain numbers, of several classes as lists.
+        """Return the interval as plain numbers, or as lists with several classes.
 
         Returns
         -------
         dict
-            The metric, its value, the limits and the rest, by name.
+            The metric, its value, the limits and the other attributes, by name.
         """
         columns = self._columns()
         if self.classes is None:
@@ -139,7 +140,7 @@ class MetricIntervalResult:
         Returns
         -------
         pandas.DataFrame
-            One row, or one for each class.
+            One row, or one row per class.
 
         Raises
         ------
@@ -150,12 +151,12 @@ class MetricIntervalResult:
         return as_frame(columns, next(iter(columns)))
 
     def summary(self) -> str:
-        """Return one sentence for each interval, fit for a paper.
+        """Return one sentence per interval for a paper.
 
         Returns
         -------
         str
-            The value, the interval, its level and how it was made.
+            The value, the interval, its level and its method.
         """
         columns = self._columns()
         parts = [
@@ -179,7 +180,7 @@ class MetricIntervalResult:
 def interval_of(
     estimate: Estimate, confidence_level: float, method: str, random_state: Any = 0
 ) -> MetricIntervalResult:
-    """Interval of one estimate by a method that its metric has."""
+    """Interval of one estimate by a method of its metric."""
     way = interval_methods(estimate.metric)[method]
     low, high = way.limits(estimate, confidence_level, as_seed_sequence(random_state))
     return MetricIntervalResult(
@@ -199,7 +200,7 @@ def interval_of(
 def interval_of_ranking(
     metric: Metric, ranking: Ranking, confidence_level: float, method: str, random_state: Any
 ) -> MetricIntervalResult:
-    """Interval of a metric of samples that were drawn one by one."""
+    """Interval of a metric of independently sampled items."""
     check_has_influence(metric)
     method = choose_method(metric, method, False)
     check_both_classes(ranking)
@@ -207,7 +208,7 @@ def interval_of_ranking(
 
 
 def joined(results: list[MetricIntervalResult], names: list[Any]) -> MetricIntervalResult:
-    """Intervals of several classes as one result."""
+    """Return the intervals of several classes as one result."""
     columns: dict[str, Any] = {
         name: np.array([getattr(result, name) for result in results])
         for name in (*_COLUMNS, "n_positives")
@@ -225,9 +226,9 @@ def joined(results: list[MetricIntervalResult], names: list[Any]) -> MetricInter
 
 
 def standard_error_of_mean(values: Floats, clusters: Integers | None = None) -> float:
-    """Standard error of the mean of values that are independent, or in clusters numbered from 0.
+    """Standard error of the mean of independent values, or of values in numbered clusters.
 
-    It is nan for a single value or cluster, and 0 where values differ by rounding alone.
+    It is nan for a single value or cluster, and 0 if values differ only by rounding.
     """
     errors = values - values.mean()
     if clusters is not None:
@@ -242,7 +243,7 @@ def standard_error_of_mean(values: Floats, clusters: Integers | None = None) -> 
 def clustered_mean_limits(
     values: Floats, clusters: Integers, confidence_level: float
 ) -> tuple[float, float]:
-    """Student's t limits of the mean, with clusters numbered from 0 in place of values."""
+    """Student's t limits of the mean of values in clusters numbered from 0."""
     n_clusters = int(clusters.max()) + 1
     if n_clusters < 2:
         return -math.inf, math.inf
@@ -257,7 +258,7 @@ def mean_interval(
     """Interval of the mean over queries, by Student's t or by resampling queries."""
     if values.size < 2:
         raise ValueError(
-            "An interval over queries needs at least 2 of them; got 1: leave out groups for the "
+            "An interval over queries needs at least 2 queries; got 1: leave out groups for the "
             "interval of one ranking."
         )
     if method == "t" or np.ptp(values) == 0.0:
@@ -284,7 +285,7 @@ def interval_over_queries(
     n_resamples: int,
     random_state: Any,
 ) -> MetricIntervalResult:
-    """Interval of the mean of a metric over queries, whose values are given."""
+    """Interval of the mean of a metric over queries, from its values."""
     check_option(method, "method", _QUERY_METHODS, " over queries")
     method = "t" if method == "auto" else method
     low, high = mean_interval(values, confidence_level, method, n_resamples, random_state)

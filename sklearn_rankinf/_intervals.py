@@ -1,4 +1,4 @@
-"""Intervals: how sure a metric of a ranking is, or its mean over queries."""
+"""Confidence intervals of a metric of a ranking, or of its mean over queries."""
 
 from __future__ import annotations
 
@@ -58,29 +58,28 @@ def metric_interval(
 ) -> MetricIntervalResult:
     r"""Confidence interval of a metric of a ranking, or of its mean over queries.
 
-    The samples are a random sample of a population, with as many positives and as many negatives
-    as there are; the scores come from a model that was not trained on them.
+    The samples are treated as a random sample of a population with fixed numbers of positives and
+    negatives. The scores must come from a model that was not trained on these samples.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that says which samples
-        are of which classes; or a ranking, with `y_score` left out.
+        Binary labels; labels of more than two classes; an indicator matrix of 0 and 1 with one
+        column per class; or a ranking, with `y_score` left out.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive, with one column for each class
-        where there are several, in sorted order of the labels. Required unless `y_true` is a
-        ranking.
+        Scores, larger for samples more likely to be positive. With several classes there is one
+        column per class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name: a number of samples, or a fraction of all
+        samples between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Ignored when `y_true` is a ranking or of several classes.
+        The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     confidence_level : float, default=0.95
         Nominal coverage of the interval.
     method : str, default="auto"
-        How the interval is made. The first of each list is what ``"auto"`` takes; see Notes.
+        Method of the interval. ``"auto"`` selects the first one of each list; see Notes.
 
         * Average precision: ``"influence"``, ``"calibrated"``, and Boyd's ``"logit"`` and
           ``"binomial"``; at k ``"influence"``.
@@ -89,10 +88,11 @@ def metric_interval(
         * DCG, BEDROC, RIE and custom metrics: ``"binormal"``, ``"influence"``.
         * Any metric over queries: ``"t"``, ``"bootstrap"``.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample: the interval is that of the mean over queries, which are then what
-        was sampled.
+        Query of each sample. The interval is then that of the mean over queries, and the queries
+        are the sampled units.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, such as patients: only clusters are independent of each other.
+        Cluster of each sample, such as its patient. Only samples of different clusters are
+        independent.
     n_resamples : int, default=9999
         Number of resamples for ``method="bootstrap"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -103,7 +103,7 @@ def metric_interval(
     Returns
     -------
     result : MetricIntervalResult
-        The value, the limits, the standard error, the method and the target of the interval.
+        The value, limits, standard error, method and target of the interval.
 
     Raises
     ------
@@ -112,39 +112,43 @@ def metric_interval(
         of a wrong type.
     ValueError
         If there are no positives or no negatives, if the metric is the reciprocal rank of one
-        ranking, or if an option is not one of those above or has no meaning with another.
+        ranking, or if an option is not one of those above or cannot be combined with another.
 
     See Also
     --------
-    metric_test : Whether the ranking is better than random labelling.
-    metric_comparison_test : Whether it is better than another ranking of the same samples.
+    metric_test : Test of a ranking against random labelling.
+    metric_comparison_test : Comparison of two rankings of the same samples.
 
     Notes
     -----
-    The variance V of a metric follows from its influence values: how much it changes with the
-    weight of each sample, centred within positives and within negatives. For ROC AUC it is
-    DeLong's. With t the quantile of Student's distribution with m - 1 degrees of freedom, m
-    positives (with clusters, the number of those that hold some):
+    The variance V of a metric follows from its influence values, the changes of the metric with
+    the weight of each sample, centred within positives and within negatives. For ROC AUC it is
+    DeLong's variance. In the following, t is the quantile of Student's t distribution with m - 1
+    degrees of freedom, and m is the number of positives or, with clusters, the number of clusters
+    with positives:
 
     * Average precision, also at k, on the scale :math:`g(t) = -\log(-\log t)`:
       :math:`g^{-1}(g(\mathrm{AP}) \pm t \sqrt{V} g'(\mathrm{AP}))`, and from
-      :math:`(\alpha/2)^{1/m}` to 1 if AP is 1. It covers .93 to .97 of 95 % with 50 positives of
-      500 and of 5000 where scores are normal or have moderate tails; less where a few positives
-      decide: .71 with 20 positives of 20,000 of which few score high, and .89 with 50 of 500 and a
-      strong ranker that leaves a few of them far behind.
-    * ROC AUC: all areas for which the observed one is within t standard errors of a binormal-like
-      variance that is scaled to V [2]_.
-    * Recall at k: the same with the variance of a random threshold [3]_; precision and enrichment
-      are multiples of it.
+      :math:`(\alpha/2)^{1/m}` to 1 if AP is 1. The coverage of the 95 % interval is 0.93 to 0.97
+      with 50 positives among 500 or 5000 samples if scores are normal or have moderate tails. It
+      is lower if a few positives dominate: 0.71 with 20 positives among 20,000 samples of which
+      few score high, and 0.89 with 50 among 500 and a strong ranker that ranks a few of them far
+      down.
+    * ROC AUC: all areas for which the observed one is within t standard errors, with a
+      binormal-like variance that is scaled to V [2]_.
+    * Recall at k: the same with the variance of a random threshold [3]_. The intervals of
+      precision and enrichment are multiples of it.
     * DCG, BEDROC, RIE: the shifts of normal scores under which the observed value would be in the
-      upper or lower tail, and their expected values; it depends on that model. Influence intervals
-      of these metrics cover too little near chance (.77 of 95 %).
+      upper or lower tail, and the expected values for these shifts. The interval depends on this
+      model. Influence intervals of these metrics have too low a coverage near chance (0.77 instead
+      of 0.95).
 
     Boyd's logit interval [1]_ is up to four times as wide as needed. Percentile bootstrap intervals
-    of average precision cover as little as .79 of 95 % and are not offered. The reciprocal rank of
-    one ranking hangs on a single sample and has no interval; over queries it has. With a single
-    positive or negative, intervals that need V are all that the metric can be. Weights are no
-    argument: what they stand for, copies or a design, decides what varies.
+    of average precision have a coverage as low as 0.79 instead of 0.95 and are not available. The
+    reciprocal rank of one ranking depends on a single sample and has no interval; its mean over
+    queries has one. With a single positive or negative, intervals that need V contain all possible
+    values of the metric. Sample weights are not supported, because the variance depends on their
+    meaning (copies or a sampling design).
 
     References
     ----------
@@ -166,7 +170,7 @@ def metric_interval(
     >>> bool(result.low < result.statistic < result.high), result.method
     (True, 'influence')
     >>> result.target
-    'average precision in the population, with the share of positives of the sample'
+    'average precision in the population, at the prevalence of the sample'
     >>> metric_interval(y_true, y_score, metric="recall_at_k", k=0.1).method
     'score'
     """
@@ -198,9 +202,9 @@ def metric_interval(
         ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
         if getattr(chosen, "k", None) is not None and not ranking.has_all_ties:
             raise ValueError(
-                f"The interval of {chosen.title} depends on which samples are at rank k, and this "
-                "Ranking with has_all_ties=False has negatives of different scores in one block: "
-                "count all scores, as Ranking.from_dask(..., counts='all') does."
+                f"The interval of {chosen.title} depends on the samples at rank k, "
+                "but this Ranking with has_all_ties=False has negatives of different scores in one "
+                "block: count all scores, as Ranking.from_dask(..., counts='all') does."
             )
         check_both_classes(ranking)
         estimate = Estimate.of_ranking(chosen, ranking)
@@ -223,7 +227,7 @@ def _intervals_of_classes(
     random_state: Any,
     n_jobs: int | None,
 ) -> MetricIntervalResult:
-    """Intervals of all classes as one result."""
+    """Return the intervals of all classes as one result."""
     table = LabelTable(*as_label_table(y_true, y_score))
     names = class_names(y_true)
     units = Units.read(clusters, None, table.n_samples)

@@ -1,4 +1,4 @@
-"""Public names that are imported when they are first used: importing the package is fast."""
+"""Lazy imports: public names are imported on first use, so that importing the package is fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], Any]:
-    """Make the functions that import the names of a package, listed in the stub beside a file.
+    """Make the functions that import the names of a package, as listed in its stub file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Conclusions from the folds of cross-validation, and from whole searches."""
+"""Significance tests over the folds of cross-validation, and of whole searches."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ _COLUMNS = (
     "adjusted_statistic",
 )
 _LABELS_AND_SCORES = ("y_true", "y_score", "pos_label")
-# Natural logarithm of a p-value below which cot(pi p) is 1 / (pi p) in floats, and may overflow.
+# Log p-value below which cot(pi p) equals 1 / (pi p) in floating point and may overflow.
 _SMALL = -600.0
-# Scores this close, relatively, are the same.
+# Relative difference up to which two scores count as equal.
 _SAME = 1e-12
 _EVIDENCE = "neg_log10_pvalue"
-_ANOTHER_CV = "take another cv, or combine='bonferroni', which is valid for all folds"
+_ANOTHER_CV = "use another cv, or combine='bonferroni', which is valid for any folds"
 
 
 # Folds.
@@ -92,29 +92,30 @@ class CrossValSignificanceResult:
     statistic : float
         Mean of the metric over the folds.
     pvalue : float
-        The p-values of the folds combined into one.
+        Combined p-value of the folds.
     log10_pvalue : float
-        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+        Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
     fold_statistics : ndarray of shape (n_splits,)
         The metric on the held-out samples of each fold.
     fold_pvalues, fold_log10_pvalues : ndarray of shape (n_splits,)
-        P-value of each fold by itself, and its base-10 logarithm.
+        P-value of each fold and its base-10 logarithm.
     fold_tests : tuple of length n_splits
         The complete result of the test of each fold, with its null distribution.
     combine : {"bonferroni", "twice_mean", "cauchy", "convolution", "fisher"}
-        How the p-values were combined.
+        Method that combined the p-values.
     n_splits : int
         Number of folds.
     null_distribution : NullDistribution or None
-        The law of the mean over the folds, known for ``combine="convolution"`` alone.
+        Null distribution of the mean over the folds; only for ``combine="convolution"``.
     refit_statistic : float or None
-        The mean over the folds once more, as the refits had it; None without refits.
+        Mean over the folds as computed for the refits; None without refits.
     refit_pvalue : float or None
-        Share of the refits with a mean over the folds at least as large, the observed one included.
+        Proportion of refits, including the observed one, with a mean over the folds at least as
+        large as the observed mean.
     refit_statistics : ndarray of shape (refit_permutations,) or None
         Means over the folds of the refits to permuted labels.
     interval_target : str
-        What :meth:`confidence_interval` covers.
+        The quantity that :meth:`confidence_interval` estimates.
 
     See Also
     --------
@@ -158,19 +159,19 @@ class CrossValSignificanceResult:
 
     @property
     def interval_target(self) -> str:
-        """What the interval of the mean over the folds covers."""
+        """The quantity that the interval of the mean over the folds estimates."""
         title = in_sentence(self.fold_tests[0].metric.title)
         return (
-            f"expected {title} of models trained on folds of this size, for as many held-out "
-            "samples as a fold has"
+            f"expected {title} of models trained on folds of this size, on held-out data of the "
+            "size of a fold"
         )
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         r"""Interval of the mean over the folds.
 
-        It covers the metric that is expected of models trained on so many samples, for as many
-        held-out samples as a fold has: not the metric of the model that is fitted to all samples,
-        nor that of a larger list.
+        The interval estimates the expected metric of models trained on training sets of this size,
+        on held-out data of the size of a fold. It does not estimate the metric of the model that is
+        fitted to all samples, nor the metric on a larger list.
 
         Parameters
         ----------
@@ -187,7 +188,7 @@ class CrossValSignificanceResult:
         ValueError
             If folds hold out the same samples or the same clusters, if a fold holds out fewer than
             two independent positives or negatives, if there is an `order`, or if the metric is the
-            reciprocal rank, which hangs on a single sample of each fold.
+            reciprocal rank, which depends on a single sample of each fold.
 
         See Also
         --------
@@ -197,12 +198,12 @@ class CrossValSignificanceResult:
         Notes
         -----
         The limits are :math:`\bar S \pm t \sqrt{\sum_k V_k} / K` with the influence variance
-        :math:`V_k` of each fold, with clusters and strata if there are any, and Student's t with
-        Satterthwaite's degrees of freedom, :math:`m_k - 1` for a fold with :math:`m_k` positives.
-        The upper limit is at most the value of perfect rankings. They take the fitted models as
-        given. The 95 % interval covered the expected average precision in .922 to .934 of
-        simulated data sets (5 folds of 500 samples with 50 positives, or of 200 with 20), and near
-        chance in .896.
+        :math:`V_k` of each fold, which takes clusters and strata into account. The quantile is that
+        of Student's t with Satterthwaite's degrees of freedom, :math:`m_k - 1` for a fold with
+        :math:`m_k` positives. The upper limit is at most the value of perfect rankings. The
+        interval is conditional on the fitted models. The 95 % interval covered the expected average
+        precision in 0.922 to 0.934 of simulated data sets (5 folds of 500 samples with 50
+        positives, or of 200 with 20), and near chance in 0.896.
 
         Examples
         --------
@@ -215,8 +216,8 @@ class CrossValSignificanceResult:
         >>> low < result.statistic < high
         True
         >>> result.interval_target
-        'expected average precision of models trained on folds of this size, for as many held-out
-        samples as a fold has'
+        'expected average precision of models trained on folds of this size, on held-out data of the
+        size of a fold'
         """
         check_confidence_level(confidence_level)
         if self._interval is None:
@@ -230,7 +231,7 @@ class CrossValSignificanceResult:
         -------
         dict of str to ndarray
             The columns ``fold``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
-            ``log10_pvalue``, ``zscore`` and ``adjusted_statistic``, with a row for each fold.
+            ``log10_pvalue``, ``zscore`` and ``adjusted_statistic``, with one row per fold.
         """
         columns = {
             name: np.array([getattr(test, name) for test in self.fold_tests]) for name in _COLUMNS
@@ -243,7 +244,7 @@ class CrossValSignificanceResult:
         Returns
         -------
         pandas.DataFrame
-            The columns of :meth:`to_dict`, with a row for each fold.
+            The columns of :meth:`to_dict`, with one row per fold.
 
         Raises
         ------
@@ -285,57 +286,57 @@ def cross_val_significance(
     Parameters
     ----------
     estimator : estimator or dict
-        The estimator to fit on each training set; or what
-        :func:`sklearn.model_selection.cross_validate` returned for `X` and `y` with
-        ``return_estimator=True`` and ``return_indices=True``, so that nothing is fitted again.
+        The estimator to fit on each training set; or the result of
+        :func:`sklearn.model_selection.cross_validate` for `X` and `y` with
+        ``return_estimator=True`` and ``return_indices=True``, whose estimators are not refitted.
     X : array-like of shape (n_samples, n_features)
         The samples.
     y : array-like of shape (n_samples,)
-        Their binary labels.
+        The binary labels.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, for the splitter alone; by default the `clusters`.
+        Groups of the samples, used only by the splitter; by default the `clusters`.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, anything hashable: labels are permuted within strata only, in the
-        tests of the folds and for the refits. By permutation.
+        Stratum of each sample, any hashable values. Labels are permuted only within strata, in the
+        tests of the folds and for the refits. Requires permutation.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
-        the labels of whole clusters are permuted, among clusters of the same size, in the tests of
-        the folds and for the refits. By permutation.
+        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        label. The labels of whole clusters are permuted among clusters of the same size, in the
+        tests of the folds and for the refits. Requires permutation.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time: the
-        labels are shifted along the held-out samples of a fold, and along all samples for the
-        refits, each stratum being a series of its own. By permutation, with folds of successive
-        samples, such as those of :class:`sklearn.model_selection.TimeSeriesSplit`.
+        Time or position of each sample, for a series whose labels are correlated in time. Labels
+        are shifted along the held-out samples of a fold, and along all samples for the refits; each
+        stratum is a separate series. Requires permutation and folds of successive samples, such as
+        those of :class:`sklearn.model_selection.TimeSeriesSplit`.
     block_length : int, optional
-        With `order`, permute blocks of so many successive samples instead of shifting.
+        With `order`, permute blocks of this number of successive samples instead of shifting.
     cv : int, splitter or iterable, optional
-        How to split. A number, 5 by default, means shuffled folds with a fixed seed: stratified
-        ones for classifiers, and folds that keep groups together if there are `groups` or
-        `clusters`. Splitters and iterables of splits are taken as
-        :func:`sklearn.model_selection.cross_validate` takes them.
+        Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
+        with a fixed seed. They are stratified for classifiers and keep groups together if there are
+        `groups` or `clusters`. Splitters and iterables of splits are used as in
+        :func:`sklearn.model_selection.cross_validate`.
     metric : str or metric, default="average_precision"
-        What is tested: one of the names that :func:`make_significance_scorer` takes, one given by
-        :func:`register_metric`, or a metric such as ``RocAuc()``.
+        The metric to test: a name that :func:`make_significance_scorer` accepts, a name registered
+        by :func:`register_metric`, or a metric such as ``RocAuc()``.
     method : str, default="auto"
-        How the p-values of the folds are computed, see the test of the metric.
+        Method of the p-values of the folds, see the test of the metric.
     combine : str, default="bonferroni"
-        How they are combined. ``"bonferroni"``, K times the smallest of K p-values, and
-        ``"twice_mean"``, twice their mean, are valid however the folds depend on each other.
-        ``"cauchy"`` is not guaranteed to be, and comes close. ``"convolution"`` takes the law of
-        the mean over the folds, for a scorer that was fitted elsewhere. ``"fisher"`` is for folds
-        that train on the past only, and for such a scorer.
+        Method that combines the p-values. ``"bonferroni"``, K times the smallest of K p-values, and
+        ``"twice_mean"``, twice their mean, are valid under any dependence between the folds.
+        ``"cauchy"`` is approximately valid, without a guarantee. ``"convolution"`` uses the null
+        distribution of the mean over the folds, for a scorer that was fitted to other samples.
+        ``"fisher"`` is for folds that train only on the past, and for such a scorer.
     k : int or float, optional
-        Number of samples at the top of a fold, or a fraction of its samples between 0 and 1, for
-        metrics that take one.
+        Cut-off for metrics that need one: a number of samples at the top of a fold, or a fraction
+        of its samples between 0 and 1.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     response_method : str or sequence of str, default=("decision_function", "predict_proba")
-        Methods of the estimator that give the scores, the first one that it has.
+        Methods of the estimator that return the scores; the first available one is used.
     params : dict, optional
-        Parameters for fitting and for metadata routing, as
-        :func:`sklearn.model_selection.cross_validate` takes them.
+        Parameters for fitting and for metadata routing, as in
+        :func:`sklearn.model_selection.cross_validate`.
     refit_permutations : int, optional
-        If given, the whole cross-validation is also run on so many permutations of the labels.
+        Number of permutations of the labels on which the whole cross-validation is also run.
     n_permutations : int, default=9999
         Number of random labellings of each fold for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -343,7 +344,7 @@ def cross_val_significance(
     n_jobs : int, optional
         Number of jobs for fits, predictions, tests and refits. The result does not depend on it.
     verbose : int, default=0
-        Progress of fits and refits, as joblib reports it.
+        Verbosity of joblib's progress messages.
 
     Returns
     -------
@@ -353,29 +354,29 @@ def cross_val_significance(
     Raises
     ------
     TypeError
-        If the estimator has none of the response methods, or an argument is of a wrong type.
+        If the estimator has none of the response methods, or if an argument is of a wrong type.
     ValueError
         If `combine` is not one of those above, or its condition is not met; if a dict lacks the
-        estimators or the indices, or is given with what only fitting needs; if labels, scores or
-        options are not those of the test of the metric; if the labels are constant within `groups`,
-        and neither `clusters` nor `strata` are given; if labels differ within a cluster, or a
-        cluster is in the training set and the held-out samples of a fold; if with `order` a fold
-        holds out what does not follow each other; if there is nothing to permute; or if `cv` is an
-        iterable of splits and there are refits.
+        estimators or the indices, or is combined with arguments that only fitting needs; if labels,
+        scores or options are invalid for the test of the metric; if the labels are constant within
+        `groups`, and neither `clusters` nor `strata` are given; if labels differ within a cluster,
+        or a cluster is in the training set and the held-out samples of a fold; if with `order` a
+        fold holds out samples that are not successive; if there is nothing to permute; or if `cv`
+        is an iterable of splits and there are refits.
 
     Warns
     -----
     UndefinedMetricWarning
-        If folds hold one class only: their p-value is 1.
+        If a fold has only one class: its p-value is 1.
     UserWarning
-        If folds are stratified and not shuffled, if labels are more alike within `groups`, or in
-        successive rows of folds of successive rows, than random labels are, and if few different
-        labellings of a fold are left: 1000 by strata, clusters or blocks, 100 by shifts.
+        If folds are stratified without shuffling; if labels are more similar within `groups`, or
+        within folds of successive rows, than random labels are; and if a fold has fewer different
+        labellings than 1000 (with strata, clusters or blocks) or 100 (with shifts).
 
     See Also
     --------
-    search_permutation_test : Test of a search, which chooses among many estimators.
-    make_significance_scorer : The same tests as scores, for scikit-learn's tools.
+    search_permutation_test : Test of a search that chooses among many estimators.
+    make_significance_scorer : The same tests as scorers for scikit-learn's tools.
     sklearn.model_selection.permutation_test_score : Refits without clusters.
 
     Notes
@@ -385,39 +386,43 @@ def cross_val_significance(
     * ``"bonferroni"`` is :math:`\min(1, K \min_k p_k)`;
     * ``"twice_mean"`` is :math:`\min(1, \frac{2}{K} \sum_k p_k)` [1]_;
     * ``"cauchy"`` is :math:`\frac12 - \frac1\pi \arctan \frac1K \sum_k \tan \pi (\frac12 - p_k)`
-      [2]_, which a fold with a p-value of 1 makes 1;
-    * ``"fisher"`` is the tail of the chi-squared law with 2K degrees of freedom at
-      :math:`-2 \sum_k \ln p_k`. It needs folds whose held-out samples are disjoint and neither
-      train their own estimator nor one of an earlier fold, as those of
-      :class:`sklearn.model_selection.TimeSeriesSplit`: then each p-value is valid given the
-      earlier ones;
+      [2]_, which is 1 if a fold has a p-value of 1;
+    * ``"fisher"`` is the tail of the chi-squared distribution with 2K degrees of freedom at
+      :math:`-2 \sum_k \ln p_k`. It needs folds with disjoint held-out samples that are used to
+      train neither their own estimator nor that of an earlier fold, such as those of
+      :class:`sklearn.model_selection.TimeSeriesSplit`. Each p-value is then valid given the earlier
+      ones;
     * ``"convolution"`` is :math:`P(\bar S \ge \bar s)` for the mean over the folds, given the ties,
-      labels being permuted within folds. It needs a
-      :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out samples. The law is exact for
-      average precision without `k`; for other metrics ``method="auto"`` takes permutation, which
-      the `method` of the result's law says.
+      if labels are permuted within folds. It needs a
+      :class:`sklearn.frozen.FrozenEstimator` and disjoint held-out samples. The null distribution
+      is exact for average precision without `k`; for other metrics ``method="auto"`` selects
+      permutation, as the `method` of the null distribution in the result shows.
 
-    All are computed from logarithms, so that p-values below the smallest float are combined too.
+    All combinations are computed from logarithms, so that p-values below the smallest float can be
+    combined too. P-values of folds that share training data depend on each other: Fisher's and
+    Stouffer's combinations of such p-values, and the null distribution of the mean of independent
+    folds, reject a true null hypothesis too often.
 
-    P-values of folds that share training data depend on each other: Fisher's and Stouffer's
-    combinations of them, and the law of the mean of independent folds, reject a true null
-    hypothesis too often.
+    The p-value of a fold is valid if its labels are exchangeable given the split. This condition
+    fails in three situations:
 
-    Each fold's p-value is valid if its labels are exchangeable given the split. Three things spoil
-    that. A split that looks at the labels does where the order of the rows has to do with the
-    scores: shuffle stratified folds. Samples that belong together do, such as several of one
-    patient, where their labels and their scores are alike: folds that keep groups together do not
-    mend it, `clusters` do. Their labels are then permuted as those of whole clusters, in each fold
-    among the clusters that it holds out, which no fold may share with its training set. Where
-    labels differ within groups, and some groups have more positives than others, `strata` permutes
-    within groups. And so do successive labels that are alike, as those of a time series, where
-    scores are: `order` moves the labels along the series.
+    * The split depends on the labels, and the order of the rows is related to the scores. Remedy:
+      shuffle stratified folds.
+    * Samples belong together, such as several samples of one patient, with similar labels and
+      similar scores. Folds that keep groups together do not solve this problem. Remedy:
+      `clusters`, which permutes the labels of whole clusters among the clusters that a fold holds
+      out; no cluster may be in both the training set and the held-out samples. If labels differ
+      within groups, and some groups have more positives than others, `strata` permutes labels
+      within groups.
+    * Successive labels are similar, as in a time series, and so are successive scores. Remedy:
+      `order`, which shifts the labels along the series.
 
-    The refits ask another question, whether anything can be learned at all, and include the
-    variation of fitting. They permute labels as the tests of the folds do, over all samples, and
-    leave `groups`, parameters and weights where they are; each refit splits anew. They are valid
-    for every estimator and every splitter, up to the number of permutations: their p-value is at
-    least :math:`1 / (B + 1)`. Means that differ by rounding count as equal.
+    The refits test a different question: whether anything can be learned at all. They include the
+    variation of fitting. Labels are permuted over all samples, with the same restrictions as in
+    the tests of the folds, while `groups`, parameters and weights stay with their samples; each
+    refit makes new splits. Refits are valid for every estimator and every splitter, and their
+    p-value is at least :math:`1 / (B + 1)` with B permutations. Means that differ by rounding
+    count as equal.
 
     References
     ----------
@@ -449,7 +454,7 @@ def cross_val_significance(
         "random_state": seed,
     }
     response: dict[str, Any] = {"pos_label": pos_label, "response_method": response_method}
-    # It checks all that is asked for before anything is fitted.
+    # All arguments are checked before anything is fitted.
     scorer = make_significance_scorer(metric, output="statistic", k=k, **tested, **response)
     X, y, groups = indexable(X, y, groups)
     design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
@@ -479,10 +484,10 @@ def cross_val_significance(
         for fold in folds
     )
     tests = _test(held_out, as_metric(metric, k), tested, n_jobs)
-    law = _law_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
+    null = _distribution_of_mean(tests, n_jobs, **tested) if combine == "convolution" else None
     shared = design.samples_in_several_folds(folds)
     result = replace(
-        _combine(tests, combine, law),
+        _combine(tests, combine, null),
         _interval=_IntervalOfMean(as_metric(metric, k), tuple(held_out), shared),
     )
     if refit_permutations is None:
@@ -500,38 +505,39 @@ def cross_val_significance(
 def _check_options(combine: str, method: str, refit_permutations: Any) -> None:
     check_option(combine, "combine", _COMBINATIONS)
     if method == "both":
-        raise ValueError("method='both' is for scorers: pass one method for the p-values of folds.")
+        raise ValueError("method='both' is only for scorers: pass one method for the p-values.")
     if combine == "convolution" and method not in ("auto", *_CONVOLVED):
         raise ValueError(
-            f"method={method!r} has no law of the mean over folds, which combine='convolution' "
-            f"needs: pass one of 'auto', {', '.join(map(repr, _CONVOLVED))}, or another combine."
+            f"method={method!r} has no null distribution of the mean over folds, which "
+            "combine='convolution' needs: pass method='auto' or one of "
+            f"{', '.join(map(repr, _CONVOLVED))}, or another combine."
         )
     if refit_permutations is not None:
         check_integer(refit_permutations, "refit_permutations", 1)
 
 
 def _check_restrictions(design: LabelDesign, combine: str, method: str) -> None:
-    """Refuse what only labels that are all exchangeable have."""
+    """Raise an error if `combine` needs labels that are all exchangeable."""
     if design.exchange is None:
         return
     check_no_closed_form(method, RESTRICTED)
     if combine == "convolution":
         raise ValueError(
-            f"combine='convolution' knows no law of the mean over folds with {design.named}:"
-            " pass combine='fisher', which takes the folds of a FrozenEstimator."
+            "combine='convolution' has no null distribution of the mean over folds with "
+            f"{design.named}: pass combine='fisher', which is valid for a FrozenEstimator."
         )
 
 
 def _check_is_no_series(design: LabelDesign, cv: Any) -> None:
     if design.restrictions.order is not None:
         raise ValueError(
-            f"cv={cv!r} shuffles, and folds of a series must not: with order pass a splitter such "
-            "as TimeSeriesSplit, with the rows in their order, or one that holds out whole series."
+            f"cv={cv!r} shuffles, but with order the folds must be in order: pass a splitter such "
+            "as TimeSeriesSplit, with sorted rows, or one that holds out whole series."
         )
 
 
 def _as_seed(random_state: Any) -> int:
-    """One seed for all, which processes and scikit-learn take; an int is itself."""
+    """Return an int seed that scikit-learn accepts; an int is returned unchanged."""
     if isinstance(random_state, int | np.integer):
         return check_integer(random_state, "random_state", 0)
     return int(as_seed_sequence(random_state).generate_state(1)[0])
@@ -539,28 +545,28 @@ def _as_seed(random_state: Any) -> int:
 
 def _mean_over_folds(y: Any, permuted: bool, *, estimator: Any, X: Any, **options: Any) -> float:
     with warnings.catch_warnings():
-        # Folds of one class were told of where the folds are tested.
+        # The tests of the folds have already warned about folds with one class.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         scores = cross_val_score(estimator, X, y, error_score="raise", **options)
     return float(scores.mean())
 
 
 def _check_independence(folds: Sequence[Fold], combine: str) -> None:
-    """Refuse a combination of p-values that depend on each other, if it needs independence."""
+    """Raise an error if a combination needs independent folds and they are dependent."""
     if combine not in ("convolution", "fisher"):
         return
     if not hold_out_different_samples(folds):
         raise ValueError(
-            f"combine={combine!r} needs folds that hold out different samples, and some are held "
-            f"out twice: {_ANOTHER_CV}."
+            f"combine={combine!r} needs folds that hold out different samples, but some samples "
+            f"are held out twice: {_ANOTHER_CV}."
         )
     if all(isinstance(fold.estimator, FrozenEstimator) for fold in folds):
         return
     if combine == "convolution":
         raise ValueError(
-            "combine='convolution' is the law of independent folds, which those of an estimator "
-            f"that is fitted in each are not; got {type(folds[0].estimator).__name__}: pass a "
-            "FrozenEstimator that was fitted to other samples, or combine='bonferroni'."
+            "combine='convolution' needs independent folds, but the folds of a "
+            f"{type(folds[0].estimator).__name__} that is fitted in each fold are dependent: pass "
+            "a FrozenEstimator that was fitted to other samples, or combine='bonferroni'."
         )
     held_out_in = np.full(1 + max(fold.last_row for fold in folds), -1)
     for number, fold in enumerate(folds):
@@ -568,15 +574,15 @@ def _check_independence(folds: Sequence[Fold], combine: str) -> None:
     for number, fold in enumerate(folds):
         if np.any(held_out_in[fold.train] >= number):
             raise ValueError(
-                "combine='fisher' needs folds that train on the past only, as those of "
-                f"TimeSeriesSplit, but fold {number} is fitted to samples that are held out there "
-                f"or in a later fold: {_ANOTHER_CV}."
+                "combine='fisher' needs folds that train only on the past, such as those of "
+                f"TimeSeriesSplit, but fold {number} trains on samples that are held out in this "
+                f"or a later fold: {_ANOTHER_CV}."
             )
 
 
 @dataclass(frozen=True, eq=False)
 class _HeldOut:
-    """The held-out samples of a fold: their ranking, and all that a test of them takes."""
+    """The held-out samples of a fold: their ranking, and the arguments of its test."""
 
     ranking: Ranking
     sample: dict[str, Any]
@@ -586,7 +592,7 @@ class _HeldOut:
         return self.ranking.n_positives in (0, self.ranking.n_samples)
 
     def estimate(self, metric: Metric) -> Estimate:
-        """The metric with its influence variance."""
+        """Estimate the metric and its influence variance."""
         if "y_score" not in self.sample:
             return Estimate.of_ranking(metric, self.ranking)
         positive, scores = as_binary(*(self.sample[name] for name in _LABELS_AND_SCORES))
@@ -596,7 +602,7 @@ class _HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class _IntervalOfMean:
-    """The interval of a metric's mean over folds, or why there is none."""
+    """The interval of the mean of a metric over folds, or the reason why there is none."""
 
     metric: Metric
     held_out: tuple[_HeldOut, ...]
@@ -612,21 +618,21 @@ class _IntervalOfMean:
         return low, min(high, math.fsum(one.maximum for one in estimates) / len(estimates))
 
     def _check_has_interval(self) -> None:
-        """Refuse folds that depend on each other, and what has no influence variance."""
+        """Raise an error for dependent folds, and for metrics without influence variance."""
         if not isinstance(self.metric, Statistic):
             raise ValueError(
-                f"{self.metric.title} of a fold hangs on a single sample, its best positive, which "
-                "says nothing of how it varies: take another metric for an interval."
+                f"{self.metric.title} of a fold depends on a single sample, its best positive, so "
+                "its variance cannot be estimated: use another metric for an interval."
             )
         if any("order" in fold.sample for fold in self.held_out):
             raise ValueError(
-                "Successive samples of a series depend on each other, and the interval of the mean "
-                "over folds takes samples as independent: there is none with order."
+                "The interval of the mean over folds needs independent samples, but successive "
+                "samples of a series are dependent: there is no interval with order."
             )
         if self.shared is not None:
             raise ValueError(
                 "The interval of the mean over folds needs folds that hold out different "
-                f"{self.shared}, and some are held out twice: take another cv, such as "
+                f"{self.shared}, but some are held out twice: use another cv, such as "
                 "StratifiedKFold, or StratifiedGroupKFold for clusters."
             )
 
@@ -653,7 +659,7 @@ def _test(
     options: Mapping[str, Any],
     n_jobs: int | None,
 ) -> list[Any]:
-    """Test every fold; one warning for all folds that hold one class only."""
+    """Test every fold, with a single warning for all folds that have only one class."""
     of_one_class = [number for number, fold in enumerate(held_out) if fold.is_of_one_class]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -663,9 +669,9 @@ def _test(
         }
     if of_one_class:
         warn_caller(
-            f"There is one class only, and no evidence, in {len(of_one_class)} of {len(held_out)} "
-            f"folds ({', '.join(map(str, of_one_class))}), whose p-value is set to 1. Stratified "
-            "folds spread the positives evenly.",
+            f"{len(of_one_class)} of {len(held_out)} folds have only one class "
+            f"({', '.join(map(str, of_one_class))}), so their p-value is set to 1: use stratified "
+            "folds, which spread the positives evenly.",
             UndefinedMetricWarning,
         )
     others = Parallel(n_jobs=n_jobs)(
@@ -679,7 +685,7 @@ def _test(
 
 def _test_fold(metric: Metric, sample: dict[str, Any], options: Mapping[str, Any]) -> Any:
     with warnings.catch_warnings():
-        # One warning of few labellings was given for all folds.
+        # A single warning about few labellings was given for all folds.
         warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
         return metric_test(**sample, metric=metric, **options)
 
@@ -688,18 +694,18 @@ def _test_fold(metric: Metric, sample: dict[str, Any], options: Mapping[str, Any
 
 
 def _combine(
-    tests: Sequence[Any], combine: str, law: NullDistribution | None
+    tests: Sequence[Any], combine: str, null: NullDistribution | None
 ) -> CrossValSignificanceResult:
     statistics, pvalues, logs = (
         np.array([getattr(test, name) for test in tests])
         for name in ("statistic", "pvalue", "log10_pvalue")
     )
     statistic = float(statistics.mean())
-    if law is None:
+    if null is None:
         log_pvalue = combined_log_pvalue(logs * math.log(10.0), combine)
         pvalue = math.exp(log_pvalue)
     else:
-        _, (pvalue, log_pvalue, _) = with_known_error(law, statistic, "greater")
+        _, (pvalue, log_pvalue, _) = with_known_error(null, statistic, "greater")
     return CrossValSignificanceResult(
         statistic=statistic,
         pvalue=pvalue,
@@ -710,21 +716,21 @@ def _combine(
         fold_tests=tuple(tests),
         combine=combine,
         n_splits=len(tests),
-        null_distribution=law,
+        null_distribution=null,
     )
 
 
 def combined_log_pvalue(log_pvalues: Floats, combine: str) -> float:
-    """Natural logarithm of one p-value from those of all folds; see `cross_val_significance`."""
+    """Natural logarithm of the combined p-value of the folds; see `cross_val_significance`."""
     n, least = log_pvalues.size, float(log_pvalues.min())
     if least == -math.inf:
-        return least  # approximations only: no exact p-value of a ranking is 0
+        return least  # only for approximations: no exact p-value of a ranking is 0
     if combine == "bonferroni":
         log_pvalue = math.log(n) + least
     elif combine == "twice_mean":
         log_pvalue = math.log(2.0 / n) + logsumexp(log_pvalues)
     elif combine == "fisher":
-        # The tail of the chi-squared law with an even number of degrees of freedom.
+        # The tail of the chi-squared distribution with an even number of degrees of freedom.
         total, powers = -math.fsum(log_pvalues), np.arange(n)
         log_pvalue = logsumexp(xlogy(powers, total) - gammaln(powers + 1.0)) - total
     else:
@@ -737,13 +743,13 @@ def _log_cauchy(log_pvalues: Floats, least: float) -> float:
     if np.any(pvalues == 1.0):
         return 0.0  # the tangent is minus infinity
     if least < _SMALL:
-        # Nothing but the largest tangents counts, each 1 / (pi p).
+        # Only the largest tangents, each 1 / (pi p), contribute to the sum.
         return math.log(log_pvalues.size) - float(logsumexp(-log_pvalues))
     # tan(pi / 2 - x) = 1 / tan(x), and pi / 2 - arctan(t) is the angle of (t, 1).
     return math.log(math.atan2(1.0, np.mean(1.0 / np.tan(math.pi * pvalues))) / math.pi)
 
 
-def _law_of_mean(
+def _distribution_of_mean(
     tests: Sequence[Any],
     n_jobs: int | None,
     *,
@@ -751,53 +757,54 @@ def _law_of_mean(
     n_permutations: int,
     random_state: int,
 ) -> FoldMeanNullDistribution:
-    """The law of the mean of independent folds: that of average precision alone is exact."""
-    laws = [test.null_distribution for test in tests]
-    statistics = {law.statistic for law in laws}
+    """Null distribution of the mean of independent folds, exact only for average precision."""
+    nulls = [test.null_distribution for test in tests]
+    statistics = {null.statistic for null in nulls}
     if len(statistics) > 1:
         raise ValueError(
-            "combine='convolution' needs the same statistic in all folds, and they differ: "
-            f"{', '.join(sorted(map(repr, statistics)))}. Pass k as a number of samples, or take "
+            "combine='convolution' needs the same statistic in all folds, but they differ: "
+            f"{', '.join(sorted(map(repr, statistics)))}. Pass k as a number of samples, or use "
             "folds of equal size."
         )
-    statistic = laws[0].statistic
+    statistic = nulls[0].statistic
     if not isinstance(statistic, Statistic):
         raise ValueError(
-            "combine='convolution' knows no law of the mean of reciprocal ranks: pass "
+            "combine='convolution' has no null distribution of the mean of reciprocal ranks: pass "
             "combine='bonferroni', or another metric."
         )
     is_exact = statistic == AveragePrecision()
     if method == "analytic" and not is_exact:
         raise ValueError(
-            "method='analytic' has no law of the mean over folds but that of average precision "
-            f"without k; got {statistic}: pass method='permutation'."
+            "method='analytic' has a null distribution of the mean over folds only for average "
+            f"precision without k; got {statistic}: pass method='permutation'."
         )
     if method == "auto":
         method = "analytic" if is_exact else "permutation"
-    sizes = [(law.n_samples, law.n_positives, law.tie_sizes) for law in laws]
+    sizes = [(null.n_samples, null.n_positives, null.tie_sizes) for null in nulls]
     seeds = np.random.SeedSequence(random_state)
     return FoldMeanNullDistribution(statistic, sizes, method, n_permutations, seeds, n_jobs)
 
 
 class FoldMeanNullDistribution(MeanNullDistribution):
-    """A frozen law of the mean of a metric over independent folds under random labelling.
+    """Frozen null distribution of the mean of a metric over independent folds.
 
     It has the methods of every null distribution.
 
     Attributes
     ----------
     method : str
-        What runs: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+        Method of the null distribution: ``"analytic"``, ``"permutation"``, ``"normal"`` or
+        ``"pearson3"``.
     n_samples, n_positives : ndarray of shape (n_splits,)
-        Number of held-out samples of each fold and of the positives among them.
+        Number of held-out samples and of held-out positives of each fold.
     tie_sizes : tuple of ndarray or None
-        For each fold the sizes of its blocks of equal scores, best first; None without ties.
+        Sizes of the blocks of equal scores of each fold, best score first; None without ties.
     statistic : object
-        What is averaged.
+        The statistic that is averaged.
 
     See Also
     --------
-    sklearn_rankinf.cross_val_significance : Carries one in its result.
+    sklearn_rankinf.cross_val_significance : Function whose result has this distribution.
 
     Examples
     --------
@@ -808,8 +815,8 @@ class FoldMeanNullDistribution(MeanNullDistribution):
     >>> X, y = make_classification(300, weights=[0.9], random_state=0)
     >>> scorer = FrozenEstimator(LogisticRegression().fit(X[:150], y[:150]))
     >>> result = cross_val_significance(scorer, X[150:], y[150:], cv=3, combine="convolution")
-    >>> law = result.null_distribution
-    >>> result.pvalue == law.pvalue(result.statistic)
+    >>> null = result.null_distribution
+    >>> result.pvalue == null.pvalue(result.statistic)
     True
     """
 
@@ -852,7 +859,8 @@ class SearchPermutationTestResult:
     statistic : float
         The best score of the search.
     pvalue : float
-        Share of searches with a best score at least as large, the observed one included.
+        Proportion of searches, including the observed one, with a best score at least as large as
+        the observed score.
     permuted_statistics : ndarray of shape (n_permutations,)
         Best scores of the searches under permuted labels.
     n_permutations : int
@@ -888,17 +896,17 @@ class SearchPermutationTestResult:
         return float(self.pvalue * monte_carlo_error(self.pvalue, self.n_permutations))
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[float, float]:
-        """Confidence interval of the p-value that all permutations would give.
+        """Confidence interval for the p-value that all permutations would give.
 
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Between 0 and 1.
+            Nominal coverage, between 0 and 1.
 
         Returns
         -------
         low, high : float
-            The interval of Clopper and Pearson.
+            Limits of the Clopper-Pearson interval.
 
         Raises
         ------
@@ -927,8 +935,9 @@ def search_permutation_test(
 ) -> SearchPermutationTestResult:
     r"""Test the best score of a search by running the search under permuted labels.
 
-    The best of many candidates looks good by being the best of many. Here each permutation of the
-    labels has its own search and its own winner.
+    The best score of many candidates is too optimistic, because the maximum favours random errors
+    (winner's curse). This test repeats the whole search, with the choice of a winner, for each
+    permutation of the labels.
 
     Parameters
     ----------
@@ -938,30 +947,31 @@ def search_permutation_test(
     X : array-like of shape (n_samples, n_features)
         The samples.
     y : array-like of shape (n_samples,)
-        Their labels.
+        The labels.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, for the splitter alone.
+        Groups of the samples, used only by the splitter.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, anything hashable: labels are permuted within strata only.
+        Stratum of each sample, any hashable values. Labels are permuted only within strata.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
-        the labels of whole clusters are permuted, among clusters of the same size.
+        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        label. The labels of whole clusters are permuted, among clusters of the same size.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time: the
-        labels are shifted along the samples, each stratum being a series of its own.
+        Time or position of each sample, for a series whose labels are correlated in time. Labels
+        are shifted along the series; each stratum is a separate series.
     block_length : int, optional
-        With `order`, permute blocks of so many successive samples instead of shifting.
+        With `order`, permute blocks of this number of successive samples instead of shifting.
     params : dict, optional
-        Parameters for the search's `fit`: for fitting its candidates and for metadata routing.
+        Parameters for the `fit` method of the search, for fitting its candidates and for metadata
+        routing.
     n_permutations : int, default=99
         Number of permutations. The p-value is never below ``1 / (n_permutations + 1)``.
     random_state : int, RandomState, Generator or None, default=0
         Source of the permutations.
     n_jobs : int, optional
-        Number of searches that run at a time, each then on a single job. If left out one runs after
-        the other, with the search's own `n_jobs`. The result does not depend on it.
+        Number of searches that run in parallel, each on a single job. By default the searches run
+        one after the other, with the `n_jobs` of the search. The result does not depend on it.
     verbose : int, default=0
-        Progress over the permutations, as joblib reports it.
+        Verbosity of joblib's progress messages.
 
     Returns
     -------
@@ -973,15 +983,15 @@ def search_permutation_test(
     TypeError
         If `search` is not a search over candidates, or an argument is of a wrong type.
     ValueError
-        If the search has no single best score, or none that is a number; if its `cv` is an iterable
+        If the search has no single best score, or if this score is nan; if its `cv` is an iterable
         of splits; if the labels are constant within `groups`, and neither `clusters` nor `strata`
         are given; if labels differ within a cluster; or if there is nothing to permute.
 
     Warns
     -----
     UserWarning
-        If labels are more alike within `groups` than random labels are, and if few different
-        labellings are left.
+        If labels are more similar within `groups` than random labels are, and if only few different
+        labellings are possible.
 
     See Also
     --------
@@ -993,18 +1003,20 @@ def search_permutation_test(
     The p-value is :math:`(b + 1) / (B + 1)` for :math:`b` of :math:`B` permutations with a best
     score at least as large as the observed one; scores that differ by rounding, relatively by
     1e-12, count as equal. It is valid for every search, splitter and score if the labels are
-    exchangeable: all of them, or within strata, or those of whole clusters. To split clusters
-    between training sets and held-out samples does no harm to validity, but lets the search choose
-    what memorises them: pass them as `groups` too, with a splitter that keeps groups together.
+    exchangeable: all of them, or within strata, or those of whole clusters. The test stays valid if
+    clusters are split between training sets and held-out samples, but then the search may choose a
+    candidate that memorises clusters: pass them as `groups` too, with a splitter that keeps groups
+    together.
 
-    Splits that depend on the labels, as stratified ones do, are made anew for each permutation, as
-    the observed ones were, shuffled or not. Splits that were made once cannot be, and are refused;
-    :class:`sklearn.model_selection.PredefinedSplit` is for those that have nothing to do with the
-    labels. Nothing is fitted beyond what chooses the best candidate; only where
-    `refit` is a callable, or the name of one of several scores, does each search refit its winner.
+    Splits that depend on the labels, such as stratified ones, are made again for each permutation,
+    in the same way as for the observed labels, shuffled or not. An iterable of fixed splits cannot
+    be made again and raises an error; use :class:`sklearn.model_selection.PredefinedSplit` for
+    fixed splits that are independent of the labels. Each search refits its winner only if `refit`
+    is a callable or the name of one of several scores.
 
-    What is left to chance in the search itself, such as a splitter or candidates without a fixed
-    `random_state`, differs between the searches, and with it the result from call to call.
+    If the search itself is random, for instance
+    by a splitter or candidates without a fixed `random_state`, the searches differ in this respect
+    too, and the result varies from call to call.
 
     Examples
     --------
@@ -1036,7 +1048,7 @@ def search_permutation_test(
 
 
 def _prepared(search: Any) -> Any:
-    """A copy of the search, with no refit that nobody needs."""
+    """Return a copy of the search without an unnecessary refit."""
     parameters = search.get_params(deep=False) if hasattr(search, "get_params") else {}
     if not {"estimator", "cv", "refit"} <= set(parameters):
         raise TypeError(
@@ -1054,7 +1066,7 @@ def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str
     if math.isnan(score):
         raise ValueError(
             f"The best score of the search{' under permuted labels' if permuted else ''} is nan: "
-            "pass error_score='raise' to the search to see why fits or scores fail."
+            "pass error_score='raise' to the search to see why fits or scores failed."
         )
     return score
 
@@ -1062,13 +1074,13 @@ def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str
 def _score_of_winner(search: Any) -> float:
     if hasattr(search, "best_score_"):
         return float(search.best_score_)
-    # A callable chose the winner and does not say by which score.
+    # The score by which a callable chose the winner is unknown.
     several = getattr(search, "multimetric_", False)
     name = getattr(search.refit, "key", None) if several else "score"
     if name is None or not hasattr(search, "best_index_"):
         raise ValueError(
-            f"The search has several scores, and refit={search.refit!r} does not say which of them "
-            "is tested: pass the name of one as refit."
+            f"The search has several scores, and refit={search.refit!r} does not select the one to "
+            "test: pass the name of a score as refit."
         )
     return float(search.cv_results_[f"mean_test_{name}"][search.best_index_])
 
@@ -1081,7 +1093,7 @@ def _among_permutations(
     n_jobs: int | None,
     verbose: int,
 ) -> SearchPermutationTestResult:
-    """Compare a statistic of the labels with those of permuted labels."""
+    """Compare the statistic of the observed labels with those of permuted labels."""
     observed = statistic(design.y, False)
     found = Parallel(n_jobs=n_jobs, verbose=verbose)(
         delayed(_of_permuted)(statistic, design, seed)
@@ -1108,23 +1120,23 @@ def _of_permuted(
 
 @dataclass(frozen=True)
 class SimplestWithinOneStandardError:
-    r"""Rule for the `refit` of a search: the simplest candidate that may be as good as the best.
+    r"""Rule for the `refit` of a search: the simplest candidate within one standard error.
 
-    The mean score over folds says which candidate is best only up to noise. This rule takes the
+    The mean score over folds identifies the best candidate only up to noise. This rule selects the
     simplest candidate whose mean is within one standard error of the best candidate's mean.
 
     Parameters
     ----------
     complexity : str, sequence of str, or callable
-        What makes a candidate complex: the name of a parameter that is larger for more complex
-        candidates, as ``"C"``; a name after a minus sign, of one that is smaller, as
-        ``"-n_neighbors"``; a sequence of such names, the first of which counts most; or a function
-        of the parameters of a candidate, a dict, whose values can be sorted.
+        Measure of complexity: the name of a parameter that is larger for more complex candidates,
+        such as ``"C"``; a name after a minus sign for a parameter that is smaller, such as
+        ``"-n_neighbors"``; a sequence of such names, in order of priority; or a function of the
+        dict of parameters of a candidate whose values can be sorted.
     key : str, optional
-        The score to choose by, for a search with several. ``"neg_log10_pvalue"`` also goes for the
-        only score of a search, and says that it is −log10 p.
+        The score to use in a search with several scores. With the only score of a search,
+        ``"neg_log10_pvalue"`` declares that this score is −log10 p.
     alpha : float, default=0.05
-        Level of the warning that nothing beats chance.
+        Significance level of the warning that no candidate is better than chance.
 
     Raises
     ------
@@ -1138,34 +1150,34 @@ class SimplestWithinOneStandardError:
     Warns
     -----
     UserWarning
-        If the scores include −log10 p and nothing in the search beats chance: the smallest p-value
+        If the scores include −log10 p and no candidate is better than chance: the smallest p-value
         times the number of candidates and folds exceeds `alpha`.
 
     See Also
     --------
-    make_significance_scorer : With ``output="all"``, scores that include −log10 p.
+    make_significance_scorer : With ``output="all"``, scorers that include −log10 p.
     search_permutation_test : The p-value of the whole search.
-    sklearn.model_selection.GridSearchCV : Takes the rule as `refit`.
+    sklearn.model_selection.GridSearchCV : Accepts the rule as `refit`.
 
     Notes
     -----
-    With the scores :math:`s_1, \dots, s_K` of the best candidate in K folds, another one is as good
-    if its mean is at least
+    The best candidate has the scores :math:`s_1, \dots, s_K` in K folds. Another candidate counts
+    as equally good if its mean is at least
 
     .. math:: \bar s - \sqrt{\frac{1}{K (K - 1)} \sum_k (s_k - \bar s)^2} ,
 
-    the rule of [1]_. The error is that of the best candidate alone, so that a candidate that fails
-    in some fold does not excuse itself by scores that vary. Among equally simple ones the better
-    score decides.
+    the rule of [1]_. The standard error is that of the best candidate, so that a candidate does not
+    profit from a large variation of its own scores. Among equally simple candidates the one with
+    the better score is selected.
 
-    Folds in which no candidate has a score say nothing and are left out. Candidates that lack a
-    score in any other fold are not chosen.
+    Folds in which no candidate has a score are left out. Candidates that lack a score in any other
+    fold are not selected.
 
-    Halving searches, such as :class:`sklearn.model_selection.HalvingGridSearchCV`, take the best
-    candidate of their last iteration whatever `refit` is: no rule can be used there.
+    Halving searches, such as :class:`sklearn.model_selection.HalvingGridSearchCV`, select the best
+    candidate of their last iteration and ignore `refit`, so the rule cannot be used there.
 
-    The standard error takes the folds for independent, which they are not; it is a rule of
-    thumb and no test.
+    The standard error treats the folds as independent, although they are not. The rule is a rule
+    of thumb and not a test.
 
     References
     ----------
@@ -1204,7 +1216,7 @@ class SimplestWithinOneStandardError:
             raise ValueError(f"alpha must lie between 0 and 1; got {self.alpha!r}.")
 
     def __call__(self, cv_results: Mapping[str, Any]) -> int:
-        """Return the index of the chosen candidate.
+        """Return the index of the selected candidate.
 
         Parameters
         ----------
@@ -1220,14 +1232,15 @@ class SimplestWithinOneStandardError:
         scores = scores[:, ~np.isnan(scores).all(axis=0)]
         if scores.shape[1] < 2:
             raise ValueError(
-                "A standard error over folds needs at least 2 of them with scores; the search has "
-                f"{scores.shape[1]}. Where fits or scores fail, error_score='raise' says why."
+                "A standard error needs at least 2 folds with scores; the search has "
+                f"{scores.shape[1]}: use more folds, or pass error_score='raise' to the search to "
+                "see why fits or scores failed."
             )
         means = scores.mean(axis=1)
         if np.isnan(means).all():
             raise ValueError(
                 f"None of the {means.size} candidates has a score in every fold: pass "
-                "error_score='raise' to the search to see why fits or scores fail."
+                "error_score='raise' to the search to see why fits or scores failed."
             )
         self._warn_if_nothing_beats_chance(cv_results)
         best = int(np.nanargmax(means))
@@ -1241,13 +1254,13 @@ class SimplestWithinOneStandardError:
             return int(min(ranked)[-1])
         except TypeError as unordered:
             raise TypeError(
-                f"complexity={self.complexity!r} returns what cannot be ordered: "
+                f"complexity={self.complexity!r} returns values that cannot be ordered: "
                 f"{', '.join(repr(complexity) for complexity, *_ in ranked[:5])}."
             ) from unordered
 
     @property
     def _names(self) -> tuple[str, ...]:
-        """Names of parameters; empty if there are none, or anything else."""
+        """Names of parameters; empty if complexity is not given by names."""
         names = [self.complexity] if isinstance(self.complexity, str) else self.complexity
         if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
             return ()
@@ -1279,27 +1292,27 @@ class SimplestWithinOneStandardError:
         evidence = evidence[~np.isnan(evidence)]
         if evidence.size and evidence.max() - math.log10(evidence.size) < -math.log10(self.alpha):
             warn_caller(
-                "Nothing in this search beats chance: the smallest of the p-values of its "
-                f"candidates in folds, {format_pvalue(-evidence.max())}, times their number, "
-                f"{evidence.size}, exceeds {self.alpha:g}. What is chosen may be noise; "
-                "search_permutation_test tests the search as a whole.",
+                "No candidate of this search is better than chance: the smallest p-value over "
+                f"candidates and folds, {format_pvalue(-evidence.max())}, times the number of "
+                f"p-values, {evidence.size}, exceeds {self.alpha:g}. The selected candidate may be "
+                "noise: use search_permutation_test to test the whole search.",
                 UserWarning,
             )
 
 
 def _signed(parameters: Mapping[str, Any], name: str) -> float:
-    """Value of a parameter, negated where smaller ones are more complex."""
+    """Value of a parameter, negated if smaller values are more complex."""
     bare = name.removeprefix("-")
     if bare not in parameters:
         raise ValueError(
-            f"complexity names {bare!r}, which a candidate of the search does not set: name one of "
-            f"{', '.join(map(repr, parameters))}, or pass a function of the parameters."
+            f"complexity={bare!r} is not a parameter of the candidates: pass one of "
+            f"{', '.join(map(repr, parameters))}, or a function of the parameters."
         )
     value = parameters[bare]
     if not isinstance(value, Real) or math.isnan(value):
         raise TypeError(
-            f"complexity names {bare!r}, and {value!r} cannot be ordered as a number: pass a "
-            "function of the parameters."
+            f"complexity={bare!r} has the value {value!r}, which cannot be ordered as a number: "
+            "pass a function of the parameters."
         )
     return -float(value) if name.startswith("-") else float(value)
 

@@ -1,4 +1,4 @@
-"""Comparisons of many rankings of the same samples, or of many runs over the same queries."""
+"""Comparison of several rankings of the same samples, or of several runs over the same queries."""
 
 from __future__ import annotations
 
@@ -78,30 +78,31 @@ class MetricMultipleComparisonTestResult:
     names : list
         Names of the rankers.
     statistic : ndarray of shape (n_rankers,)
-        Value of the metric for each; over queries its mean.
+        Value of the metric for each ranker, or its mean over queries.
     statistic_standard_error : ndarray of shape (n_rankers,)
-        Influence standard error of each, or that of the mean over queries.
+        Influence standard error of each value, or standard error of the mean over queries.
     pairs : ndarray of shape (n_pairs, 2)
         Indices of the rankers that are compared.
     difference : ndarray of shape (n_pairs,)
-        Value of the first of a pair less that of the second.
+        Value of the first ranker of a pair minus that of the second.
     standard_error : ndarray of shape (n_pairs,)
-        Standard error of the difference; nan where a class, or a class of a stratum, has a single
+        Standard error of the difference; nan if a class, or a class of a stratum, has a single
         sample or cluster.
     low, high : ndarray of shape (n_pairs,)
-        Simultaneous limits of the differences.
+        Simultaneous confidence limits of the differences.
     pvalue : ndarray of shape (n_pairs,)
         Two-sided p-values adjusted for the number of pairs.
     pvalue_unadjusted : ndarray of shape (n_pairs,)
-        P-values of each pair by itself.
+        Unadjusted p-values of the pairs.
     best_pvalue : ndarray of shape (n_rankers,)
-        For each ranker the p-value of the hypothesis that none is better.
+        For each ranker the p-value of the hypothesis that no other ranker is better.
     may_be_best : ndarray of bool of shape (n_rankers,)
-        Rankers that may be best, at the confidence level; that with the largest value always may.
+        Rankers that may be best at the confidence level, always including the ranker with the
+        largest value.
     confidence_level : float
-        Simultaneous coverage of the limits, and that of the set that may be best.
+        Simultaneous coverage of the limits, and coverage of the set of rankers that may be best.
     correction : {"maxt", "holm", "none"}
-        How p-values are adjusted.
+        Adjustment of the p-values.
     reference : object or None
         Name of the ranker that all others are compared with; None for all pairs.
     n_samples, n_positives : int
@@ -172,8 +173,8 @@ class MetricMultipleComparisonTestResult:
         Returns
         -------
         dict
-            The metric, how p-values are adjusted, the counts and the rest, by name; the names of
-            the pairs under ``"a"`` and ``"b"``, and a list for each of their fields.
+            The metric, the adjustment, the counts and the other attributes, by name; the names of
+            the pairs under ``"a"`` and ``"b"``, and one list per field of the pairs.
         """
         values = {name: getattr(self, name) for name in _FACTS}
         kept = {name: value for name, value in values.items() if value is not None}
@@ -190,7 +191,7 @@ class MetricMultipleComparisonTestResult:
         Returns
         -------
         pandas.DataFrame
-            One row for each pair, with the lists of `to_dict`.
+            One row per pair, with the lists of `to_dict`.
 
         Raises
         ------
@@ -205,7 +206,7 @@ class MetricMultipleComparisonTestResult:
         Returns
         -------
         pandas.DataFrame
-            One row for each ranker: its value, the standard error, and whether it may be best.
+            One row per ranker: its value, its standard error, and whether it may be best.
 
         Raises
         ------
@@ -222,7 +223,7 @@ class MetricMultipleComparisonTestResult:
         return as_frame(columns, "ranker")
 
     def summary(self) -> str:
-        """Return sentences fit for a paper.
+        """Return sentences for a paper.
 
         Returns
         -------
@@ -262,82 +263,84 @@ def metric_multiple_comparison_test(
     strata: Iterable[Hashable] | None = None,
     random_state: Any = 0,
 ) -> MetricMultipleComparisonTestResult:
-    r"""Compare many rankings of the same samples: which pairs differ, and which may be best.
+    r"""Compare several rankings of the same samples: which pairs differ, and which may be best.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Binary labels.
     y_scores : dict, DataFrame or array-like of shape (n_samples, n_rankers)
-        Scores of the rankers, by name or one column each.
+        Scores of the rankers, by name or in columns.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name: a number of samples, or a fraction of all
+        samples between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     reference : object, optional
         Name of the ranker that all others are compared with, such as a baseline, or ``"best"`` for
         the one with the largest value. By default all pairs are compared.
     correction : {"maxt", "holm", "none"}, default="maxt"
-        How p-values are adjusted for the number of pairs.
+        Adjustment of the p-values for the number of pairs.
     confidence_level : float, default=0.95
-        Simultaneous coverage of the limits, and that of the set that may be best.
+        Simultaneous coverage of the limits, and coverage of the set of rankers that may be best.
     groups : array-like of shape (n_samples,), optional
-        Query of each sample: runs are compared by the metric's mean over queries.
+        Query of each sample: runs are compared by the mean of the metric over queries.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample: only clusters are independent of each other.
+        Cluster of each sample. Only samples of different clusters are independent.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, where so many positives and negatives were drawn from each.
+        Stratum of each sample, for samples with fixed numbers of positives and negatives per
+        stratum.
     random_state : int, RandomState, Generator or None, default=0
-        Source of the random directions by which the joint distribution is integrated.
+        Source of the random directions for the integration of the joint distribution.
 
     Returns
     -------
     result : MetricMultipleComparisonTestResult
-        Values, differences with simultaneous limits and p-values, and the set that may be best.
+        Values, differences with simultaneous limits and p-values, and the rankers that may be best.
 
     Raises
     ------
     TypeError
         If an argument is of a wrong type.
     ValueError
-        If there are fewer than two rankers, if labels or scores cannot be read, if `reference` is
-        no name of a ranker, if the metric is the reciprocal rank without `groups`, or if an option
+        If there are fewer than two rankers, if labels or scores are invalid, if `reference` is not
+        the name of a ranker, if the metric is the reciprocal rank without `groups`, or if an option
         is not one of those above.
 
     Warns
     -----
     UndefinedMetricWarning
-        If there are no positives or no negatives, or a single one or single cluster of them:
-        nothing can be told, and all p-values are 1.
+        If there are no positives or no negatives, or if a class has a single sample or cluster.
+        All p-values are then 1.
 
     See Also
     --------
-    metric_comparison_test : Two rankers, with tests by permutation.
+    metric_comparison_test : Comparison of two rankers, with permutation tests.
     best_candidate_test : Whether the best of several rankers is better than chance.
 
     Notes
     -----
-    The values have a joint covariance matrix from their influence values, average precision on the
-    scale :math:`g(t) = -\log(-\log t)`; if one of them is 0 or 1 all are on their own scale. The
-    errors of all differences are taken to have a multivariate t distribution with m - 1 degrees of
-    freedom, m positives, or one less than the queries. Step-down maxT [1]_ rejects a true
-    hypothesis with a probability of no more than .040 at .05 for average precision, all rankers
-    being equal or not.
+    The joint covariance matrix of the values is estimated from their influence values. Average
+    precision is compared on the scale :math:`g(t) = -\log(-\log t)`, unless one of the values is 0
+    or 1. The errors of all differences are assumed to have a multivariate t distribution with m - 1
+    degrees of freedom, where m is the number of positives, or of queries. At the level 0.05 the
+    step-down maxT [1]_ rejected any true hypothesis with a probability of at most 0.040 for average
+    precision, with equal or unequal rankers.
 
-    Limits reach as far as the quantile of the largest statistic (sup-t), and are made from the
-    interval of each metric at that level (MOVER). With 30 positives of 300 samples those of
-    average precision held all differences of five equal rankers in .96 of simulated data sets at
-    .95, and of unequal ones in .92 to .93. Where no error is known the level is Bonferroni's.
+    The limits use the quantile of the largest statistic (sup-t), and are computed from the
+    interval of each metric at that level (MOVER). With 30 positives among 300 samples, the
+    simultaneous 95 % limits of average precision contained all differences of five equal rankers in
+    0.96 of simulated data sets, and of unequal rankers in 0.92 to 0.93. If a standard error is
+    unknown, Bonferroni's level is used.
 
-    A ranker may be best if none of the others is better by more than errors explain, by Hsu's
-    one-sided comparisons [2]_; the truly best one was left out in at most .054 of the simulated
-    data sets at .05.
+    A ranker may be best if no other ranker is significantly better by Hsu's one-sided comparisons
+    [2]_. The truly best ranker was left out in at most 0.054 of the simulated data sets at the
+    level 0.05.
 
-    With ``reference="best"`` p-values and limits are adjusted for all pairs, since the data chose
-    the reference.
+    With ``reference="best"`` p-values and limits are adjusted for all pairs, because the reference
+    is selected by the data.
 
     References
     ----------
@@ -364,7 +367,7 @@ def metric_multiple_comparison_test(
     check_scalar_k(chosen)
     names, positive, columns = read_rankers(y_true, y_scores, pos_label)
     if len(names) < 2:
-        raise ValueError(f"y_scores holds one ranker, {names[0]!r}: a comparison needs at least 2.")
+        raise ValueError(f"y_scores has one ranker, {names[0]!r}: a comparison needs at least 2.")
     own = _pairs_of(names, reference)
     if groups is not None:
         check_queries_alone(clusters=clusters, strata=strata)
@@ -388,7 +391,7 @@ def metric_multiple_comparison_test(
     if own is None:
         comparisons = comparisons.picked(tested, shown)
     best_pvalue = best_pvalues(family.scaled, family.covariance, family.df, rng)
-    # At low confidence levels a p-value of the largest is no reason to leave it out.
+    # The ranker with the largest value is kept, even if its p-value is low for the level.
     may_be_best = (best_pvalue >= 1.0 - confidence_level) | (family.values == family.values.max())
     return MetricMultipleComparisonTestResult(
         metric=family.metric,
@@ -414,7 +417,7 @@ def metric_multiple_comparison_test(
 
 
 def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
-    """Pairs to compare; None for those with the best ranker, which the data tell."""
+    """Return the pairs to compare, or None for pairs with the best ranker, known only later."""
     if reference is None:
         return all_pairs(len(names))
     if reference in names:
@@ -423,14 +426,14 @@ def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
     if isinstance(reference, str) and reference == "best":
         return None
     raise ValueError(
-        f"reference={reference!r} is no name of a ranker: pass 'best' or one of "
+        f"reference={reference!r} is not the name of a ranker: pass 'best' or one of "
         f"{', '.join(map(repr, names))}."
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Comparisons:
-    """What is said of the pairs."""
+    """Results of the pairs."""
 
     difference: Floats
     standard_error: Floats
@@ -440,7 +443,7 @@ class _Comparisons:
     pvalue_unadjusted: Floats
 
     def picked(self, tested: Integers, shown: Integers) -> _Comparisons:
-        """Some of the pairs, each way round."""
+        """Select some of the pairs, in either direction."""
         index = {tuple(pair): i for i, pair in enumerate(tested.tolist())}
         where = [index.get((i, j), index.get((j, i), -1)) for i, j in shown.tolist()]
         sign = np.where([(i, j) in index for i, j in shown.tolist()], 1.0, -1.0)
@@ -468,9 +471,9 @@ class _Family:
     df : int
         Degrees of freedom.
     estimates : list of Estimate or None
-        What the interval of each ranker is made of; None over queries.
+        Estimates for the interval of each ranker; None over queries.
     way : IntervalMethod or None
-        How it is made.
+        Method of these intervals.
     """
 
     metric: Metric
@@ -490,12 +493,12 @@ class _Family:
         estimates = [Estimate.of_items(statistic, own, units) for own in items]
         values = np.array([estimate.value for estimate in estimates])
         if not 0 < positive.sum() < positive.size:
-            warn_of_one_class(positive, "nothing can be told, and all p-values are 1")
+            warn_of_one_class(positive, "a comparison is not possible, and all p-values are 1")
             nothing = np.zeros((values.size, values.size))
             return cls(metric, values, nothing * math.nan, values, nothing, 0)
         covariance = covariance_of_values(statistic, items, units)
         if np.isnan(covariance).any():
-            warn_of_unknown_errors("Comparisons take standard errors", "all p-values are 1")
+            warn_of_unknown_errors("Comparisons need standard errors", "all p-values are 1")
         share = values / estimates[0].maximum
         scaled, slope = values, np.ones(values.size)
         if on_g_scale(metric) and np.all((share > 0.0) & (share < 1.0 - 1e-12)):
@@ -537,7 +540,7 @@ class _Family:
         return _Comparisons(difference, plain, low, high, np.maximum(adjusted, alone), alone)
 
     def _errors(self, pairs: Integers) -> Floats:
-        """Standard errors of the differences, nan where they are not known."""
+        """Standard errors of the differences, nan if they are unknown."""
         first, second = pairs.T
         variance = np.diag(self.plain_covariance)
         shared = self.plain_covariance[first, second]
@@ -554,7 +557,7 @@ class _Family:
             error, difference = self._errors(pairs), values[first] - values[second]
             half = np.multiply(critical, error, out=error, where=error > 0.0)
             return difference - half, difference + half
-        # Where no error is known, nor are correlations: Bonferroni's level.
+        # Bonferroni's level is used if standard errors, and hence correlations, are unknown.
         level = 1.0 - (1.0 - confidence_level) / len(pairs)
         if self.df > 0 and rows.any():
             level = min(pointwise_level(critical, self.df), 1.0 - 1e-12)
@@ -580,5 +583,5 @@ class _Family:
         assert self.estimates is not None
         found = [way.limits(estimate, level, as_seed_sequence(0)) for estimate in self.estimates]
         low, high = np.array(found).T
-        # That of an expectation need not hold the value, but the one of a difference must.
+        # The interval of an expectation may exclude the value, but MOVER limits must include it.
         return np.minimum(low, self.values), np.maximum(high, self.values)

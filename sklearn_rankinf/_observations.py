@@ -1,4 +1,4 @@
-"""From labels and scores to the value of a metric and the null distribution it is compared with."""
+"""From labels and scores to the value of a metric and its null distribution."""
 
 from __future__ import annotations
 
@@ -60,36 +60,36 @@ from sklearn_rankinf._validation import (
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """The value of a metric, and the null distribution that it is compared with.
+    """The value of a metric and its null distribution.
 
     Attributes
     ----------
     metric : Metric
         The metric, for the number of samples.
     statistic : float or ndarray
-        Its value; an array for several cut-offs.
-    law : NullDistribution
-        Its null distribution.
+        Value of the metric; an array for several cut-offs.
+    null : NullDistribution
+        Null distribution of the metric.
     ranking : Ranking or None
-        What both depend on; None for averages and with weights.
+        The ranking; None for averages and with weights.
     columns_without_positives : tuple of int
         Columns of the classes for which the metric is undefined and counts as 0.
     is_defined : bool
-        Whether there are positives, with weight, in any class.
+        Whether any class has positives with a positive weight.
     is_free : bool
         Whether all labels are exchangeable.
     """
 
     metric: Metric
     statistic: Any
-    law: NullDistribution
+    null: NullDistribution
     ranking: Ranking | None
     columns_without_positives: tuple[int, ...] = ()
     is_defined: bool = True
     is_free: bool = True
 
     def undefined(self) -> str | None:
-        """What to say of a value that is undefined, else None."""
+        """Description of the undefined value for messages, or None if the value is defined."""
         title = self.metric.title
         if self.ranking is not None and not self.columns_without_positives:
             return undefined_value(self.metric, self.ranking)
@@ -103,14 +103,14 @@ class Observation:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Labels and scores that were read, and what is permuted under the null hypothesis.
+    """Labels and scores of a test, with the permutations allowed under the null hypothesis.
 
     Attributes
     ----------
     ranking : Ranking or None
-        The ranking of all samples, which is all that most tests need.
+        The ranking of all samples, which is sufficient for most tests.
     table : LabelTable or None
-        Labels and scores with a column for each class, where single samples matter.
+        Labels and scores with one column per class, for tests that need single samples.
     classes : list or None
         Names of the classes that are tested one by one; None for a single test.
     """
@@ -124,7 +124,7 @@ class Problem:
     exchange: AnyExchange | None = None
 
     def observe(self, metric: Metric, options: dict[str, Any]) -> list[Observation]:
-        """Observe a metric: once, or for each class."""
+        """Observe a metric, once or for each class."""
         if self.table is None:
             assert self.ranking is not None
             return [observe_ranking(self.ranking, metric, **options)]
@@ -137,13 +137,13 @@ class Problem:
         ]
 
     def _check_metric(self, metric: Metric) -> None:
-        """Refuse weights and averages of metrics that have none."""
+        """Raise an error if the metric takes no weights or averages and they are given."""
         if self.weights is not None:
             check_takes_weights(metric)
         if self.average is not None and not isinstance(metric, Statistic):
             raise ValueError(
                 f"metric={metric!r} has no average over classes; got average={self.average!r}: "
-                "leave it out, which tests each class by itself."
+                "leave it out to test each class separately."
             )
 
     def _observe_column(self, metric: Metric, column: int, options: dict[str, Any]) -> Observation:
@@ -159,8 +159,8 @@ class Problem:
             labels = RestrictedLabels.from_scores(
                 table.labels[:, 0], table.scores[:, 0], self.exchange
             )
-            law = _restricted_distribution(labels, metric, **options)
-            seen = replace(_observation(metric, ranking, law), is_free=False)
+            null = _restricted_distribution(labels, metric, **options)
+            seen = replace(_observation(metric, ranking, null), is_free=False)
         return seen if seen.is_defined else replace(seen, columns_without_positives=(column,))
 
     def _observe_rows(
@@ -169,7 +169,7 @@ class Problem:
         """Observe with weights, or an average over the classes of a table."""
         check_method(metric, options["method"])
         assert isinstance(metric, Statistic)
-        statistic, law = observe_rows(
+        statistic, null = observe_rows(
             table,
             self.weights,
             metric,
@@ -180,14 +180,14 @@ class Problem:
         )
         mass = table.n_positives if self.weights is None else self.weights @ table.labels
         is_defined = bool(mass.any())
-        # With these averages a class without positives counts for nothing.
+        # These averages ignore classes without positives.
         if self.average in ("weighted", "micro") and is_defined:
-            return Observation(metric, statistic, law, None)
+            return Observation(metric, statistic, null, None)
         empty = tuple((first_column + np.flatnonzero(mass == 0.0)).tolist())
-        return Observation(metric, statistic, law, None, empty, is_defined)
+        return Observation(metric, statistic, null, None, empty, is_defined)
 
     def warn_of_few_labellings(self) -> None:
-        """Warn once, of the first class or table whose different labellings are few."""
+        """Warn once about the first class or table with few different labellings."""
         if self.exchange is None or self.table is None:
             return
         labels = self.table.labels
@@ -201,7 +201,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class GradedProblem:
-    """Relevances of more than two grades, and the blocks of equal scores that samples are in."""
+    """Relevances of more than two grades, and the block of equal scores of each sample."""
 
     relevances: Floats
     places: Integers
@@ -212,7 +212,7 @@ class GradedProblem:
 
     @classmethod
     def read(cls, y_true: Any, y_score: Any, restrictions: Restrictions) -> GradedProblem:
-        """Read relevances and scores; warn of few labellings."""
+        """Read relevances and scores; warn if there are few labellings."""
         relevances, scores = as_relevances(y_true), as_scores(y_score)
         check_lengths(relevances.size, scores.size)
         places, tie_sizes = block_of_each(scores)
@@ -234,14 +234,14 @@ class GradedProblem:
         discount = DiscountedCumulativeGain(metric.k)
         gain = GradedGain(discount, self.relevances, self.places, self.tie_sizes, metric.normalize)
         n, m = self.relevances.size, int(np.count_nonzero(self.relevances))
-        law = distribution_of_arrangements(
+        null = distribution_of_arrangements(
             PermutedGain(gain, self.exchange), metric, n, m, self.tie_sizes, **options
         )
-        return [Observation(metric, gain.observed(), law, None)]
+        return [Observation(metric, gain.observed(), null, None)]
 
 
 def is_graded(y_true: Any, y_score: Any, metric: Metric) -> bool:
-    """Whether labels are grades of relevance, which discounted cumulative gain alone takes."""
+    """Whether labels are grades of relevance, which only discounted cumulative gain accepts."""
     if not isinstance(metric, DiscountedCumulativeGain) or isinstance(y_true, Ranking):
         return False
     if y_score is None or has_classes(y_true, y_score):
@@ -250,10 +250,10 @@ def is_graded(y_true: Any, y_score: Any, metric: Metric) -> bool:
 
 
 def check_takes_weights(metric: Any, what: str = "sample_weight") -> None:
-    """Refuse weights of samples, which average precision alone takes."""
+    """Raise an error for sample weights of a metric other than average precision."""
     if not isinstance(as_metric(metric), AveragePrecision):
         raise ValueError(
-            f"metric={metric!r} takes no {what}: leave it out, or take metric='average_precision'."
+            f"metric={metric!r} takes no {what}: leave it out, or use metric='average_precision'."
         )
 
 
@@ -267,7 +267,7 @@ def read_problem(
     weights_follow: str = "label",
     restrictions: Restrictions,
 ) -> Problem:
-    """Read labels and scores once; warn of weights and of few labellings."""
+    """Read labels and scores; warn about weights and few labellings."""
     check_average(average)
     check_weights_follow(weights_follow)
     several = not isinstance(y_true, Ranking) and has_classes(y_true, y_score)
@@ -299,25 +299,25 @@ def read_problem(
 
 def observe_ranking(ranking: Ranking, metric: Metric, **options: Any) -> Observation:
     """Observe a metric of a ranking whose labels are all exchangeable."""
-    law = frozen_null_distribution(
+    null = frozen_null_distribution(
         metric, ranking.n_samples, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
     )
-    return _observation(law.statistic, ranking, law)
+    return _observation(null.statistic, ranking, null)
 
 
-def _observation(metric: Metric, ranking: Ranking, law: NullDistribution) -> Observation:
+def _observation(metric: Metric, ranking: Ranking, null: NullDistribution) -> Observation:
     is_constant = ranking.n_positives in (0, ranking.n_samples)
     if is_constant and not isinstance(metric, HitsAtK):
-        value = law.mean()  # the one value that there is, whatever rounding made of it
+        value = null.mean()  # the only possible value, without rounding errors
     else:
         value = value_of(metric, ranking)
-    return Observation(metric, value, law, ranking, is_defined=ranking.n_positives > 0)
+    return Observation(metric, value, null, ranking, is_defined=ranking.n_positives > 0)
 
 
 def _restricted_distribution(
     labels: RestrictedLabels, metric: Metric, *, method: str, **options: Any
 ) -> PermutationDistribution:
-    """Null distribution when labels change places in a restricted way."""
+    """Null distribution under restricted permutations of the labels."""
     check_method(metric, method)
     check_no_closed_form(method, RESTRICTED)
     n, m = labels.positive.size, labels.n_positives
@@ -337,7 +337,7 @@ def _restricted_distribution(
 
 
 def one_of_each_k(metric: Metric) -> Iterator[Metric]:
-    """The metrics of one cut-off each that a metric of several stands for."""
+    """Split a metric with several cut-offs into metrics with one cut-off each."""
     assert isinstance(metric, HitsAtK)
     for k in np.ravel(np.asarray(metric.k, dtype=object)).tolist():
         yield replace(metric, k=k)  # type: ignore[type-var]

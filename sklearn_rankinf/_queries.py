@@ -1,4 +1,4 @@
-"""Mean average precision over queries: its score, its null distribution and its test."""
+"""Mean average precision over queries: score, null distribution and test."""
 
 from __future__ import annotations
 
@@ -73,38 +73,39 @@ _COLUMNS = (
     "pvalue_holm",
     "pvalue_maxt",
 )
-# Values this close, relatively, are the same value.
+# Relative difference up to which two values count as equal.
 _SAME = 1e-12
-# Less is not stated as a relative error.
+# Smallest relative error that is reported.
 _SMALLEST_ERROR = 1e-13
 
 
 class MeanNullDistribution(NullDistribution):
-    """A frozen law of mean average precision over independent queries under random labelling.
+    """Frozen null distribution of mean average precision over independent queries.
 
     It has the methods of every null distribution.
 
     Attributes
     ----------
     method : str
-        What runs: ``"analytic"``, ``"permutation"``, ``"normal"`` or ``"pearson3"``.
+        Method of the null distribution: ``"analytic"``, ``"permutation"``, ``"normal"`` or
+        ``"pearson3"``.
     n_samples, n_positives : ndarray of shape (n_queries,)
-        Size of the ranking of each query and number of positives in it.
+        Number of samples and of positives of each query.
     tie_sizes : tuple of ndarray or None
-        For each query the sizes of its blocks of equal scores, best first; None without ties.
+        Sizes of the blocks of equal scores of each query, best score first; None without ties.
     statistic : object
-        What is averaged.
+        The statistic that is averaged.
 
     See Also
     --------
-    sklearn_rankinf.map_null_distribution : Makes such a law.
-    sklearn_rankinf.mean_average_precision_test : Carries one in its result.
+    sklearn_rankinf.map_null_distribution : Function that returns this distribution.
+    sklearn_rankinf.mean_average_precision_test : Test whose result has this distribution.
 
     Examples
     --------
     >>> from sklearn_rankinf import map_null_distribution
-    >>> law = map_null_distribution([10, 20, 30], [2, 2, 3])
-    >>> round(law.mean(), 4), round(law.pvalue(0.5), 4)
+    >>> null = map_null_distribution([10, 20, 30], [2, 2, 3])
+    >>> round(null.mean(), 4), round(null.pvalue(0.5), 4)
     (0.2625, 0.0209)
     """
 
@@ -134,7 +135,7 @@ class MeanNullDistribution(NullDistribution):
 
     @cached_property
     def _parts(self) -> list[Part]:
-        """Queries with the same sizes and ties, in the order of the first of each."""
+        """Groups of queries with equal sizes and ties, in the order of their first queries."""
         columns = self.n_samples.tolist(), self.n_positives.tolist(), self.tie_sizes
         sizes = [(_key(*problem), problem) for problem in zip(*columns, strict=True)]
         problems, counts = dict(sizes), Counter(key for key, _ in sizes)
@@ -158,7 +159,7 @@ class MeanNullDistribution(NullDistribution):
 
     @cached_property
     def _moments_of_parts(self) -> list[tuple[int, float, float]]:
-        """Count, mean and variance of each part."""
+        """Number of queries, mean and variance of each group of equal queries."""
         return [
             (part.count, *exact_mean_and_variance(self.statistic, *_problem(part)))
             for part in self._parts
@@ -204,24 +205,24 @@ def map_null_distribution(
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> MeanNullDistribution:
-    r"""Law of mean average precision over independent queries under random labelling.
+    r"""Null distribution of mean average precision over independent queries.
 
-    In each query every choice of its positives among its ranks is equally likely, whatever happens
-    in the others; the ties are held fixed.
+    Under the null hypothesis every choice of the positives among the ranks of a query is equally
+    likely, independently of the other queries. The ties are held fixed.
 
     Parameters
     ----------
     n_samples : array-like of int of shape (n_queries,)
         Number of samples of each query.
     n_positives : array-like of int of shape (n_queries,)
-        Number of positives among them. A query without positives counts with 0.
+        Number of positives of each query. A query without positives counts as 0.
     tie_sizes : sequence of array-like, optional
-        For each query the sizes of its blocks of equal scores, best score first, or None where no
-        scores are equal.
+        For each query the sizes of its blocks of equal scores, best score first, or None if it has
+        no equal scores.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
-        ``"analytic"`` is the exact law, with a stated numerical error, and what ``"auto"`` takes;
-        ``"permutation"`` is the law of `n_permutations` random labellings of all queries;
-        ``"normal"`` and ``"pearson3"`` match the exact moments.
+        ``"analytic"`` is the exact null distribution with a stated numerical error; ``"auto"``
+        selects it. ``"permutation"`` uses `n_permutations` random labellings of all queries.
+        ``"normal"`` and ``"pearson3"`` are approximations with the exact moments.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -229,49 +230,51 @@ def map_null_distribution(
 
     Returns
     -------
-    law : MeanNullDistribution
-        A frozen law with the methods of the law of :func:`ap_null_distribution`.
+    null : MeanNullDistribution
+        A frozen distribution with the same methods as that of :func:`ap_null_distribution`.
 
     Raises
     ------
     TypeError
         If a number is not of the right type.
     ValueError
-        If there is no query, the lengths differ, a number is out of its range, tie sizes do not add
+        If there is no query, the lengths differ, a number is out of range, tie sizes do not add
         up, or `method` is not one of those above.
 
     See Also
     --------
-    mean_average_precision_test : Test of a run over queries against this law.
-    ap_null_distribution : The law for one query.
+    mean_average_precision_test : Test of a run over queries with this null distribution.
+    ap_null_distribution : The null distribution for one query.
 
     Notes
     -----
     :math:`\mathrm{MAP} = \frac{1}{Q} \sum_q \mathrm{AP}_q` has the mean
     :math:`\frac{1}{Q} \sum_q \mathrm{E\,AP}_q` and, with independent queries, the variance
-    :math:`\frac{1}{Q^2} \sum_q \mathrm{Var\,AP}_q`, both exact here. Where up to five million
-    different values are possible all are listed. Else the moment generating function, the product
-    of those of the queries, is inverted along a contour; for short rankings whose law is too coarse
-    for that, values rounded down on a lattice are convolved, which bounds the tail on both sides.
+    :math:`\frac{1}{Q^2} \sum_q \mathrm{Var\,AP}_q`, both exact here. If at most five million
+    different values are possible, all of them are listed. Otherwise the moment generating function,
+    which is the product of those of the queries, is inverted along a contour. The distribution of
+    short rankings can be too coarse for this inversion; then values rounded down to a lattice are
+    convolved, which bounds the tail on both sides.
 
     Examples
     --------
-    Of two queries with one positive each among four ranks, both find it first once in 16 times:
+    Two queries have one positive each among four ranks. The probability that it is first in both
+    is 1/16:
 
     >>> from sklearn_rankinf import map_null_distribution
     >>> round(map_null_distribution([4, 4], [1, 1]).pvalue(1.0) * 16, 9)
     1.0
-    >>> law = map_null_distribution([1000] * 50, [10] * 50)
-    >>> bool(law.relative_error(0.05) < 1e-6)
+    >>> null = map_null_distribution([1000] * 50, [10] * 50)
+    >>> bool(null.relative_error(0.05) < 1e-6)
     True
     """
     sizes = _checked_sizes(n_samples, n_positives, tie_sizes)
-    return _frozen_map_law(
+    return _frozen_map_distribution(
         sizes, method=method, n_permutations=n_permutations, random_state=random_state
     )
 
 
-def _frozen_map_law(
+def _frozen_map_distribution(
     sizes: Sequence[tuple[int, int, Integers | None]],
     *,
     method: str,
@@ -298,13 +301,13 @@ def _checked_sizes(
         raise ValueError("n_samples is empty: give the number of samples of at least one query.")
     if len(columns[1]) != n_queries:
         raise ValueError(
-            f"n_samples and n_positives must have an entry for each query; they have {n_queries} "
-            f"and {len(columns[1])}."
+            "n_samples and n_positives must have one entry per query; they have "
+            f"{n_queries} and {len(columns[1])}."
         )
     ties = [None] * n_queries if tie_sizes is None else list(tie_sizes)
     if len(ties) != n_queries:
         raise ValueError(
-            f"tie_sizes must have an entry for each of the {n_queries} queries, maybe None; it has "
+            f"tie_sizes must have one entry (or None) for each of the {n_queries} queries; it has "
             f"{len(ties)}."
         )
     sizes = []
@@ -328,45 +331,47 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         Probability, when labels are assigned at random, of a mean at least as extreme as the
         observed one.
     log10_pvalue : float
-        Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
+        Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
     pvalue_relative_error : float
-        Estimate, on the large side, of the relative error of `pvalue`: numerical for the exact
-        law, the Monte Carlo standard error for permutation, and infinite for the approximations.
+        Conservative estimate of the relative error of `pvalue`: the numerical error for the exact
+        null distribution, the Monte Carlo standard error for permutation, and infinity for the
+        approximations.
     zscore : float
-        (statistic - E) / sd with mean E and standard deviation sd under random labelling; nan when
+        (statistic - E) / sd with mean E and standard deviation sd under random labelling; nan if
         the statistic cannot vary.
     adjusted_statistic : float
-        (statistic - E) / (best - E): 0 is chance, 1 is perfect.
+        (statistic - E) / (best - E), which is 0 at chance and 1 for perfect rankings.
     null_distribution : MeanNullDistribution or PermutationDistribution
-        The law of mean average precision under random labelling, given the ties.
+        Null distribution of mean average precision, given the ties.
     n_samples, n_positives : int
-        Number of samples and of positives in all queries together; for shared labels in one.
+        Total number of samples and of positives in all queries; with shared labels, those of one
+        query.
     alternative : {"greater", "less", "two-sided"}
         The alternative hypothesis.
     method : str
-        The method that ran for mean average precision.
+        The method used for mean average precision.
     dependence : {"independent", "shared"}
-        What was assumed about the labels of different queries.
+        The assumption about the labels of different queries.
     queries : list
         The queries, in the order in which they first appear.
     n_queries_without_positives : int
-        Number of queries without positives, which count with an average precision of 0.
+        Number of queries without positives, which count as an average precision of 0.
     query_n_samples, query_n_positives : ndarray of shape (n_queries,)
-        Size of the ranking of each query and number of positives in it.
+        Number of samples and of positives of each query.
     query_statistic : ndarray of shape (n_queries,)
         Average precision of each query.
     query_pvalue, query_log10_pvalue : ndarray of shape (n_queries,)
-        P-value of each query by itself, and its base-10 logarithm.
+        Unadjusted p-value of each query, and its base-10 logarithm.
     query_pvalue_relative_error : ndarray of shape (n_queries,)
-        Estimate of its relative error.
+        Estimate of the relative error of each p-value.
     query_pvalue_bh, query_pvalue_by : ndarray of shape (n_queries,)
         P-values adjusted for the false discovery rate among the queries with positives, by
         Benjamini and Hochberg and by Benjamini and Yekutieli.
     query_pvalue_holm : ndarray of shape (n_queries,)
         P-values adjusted for the family-wise error rate among the queries with positives, by Holm.
     query_pvalue_maxt : ndarray of shape (n_queries,) or None
-        The same by the step-down maxT of Westfall and Young, from the joint permutation; None
-        where labels are not permuted jointly.
+        P-values adjusted for the same rate by the step-down maxT of Westfall and Young, from joint
+        permutations; None if labels are not permuted jointly.
 
     See Also
     --------
@@ -408,14 +413,14 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
     ) -> MetricIntervalResult:
-        """Confidence interval of mean average precision over a population of queries.
+        """Confidence interval of mean average precision in a population of queries.
 
         Parameters
         ----------
         confidence_level : float, default=0.95
             Nominal coverage of the interval.
         method : {"auto", "t", "bootstrap"}, default="auto"
-            Student's t, which ``"auto"`` takes, or the bootstrap over queries.
+            Student's t, which ``"auto"`` selects, or the bootstrap over queries.
         random_state : int, RandomState, Generator or None, default=0
             Source of random numbers for the bootstrap.
 
@@ -427,7 +432,7 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         Raises
         ------
         ValueError
-            If there is one query only.
+            If there is only one query.
         """
         check_confidence_level(confidence_level)
         return interval_over_queries(
@@ -448,7 +453,7 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         dict of str to list or ndarray
             The columns ``query``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
             ``log10_pvalue``, ``pvalue_relative_error``, ``pvalue_bh``, ``pvalue_by``,
-            ``pvalue_holm`` and, if there is one, ``pvalue_maxt``, with a row for each query.
+            ``pvalue_holm`` and, if available, ``pvalue_maxt``, with one row per query.
         """
         columns = {name: getattr(self, f"query_{name}") for name in _COLUMNS}
         present = {name: column for name, column in columns.items() if column is not None}
@@ -460,7 +465,7 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         Returns
         -------
         pandas.DataFrame
-            The columns of :meth:`to_dict`, with a row for each query.
+            The columns of :meth:`to_dict`, with one row per query.
 
         Raises
         ------
@@ -490,8 +495,8 @@ def mean_average_precision_score(
     Returns
     -------
     score : float
-        Mean of the average precisions of the queries. A query without positives counts with 0, as
-        a class without positives does in scikit-learn.
+        Mean of the average precisions of the queries. A query without positives counts as 0, like
+        a class without positives in scikit-learn.
 
     Raises
     ------
@@ -507,13 +512,13 @@ def mean_average_precision_score(
 
     See Also
     --------
-    mean_average_precision_test : Its significance.
-    sklearn.metrics.average_precision_score : The statistic of one query.
+    mean_average_precision_test : Significance test of mean average precision.
+    sklearn.metrics.average_precision_score : Average precision of one query.
 
     Notes
     -----
-    With positives :math:`m_q` of query q, :math:`y_{qb}` of them in its block b of equal scores,
-    and :math:`H_{qb}` positives and :math:`T_{qb}` samples down to the end of the block,
+    Query q has :math:`m_q` positives, of which :math:`y_{qb}` are in its block b of equal scores.
+    There are :math:`H_{qb}` positives and :math:`T_{qb}` samples down to the end of the block:
 
     .. math:: \mathrm{MAP} = \frac{1}{Q} \sum_{q=1}^Q \frac{1}{m_q} \sum_b y_{qb}
               \frac{H_{qb}}{T_{qb}}.
@@ -548,7 +553,7 @@ def mean_average_precision_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MeanAveragePrecisionTestResult:
-    r"""Test a run over queries against random labelling: each query, and mean average precision.
+    r"""Test each query of a run, and its mean average precision, against random labelling.
 
     Parameters
     ----------
@@ -556,37 +561,38 @@ def mean_average_precision_test(
         Binary labels of the samples of all queries; or the ranking of each query, with `y_score`
         and `groups` left out.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive; compared within a query only.
+        Scores, larger for samples more likely to be positive; compared only within a query.
     groups : iterable of shape (n_samples,), optional
         The query of each sample: any hashable values, in any order.
     dependence : {"independent", "shared"}, default="independent"
-        Whether the labels of different queries have nothing to do with each other, or all queries
-        rank the same samples, in the same order of rows, with the same labels. Shared labels are
-        permuted for all queries together.
+        ``"independent"`` if the labels of different queries are independent of each other;
+        ``"shared"`` if all queries rank the same samples, in the same order of rows, with the same
+        labels. Shared labels are permuted for all queries together.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored for rankings.
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Whether small p-values are for runs better than chance, worse than chance, or either.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
-        How p-values are computed; see :func:`map_null_distribution`. The mean over queries with
-        shared labels, strata or clusters has no law in closed form: ``"auto"`` takes permutation.
+        Method of the p-values; see :func:`map_null_distribution`. With shared labels, strata or
+        clusters the mean over queries has no null distribution in closed form, and ``"auto"``
+        selects permutation.
     strata : iterable of shape (n_samples,), optional
-        Stratum of each sample, anything hashable: in each query labels are permuted within strata
-        only. By permutation.
+        Stratum of each sample, any hashable values. The labels of each query are permuted only
+        within strata. Requires permutation.
     clusters : iterable of shape (n_samples,), optional
-        Cluster of each sample, anything hashable. Samples of a cluster must have the same label, in
-        all queries that have some of them; the labels of whole clusters are permuted, for all
-        queries together, among clusters that have as many samples in each query, and the same
-        stratum if there are `strata`. By permutation.
+        Cluster of each sample, any hashable values. Samples of a cluster must have the same label
+        in all queries. The labels of whole clusters are permuted, for all queries together, among
+        clusters that have the same number of samples in each query and, with `strata`, the same
+        stratum. Requires permutation.
     n_permutations : int, default=9999
         Number of random labellings for permutation.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings.
     n_jobs : int, optional
-        Number of jobs for the laws of the queries, each of which is computed once, and for
-        permutation. The result does not depend on it.
+        Number of jobs for the null distributions of the queries and for permutation. Equal null
+        distributions are computed once. The result does not depend on `n_jobs`.
     verbose : int, default=0
-        Progress of the laws of the queries, as joblib reports it.
+        Verbosity of joblib's progress messages.
 
     Returns
     -------
@@ -598,42 +604,44 @@ def mean_average_precision_test(
     ------
     TypeError
         If `y_score` or `groups` is missing, or given with rankings, if strata or clusters are given
-        with rankings, or a query is not hashable.
+        with rankings, or if a query is not hashable.
     ValueError
-        If labels or scores cannot be ranked, lengths differ, a query is missing, an option is not
-        one of those above, the labels, strata or clusters are not shared where the labels are said
-        to be, or a cluster holds different labels or lies in several strata.
+        If labels or scores are invalid, if lengths differ, if a query is missing, if an option is
+        not one of those above, if with ``dependence="shared"`` the labels, strata or clusters of
+        queries differ, or if a cluster has different labels or is in several strata.
 
     Warns
     -----
     UndefinedMetricWarning
-        If a query has no positives: it counts with an average precision of 0 and a p-value of 1.
+        If a query has no positives. Its average precision counts as 0 and its p-value is 1.
     UserWarning
         If strata and clusters leave fewer than 1000 different labellings of all queries.
 
     See Also
     --------
-    map_null_distribution : The law of mean average precision by itself.
+    map_null_distribution : The null distribution of mean average precision.
     average_precision_test : Test of one ranking.
     scipy.stats.false_discovery_control : The adjustment for many queries.
 
     Notes
     -----
-    The p-value of a query is that of :func:`average_precision_test`. Queries without positives take
-    no part in the adjustments for many queries. Benjamini and Hochberg's [1]_ bounds the expected
-    share of false ones among the queries with small p-values, and is valid for independent queries;
-    Benjamini and Yekutieli's [2]_ is valid under any dependence. Holm's [3]_ bounds the probability
-    that there is any false one among them, under any dependence.
+    The p-value of a query is that of :func:`average_precision_test`. Queries without positives are
+    left out of the adjustments for multiple queries. The adjustment of Benjamini and Hochberg [1]_
+    bounds the expected proportion of false discoveries among the significant queries, and is valid
+    for independent queries; that of Benjamini and Yekutieli [2]_ is valid under any dependence.
+    Holm's [3]_ adjustment bounds the probability of any false discovery, under any dependence.
 
-    With shared labels the labels of the samples are permuted once for all queries, so that the
-    dependence between the queries is kept, and so are strata and clusters. The step-down maxT [4]_
-    takes the largest standardised average precision of a query and of those with smaller ones, over
-    all random labellings, (b + 1)/(B + 1): it bounds the same probability as Holm's, which it is
-    smaller than where queries are dependent. Average precision is standardised by its exact mean
-    and standard deviation, with strata and clusters by those of the random labellings.
+    Shared labels, strata and clusters are permuted once for all queries, which preserves the
+    dependence between the queries. The step-down maxT [4]_ compares the standardised average
+    precision of a query with the largest one of this query and of all less extreme queries, in each
+    random labelling; its p-value is (b + 1)/(B + 1). It bounds the same probability as Holm's
+    adjustment, and is smaller if queries are dependent. Average precision is standardised by its
+    exact mean and standard deviation or, with strata and clusters, by those of the random
+    labellings.
 
-    For groups of samples ranked by one model, such as sites, this is a test of the average
-    precision within groups: with ``groups=site`` and independent labels its law is exact.
+    Groups of samples that one model ranks, such as sites, can be given as queries. With
+    ``groups=site`` and independent labels this is a test of the average precision within sites
+    with an exact null distribution.
 
     References
     ----------
@@ -669,15 +677,15 @@ def mean_average_precision_test(
             check_has_rows(next(iter(rankings.values())), None, restrictions.given[0])
         if dependence == "shared":
             raise TypeError(
-                "dependence='shared' needs y_true, y_score and groups, since a Ranking does not "
-                "say which sample is which."
+                "dependence='shared' needs y_true, y_score and groups: a Ranking does not "
+                "identify its samples."
             )
     else:
         if y_score is None or groups is None:
             missing = "y_score" if y_score is None else "groups"
             raise TypeError(
-                f"{missing} is missing: pass y_true, y_score and groups, or a Ranking for each "
-                "query in place of y_true."
+                f"{missing} is missing: pass y_true, y_score and groups, or one Ranking per query "
+                "as y_true."
             )
         rows = _read_rows(y_true, y_score, groups, pos_label)
         rankings = rows.rankings()
@@ -690,20 +698,20 @@ def mean_average_precision_test(
     _warn_of_empty_queries(rankings)
     options = {"n_permutations": n_permutations, "random_state": random_state, "n_jobs": n_jobs}
     statistics = np.array([_average_precision(ranking) for ranking in rankings.values()])
-    law: NullDistribution
+    null: NullDistribution
     by_permutation = None
     if joint is None:
         sizes = [_sizes(ranking) for ranking in rankings.values()]
-        law = _frozen_map_law(sizes, method=method, **options)
-        totals = int(law.n_samples.sum()), int(law.n_positives.sum())
+        null = _frozen_map_distribution(sizes, method=method, **options)
+        totals = int(null.n_samples.sum()), int(null.n_positives.sum())
     else:
         totals = joint.totals
-        law, by_permutation = joint.permute(statistics, alternative, options)
+        null, by_permutation = joint.permute(statistics, alternative, options)
     if by_permutation is None or restrictions.are_none:
         of_queries, computed = _query_results(
             rankings,
             statistics,
-            law,
+            null,
             alternative,
             method,
             n_permutations,
@@ -714,7 +722,7 @@ def mean_average_precision_test(
     else:
         of_queries, computed = by_permutation.of_queries(alternative), None
     adjusted = _adjusted(of_queries, rankings, by_permutation)
-    fields = significance_fields(float(statistics.mean()), law, alternative, computed)
+    fields = significance_fields(float(statistics.mean()), null, alternative, computed)
     fields["n_samples"], fields["n_positives"] = totals
     return MeanAveragePrecisionTestResult(
         metric=AveragePrecision(),
@@ -731,7 +739,7 @@ def _adjusted(
     rankings: Mapping[Any, Ranking],
     by_permutation: _JointSignificance | None,
 ) -> dict[str, Any]:
-    """Fields of the result that describe the queries, and p-values adjusted for their number."""
+    """Return the fields of the result on the queries, with p-values adjusted for their number."""
     n_positives = np.array([ranking.n_positives for ranking in rankings.values()], dtype=np.int64)
     tested, pvalue = n_positives > 0, of_queries["query_pvalue"]
     adjusted = {}
@@ -761,7 +769,7 @@ def _by(pvalue: Floats) -> Floats:
 
 
 def holm(pvalue: Floats) -> Floats:
-    """Holm's adjusted p-values: the i-th smallest of n times n - i + 1, none below one before."""
+    """Holm's adjusted p-values: the i-th smallest of n times n - i + 1, made non-decreasing."""
     order = np.argsort(pvalue, kind="stable")
     stepped = pvalue[order] * np.arange(pvalue.size, 0, -1)
     adjusted = np.empty(pvalue.size)
@@ -772,7 +780,7 @@ def holm(pvalue: Floats) -> Floats:
 def _query_results(
     rankings: Mapping[Any, Ranking],
     statistic: Floats,
-    law_of_mean: NullDistribution,
+    null_of_mean: NullDistribution,
     alternative: str,
     method: str,
     n_permutations: int,
@@ -780,19 +788,20 @@ def _query_results(
     n_jobs: int | None,
     verbose: int,
 ) -> tuple[dict[str, Any], tuple[Any, Any, Any] | None]:
-    """Fields of the result that hold one entry for each query.
+    """Return the fields of the result that have one entry per query.
 
-    With them come the p-value, its logarithm and its relative error of an exact law of the mean,
-    which takes as long as those of many queries and is one more of the jobs.
+    The p-value of the exact null distribution of the mean, its logarithm and its relative error
+    are returned too. Their computation takes as long as that of many queries, so it is a separate
+    job.
     """
     sizes = [_sizes(ranking) for ranking in rankings.values()]
-    same_law: dict[tuple[Any, ...], list[int]] = {}
+    same_null: dict[tuple[Any, ...], list[int]] = {}
     for query, problem in enumerate(sizes):
-        same_law.setdefault(_key(*problem), []).append(query)
-    members = [np.array(queries) for queries in same_law.values()]
-    # One seed for all: a generator must not be drawn from in every law.
+        same_null.setdefault(_key(*problem), []).append(query)
+    members = [np.array(queries) for queries in same_null.values()]
+    # All null distributions share one seed, so that a generator is drawn from only once.
     seeds = as_seed_sequence(random_state)
-    laws = [
+    nulls = [
         frozen_null_distribution(
             AveragePrecision(),
             n,
@@ -804,18 +813,18 @@ def _query_results(
         )
         for n, m, ties in (sizes[queries[0]] for queries in members)
     ]
-    for law in laws:
-        law._seeds = seeds
-    tasks = [(law, statistic[queries]) for law, queries in zip(laws, members, strict=True)]
-    if law_of_mean.method == "analytic":
-        tasks.insert(0, (law_of_mean, statistic.mean(keepdims=True)))
+    for null in nulls:
+        null._seeds = seeds
+    tasks = [(null, statistic[queries]) for null, queries in zip(nulls, members, strict=True)]
+    if null_of_mean.method == "analytic":
+        tasks.insert(0, (null_of_mean, statistic.mean(keepdims=True)))
     found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_significance)(law, values, alternative) for law, values in tasks
+        delayed(_significance)(null, values, alternative) for null, values in tasks
     )
     computed = None
-    if law_of_mean.method == "analytic":
+    if null_of_mean.method == "analytic":
         pvalue, log_pvalue, error = found.pop(0).ravel().tolist()
-        # What is not known is looked for in another way.
+        # An unknown relative error is determined by another method.
         computed = (pvalue, log_pvalue, error) if error <= UNKNOWN else None
     columns = np.empty((3, statistic.size))
     for queries, values in zip(members, found, strict=True):
@@ -831,12 +840,12 @@ def _fields_of_queries(pvalue: Floats, log_pvalue: Floats, error: Floats) -> dic
     }
 
 
-def _significance(law: NullDistribution, statistic: Floats, alternative: str) -> Floats:
-    """P-values, their logarithms and relative errors of queries that have the same law."""
-    columns = np.stack(pvalue_log_and_error(law, statistic, alternative))
+def _significance(null: NullDistribution, statistic: Floats, alternative: str) -> Floats:
+    """P-values, logarithms and relative errors of queries with the same null distribution."""
+    columns = np.stack(pvalue_log_and_error(null, statistic, alternative))
     unknown = np.flatnonzero(columns[2] > UNKNOWN)
     if unknown.size:
-        columns[:, unknown] = with_known_error(law, statistic[unknown], alternative)[1]
+        columns[:, unknown] = with_known_error(null, statistic[unknown], alternative)[1]
     return columns
 
 
@@ -855,8 +864,8 @@ def _average_precision(ranking: Ranking) -> float:
 def _are_rankings(values: Any) -> bool:
     if isinstance(values, Ranking):
         raise TypeError(
-            "y_true is a single Ranking: pass a mapping or a sequence of them, one for each query, "
-            "or average_precision_test for one."
+            "y_true is a single Ranking: pass a mapping or sequence with one Ranking per query, "
+            "or call average_precision_test."
         )
     entries = values.values() if isinstance(values, Mapping) else values
     if not isinstance(values, Mapping | list | tuple):
@@ -867,7 +876,7 @@ def _are_rankings(values: Any) -> bool:
 def _given_rankings(rankings: Any, y_score: Any, groups: Any) -> dict[Any, Ranking]:
     if y_score is not None or groups is not None:
         given = "y_score" if y_score is not None else "groups"
-        raise TypeError(f"{given} must be left out where y_true holds rankings.")
+        raise TypeError(f"{given} must be left out if y_true contains rankings.")
     queries = rankings.items() if isinstance(rankings, Mapping) else enumerate(rankings)
     return {query: as_ranking(ranking) for query, ranking in queries}
 
@@ -882,7 +891,7 @@ class _Rows:
     queries: list[Any]
 
     def of_each_query(self) -> list[Integers]:
-        """Rows of each query, in their order."""
+        """Rows of each query, in order."""
         order = np.argsort(self.codes, kind="stable")
         ends = np.cumsum(np.bincount(self.codes, minlength=len(self.queries)))
         return np.split(order, ends[:-1])
@@ -895,26 +904,26 @@ class _Rows:
         return rankings
 
     def check_same(self, values: Integers, what: str) -> None:
-        """Refuse values that are not the same, row by row, in every query."""
+        """Raise an error if the values are not the same, row by row, in every query."""
         rows = self.of_each_query()
         first = values[rows[0]]
         for query, own in zip(self.queries, rows, strict=True):
             if own.size != first.size or np.any(values[own] != first):
                 raise ValueError(
-                    "dependence='shared' needs the same samples in the same order of rows in every "
-                    f"query, and so the same {what}; those of query {query!r} differ from those "
-                    f"of query {self.queries[0]!r}."
+                    "dependence='shared' needs the same samples in the same order in every query, "
+                    f"but the {what} of query {query!r} differ from those of query "
+                    f"{self.queries[0]!r}."
                 )
 
 
 @dataclass(frozen=True, eq=False)
 class _JointSignificance:
-    """What the joint permutation says of the queries.
+    """Results of the joint permutation for the queries.
 
     Attributes
     ----------
     above, below : ndarray of shape (n_queries,)
-        Number of random labellings at least and at most as high as the observed one.
+        Number of random labellings with a value at least, and at most, as high as the observed one.
     n_permutations : int
         Number of random labellings.
     varying : ndarray of bool of shape (n_queries,)
@@ -930,7 +939,7 @@ class _JointSignificance:
     maxt: Floats
 
     def of_queries(self, alternative: str) -> dict[str, Any]:
-        """P-values of the queries, their logarithms and their Monte Carlo errors."""
+        """P-values of the queries, with their logarithms and Monte Carlo errors."""
         n = self.n_permutations
         greater, less = ((count + 1.0) / (n + 1.0) for count in (self.above, self.below))
         one_sided = {"greater": greater, "less": less, "two-sided": np.minimum(greater, less)}
@@ -951,7 +960,7 @@ class _JointRows:
     rankings : list of Ranking
         The ranking of each query.
     dependence : {"independent", "shared"}
-        Whether the rows with the same number in their query are one sample.
+        ``"shared"`` if rows with the same position in their queries are the same sample.
     restrictions : Restrictions
         Strata and clusters of the rows.
     """
@@ -973,12 +982,12 @@ class _JointRows:
 
     @property
     def totals(self) -> tuple[int, int]:
-        """Number of samples and of positives: shared ones count once."""
+        """Number of samples and of positives; shared samples count once."""
         counted = self._rankings[:1] if self._is_shared else self._rankings
         return sum(r.n_samples for r in counted), sum(r.n_positives for r in counted)
 
     def _as_exchange(self, samples: Integers | None) -> Exchange:
-        """Units of rows, which change places with those that have as many rows in each query."""
+        """Units of rows, exchangeable if they have equal numbers of rows in each query."""
         rows, n_rows = self._rows, self._rows.codes.size
         strata = np.zeros(n_rows, dtype=np.int64)
         units = np.arange(n_rows) if samples is None else samples
@@ -1006,7 +1015,7 @@ class _JointRows:
     def permute(
         self, observed: Floats, alternative: str, options: dict[str, Any]
     ) -> tuple[NullDistribution, _JointSignificance]:
-        """Law of the mean over the queries, and what the same labellings say of each query."""
+        """Null distribution of the mean, and results of the same labellings for each query."""
         sizes = [(r.n_samples, r.n_positives, r.tie_sizes) for r in self._rankings]
         free = self._restrictions.are_none
         moments = _exact_moments(self._rankings) if free else None
@@ -1019,11 +1028,11 @@ class _JointRows:
             self._exchange,
             None if moments is None else float(moments[0].mean()),
         )
-        law = permutation_distribution(lists, AveragePrecision(), *self.totals, None, **options)
-        parallel, chunks = Parallel(n_jobs=options["n_jobs"]), law._chunks
+        null = permutation_distribution(lists, AveragePrecision(), *self.totals, None, **options)
+        parallel, chunks = Parallel(n_jobs=options["n_jobs"]), null._chunks
         n = sum(size for size, _ in chunks)
         if moments is None:
-            # The observed labelling is one of them, at a distance of 0 from itself.
+            # The observed labelling counts as one of the labellings, at distance 0 from itself.
             found = parallel(delayed(_moments)(lists, *chunk, observed) for chunk in chunks)
             first, second = (np.sum(part, axis=0) / (n + 1) for part in zip(*found, strict=True))
             moments = observed + first, np.sqrt(np.maximum(second - first**2, 0.0))
@@ -1041,11 +1050,11 @@ class _JointRows:
         found = parallel(delayed(_counts)(lists, *chunk, scaled) for chunk in chunks)
         means, above, below, largest = zip(*found, strict=True)
         maxt = np.ones(observed.size)
-        # The least extreme comes first: no p-value is smaller than that of a more extreme query.
+        # From the most extreme query on, adjusted p-values are made non-decreasing.
         stepped = (np.sum(largest, axis=0) + 1.0) / (n + 1.0)
         maxt[scaled.ascending] = np.maximum.accumulate(stepped[::-1])[::-1]
         counts = np.sum(above, axis=0), np.sum(below, axis=0)
-        of_means = law._of_resamples(np.concatenate(means), None)
+        of_means = null._of_resamples(np.concatenate(means), None)
         return of_means, _JointSignificance(*counts, n, varying, maxt)
 
 
@@ -1076,7 +1085,7 @@ def _exact_moments(rankings: Sequence[Ranking]) -> tuple[Floats, Floats]:
 
 
 def _queries_of_units(units: Integers, codes: Integers) -> Integers:
-    """Numbers of units, the same for those that have as many rows in each query."""
+    """Number the kinds of units; units of one kind have equal numbers of rows in each query."""
     order = np.lexsort((codes, units))
     ends = np.cumsum(np.bincount(units))
     known: dict[bytes, int] = {}
@@ -1105,7 +1114,7 @@ def _read_rows(
 
 @dataclass(frozen=True, eq=False)
 class QueryValues:
-    """A metric of one run or several, query by query.
+    """Values of a metric for each query of one or several runs.
 
     Attributes
     ----------
@@ -1116,7 +1125,7 @@ class QueryValues:
     values : ndarray of shape (n_queries, n_runs)
         Value of the metric of each query in each run; 0 for queries without positives.
     n_samples, n_positives : int
-        Number of samples, and of positives, of all queries.
+        Total number of samples and of positives in all queries.
     """
 
     metric: Metric
@@ -1127,21 +1136,21 @@ class QueryValues:
 
 
 def check_queries_alone(**given: Any) -> None:
-    """Refuse clusters or strata of samples where queries are what is sampled."""
+    """Raise an error if clusters or strata of samples are combined with queries."""
     for name, values in given.items():
         if values is not None:
             raise ValueError(
-                f"{name} and groups exclude each other: over queries the queries are what is "
-                f"sampled. Leave out {name}."
+                f"{name} cannot be combined with groups, which treats the queries as the sampled "
+                f"units: leave out {name}."
             )
 
 
 def check_several_queries(n_queries: int) -> None:
-    """Refuse a comparison over a single query."""
+    """Raise an error if there is only one query to compare."""
     if n_queries < 2:
         raise ValueError(
-            "groups holds 1 query, and a comparison over queries needs at least 2: leave out "
-            "groups to compare rankings of its samples."
+            "groups has only 1 query, but a comparison over queries needs at least 2: leave out "
+            "groups to compare the rankings of its samples."
         )
 
 
@@ -1152,14 +1161,14 @@ def read_query_values(
     metric: Metric,
     pos_label: PosLabel,
 ) -> QueryValues:
-    """Read runs over the same queries, and evaluate a metric for every query."""
+    """Read runs over the same queries, and compute a metric for each query."""
     if isinstance(groups, Iterator):
         groups = list(groups)
     columns = []
     for y_score in y_scores:
         if y_score is None:
             raise TypeError(
-                "y_score is missing: groups needs the labels and scores of all queries."
+                "y_score is missing: with groups, pass the labels and scores of all queries."
             )
         rankings = _rankings_by_query(y_true, y_score, groups, pos_label)
         columns.append([float(value_of(metric, ranking)) for ranking in rankings.values()])
@@ -1182,19 +1191,20 @@ def _warn_of_empty_queries(
     if empty:
         shown = ", ".join(repr(query) for query in empty[:5]) + (", ..." if len(empty) > 5 else "")
         warn_caller(
-            f"{len(empty)} of {len(rankings)} queries are without positives in y_true and count "
-            f"with {what} 0: {shown}.",
+            f"{len(empty)} of {len(rankings)} queries have no positives in y_true; their {what} "
+            f"counts as 0: {shown}.",
             UndefinedMetricWarning,
         )
 
 
 def _warn_of_full_queries(rankings: Mapping[Any, Ranking], metric: Metric) -> None:
-    """Warn of queries without negatives, for which a metric is undefined."""
+    """Warn about queries without negatives, for which a metric is undefined."""
     full = [query for query, own in rankings.items() if own.n_positives == own.n_samples]
     if full:
         shown = ", ".join(map(repr, full[:5])) + (", ..." if len(full) > 5 else "")
         warn_caller(
-            f"{len(full)} of {len(rankings)} queries are without negatives in y_true and count "
-            f"with {in_sentence(metric.title)} {value_of(metric, rankings[full[0]]):.1f}: {shown}.",
+            f"{len(full)} of {len(rankings)} queries have no negatives in y_true; their "
+            f"{in_sentence(metric.title)} counts as "
+            f"{value_of(metric, rankings[full[0]]):.1f}: {shown}.",
             UndefinedMetricWarning,
         )

@@ -1,4 +1,4 @@
-"""A report on rankings: whether they are better than chance, by how much, and how sure it is."""
+"""A report on rankings: whether they are better than chance, by how much, with what certainty."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ from sklearn_rankinf._validation import (
 
 DEFAULT_K = (10, 50, 100)
 _OUTPUTS = ("report", "text", "dict", "frame", "html")
-# Beyond these the bounds over all k, an interval that is simulated, and rank swaps take long.
+# Above these sizes the bounds over all k, simulated intervals, and rank swaps take long.
 _POSITIVES_FOR_BOUNDS, _SAMPLES_FOR_SIMULATION = 20_000, 20_000
 _SWAPPED_ITEMS = 200_000_000
-# Below this the law is drawn on a logarithmic scale, where its far tail can be seen.
+# Null distributions of smaller log10 p-values are drawn on a logarithmic scale, to show the tail.
 _FAR = -3.0
 __all__ = [
     "DEFAULT_K",
@@ -89,24 +89,24 @@ __all__ = [
 class RankSignificanceReport:
     """Result of :func:`rank_significance_report`.
 
-    ``print(report)`` shows it as text; a notebook shows it as a table.
+    ``print(report)`` shows the report as text; a notebook shows it as tables.
 
     Attributes
     ----------
     metric : metric
         The metric.
     alpha : float
-        Level of significance; confidence intervals are at the level 1 - alpha.
+        Significance level. Confidence intervals have the level 1 - alpha.
     n_samples, n_positives : int
-        Number of samples, and of positives.
+        Number of samples and number of positives.
     n_clusters : int or None
-        Number of clusters; None if every sample was taken as independent.
+        Number of clusters; None if all samples were treated as independent.
     rankers : tuple of RankerReport
         The numbers of each ranking.
     checks : tuple of ReportCheck
-        What was found wrong, or worth knowing, each with a code, a message, a remedy and a URL.
+        Findings of the checks, each with a code, a message, a remedy and a URL.
     notes : tuple of str
-        What was left out and why, and what cannot be seen in the data.
+        What was left out and why, and assumptions that the data cannot show.
     results : tuple of MetricTestResult
         The test of each ranking.
     intervals : tuple of MetricIntervalResult or None
@@ -114,11 +114,11 @@ class RankSignificanceReport:
     curves : tuple of TopKSignificanceCurve or None
         The hits of each ranking against random selection for every k.
     comparison : MetricComparisonTestResult, MetricMultipleComparisonTestResult or None
-        The comparison of two rankings, or of more; None for a single one.
+        The comparison of two or more rankings; None for a single ranking.
     compared : tuple of (int, int)
-        Of two rankings the one that is compared, and the best one.
+        With two rankings, the indices of the other ranking and of the best one; empty otherwise.
     comparison_note : str
-        How rankings were compared.
+        The method of the comparison.
 
     See Also
     --------
@@ -166,37 +166,37 @@ class RankSignificanceReport:
 
     @property
     def prevalence(self) -> float:
-        """Share of positives."""
+        """Proportion of positives among the samples."""
         return self.n_positives / self.n_samples
 
     @property
     def is_single(self) -> bool:
-        """Whether there is one ranking only."""
+        """Whether there is only one ranking."""
         return len(self.rankers) == 1
 
     @property
     def best_index(self) -> int:
-        """Index of the ranking with the largest value."""
+        """Index of the ranking with the largest value of the metric."""
         return int(np.argmax([ranker.statistic for ranker in self.rankers]))
 
     def to_text(self) -> str:
-        """Return the report as text of at most 100 columns.
+        """Return the report as text in lines of at most 100 characters.
 
         Returns
         -------
         str
-            Conclusions in words, the numbers, the checks, and the sentences to write.
+            Conclusions in words, tables of numbers, the checks, and sentences for a paper.
         """
         return as_text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain numbers, strings, lists and dicts, as JSON has them.
+        """Return the report as a dict that can be written as JSON.
 
         Returns
         -------
         dict
             The numbers of the rankings under ``"rankers"``, the checks under ``"checks"``, and the
-            rest by name. What is undefined, or was not computed, is None.
+            other attributes under their names. Undefined and omitted numbers are None.
         """
         found = {
             "metric": str(self.metric),
@@ -220,8 +220,8 @@ class RankSignificanceReport:
         Returns
         -------
         pandas.DataFrame
-            One row for each ranking: its numbers, those at each k with the k in their names, and
-            the codes of the checks.
+            One row per ranking with its numbers and the codes of its checks. Columns of numbers
+            at k have the k in their names.
 
         Raises
         ------
@@ -233,7 +233,7 @@ class RankSignificanceReport:
         return as_frame(columns, "name")
 
     def _row(self, ranker: RankerReport) -> dict[str, Any]:
-        """The numbers of one ranking, without parts."""
+        """Return the numbers of one ranking as a flat dict."""
         row = asdict(replace(ranker, comparison=None, at_k=(), metrics=()))
         for part in ("comparison", "at_k", "metrics", "significant_k"):
             del row[part]
@@ -250,17 +250,17 @@ class RankSignificanceReport:
         return row | {"checks": ", ".join(codes)}
 
     def to_html(self, path: Any = None) -> str:
-        """Return the report as a page that needs no other file and no network.
+        """Return the report as a self-contained HTML page.
 
         Parameters
         ----------
         path : str or path-like, optional
-            File that the page is written to as well.
+            File to which the page is also written.
 
         Returns
         -------
         str
-            The page, with the pictures in it.
+            The page, with embedded pictures.
 
         Raises
         ------
@@ -289,85 +289,85 @@ def rank_significance_report(
     n_permutations: int = 9999,
     random_state: Any = 0,
 ) -> Any:
-    r"""Report whether rankings are better than chance, by how much, and how sure it is.
+    r"""Report whether rankings are better than chance, by how much, and with what certainty.
 
-    It begins with the conclusion in words, goes on with the numbers, checks what often goes wrong
-    with labels and scores, and ends in the sentence to write.
+    The report starts with a conclusion in words, followed by tables of numbers, checks for
+    common problems with labels and scores, and sentences for a paper.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
         Binary labels; or a ranking, with `y_score` left out.
     y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or frame, optional
-        Scores, larger for samples more likely to be positive: of one ranker, or of several by name
-        or one column each. Required unless `y_true` is a ranking.
+        Scores, larger for samples more likely to be positive, of one or several rankers. Several
+        rankers are given as a dict, a frame, or an array with one column per ranker. Required
+        unless `y_true` is a ranking.
     k : int, float or sequence of them, default=(10, 50, 100)
-        Numbers of samples at the top of the ranking whose hits are reported, or fractions of them
-        between 0 and 1, rounded up. A k that is larger than the number of samples is left out, with
-        a note.
+        Cut-offs at which hits are reported: numbers of samples at the top of the ranking, or
+        fractions of all samples between 0 and 1, rounded up. Any k larger than the number of
+        samples is skipped, with a note.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or the name of one that needs no k; see
         :func:`metric_test`.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored when `y_true` is a ranking.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, such as patients: only clusters are independent of each other, and
-        samples of a cluster must have the same label. P-values are then by permutation, and bounds
-        over all k are left out.
+        Cluster of each sample, such as its patient. Samples of different clusters are independent;
+        samples of the same cluster must have the same label. With clusters, p-values come from
+        permutation tests, and the bounds over all k are left out.
     alpha : float, default=0.05
-        Level of significance; confidence intervals are at the level 1 - alpha.
+        Significance level. Confidence intervals have the level 1 - alpha.
     output : {"report", "text", "dict", "frame", "html"}, default="report"
-        What to return.
+        Type of the returned report.
     n_permutations : int, default=9999
-        Number of random labellings with `clusters`, and of random swaps to compare two rankers.
+        Number of random labellings with `clusters`, and of random rank swaps in the comparison of
+        two rankers.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random numbers.
 
     Returns
     -------
     report : RankSignificanceReport, str, dict or DataFrame
-        The report; or what its methods ``to_text``, ``to_dict``, ``to_frame`` and ``to_html``
-        return.
+        The report, or the result of its method ``to_text``, ``to_dict``, ``to_frame`` or
+        ``to_html``.
 
     Raises
     ------
     ImportError
         If ``output="frame"`` and pandas is not installed, or ``output="html"`` and matplotlib is
-        not.
+        not installed.
     TypeError
         If an argument is not of the right type.
     ValueError
-        If labels or scores cannot be read, if a cluster holds different labels, or if an option is
-        not one of those above.
+        If labels or scores are invalid, if a cluster has samples with different labels, or if an
+        option is not one of those above.
 
     See Also
     --------
-    metric_test : The test by itself.
-    metric_interval : The interval by itself.
+    metric_test : The test alone.
+    metric_interval : The interval alone.
     top_k_significance_curve : The hits for every k.
     metric_comparison_test : Comparison of two rankers.
-    metric_multiple_comparison_test : Comparison of more.
+    metric_multiple_comparison_test : Comparison of more than two rankers.
     best_candidate_test : Whether the best of several is better than chance.
 
     Notes
     -----
-    Every number is what a function of this package returns for the same arguments: the test of
-    :func:`metric_test`, the interval of :func:`metric_interval`, hits at k and their p-values of
-    :func:`recall_at_k_test`, the hits needed of :func:`min_hits_at_k`, the bound over all k of
-    :func:`top_k_significance_curve`, and the one p-value over all k of
+    Other functions of this package return the same numbers for the same arguments: the test comes
+    from :func:`metric_test`, the interval from :func:`metric_interval`, hits at k and their
+    p-values from :func:`recall_at_k_test`, the hits needed from :func:`min_hits_at_k`, the bound
+    over all k from :func:`top_k_significance_curve`, and the single p-value over all k from
     :func:`minimum_hypergeometric_test`.
 
     Two rankers are compared by the rank swaps of :func:`metric_comparison_test`, or by its t test
-    of influence values if the number of samples times `n_permutations` is above 2e8; more of them
-    with the best one by :func:`metric_multiple_comparison_test`.
+    of influence values if the number of samples times `n_permutations` is above 2e8. More than two
+    rankers are compared with the best one by :func:`metric_multiple_comparison_test`.
 
-    What takes long is left out, with a note: bounds over all k with more than 20,000 positives, and
-    intervals that are simulated, those of DCG, BEDROC and custom metrics, with more than
-    20,000 samples.
+    Slow computations are left out, with a note: bounds over all k with more than 20,000 positives,
+    and simulated intervals (those of DCG, BEDROC and custom metrics) with more than 20,000 samples.
 
-    What the checks look at, and what to do about what they find, is described in the user guide,
-    in the chapter on the report. P-values of several rankers, and of several k, are not adjusted
-    for their number.
+    The checks and their remedies are described in the user guide, in the chapter on the report.
+    P-values of several rankers, and of several k, are not adjusted for their number.
 
     Examples
     --------
@@ -414,7 +414,7 @@ def make_report(
     random_state: Any = 0,
     metrics: Sequence[str | Metric] = (),
 ) -> RankSignificanceReport:
-    """Put a report together, with other metrics beside the main one."""
+    """Make a report, with additional metrics besides the main one."""
     level = np.asarray(check_levels(alpha))
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
@@ -427,17 +427,17 @@ def make_report(
         {"n_permutations": n_permutations, "random_state": as_seed_sequence(random_state)},
     )
     with warnings.catch_warnings():
-        # Checks say what these warnings do.
+        # The checks of the report replace these warnings.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return study.report(k, metrics)
 
 
 def _read_metric(metric: str | Metric) -> Metric:
-    """The metric that is meant; refuse a name that needs a k."""
+    """Return the metric, or raise an error if it is a name that needs a cut-off."""
     if isinstance(metric, str) and metric in METRICS and needs_k(METRICS[metric]):
         raise ValueError(
-            f"metric={metric!r} needs a cut-off of its own, which k, the numbers of samples whose "
-            "hits are reported, is not: pass a metric, such as RecallAtK(100)."
+            f"metric={metric!r} needs a cut-off, and k only sets where hits are reported: pass a "
+            "metric with its cut-off, such as RecallAtK(100)."
         )
     chosen = as_metric(metric, None)
     check_scalar_k(chosen)
@@ -453,19 +453,19 @@ class _Problem:
     names : tuple of str
         Names of the rankers.
     rankings : tuple of Ranking
-        Their rankings.
+        Rankings of the samples, one per ranker.
     positive : ndarray of bool of shape (n_samples,) or None
-        Which samples are positives; None where a ranking was given.
+        Which samples are positives; None if a ranking was given.
     scores : tuple of ndarray
-        Scores of the rankers; empty where a ranking was given.
+        Scores of the rankers; empty if a ranking was given.
     clusters : ndarray of int of shape (n_samples,) or None
         Number of the cluster of each sample.
     pos_label : object
-        The label of the positives; None where a ranking was given.
+        The label of the positives; None if a ranking was given.
     labels : tuple
         The distinct labels.
     has_repeated_index : bool
-        Whether the labels have an index in which something comes several times.
+        Whether the labels have an index with repeated entries.
     """
 
     names: tuple[str, ...]
@@ -479,18 +479,18 @@ class _Problem:
 
     @classmethod
     def read(cls, y_true: Any, y_score: Any, pos_label: PosLabel, clusters: Any) -> _Problem:
-        """Read labels and scores once."""
+        """Read labels and scores."""
         if isinstance(y_true, Ranking) or y_score is None:
             ranking = as_ranking(y_true, y_score, pos_label)
             if clusters is not None:
                 raise TypeError(
-                    "clusters need labels and scores of the samples, which a Ranking does not "
-                    "hold: pass them in place of it."
+                    "clusters need the labels and scores of the samples: pass y_true and y_score "
+                    "instead of a Ranking."
                 )
             return cls(("ranking",), (ranking,))
         labels = as_labels(y_true)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of the smaller label: a check says so
+            warnings.simplefilter("ignore", UserWarning)  # a check reports the label in doubt
             positive, distinct = mark_positives(labels, pos_label)
         if _holds_several(y_score):
             found, _, scores = read_rankers(positive, y_score, True)
@@ -514,7 +514,7 @@ class _Problem:
 
     @property
     def label_facts(self) -> dict[str, Any]:
-        """What checks of the labels look at."""
+        """Input of the checks of the labels."""
         facts: dict[str, Any] = {
             "n_samples": self.rankings[0].n_samples,
             "n_positives": self.rankings[0].n_positives,
@@ -529,25 +529,25 @@ class _Problem:
 
 
 def _holds_several(y_score: Any) -> bool:
-    """Whether scores are those of several rankers, by name or one column each."""
+    """Whether the scores are those of several rankers, by name or in columns."""
     if isinstance(y_score, Mapping) or hasattr(y_score, "columns"):
         return True
     try:
         shape = np.shape(y_score)
     except ValueError:
-        return False  # ragged: refused where it is read
+        return False  # ragged input raises an error when it is read
     return len(shape) == 2 and shape[1] != 1
 
 
 def _one_line(name: Any) -> str:
-    """A name as text that can stand in a line."""
+    """Return a name as printable text without line breaks."""
     text = " ".join(str(name).split())
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "unnamed"
 
 
 @dataclass(frozen=True, eq=False)
 class _Study:
-    """What a report is made of: the problem and the options."""
+    """The computation of a report from a problem and its options."""
 
     problem: _Problem
     metric: Metric
@@ -594,12 +594,12 @@ class _Study:
         return report if report.is_single or not labels.has_both else self._compared(report)
 
     def _cuts(self, k: Any) -> tuple[list[int], list[str]]:
-        """Cut-offs as numbers of samples, each once, and a note on those that are too large."""
+        """Return the distinct cut-offs as numbers of samples, and a note on those too large."""
         n = self.problem.rankings[0].n_samples
         cuts: list[int] = []
         dropped = []
         if not isinstance(k, Real | Iterable):
-            raise TypeError(f"k must be a number or a list of them; got {k!r}.")
+            raise TypeError(f"k must be a number or a list of numbers; got {k!r}.")
         given: list[Any] = [k] if isinstance(k, Real) else list(k)
         for cut in given:
             check_k(cut)
@@ -609,31 +609,32 @@ class _Study:
                 cuts.append(rank)
         if not dropped:
             return cuts, []
-        return cuts, [f"Left out: k = {', '.join(dropped)}, more than the number of samples, {n}."]
+        return cuts, [f"k = {', '.join(dropped)} was left out: there are only {n} samples."]
 
     def _left_out(self) -> list[str]:
-        """Notes on what is not computed."""
+        """Return notes on the results that are not computed."""
         notes = []
         m = self.problem.rankings[0].n_positives
         if self.problem.clusters is not None:
             notes.append(
-                "Bounds over all k, hits needed and the minimum hypergeometric test take samples "
-                "as independent, and are left out with clusters."
+                "Bounds over all k, the hits needed and the minimum hypergeometric test are left "
+                "out because they need independent samples, and clusters were given."
             )
         elif m > _POSITIVES_FOR_BOUNDS:
             notes.append(
-                f"Bounds over all k and the minimum hypergeometric test of {m} positives take "
-                "long, and are left out: call top_k_significance_curve and "
+                "Bounds over all k and the minimum hypergeometric test are left out because they "
+                f"take long with {m} positives: call top_k_significance_curve and "
                 "minimum_hypergeometric_test."
             )
         if not isinstance(self.metric, Statistic):
             notes.append(
-                f"{self.metric.title} of one ranking hangs on a single sample and has no interval."
+                f"{self.metric.title} of one ranking depends on a single sample, so it has no "
+                "interval."
             )
         elif self._is_slow_interval:
             notes.append(
-                f"The interval of {self.metric.title} is simulated, which takes long, and left "
-                "out: call metric_interval."
+                f"The interval of {in_sentence(self.metric.title)} is left out because its "
+                "simulation takes long: call metric_interval."
             )
         if self.problem.clusters is None:
             notes.append(CLUSTERS_HINT)
@@ -651,7 +652,7 @@ class _Study:
         return 0 < ranking.n_positives < ranking.n_samples
 
     def _test(self, index: int) -> tuple[MetricTestResult, str | None]:
-        """The test of one ranking, and its warning of few labellings."""
+        """Return the test of one ranking and its warning about few labellings, if any."""
         problem = self.problem
         if problem.clusters is None:
             return metric_test(problem.rankings[index], metric=self.metric), None
@@ -669,7 +670,7 @@ class _Study:
         return result, warned[0] if warned else None
 
     def _interval(self, index: int) -> MetricIntervalResult | None:
-        """The interval of one ranking, if it has one that does not take long."""
+        """Return the interval of one ranking, or None if there is none or it takes long."""
         problem, level = self.problem, 1.0 - self.alpha
         if not isinstance(self.metric, Statistic) or not self._is_testable:
             return None
@@ -698,7 +699,7 @@ class _Study:
         if problem.clusters is None:
             return report_on_hits(ranking, cut, self.alpha)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of few labellings: a check says so
+            warnings.simplefilter("ignore", UserWarning)  # a check reports few labellings
             result = recall_at_k_test(
                 problem.positive,  # type: ignore[arg-type]
                 problem.scores[index],
@@ -710,12 +711,12 @@ class _Study:
         return report_on_hits(ranking, cut, self.alpha, result)
 
     def _compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
-        """The report with a comparison of each ranking with the best."""
+        """Return the report with each ranking compared with the best one."""
         if len(report.rankers) == 2:
             return self._two_compared(report)
         if not isinstance(self.metric, Statistic):
             title = in_sentence(self.metric.title)
-            note = f"Rankings are not compared: {title} has no standard error."
+            note = f"The rankings are not compared because {title} has no standard error."
             return replace(report, notes=(*report.notes, note))
         problem, best = self.problem, report.best_index
         found = metric_multiple_comparison_test(
@@ -740,9 +741,9 @@ class _Study:
             )
             rankers[one] = replace(rankers[one], comparison=compared)
         note = (
-            "By metric_multiple_comparison_test: t tests of influence values, p-values (step-down "
-            "maxT) and intervals adjusted for all pairs; those that may be best by Hsu's multiple "
-            "comparisons."
+            "Method: metric_multiple_comparison_test, t tests of influence values. P-values "
+            "(step-down maxT) and intervals are adjusted for all pairs. Rankings that may be best: "
+            "Hsu's multiple comparisons with the best."
         )
         return replace(report, rankers=tuple(rankers), comparison=named, comparison_note=note)
 
@@ -767,8 +768,8 @@ class _Study:
         )
         rankers = list(report.rankers)
         rankers[other] = replace(rankers[other], comparison=compared)
-        way = "a t test of influence values" if is_long else "rank swap"
-        note = f"By metric_comparison_test: {way}, two-sided; MOVER interval."
+        way = "t test of influence values" if is_long else "rank swaps"
+        note = f"Method: metric_comparison_test, {way}, two-sided; MOVER interval."
         return replace(
             report,
             rankers=tuple(rankers),
@@ -789,13 +790,14 @@ def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) ->
     report : RankSignificanceReport
         The report.
     plots : sequence of str, optional
-        Files with pictures of the rankings, if there are any.
+        Files with pictures of the rankings, if any.
 
     Returns
     -------
     str
-        A list with an object for each ranking, with the names of `RankerReport` but for
-        ``average_precision`` and ``adjusted``, and its checks; what is undefined is null.
+        A list with one object per ranking. It has the fields of `RankerReport`, with `statistic`
+        renamed to ``average_precision`` and `adjusted_statistic` to ``adjusted``, and the checks.
+        Undefined numbers are null.
     """
     whole = report.to_dict()
     rows = []
@@ -808,7 +810,7 @@ def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) ->
 
 
 def without_nan(value: Any) -> Any:
-    """Numbers as JSON has them: None for what is not finite, lists for tuples."""
+    """Replace values that JSON lacks: None for numbers that are not finite, lists for tuples."""
     if isinstance(value, dict):
         return {key: without_nan(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -817,26 +819,26 @@ def without_nan(value: Any) -> Any:
 
 
 def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:
-    """Draw the null law and the observed value of each test into a file of its own.
+    """Draw the null distribution and the observed value of each test in a separate file.
 
     Parameters
     ----------
     directory : str
-        Where the files go; made if it is not there.
+        Directory of the files. It is created if necessary.
     results : dict of str to test result
-        Results by the name of the ranking.
+        Results, keyed by the name of the ranking.
 
     Returns
     -------
     dict of str to str
-        The files by the name of the ranking.
+        The files, keyed by the name of the ranking.
 
     Raises
     ------
     ImportError
         If matplotlib is not installed.
     CommandError
-        If the directory cannot be made or written to.
+        If the directory cannot be created or written to.
     """
     files: dict[str, str] = {}
     for name, result in results.items():

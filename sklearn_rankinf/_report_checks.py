@@ -1,4 +1,4 @@
-"""Checks of a report: what in labels and scores makes its numbers mean less than they seem to."""
+"""Checks of a report: problems with labels and scores that limit what its numbers mean."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from sklearn_rankinf._report_numbers import RankerReport
 from sklearn_rankinf._results import MetricTestResult
 
 DOCUMENTATION = "https://sklearn-rankinf.readthedocs.io/en/latest/"
-"""Where the pages of the documentation are."""
+"""Address of the documentation."""
 
-# Fewer independent positives or negatives than these are few.
+# Fewer independent positives or negatives are reported.
 _FEW = 10
-# Distinct scores that are all shared, by samples of one label each, are no coincidence.
+# If at least this number of scores are all shared by samples with equal labels, samples repeat.
 _N_REPEATED = 20
-# Coverage of the interval of average precision was lower with targets as few and as rare as these.
+# Below these numbers the interval of average precision covered less often than its level.
 _FEW_FOR_INTERVAL, _RARE_FOR_INTERVAL = 30, 0.005
 
 
 @dataclass(frozen=True)
 class ReportCheck:
-    """What a check of a report found.
+    """A finding of a check of a report.
 
     Attributes
     ----------
     code : str
         Name of the check, which does not change between versions.
     ranker : str or None
-        The ranking that it is about; None for the labels, and for all rankings together.
+        The ranking concerned; None if the finding concerns the labels or all rankings together.
     message : str
-        What was found.
+        The finding.
     remedy : str
-        What to do about it.
+        The suggested remedy.
     url : str
         Page of the documentation that describes the check.
     """
@@ -53,7 +53,7 @@ class ReportCheck:
 
 @dataclass(frozen=True, eq=False)
 class LabelFacts:
-    """What checks of the labels look at.
+    """Input of the checks of the labels.
 
     Attributes
     ----------
@@ -62,13 +62,13 @@ class LabelFacts:
     alpha : float
         Level of significance.
     pos_label : object
-        The label of the positives; None where a ranking was given.
+        The label of the positives; None if a ranking was given.
     labels : list
-        The distinct labels; empty where a ranking was given.
+        The distinct labels; empty if a ranking was given.
     n_positive_clusters, n_negative_clusters : int or None
-        Number of clusters that hold positives and negatives; None without clusters.
+        Number of clusters with positives and number with negatives; None without clusters.
     has_repeated_index : bool
-        Whether the labels have an index in which something comes several times.
+        Whether the labels have an index with repeated entries.
     """
 
     n_samples: int
@@ -98,20 +98,20 @@ class LabelFacts:
 
 @dataclass(frozen=True, eq=False)
 class RankerFacts:
-    """What checks of one ranking look at.
+    """Input of the checks of one ranking.
 
     Attributes
     ----------
     labels : LabelFacts
-        What is known of the labels.
+        Facts about the labels.
     ranking : Ranking
         The ranking.
     result : MetricTestResult
-        Its test.
+        The test of the ranking.
     numbers : RankerReport
-        Its numbers.
+        The numbers of the ranking.
     few_labellings : str or None
-        What the test says of the few different labellings that clusters leave, if they do.
+        Warning of the test if the clusters allow only few different labellings.
     """
 
     labels: LabelFacts
@@ -128,16 +128,16 @@ class RankerFacts:
 
 @dataclass(frozen=True, eq=False)
 class AllFacts:
-    """What checks of several rankings look at.
+    """Input of the checks of several rankings.
 
     Attributes
     ----------
     labels : LabelFacts
-        What is known of the labels.
+        Facts about the labels.
     rankers : tuple of RankerFacts
-        What is known of each ranking.
-    scores : list of ndarray
-        Their scores; empty where a ranking was given.
+        Facts about each ranking.
+    scores : tuple of ndarray
+        Scores of the rankings; empty if a ranking was given.
     """
 
     labels: LabelFacts
@@ -147,18 +147,18 @@ class AllFacts:
 
 @dataclass(frozen=True)
 class Check:
-    """A check.
+    """A check of labels or scores.
 
     Attributes
     ----------
     code : str
-        Its name.
+        Name of the check.
     about : {"labels", "ranker", "rankers"}
-        Which facts it looks at: those of the labels, of each ranking, or of all of them.
+        Whether the check concerns the labels, each ranking, or all rankings together.
     find : callable
-        Function of the facts that returns what is found as a sentence, or None.
+        Function of the facts that returns the finding as a sentence, or None.
     remedy : str
-        What to do about it.
+        The suggested remedy.
     """
 
     code: str
@@ -172,7 +172,7 @@ class Check:
         return f"{DOCUMENTATION}report.html#{self.code}"
 
     def apply(self, facts: Any, ranker: str | None = None) -> list[ReportCheck]:
-        """What it finds: nothing or one entry."""
+        """Return the finding as a list with one entry, or an empty list."""
         message = self.find(facts)
         if message is None:
             return []
@@ -180,7 +180,7 @@ class Check:
 
 
 def run_checks(facts: AllFacts) -> tuple[ReportCheck, ...]:
-    """What all checks find, those of the labels first."""
+    """Return the findings of all checks in the order of `CHECKS`."""
     found: list[ReportCheck] = []
     for check in CHECKS:
         if check.about == "labels":
@@ -202,7 +202,9 @@ def _one_label(facts: LabelFacts) -> str | None:
     what, other = "positive", "negative"
     if facts.n_positives == 0:
         what, other = other, what
-    return f"No sample is {other}, all {facts.n_samples} are {what}: nothing can be tested."
+    return (
+        f"All {facts.n_samples} samples are {what} and none is {other}: there is nothing to test."
+    )
 
 
 def _labels_1_2(facts: LabelFacts) -> str | None:
@@ -211,15 +213,13 @@ def _labels_1_2(facts: LabelFacts) -> str | None:
     first, second = facts.labels
     if first != 1:
         return None
-    return f"The labels are 1 and {second!r}, and 1 was taken for the positive class."
+    return f"The labels are 1 and {second!r}, and 1 was used as the positive class."
 
 
 def _positives_in_majority(facts: LabelFacts) -> str | None:
     if not facts.has_both or 2 * facts.n_positives <= facts.n_samples:
         return None
-    return (
-        f"{facts.n_positives} of {facts.n_samples} samples are positive, which is more than half."
-    )
+    return f"More than half of the samples are positive ({facts.n_positives} of {facts.n_samples})."
 
 
 def _few_of_a_class(n_items: int, n_clusters: int | None, name: str) -> str | None:
@@ -227,7 +227,7 @@ def _few_of_a_class(n_items: int, n_clusters: int | None, name: str) -> str | No
     if not 0 < few < _FEW:
         return None
     if n_clusters is not None:
-        return f"The {name} are in {counted(n_clusters, 'cluster')} only."
+        return f"The {name} come from only {counted(n_clusters, 'cluster')}."
     return f"There {'is' if few == 1 else 'are'} only {counted(n_items, name.removesuffix('s'))}."
 
 
@@ -251,9 +251,9 @@ def _too_small(facts: LabelFacts) -> str | None:
     if log_labellings * (1.0 + 1e-12) >= -math.log(facts.alpha):
         return None
     return (
-        f"{counted(m, 'positive')} can be placed among {n} samples in "
-        f"{round(math.exp(log_labellings))} ways only: even a perfect ranking has "
-        f"p = {math.exp(-log_labellings):.2g}, which is more than {facts.alpha:g}."
+        f"There are only {round(math.exp(log_labellings))} ways to place "
+        f"{counted(m, 'positive')} among {n} samples: even a perfect ranking has "
+        f"p = {math.exp(-log_labellings):.2g}, which is above {facts.alpha:g}."
     )
 
 
@@ -261,8 +261,8 @@ def _index_repeats(facts: LabelFacts) -> str | None:
     if facts.has_clusters or not facts.has_repeated_index:
         return None
     return (
-        "The index of y_true names some samples several times: if it names patients, molecules or "
-        "other sources of several samples, these are no independent evidence."
+        "The index of y_true has repeated entries: if it identifies patients, molecules or other "
+        "sources of several samples, these samples are not independent."
     )
 
 
@@ -272,7 +272,7 @@ def _index_repeats(facts: LabelFacts) -> str | None:
 def _constant_score(facts: RankerFacts) -> str | None:
     if not facts.is_constant or facts.labels.n_samples == 1:
         return None
-    return "All scores are equal: the order is that of no ranking at all."
+    return "All scores are equal, so the samples have no order."
 
 
 def _two_valued_score(facts: RankerFacts) -> str | None:
@@ -281,14 +281,14 @@ def _two_valued_score(facts: RankerFacts) -> str | None:
     first, second = facts.ranking.tie_sizes.tolist()
     if min(first, second) == 1:
         return None
-    return f"The scores have two different values only, {first} of one and {second} of the other."
+    return f"The scores have only two different values, for {first} and {second} samples."
 
 
 def _large_tie(facts: RankerFacts) -> str | None:
     largest, n = int(facts.ranking.tie_sizes.max()), facts.labels.n_samples
     if facts.ranking.n_blocks <= 2 or 2 * largest <= n:
         return None
-    return f"{largest} of {n} samples have the same score, so that most of the list has no order."
+    return f"{largest} of {n} samples have the same score, so most of the list has no order."
 
 
 def _ties_across_k(facts: RankerFacts) -> str | None:
@@ -298,8 +298,8 @@ def _ties_across_k(facts: RankerFacts) -> str | None:
     if not cuts:
         return None
     return (
-        f"Equal scores straddle k = {_enumerated(cuts)}: hits are the mean over random "
-        "tie-breaking, and the hits needed are those of a ranking without ties."
+        f"A block of equal scores contains the cut-off k = {_enumerated(cuts)}: the hits are the "
+        "mean over random tie-breaking, and the hits needed are those of a ranking without ties."
     )
 
 
@@ -307,7 +307,10 @@ def _worse_than_chance(facts: RankerFacts) -> str | None:
     numbers = facts.numbers
     if not (numbers.zscore < 0.0 and numbers.pvalue_less <= facts.labels.alpha):
         return None
-    return f"It is worse than a random order (so low a value has p = {numbers.pvalue_less:.2g})."
+    return (
+        "The ranking is worse than a random order (p = "
+        f"{numbers.pvalue_less:.2g} for a value this low)."
+    )
 
 
 def _perfect_ranking(facts: RankerFacts) -> str | None:
@@ -315,11 +318,14 @@ def _perfect_ranking(facts: RankerFacts) -> str | None:
         return None
     hits, sizes = facts.ranking.hits, facts.ranking.tie_sizes
     positive = hits > 0
-    # All positives are in the first blocks, and those hold nothing else.
+    # All positives are in the first blocks, and these blocks contain no negatives.
     n_first = int(np.argmin(positive)) if not positive.all() else positive.size
     if positive[n_first:].any() or not np.array_equal(hits[:n_first], sizes[:n_first]):
         return None
-    return "Every positive is above every negative, which hardly any honest score achieves."
+    return (
+        "Every positive is above every negative, which is rare for a score that did not use the "
+        "labels."
+    )
 
 
 def _repeated_samples(facts: RankerFacts) -> str | None:
@@ -330,9 +336,9 @@ def _repeated_samples(facts: RankerFacts) -> str | None:
     if not (is_pure and sizes.min() >= 2 and hits.any()):
         return None
     return (
-        f"Each of the {sizes.size} different scores belongs to several samples, which all have one "
-        "label: the samples seem to be copies or to come in clusters, and p-values and intervals "
-        "take them as independent."
+        f"Each of the {sizes.size} different scores belongs to several samples with the same "
+        "label: the samples seem to be copies or to come in clusters, but p-values and intervals "
+        "treat them as independent."
     )
 
 
@@ -352,7 +358,7 @@ def _pvalue_at_floor(facts: RankerFacts) -> str | None:
         return None
     return (
         f"None of {result.n_resamples} random labellings reached the observed value: the p-value "
-        f"is the smallest that so many can give, 1/{result.n_resamples + 1}."
+        f"is 1/{result.n_resamples + 1}, the smallest possible for this number of labellings."
     )
 
 
@@ -362,7 +368,8 @@ def _pvalue_uncertain(facts: RankerFacts) -> str | None:
     if not low <= alpha < high:
         return None
     return (
-        f"The p-value is known to be from {low:.3g} to {high:.3g} only, on both sides of {alpha:g}."
+        f"The p-value is only known to lie between {low:.3g} and {high:.3g}, on both sides of "
+        f"{alpha:g}."
     )
 
 
@@ -378,17 +385,17 @@ def _interval_unreliable(facts: RankerFacts) -> str | None:
     if facts.numbers.standard_error is None or math.isnan(facts.numbers.standard_error):
         what = "cluster" if labels.has_clusters else "sample"
         return (
-            f"With a single {what} in a class nothing shows how the metric varies: the interval is "
-            "little less than all that it can be."
+            f"With a single {what} in a class the variation of the metric cannot be estimated: "
+            "the interval contains almost all possible values."
         )
     is_few = labels.n_positives <= _FEW_FOR_INTERVAL
     is_rare = labels.n_positives <= _RARE_FOR_INTERVAL * labels.n_samples
     if not (is_few and is_rare and isinstance(facts.result.metric, AveragePrecision)):
         return None
     return (
-        f"With {counted(labels.n_positives, 'positive')} among {labels.n_samples} samples "
-        "intervals of average precision that were meant to cover 95 % covered 91 to 93 % where "
-        "positives score high, and as little as 71 % where only a few of them do."
+        f"There are {counted(labels.n_positives, 'positive')} among {labels.n_samples} samples. "
+        "With numbers like these, 95 % intervals of average precision covered the true value in 91 "
+        "to 93 % of simulations if positives score high, and in only 71 % if only a few of them do."
     )
 
 
@@ -401,8 +408,8 @@ def _best_of_several(facts: AllFacts) -> str | None:
     if n < 2 or not smallest <= alpha < n * smallest:
         return None
     return (
-        f"The smallest of {n} p-values is {smallest:.2g}: it is not significant at {alpha:g} any "
-        f"more once it is multiplied by {n}, for the choice among {n} rankings."
+        f"The smallest of {n} p-values is {smallest:.2g}: multiplied by {n}, to account for the "
+        f"choice among {n} rankings, it is no longer significant at {alpha:g}."
     )
 
 
@@ -417,7 +424,8 @@ def _identical_rankings(facts: AllFacts) -> str | None:
         seen.append((name, scores))
     if not pairs:
         return None
-    return f"These have the same scores: {'; '.join(pairs[:3])}{'; ...' if len(pairs) > 3 else ''}."
+    more = "; ..." if len(pairs) > 3 else ""
+    return f"These rankings have the same scores: {'; '.join(pairs[:3])}{more}."
 
 
 def _complementary_scores(facts: AllFacts) -> str | None:
@@ -428,7 +436,8 @@ def _complementary_scores(facts: AllFacts) -> str | None:
     if not within or np.ptp(first) == 0.0 or np.abs(first + second - 1.0).max() > 1e-6:
         return None
     return (
-        "The two scores add up to 1 for every sample: they look like predict_proba's two columns."
+        "The two scores add up to 1 for every sample: they look like the two columns of "
+        "predict_proba."
     )
 
 
@@ -437,39 +446,40 @@ CHECKS = (
         "one-label",
         "labels",
         _one_label,
-        "Look at how the labels are coded and which is meant by pos_label; a test needs samples of "
+        "Check how the labels are coded and which one pos_label selects; a test needs samples of "
         "both classes.",
     ),
     Check(
         "labels-1-2",
         "labels",
         _labels_1_2,
-        "Pass pos_label, or y_true == 1 if 1 is the class to be ranked high.",
+        "Pass pos_label; if 1 is the class to be ranked first, pass y_true == 1 as the labels.",
     ),
     Check(
         "positives-in-majority",
         "labels",
         _positives_in_majority,
-        "If the rare class is what you look for, pass its label as pos_label.",
+        "If the targets are the rare class, pass its label as pos_label.",
     ),
     Check(
         "too-few-to-be-significant",
         "labels",
         _too_small,
-        "Label more samples: metric_power and min_positives say how many it takes.",
+        "Label more samples: metric_power and min_positives compute the number that is needed.",
     ),
     Check(
         "few-positives",
         "labels",
         _few_positives,
-        "The p-value is right all the same, but the value is known roughly only and small effects "
-        "go unseen: read the interval, and label more positives (min_positives says how many).",
+        "The p-value is still correct, but the value of the metric is imprecise and small effects "
+        "are missed: read the interval, and label more positives (min_positives computes how "
+        "many).",
     ),
     Check(
         "few-negatives",
         "labels",
         _few_negatives,
-        "Read the interval: the value is known roughly only. Label more negatives.",
+        "The value of the metric is imprecise: read the interval, and label more negatives.",
     ),
     Check(
         "clusters-not-given",
@@ -481,105 +491,106 @@ CHECKS = (
         "constant-score",
         "ranker",
         _constant_score,
-        "Look at the scores: a model that was not fitted, a wrong column, or a rounding to 0 has "
-        "this effect.",
+        "Check the scores: possible causes are a model that was not fitted, a wrong column, and "
+        "rounding to 0.",
     ),
     Check(
         "two-valued-score",
         "ranker",
         _two_valued_score,
-        "If they are predicted classes, pass decision_function(X) or predict_proba(X)[:, 1] in "
-        "place of predict(X).",
+        "If they are predicted classes, pass decision_function(X) or predict_proba(X)[:, 1] "
+        "instead of predict(X).",
     ),
     Check(
         "large-tie",
         "ranker",
         _large_tie,
-        "All numbers take account of ties. If the scores were rounded or cut off, pass them as "
-        "they were.",
+        "All numbers take ties into account. If the scores were rounded or truncated, pass the "
+        "original ones.",
     ),
     Check(
         "ties-across-k",
         "ranker",
         _ties_across_k,
-        "P-values at k are right for these ties. Choose a k at which a block of equal scores ends, "
-        "or break the ties by something that does not know the labels.",
+        "P-values at k are correct for these ties. For a whole number of hits, choose a k at which "
+        "a block of equal scores ends, or break the ties by a rule that does not use the labels.",
     ),
     Check(
         "worse-than-chance",
         "ranker",
         _worse_than_chance,
-        "Larger scores must mean likelier positives: negate the scores if smaller ones do, and "
+        "Larger scores must mean likelier positives: negate the scores if smaller scores do, and "
         "check pos_label.",
     ),
     Check(
         "perfect-ranking",
         "ranker",
         _perfect_ranking,
-        "Make sure that the labels, or what was made from them, did not train the score.",
+        "Make sure that neither the labels nor features derived from them were used to train the "
+        "model.",
     ),
     Check(
         "repeated-samples",
         "ranker",
         _repeated_samples,
-        "Keep one sample of each, or pass the source of each sample as clusters.",
+        "Keep one sample from each source, or pass the source of each sample as clusters.",
     ),
     Check(
         "few-labellings",
         "ranker",
         _few_labellings,
-        "The p-value is coarse: have clusters of equal sizes, or more of them.",
+        "The p-value is coarse: use clusters of equal sizes, or more clusters.",
     ),
     Check(
         "k-never-significant",
         "ranker",
         _k_never_significant,
-        "Choose another k: at one that is very small or close to the number of samples no ranking "
-        "shows anything. min_hits_at_k says which can be significant.",
+        "Choose another k: if k is very small or close to the number of samples, no result can be "
+        "significant. min_hits_at_k computes the hits needed at each k.",
     ),
     Check(
         "pvalue-at-floor",
         "ranker",
         _pvalue_at_floor,
-        "Write that p is at most this; raise n_permutations for a smaller one.",
+        "Report that p is at most this value; increase n_permutations to resolve smaller ones.",
     ),
     Check(
         "pvalue-uncertain",
         "ranker",
         _pvalue_uncertain,
-        "Raise n_permutations before you conclude.",
+        "Increase n_permutations before you draw a conclusion.",
     ),
     Check(
         "interval-unreliable",
         "ranker",
         _interval_unreliable,
-        "Take the interval as a rough one, and label more positives.",
+        "Treat the interval as approximate, and label more positives.",
     ),
     Check(
         "best-of-several",
         "rankers",
         _best_of_several,
-        "Test the best of all with best_candidate_test, which takes account of the choice, or on "
-        "labels that chose nothing.",
+        "Test the best ranking with best_candidate_test, which accounts for the choice, or on "
+        "labels that were not used for it.",
     ),
     Check(
         "identical-rankings",
         "rankers",
         _identical_rankings,
-        "Leave one of them out; its p-values are those of the other.",
+        "Leave one of them out: both have the same p-values.",
     ),
     Check(
         "complementary-scores",
         "rankers",
         _complementary_scores,
-        "Pass predict_proba(X)[:, 1] alone, the column of the positive class.",
+        "Pass only predict_proba(X)[:, 1], the column of the positive class.",
     ),
 )
-"""All checks, those first that make the others pointless."""
+"""All checks. Those that make the others irrelevant come first."""
 
 
 def counted(number: int, what: str) -> str:
-    """A number of something."""
+    """Return a number with its noun in the singular or plural."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 

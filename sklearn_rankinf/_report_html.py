@@ -1,4 +1,4 @@
-"""A report as a page of HTML that needs no other file."""
+"""A report as a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sklearn_rankinf._plot.interval import IntervalDisplay
 from sklearn_rankinf._plot.null_distribution import NullDistributionDisplay
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._report_text import (
+    FOR_A_PAPER,
     NOTHING_WRONG,
     ReportTable,
     about,
@@ -31,7 +32,7 @@ from sklearn_rankinf._report_text import (
 if TYPE_CHECKING:
     from sklearn_rankinf._report import RankSignificanceReport
 
-# Null distributions that are drawn, and letters of a name in a picture.
+# Maximum number of null distributions that are drawn, and of letters of a name in a picture.
 _N_DRAWN, _IN_PICTURE = 6, 24
 _STYLE = """
 .rankinf { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem;
@@ -60,7 +61,7 @@ a { color: #0b5f95; }
 
 
 def as_document(report: RankSignificanceReport) -> str:
-    """A whole page, with pictures."""
+    """Return the report as a whole page, with pictures."""
     _check_matplotlib()
     pictures = [
         f'<figure><img alt="{escape(title)}" src="{_as_data(draw)}">'
@@ -76,18 +77,18 @@ def as_document(report: RankSignificanceReport) -> str:
 
 
 def _check_matplotlib() -> None:
-    """Say in words what is missing, before anything is drawn."""
+    """Raise an ImportError with the remedy if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            'A report in HTML needs matplotlib: pip install "sklearn-rankinf[report]"; to_text and '
-            "to_dict do without."
+            'an HTML report needs matplotlib: pip install "sklearn-rankinf[report]", or use '
+            "to_text or to_dict."
         ) from error
 
 
 def as_fragment(report: RankSignificanceReport) -> str:
-    """The report without pictures, for a notebook."""
+    """Return the report without pictures, for a notebook."""
     return _content(report, [])
 
 
@@ -105,14 +106,14 @@ def _content(report: RankSignificanceReport, pictures: Sequence[str]) -> str:
         parts += ["<h2>Pictures</h2>", *pictures]
     if report.notes:
         parts += ["<h2>Notes</h2>", *(f"<p>{escape(note)}</p>" for note in report.notes)]
-    parts += ["<h2>Checks</h2>", _checks(report), "<h2>To write</h2>"]
+    parts += ["<h2>Checks</h2>", _checks(report), f"<h2>{FOR_A_PAPER}</h2>"]
     parts += [f"<p>{escape(text)}</p>" for text in sentences(report, in_sentences)]
     content = "\n".join(parts)
     return f'<div class="rankinf">\n{content}\n</div>'
 
 
 def _table(table: ReportTable) -> str:
-    """A table that scrolls by itself where it is too wide."""
+    """Return a table that scrolls separately if it is too wide for the page."""
     heads = "".join(f"<th>{escape(' '.join(filter(None, head)))}</th>" for head in table.headings)
     rows = "\n".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows
@@ -142,7 +143,7 @@ Draw = Callable[[], Any]
 
 
 def _pictures(report: RankSignificanceReport) -> list[tuple[str, Draw]]:
-    """Titles of the pictures, and functions that draw them."""
+    """Return the titles of the pictures and the functions that draw them."""
     names = [shortened(ranker.name, _IN_PICTURE) for ranker in report.rankers]
     found: list[tuple[str, Draw]] = []
     if any(interval is not None for interval in report.intervals):
@@ -169,16 +170,16 @@ def _draw_intervals(report: RankSignificanceReport, names: list[str]) -> Any:
 def _draw_comparison(report: RankSignificanceReport, names: list[str]) -> Any:
     if report.compared:
         figure = _figure(1.8)
-        own = [names[index] for index in report.compared]
+        shown = [names[index] for index in report.compared]
     else:
-        figure, own = _figure(1.8 + 0.4 * len(names)), names
-    ComparisonDisplay(report.comparison, name=_plain(own)).plot(figure.add_subplot())
+        figure, shown = _figure(1.8 + 0.4 * len(names)), names
+    ComparisonDisplay(report.comparison, name=_plain(shown)).plot(figure.add_subplot())
     return figure
 
 
 def _draw_null(name: str, result: Any) -> Any:
     figure = _figure(4.0)
-    # A logarithmic scale would show a far tail, which can take a minute to compute.
+    # The far tail on a logarithmic scale can take a minute to compute.
     NullDistributionDisplay(result, name=_plain([name])[0]).plot(figure.add_subplot())
     return figure
 
@@ -195,31 +196,31 @@ def _draw_curves(report: RankSignificanceReport, names: list[str]) -> Any:
 
 
 def _figure(height: float, width: float = 8.0) -> Any:
-    return new_figure("A report in HTML", (width, height))
+    return new_figure("an HTML report", (width, height))
 
 
 def _plain(names: list[str]) -> list[str]:
-    """Names that matplotlib takes for text: no formulas, and no artists to hide."""
+    """Escape names that matplotlib would read as formulas or as hidden artists."""
     return [
         re.sub(r"^_", "\N{MODIFIER LETTER LOW MACRON}", name).replace("$", r"\$") for name in names
     ]
 
 
 def _as_data(draw: Draw) -> str:
-    """A picture as an address that holds it."""
+    """Return a picture as a data URL."""
     picture, lacks_letters = _as_svg(draw, "path")
     if lacks_letters:
-        # The font of matplotlib does not have all letters, and whoever shows the page may.
+        # matplotlib's font lacks some letters, and the browser may have them.
         picture, _ = _as_svg(draw, "none")
     return f"data:image/svg+xml;base64,{base64.b64encode(picture).decode()}"
 
 
 def _as_svg(draw: Draw, fonttype: str) -> tuple[bytes, bool]:
-    """A picture, and whether its font lacks letters."""
+    """Return a picture, and whether its font lacks letters."""
     import matplotlib
 
     written = io.BytesIO()
-    # Names of parts do not depend on the run.
+    # A fixed salt makes the output reproducible.
     options: Any = {"svg.hashsalt": "rankinf", "svg.fonttype": fonttype}
     with matplotlib.rc_context(options), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

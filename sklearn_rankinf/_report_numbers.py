@@ -1,4 +1,4 @@
-"""The numbers of a report: each is what a function of this package returns."""
+"""The numbers of a report, all of which public functions of this package also return."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ class HitsReport:
     k : int
         Number of samples.
     hits : float
-        Positives among them, a fraction where equal scores straddle the last place.
+        Positives among the first k samples. If the cut-off splits a block of equal scores, the
+        mean over random tie-breaking, which may be a fraction.
     expected_hits : float
         Mean number of hits under random labelling.
     recall, precision, enrichment : float
-        Hits as a share of the positives, as a share of the samples, and relative to their expected
-        number; without positives recall is 0 and enrichment nan.
+        Hits divided by the number of positives, by k, and by the expected number of hits. Without
+        positives recall is 0 and enrichment nan.
     hits_needed : int or None
-        Smallest number of hits that is significant without ties; None if no number is enough, and
-        with clusters.
+        Smallest number of hits that is significant without ties; None if no number is significant,
+        or with clusters.
     pvalue, log10_pvalue : float
         P-value of the hits, exact without clusters, and its logarithm to base 10.
     splits_ties : bool
-        Whether equal scores straddle the last place.
+        Whether the cut-off splits a block of equal scores.
     """
 
     k: int
@@ -61,17 +62,17 @@ class HitsReport:
 
 @dataclass(frozen=True)
 class MetricReport:
-    """What the labels say about one ranking by one metric.
+    """Test results of one ranking by one metric.
 
     Attributes
     ----------
     metric : str
         Name of the metric.
     statistic, chance, adjusted, zscore : float
-        Its value, the mean under random labelling, the value on a scale with chance at 0 and a
-        perfect ranking at 1, and its distance from chance in standard deviations.
+        Value of the metric, mean under random labelling, value on a scale with chance at 0 and a
+        perfect ranking at 1, and distance from chance in standard deviations.
     pvalue, log10_pvalue : float
-        Exact p-value, and its logarithm to base 10.
+        Exact p-value and its logarithm to base 10.
     """
 
     metric: str
@@ -90,14 +91,15 @@ class ComparisonReport:
     Attributes
     ----------
     difference : float
-        Value of its metric less that of the best ranking.
+        Value of the metric minus that of the best ranking.
     low, high : float
-        Limits of the difference; simultaneous ones with more than two rankings.
+        Confidence limits of the difference, simultaneous with more than two rankings.
     pvalue : float
         Two-sided p-value, adjusted for the number of pairs with more than two rankings.
     may_be_best : bool
-        Whether the ranking may be the best one: of two, if p is more than alpha; of more, if it is
-        in the set of :func:`~sklearn_rankinf.metric_multiple_comparison_test`.
+        Whether the ranking may be the best one. With two rankings: whether p is above alpha. With
+        more rankings: whether it is in the set of rankers that may be best according to
+        :func:`~sklearn_rankinf.metric_multiple_comparison_test`.
     """
 
     difference: float
@@ -109,38 +111,39 @@ class ComparisonReport:
 
 @dataclass(frozen=True)
 class RankerReport:
-    """What the labels say about one ranking.
+    """All numbers of one ranking.
 
     Attributes
     ----------
     name : str
         Name of the ranking.
     n_samples, n_positives : int
-        Size of the ranking and number of positives.
+        Number of samples and number of positives.
     statistic, chance, adjusted_statistic, zscore : float
-        Value of the metric, its mean under random labelling, its value on a scale with chance at 0
-        and a perfect ranking at 1, and its distance from chance in standard deviations.
+        Value of the metric, mean under random labelling, value on a scale with chance at 0 and a
+        perfect ranking at 1, and distance from chance in standard deviations.
     pvalue, log10_pvalue, pvalue_relative_error : float
-        P-value, its logarithm to base 10, and an estimate of its relative error, on the large side.
+        P-value, its logarithm to base 10, and a conservative estimate of its relative error.
     method : str
-        How the p-value was computed.
+        Method of the p-value.
     pvalue_less : float
-        P-value of the other side: the probability of so low a value.
+        P-value of the opposite alternative: the probability of a value this low or lower.
     low, high, standard_error : float or None
         Confidence interval of the metric and its standard error; None if there is none.
     interval_method : str or None
-        How the interval was made.
+        Method of the interval.
     at_k : tuple of HitsReport
         Hits at each k.
     significant_k : tuple of (int, int) or None
-        First and last k of every run of k in which there are more hits than random selection gives,
-        at the level alpha over all k at once; None if they were not computed.
+        First and last k of every run of k with more hits than random selection, at the level alpha
+        simultaneously over all k; None if the runs were not computed.
     mhg_pvalue, mhg_log10_pvalue : float or None
-        P-value of the minimum hypergeometric test, one for all k; None if it was not computed.
+        P-value of the minimum hypergeometric test, a single one for all k; None if it was not
+        computed.
     mhg_k, mhg_hits : int or None
-        The k that stands out most, and the hits there.
+        The k with the smallest hypergeometric p-value, and the hits at this k.
     comparison : ComparisonReport or None
-        Comparison with the best ranking; None for that itself, and for a single ranking.
+        Comparison with the best ranking; None for the best ranking and for a single ranking.
     metrics : tuple of MetricReport
         Other metrics.
     """
@@ -179,7 +182,7 @@ def numbers_of_ranking(
     over_k: MinimumHypergeometricTestResult | None,
     **others: Any,
 ) -> RankerReport:
-    """The numbers of the results of one ranking."""
+    """Collect the numbers from the results of one ranking."""
     found: dict[str, Any] = dict(others)
     if interval is not None:
         found |= {
@@ -215,7 +218,7 @@ def numbers_of_ranking(
 
 
 def pvalue_less(result: MetricTestResult) -> float:
-    """P-value of the other side of a test of better than chance."""
+    """Return the p-value of the alternative that the ranking is worse than chance."""
     return float(result.null_distribution.pvalue(result.statistic, "less"))
 
 
@@ -229,17 +232,17 @@ def report_on_metrics(
     ranking : Ranking
         The ranking.
     metrics : sequence of str or metric
-        Names of metrics that need no k, or metrics.
+        Metrics, or names of metrics that need no k.
 
     Returns
     -------
     tuple of MetricReport
-        The figures, one entry a metric.
+        The results, one entry per metric.
 
     Raises
     ------
     CommandError
-        If a metric has no such name, or needs a k.
+        If the name of a metric is unknown, or if the metric needs a k.
     """
     return tuple(_report_on_metric(ranking, metric) for metric in metrics)
 
@@ -248,7 +251,7 @@ def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
     names = [name for name, make in METRICS.items() if not needs_k(make)]
     if isinstance(metric, str) and metric not in names:
         what = f"{metric!r} needs a k" if metric in METRICS else f"there is no metric {metric!r}"
-        raise CommandError(f"{what}: take one of {', '.join(map(repr, names))}.")
+        raise CommandError(f"{what}: use one of {', '.join(map(repr, names))}.")
     result = metric_test(ranking, metric=metric)
     return MetricReport(
         metric=metric if isinstance(metric, str) else repr(metric),
@@ -271,16 +274,16 @@ def report_on_hits(
     ranking : Ranking
         The ranking.
     k : int or float
-        Number of samples, or a fraction of them.
+        Number of samples, or a fraction of all samples.
     alpha : float, default=0.05
-        Level of significance.
+        Significance level.
     result : MetricTestResult, optional
-        Test of recall at k that takes account of clusters.
+        Test of recall at k that takes clusters into account.
 
     Returns
     -------
     HitsReport
-        The figures.
+        The results.
 
     Raises
     ------

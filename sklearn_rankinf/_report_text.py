@@ -1,4 +1,4 @@
-"""A report in words: conclusions, tables, checks and sentences to write."""
+"""A report as text: conclusions, tables, checks and sentences for a paper."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ if TYPE_CHECKING:
     from sklearn_rankinf._report import RankSignificanceReport
 
 WIDTH = 100
-# Longer names are cut off, in tables and in sentences.
+# Maximum length of names, in tables and in sentences.
 _IN_TABLE, _IN_SENTENCE = 26, 60
-# Runs of k that are listed.
+# Maximum number of runs of k that are listed.
 _N_RUNS = 3
 _HITS_NOTE = (
-    "* Equal scores straddle the last place: hits are the mean over random tie-breaking, p is "
-    "exact for these ties, and the hits needed are those of a ranking without ties."
+    "* A block of equal scores contains the cut-off: hits are the mean over random tie-breaking, p "
+    "is exact for these ties, and the hits needed are those of a ranking without ties."
 )
 CLUSTERS_HINT = (
-    "Every sample was taken as independent of the others. If several come from one source, such as "
-    "images of one patient, pass clusters: p-values and intervals are wrong without."
+    "All samples were treated as independent. If several samples come from one source, such as "
+    "images of one patient, pass clusters: without them p-values and intervals are wrong."
 )
-NOTHING_WRONG = "Nothing was found wrong with labels and scores."
+NOTHING_WRONG = "No problems were found with labels and scores."
+FOR_A_PAPER = "Sentences for a paper"
 _LEGEND = (
     "chance: mean of a random order with the same ties; adjusted: 0 at chance, 1 for a perfect "
     "ranking; z: distance from chance in standard deviations; error: relative error of p."
 )
 
-# Not to be torn apart at the end of a line.
+# Short equations are not broken across lines.
 _EQUATION = re.compile(r"\b([pzk]) = ")
 
 Name = Callable[[str], str]
@@ -47,18 +48,18 @@ Name = Callable[[str], str]
 
 @dataclass(frozen=True)
 class ReportTable:
-    """Numbers of a report.
+    """A table of a report.
 
     Attributes
     ----------
     title : str
-        What they are.
+        Title of the table.
     headings : tuple of (str, str)
-        Two lines of heading for each column.
+        Two heading lines for each column.
     rows : tuple of tuple of str
         The cells, row by row.
     note : str
-        What is to be known about them, maybe nothing.
+        Explanation below the table, possibly empty.
     """
 
     title: str
@@ -68,18 +69,18 @@ class ReportTable:
 
 
 def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: float) -> str:
-    """Say in one sentence whether a ranking is better than chance.
+    """Return one sentence on whether a ranking is better than chance.
 
     Parameters
     ----------
     subject : str
-        What the sentence is about, such as ``"Ranking by age"``.
+        Subject of the sentence, such as ``"Ranking by age"``.
     result : MetricTestResult
-        Test of the ranking against random labelling, of better than chance.
+        Test of the ranking against random labelling, with the alternative "better than chance".
     pvalue_less : float
-        P-value of the other side.
+        P-value of the opposite alternative.
     alpha : float
-        Level of significance.
+        Significance level.
 
     Returns
     -------
@@ -92,13 +93,10 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
     observed = f"{title} {format_value(value)}"
     expected = f"the {format_value(chance)} of a random order"
     if math.isnan(result.zscore):
-        return (
-            f"{subject} holds nothing to test: its {title} is the same whichever samples are the "
-            "positives."
-        )
+        return f"{subject} cannot be tested: its {title} is the same for every choice of positives."
     if result.pvalue <= alpha:
         ratio = value / chance if chance > 0.0 else math.inf
-        # A ratio says nothing where the largest one is below 2.
+        # Ratios below 1.5, and ratios of ROC AUC, which stay below 2, are not informative.
         if isinstance(result.metric, RocAuc) or not 1.5 <= ratio < math.inf:
             return f"{subject} is better than chance: {observed} against {expected}, {pvalue}."
         times = f"{ratio:.1f}" if ratio < 99.5 else f"{ratio:.0f}"
@@ -106,8 +104,8 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
     if pvalue_less <= alpha and value < chance:
         less = format_pvalue(math.log10(pvalue_less)) if pvalue_less > 0.0 else "0"
         return (
-            f"{subject} is worse than chance: {observed} against {expected}, p = {less} for so low "
-            "a value. Its direction may be reversed."
+            f"{subject} is worse than chance: {observed} against {expected}, p = {less} for a "
+            "value this low. The direction of the scores may be reversed."
         )
     return (
         f"{subject} is not shown to be better than chance: {observed} against {expected}, {pvalue}."
@@ -115,7 +113,7 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
 
 
 def conclusions(report: RankSignificanceReport, name: Name) -> list[str]:
-    """What a report says, in words: one entry a paragraph."""
+    """Return the conclusions of a report, one entry per paragraph."""
     found = [
         _of_ranker(report, ranker, result, name)
         for ranker, result in zip(report.rankers, report.results, strict=True)
@@ -128,32 +126,32 @@ def conclusions(report: RankSignificanceReport, name: Name) -> list[str]:
 def _of_ranker(
     report: RankSignificanceReport, ranker: RankerReport, result: MetricTestResult, name: Name
 ) -> str:
-    """Sentences on one ranking: better than chance, by how much, how sure, what to do."""
+    """Return a paragraph on one ranking: its test, its interval, and what to do."""
     subject = "The ranking" if report.is_single else name(ranker.name)
     parts = [verdict(subject, result, ranker.pvalue_less, report.alpha)]
     if math.isnan(ranker.zscore):
         return f"{parts[0]} What to do: see the checks below."
     if ranker.pvalue <= report.alpha:
         parts.append(
-            f"That is {_strength(ranker.pvalue)}. It is {_percent(ranker.adjusted_statistic)} of "
-            "the way from chance to a perfect ranking."
+            f"The evidence is {_strength(ranker.pvalue)}. The ranking is "
+            f"{_percent(ranker.adjusted_statistic)} of the way from chance to a perfect ranking."
         )
     title = in_sentence(result.metric.title)
     if ranker.standard_error is not None and math.isnan(ranker.standard_error):
-        parts.append(f"How far the {title} of the population may be from that cannot be said.")
+        parts.append(f"The uncertainty of the {title} cannot be estimated.")
     elif ranker.low is not None and ranker.high is not None:
         parts.append(
-            f"With {_level(report)} confidence the {title} of the population is from "
-            f"{format_value(ranker.low)} to {format_value(ranker.high)}."
+            f"With {_level(report)} confidence the {title} in the population is between "
+            f"{format_value(ranker.low)} and {format_value(ranker.high)}."
         )
     parts.append(_what_to_do(report, ranker))
     return " ".join(parts)
 
 
 def _strength(pvalue: float) -> str:
-    """The usual words for the strength of evidence."""
+    """Return the usual word for the strength of evidence."""
     steps = ((0.001, "very strong"), (0.01, "strong"), (0.05, "moderate"))
-    return f"{next((word for limit, word in steps if pvalue <= limit), 'weak')} evidence"
+    return next((word for limit, word in steps if pvalue <= limit), "weak")
 
 
 def _percent(share: float) -> str:
@@ -162,55 +160,57 @@ def _percent(share: float) -> str:
 
 
 def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
-    """What follows for whoever uses the ranking."""
+    """Return advice for the user of the ranking."""
     if ranker.pvalue <= report.alpha:
         if ranker.significant_k:
             return (
-                "What to do: use the list from its top. Cut at k = "
-                f"{_runs(ranker.significant_k)} it holds more positives than chance explains (at "
-                f"{100 * report.alpha:g} % over all k, so that any of these may be chosen after "
-                "looking)."
+                "What to do: use the list from its top. The first k items contain more positives "
+                f"than chance explains for k = {_runs(ranker.significant_k)} (at "
+                f"{100 * report.alpha:g} % for all k together, so this holds even if k is chosen "
+                "after looking at the data)."
             )
         if ranker.significant_k is not None:
             return (
-                "What to do: use it with care. At no single cut of the list there are more "
-                f"positives than chance explains (at {100 * report.alpha:g} % over all k)."
+                "What to do: use the ranking with care. At no cut-off k do the first k items "
+                "contain more positives than chance explains "
+                f"(at {100 * report.alpha:g} % for all k together)."
             )
-        return "What to do: use it."
+        return "What to do: use the ranking."
     if ranker.pvalue_less <= report.alpha and ranker.statistic < ranker.chance:
-        return "What to do: look at the direction of the scores and at the label of the positives."
+        return "What to do: check the direction of the scores and the label of the positives."
     if ranker.significant_k:
         return (
-            "What to do: look deeper in the list, and confirm it on other samples. Cut at k = "
-            f"{_runs(ranker.significant_k)} it does hold more positives than chance explains (at "
-            f"{100 * report.alpha:g} % over all k)."
+            "What to do: look deeper in the list, and confirm the result on other samples. The "
+            "first k items do contain more positives than chance explains for "
+            f"k = {_runs(ranker.significant_k)} (at {100 * report.alpha:g} % for all k together)."
         )
     return (
-        "What to do: do not rely on it yet. That no effect was shown does not mean that there is "
-        "none: metric_power says how large an effect these numbers would show."
+        "What to do: do not rely on the ranking yet. A result that is not significant does not "
+        "mean that there is no effect: metric_power computes how large an effect this number of "
+        "samples would detect."
     )
 
 
 def _of_best(report: RankSignificanceReport, name: Name) -> str:
-    """Sentences on which of several rankings is best."""
+    """Return a paragraph on which of several rankings is best."""
     best = report.rankers[report.best_index]
     title = in_sentence(report.results[0].metric.title)
     others = [ranker for ranker in report.rankers if ranker.comparison is not None]
-    worse = [name(o.name) for o in others if _shown_worse(o, report.alpha)]
+    worse = [name(o.name) for o in others if _is_worse(o, report.alpha)]
     rivals = [name(o.name) for o in others if o.comparison and o.comparison.may_be_best]
-    start = f"The largest {title} is that of {name(best.name)}."
+    start = f"{name(best.name)} has the largest {title}."
     if not worse:
-        shown = "No other ranking is shown to be worse than it."
+        shown = "No other ranking is significantly worse."
     elif len(worse) == len(others):
-        shown = f"{'The other is' if len(others) == 1 else 'All others are'} shown to be worse."
+        shown = f"{'The other is' if len(others) == 1 else 'All others are'} significantly worse."
     else:
-        shown = f"Shown to be worse: {', '.join(worse)}."
+        shown = f"Significantly worse: {', '.join(worse)}."
     if not rivals:
         return f"{start} {shown}"
-    return f"{start} {shown} The best ranking may as well be: {', '.join(rivals)}."
+    return f"{start} {shown} May also be the best ranking: {', '.join(rivals)}."
 
 
-def _shown_worse(ranker: RankerReport, alpha: float) -> bool:
+def _is_worse(ranker: RankerReport, alpha: float) -> bool:
     return ranker.comparison is not None and ranker.comparison.pvalue <= alpha
 
 
@@ -219,14 +219,14 @@ def _level(report: RankSignificanceReport) -> str:
 
 
 def _runs(runs: Sequence[tuple[int, int]]) -> str:
-    """Runs of k in words, the first few of them."""
+    """Return the first few runs of k in words."""
     shown = [str(one) if one == last else f"{one} to {last}" for one, last in runs[:_N_RUNS]]
     others = f" and others up to {runs[-1][1]}" if len(runs) > len(shown) else ""
     return f"{', '.join(shown)}{others}"
 
 
 def _span(runs: Sequence[tuple[int, int]] | None) -> str:
-    """Runs of k in short."""
+    """Return the span of the runs of k as a short text."""
     if not runs:
         return "no k"
     first, last = runs[0][0], runs[-1][1]
@@ -238,7 +238,7 @@ def _span(runs: Sequence[tuple[int, int]] | None) -> str:
 
 
 def tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
-    """The numbers of a report."""
+    """Return the tables of a report."""
     found = [_main_table(report, name), *_hits_tables(report, name)]
     if any(ranker.significant_k is not None for ranker in report.rankers):
         found.append(_table_over_k(report, name))
@@ -281,7 +281,7 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
 
 
 def _decimals(value: float | None) -> str:
-    """A value with four decimals, or of a small one three digits."""
+    """Format a value with four decimals, or a small one with three significant digits."""
     if value is None:
         return "-"
     return f"{value:.3g}" if 0.0 < abs(value) < 0.01 else f"{value:.4f}"
@@ -304,14 +304,14 @@ _HITS_HEADINGS = (
 def hits_table(
     title: str, first: str, names: Sequence[str], hits: Sequence[HitsReport]
 ) -> ReportTable:
-    """Hits at k, one row for each ranking or each k."""
+    """Return a table of hits at k with one row per ranking or per k."""
     rows = tuple((head, *_hits_cells(at_k)) for head, at_k in zip(names, hits, strict=True))
     note = _HITS_NOTE if any(at_k.splits_ties for at_k in hits) else ""
     return ReportTable(title, (("", first), *_HITS_HEADINGS), rows, note)
 
 
 def _hits_tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
-    """One table for one ranking, one for each k for several."""
+    """Return one table for a single ranking, or one table per k for several rankings."""
     if report.is_single:
         (ranker,) = report.rankers
         if not ranker.at_k:
@@ -343,9 +343,9 @@ def _expected(hits: float) -> str:
 def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
     headings = (
         ("", "ranking"),
-        ("beats random", "selection at"),
+        ("better than", "chance at"),
         ("", "mHG p"),
-        ("stands out", "most at k"),
+        ("most", "significant k"),
         ("hits", "there"),
     )
     rows = tuple(
@@ -359,11 +359,11 @@ def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
         for ranker in report.rankers
     )
     note = (
-        f"The bound holds for all k at once, at {100 * report.alpha:g} %: the list may be cut at "
-        "any of these k, also after looking. mHG p: the minimum hypergeometric test, one p-value "
-        "for all k."
+        f"The bound holds for all k together, at {100 * report.alpha:g} %, even if k is chosen "
+        "after looking at the data. mHG p: the p-value of the minimum hypergeometric test, a "
+        "single one for all k."
     )
-    return ReportTable("All k at once", headings, rows, note)
+    return ReportTable("All k together", headings, rows, note)
 
 
 def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable:
@@ -418,11 +418,11 @@ def _metric_table(report: RankSignificanceReport, number: int, name: Name) -> Re
     return ReportTable(values[0].metric, _METRIC_HEADINGS, rows)
 
 
-# Sentences for a paper, and the whole.
+# Sentences for a paper, and the whole report.
 
 
 def sentences(report: RankSignificanceReport, name: Name) -> list[str]:
-    """Sentences to write, one for each ranking, and one on the comparison."""
+    """Return sentences for a paper, one for each ranking and one on the comparison."""
     found = []
     for ranker, result in zip(report.rankers, report.results, strict=True):
         text = result.summary()
@@ -443,28 +443,28 @@ def sentences(report: RankSignificanceReport, name: Name) -> list[str]:
 
 
 def header(report: RankSignificanceReport) -> str:
-    """What was tested, in one line."""
+    """Return the size of the problem in one line."""
     share = 100 * report.prevalence
     clusters = "" if report.n_clusters is None else f" in {counted(report.n_clusters, 'cluster')}"
     return (
         f"{counted(report.n_positives, 'positive')} among {counted(report.n_samples, 'sample')} "
-        f"({share:.3g} %){clusters}; {counted(len(report.rankers), 'ranking')}; level "
-        f"{report.alpha:g}"
+        f"({share:.3g} %){clusters}; {counted(len(report.rankers), 'ranking')}; significance "
+        f"level {report.alpha:g}"
     )
 
 
 def in_sentences(name: str) -> str:
-    """A name as it stands in a sentence."""
+    """Shorten a name for a sentence."""
     return shortened(name, _IN_SENTENCE)
 
 
 def in_tables(name: str) -> str:
-    """A name as it stands in a table of text."""
+    """Shorten a name for a text table."""
     return shortened(name, _IN_TABLE)
 
 
 def as_text(report: RankSignificanceReport) -> str:
-    """A whole report as text of at most 100 columns."""
+    """Return a whole report as text in lines of at most 100 characters."""
     parts = [
         f"Rank significance report\n{wrapped(header(report))}",
         _section("Conclusion", conclusions(report, in_sentences)),
@@ -473,12 +473,12 @@ def as_text(report: RankSignificanceReport) -> str:
     if report.notes:
         parts.append(_section("Notes", report.notes))
     parts.append(_section("Checks", _checks(report)))
-    parts.append(_section("To write", sentences(report, in_sentences)))
+    parts.append(_section(FOR_A_PAPER, sentences(report, in_sentences)))
     return "\n\n".join(parts)
 
 
 def table_as_text(table: ReportTable) -> str:
-    """A table as text, with its title and its note."""
+    """Return a table as text, with its title and its note."""
     lines = [wrapped(table.title), format_table(table.headings, table.rows)]
     if table.note:
         lines.append(wrapped(table.note))
@@ -500,7 +500,7 @@ def _checks(report: RankSignificanceReport) -> list[str]:
 
 
 def grouped(checks: Sequence[ReportCheck]) -> list[tuple[ReportCheck, list[str]]]:
-    """Checks that found the same of several rankings as one, with the names of the rankings."""
+    """Merge equal findings on several rankings, and list the names of the rankings."""
     found: dict[tuple[str, str], tuple[ReportCheck, list[str]]] = {}
     for check in checks:
         _, names = found.setdefault((check.code, check.message), (check, []))
@@ -510,15 +510,15 @@ def grouped(checks: Sequence[ReportCheck]) -> list[tuple[ReportCheck, list[str]]
 
 
 def about(report: RankSignificanceReport, names: Sequence[str], name: Name) -> str:
-    """Names of the rankings that a check is about, where there are several."""
+    """Return the names of the rankings a check concerns, if the report has several rankings."""
     return "" if report.is_single or not names else f" ({', '.join(map(name, names))})"
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """Text in lines of at most 100 characters."""
+    """Wrap text to lines of at most 100 characters."""
     lines = []
     for line in text.splitlines():
-        # A no-break space is none to textwrap.
+        # textwrap does not break lines at a no-break space.
         kept = _EQUATION.sub("\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", line)
         lines += textwrap.wrap(
             kept,

@@ -1,4 +1,4 @@
-"""Scores of an estimator, rows of data and folds, by public means only."""
+"""Scores of an estimator, rows of data and folds, using only public interfaces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def estimator_scores(
     pos_label : int, float, bool or str
         The label of the positives.
     response_method : str or sequence of str
-        Methods to take, the first one that the estimator has.
+        Methods that return the scores; the first available one is used.
 
     Returns
     -------
@@ -39,20 +39,20 @@ def estimator_scores(
     TypeError
         If the estimator has none of the methods.
     ValueError
-        If `pos_label` is none of its classes, or if it has several outputs.
+        If `pos_label` is not one of the classes, or if the estimator has several outputs.
     """
     names = [response_method] if isinstance(response_method, str) else list(response_method)
     name = next((name for name in names if hasattr(estimator, name)), None)
     if name is None:
         raise TypeError(
-            f"{type(estimator).__name__} has no {' or '.join(names)} to rank samples by: name a "
-            "method that it has as response_method, or pass scores to from_predictions."
+            f"{type(estimator).__name__} has no {' or '.join(names)} to rank samples: pass one of "
+            "its methods as response_method, or pass scores to from_predictions."
         )
     response = getattr(estimator, name)(X)
     if isinstance(response, list):
         raise ValueError(
-            f"{type(estimator).__name__} has {len(response)} outputs, with a ranking each: test "
-            f"the scores of one of them, for instance {name}(X)[0][:, 1]."
+            f"{type(estimator).__name__} has {len(response)} outputs, each with a separate "
+            f"ranking: test the scores of one output, for instance {name}(X)[0][:, 1]."
         )
     response = np.asarray(response, dtype=np.float64)
     if name == "predict" or not hasattr(estimator, "classes_"):
@@ -66,12 +66,12 @@ def estimator_scores(
     column = classes.index(pos_label)
     if response.ndim == 2:
         return np.asarray(response[:, column])
-    # One column of a decision function is in favour of the second class.
+    # A single column of a decision function refers to the second class.
     return response if column == 1 else -response
 
 
 def rows(data: Any, indices: ArrayLike) -> Any:
-    """Rows of an array, a sparse matrix, a data frame, a series or a list."""
+    """Select rows of an array, a sparse matrix, a data frame, a series or a list."""
     if hasattr(data, "iloc"):
         return data.iloc[indices]
     if isinstance(data, list | tuple):
@@ -81,7 +81,7 @@ def rows(data: Any, indices: ArrayLike) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A fitted estimator, and the rows that it was fitted to and those held out.
+    """A fitted estimator with its training and held-out rows.
 
     Attributes
     ----------
@@ -101,16 +101,16 @@ class Fold:
         return int(max(self.train.max(), self.test.max()))
 
     def held_out(self, X: Any, y: Any) -> tuple[Any, Any]:
-        """Samples and labels that the estimator has not seen."""
+        """Samples and labels that were not used for fitting."""
         samples = rows(X, self.test)
-        # A kernel or distance matrix has a column for each sample that was fitted.
+        # A kernel or distance matrix has one column per training sample.
         if get_tags(self.estimator).input_tags.pairwise:
             samples = samples[:, self.train]
         return samples, rows(y, self.test)
 
 
 def folds_of(fitted: Mapping[str, Any], X: Any, y: Any, what: str) -> list[Fold]:
-    """Folds of a cross-validation of X and y; `what` names its result in messages."""
+    """Folds of a cross-validation of X and y; `what` is its name in messages."""
     missing = [key for key in ("estimator", "indices") if key not in fitted]
     if missing:
         raise ValueError(
@@ -124,7 +124,7 @@ def folds_of(fitted: Mapping[str, Any], X: Any, y: Any, what: str) -> list[Fold]
         length = data.shape[0] if hasattr(data, "shape") else len(data)
         if length < n_samples:
             raise ValueError(
-                f"{name} must be what was cross-validated, with at least {n_samples} samples; got "
+                f"{name} must be the cross-validated data with at least {n_samples} samples; got "
                 f"{length}."
             )
     return folds

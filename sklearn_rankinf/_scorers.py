@@ -1,4 +1,4 @@
-"""Significance as a scorer: one number for each fold, from labels and scores."""
+"""Significance scorers: one number per fold, from labels and scores."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "al
 # Relative error of exact p-values that does not matter to a search: 0.004 in -log10 p; and the
 # number of samples up to which all digits cost little.
 _TOLERANCE, _SHORT = 0.01, 64
-# Of the scorers in a dict one says what tests say of weights and of few labellings.
+# Only one scorer of a dict repeats the warnings of tests about weights and few labellings.
 _SAID_ONCE = (FEW_LABELLINGS, "sample_weight ")
 _OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters", "order"})
 _RESPONSE_METHODS = ("decision_function", "predict_proba", "predict")
 
-# Key of the dict -> (output, method); a method of None is the one that was asked for.
+# Key of the dict -> (output, method); a method of None is the requested one.
 _ONE_METHOD: Mapping[str, tuple[str, str | None]] = MappingProxyType(
     {
         "statistic": ("statistic", None),
@@ -83,52 +83,53 @@ def make_significance_scorer(
     random_state: Any = 0,
     response_method: str | Sequence[str] = ("decision_function", "predict_proba"),
 ) -> Any:
-    r"""Make a scorer of the evidence that a ranking is better than chance.
+    r"""Make a scorer that measures the evidence that a ranking is better than chance.
 
-    The scorer goes wherever scikit-learn takes ``scoring=``. It ranks the samples that it is given
-    by the estimator's scores and tests the ranking against random labelling.
+    The scorer can be used wherever scikit-learn accepts ``scoring=``. It ranks the given samples by
+    the scores of the estimator and tests the ranking against random labelling.
 
     Parameters
     ----------
     metric : str or metric, default="average_precision"
-        What is tested: ``"average_precision"``, ``"recall_at_k"``, ``"precision_at_k"``,
+        The metric to test: ``"average_precision"``, ``"recall_at_k"``, ``"precision_at_k"``,
         ``"enrichment_at_k"``, ``"f_score_at_k"``, ``"roc_auc"``, ``"dcg"``, ``"ndcg"``,
-        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, a name given to :func:`register_metric`, or
-        a metric itself, such as ``Bedroc(alpha=50.0)``.
+        ``"bedroc"``, ``"rie"``, ``"reciprocal_rank"``, a name registered by
+        :func:`register_metric`, or a metric, such as ``Bedroc(alpha=50.0)``.
     method : str, default="auto"
-        How the p-value is computed: ``"auto"``, ``"analytic"``, ``"permutation"``, one of the
-        approximations that the null distribution of the metric takes, such as ``"normal"``; or
-        ``"both"``, analytic and permutation side by side.
+        Method of the p-value: ``"auto"``, ``"analytic"``, ``"permutation"``, an approximation that
+        the null distribution of the metric has, such as ``"normal"``; or ``"both"``, analytic and
+        permutation side by side.
     output : str, default="neg_log10_pvalue"
-        What a scorer returns: ``"neg_log10_pvalue"``, the evidence, on a scale where greater is
-        better and nothing underflows; ``"zscore"``, the distance from chance in standard
+        Quantity that a scorer returns: ``"neg_log10_pvalue"``, the evidence, on a scale where
+        greater is better and nothing underflows; ``"zscore"``, the distance from chance in standard
         deviations; ``"adjusted"``, the statistic on a scale with chance at 0 and a perfect ranking
-        at 1; ``"statistic"``, the metric itself; ``"pvalue"``, which is for reading and never for
-        `refit` or for choosing, since searches maximise; or ``"all"`` of them.
+        at 1; ``"statistic"``, the metric; ``"pvalue"``, for information only and never for `refit`
+        or selection, since searches maximise; or ``"all"`` of them.
     k : int or float, optional
-        Number of samples at the top, or a fraction of the samples between 0 and 1, for the metrics
-        at k and, if wanted, average precision, DCG and NDCG. Folds differ in size, so that a
-        fraction is usually what is meant; an int larger than a fold is an error.
+        Cut-off for the metrics at k and, optionally, for average precision, DCG and NDCG: a number
+        of samples, or a fraction of the samples between 0 and 1. A fraction is usually the better
+        choice because folds differ in size; an int larger than a fold is an error.
     pos_label : int, float, bool or str, default=1
-        The label of the positives. Labels that are strings need it, unless `average` is given.
+        The label of the positives. Required for string labels, unless `average` is given.
     average : {"macro", "weighted", "micro"}, optional
-        Average over the classes of multiclass and multilabel labels, as scikit-learn forms it.
-        Such averages have no law in closed form: ``method="auto"`` takes permutation, and with
-        ``method="both"`` the analytic scorers of the dict fail, alone. Binary labels
-        ignore it; their positive label is then the greater one, if `pos_label` is left at 1.
+        Average over the classes of multiclass and multilabel labels, as in scikit-learn. Such
+        averages have no null distribution in closed form: ``method="auto"`` selects permutation,
+        and with ``method="both"`` only the analytic scorers of the dict fail. It is ignored for
+        binary labels; if `pos_label` is left at 1, their positive label is then the greater one.
     weights_follow : {"label", "score"}, default="label"
-        What weights stay with while labels are permuted, see :func:`average_precision_test`.
+        Whether weights move with the labels or stay with the scores when labels are permuted, see
+        :func:`average_precision_test`.
     block_length : int, optional
-        Number of successive samples that are permuted as a block, where scorers are given the
-        `order` of the samples; by default labels are shifted.
+        Number of successive samples that are permuted as a block, if scorers get the `order` of
+        the samples; by default labels are shifted.
     n_permutations : int, default=999
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_permutations + 1)``.
     random_state : int, RandomState, Generator or None, default=0
-        Source of the random labellings. With an int all candidates and folds see the same ones.
+        Source of the random labellings. With an int all candidates and folds use the same ones.
     response_method : str or sequence of str, default=("decision_function", "predict_proba")
-        Methods of the estimator that give the scores, the first one that it has. ``"predict"``
-        is for regressors.
+        Methods of the estimator that return the scores; the first available one is used.
+        ``"predict"`` is for regressors.
 
     Returns
     -------
@@ -137,8 +138,8 @@ def make_significance_scorer(
         ``output="all"`` a dict of such scorers with the keys ``statistic``, ``neg_log10_pvalue``,
         ``pvalue``, ``zscore`` and ``adjusted``. With ``method="both"`` a dict with the keys
         ``statistic``, ``zscore``, ``adjusted``, ``pvalue_analytic``, ``pvalue_permutation``,
-        ``neg_log10_pvalue_analytic`` and ``neg_log10_pvalue_permutation``. A dict is what
-        :func:`sklearn.model_selection.cross_validate` and the searches take as `scoring`; a search
+        ``neg_log10_pvalue_analytic`` and ``neg_log10_pvalue_permutation``. The dict can be passed
+        as `scoring` to :func:`sklearn.model_selection.cross_validate` and to searches; a search
         then needs a key or a callable as `refit`.
 
     Raises
@@ -146,27 +147,27 @@ def make_significance_scorer(
     TypeError
         If an argument is of a wrong type, or if this function is itself passed as a scorer.
     ValueError
-        If an argument is not one of those above, if `k` is missing where the metric needs it or
-        given where it takes none, or if `output` is not ``"all"`` with ``method="both"``. The
-        scorer itself raises it for labels and scores that cannot be ranked, for an int `k` larger
-        than a fold, for multiclass or multilabel labels without `average`, and where
-        ``method="analytic"`` is asked for and there is no such law.
+        If an argument is not one of those above, if `k` is missing for a metric that needs it or
+        given for a metric that takes none, or if `output` is not ``"all"`` with ``method="both"``.
+        The scorer raises it for invalid labels and scores, for an int `k` larger than a fold, for
+        multiclass or multilabel labels without `average`, and if ``method="analytic"`` is not
+        available.
 
     Warns
     -----
     UndefinedMetricWarning
-        When the scorer is given labels without positives.
+        If the labels of a fold have no positives.
     UserWarning
-        When a permutation p-value is at its floor, where candidates tie; when the exact p-value of
-        a fold is not known, and that of permutation is in its place; when few different labellings
-        of a fold are left; and what the test says of weights.
+        If a permutation p-value is the smallest possible one, so that candidates tie; if the exact
+        p-value of a fold cannot be computed and a permutation p-value replaces it; if a fold has
+        few different labellings; and if the test warns about weights.
 
     See Also
     --------
-    average_precision_significance_scorer : The scorer with the default of every argument.
-    average_precision_test : The complete test, for labels and scores at hand.
-    register_metric : Make a custom metric known by name.
-    sklearn.metrics.make_scorer : Makes scorers of any metric function.
+    average_precision_significance_scorer : The scorer with default arguments.
+    average_precision_test : The complete test of given labels and scores.
+    register_metric : Register a custom metric by name.
+    sklearn.metrics.make_scorer : Make a scorer of any metric function.
     sklearn.model_selection.permutation_test_score : Test of an estimator by refitting it.
 
     Notes
@@ -176,35 +177,33 @@ def make_significance_scorer(
     .. math:: -\log_{10} P(S \ge s),
 
     for the value :math:`s` of the metric on the fold, under the hypothesis that every choice of the
-    positives among the samples is equally likely, given the scores and their ties. Its mean over
-    folds ranks candidates; it is not evidence itself, because training sets overlap and the best of
-    many candidates is the best of many.
+    positives among the samples is equally likely, given the scores and their ties. The mean score
+    over folds ranks candidates. It is not valid evidence that the winner is better than chance,
+    because training sets overlap and the best of many candidates is selected.
 
-    So that a search costs little more than with average precision itself, an exact p-value that
-    takes long may have a relative error of up to 1 percent, which is 0.004 of the default score;
-    most have less than 0.01 percent. :func:`average_precision_test` takes the time for all digits.
+    To keep a search almost as fast as with average precision as the score, an exact p-value that
+    takes long may have a relative error of up to 1 percent, which is 0.004 in the default score;
+    most have less than 0.01 percent. :func:`average_precision_test` computes all digits. If the
+    relative error of an exact p-value cannot be bounded by 10 percent, or if its computation fails,
+    ``method="auto"`` uses a permutation p-value.
 
-    Where no relative error of an exact p-value below 10 percent can be stated, and where its
-    computation fails, ``method="auto"`` takes the p-value of permutation.
+    A fold without evidence does not disturb a search: with only one class, or only one score, the
+    statistic is that of the test, p is 1 and all other outputs are 0. A fold of multiclass labels
+    in which a class is missing is an error, as in scikit-learn: use stratified folds.
 
-    A fold that holds no evidence never spoils a search: with one class only, or one score only, the
-    statistic is that of the test, p is 1 and everything else 0. A fold of multiclass labels in
-    which a class is missing is an error, as it is in scikit-learn: use stratified folds.
-
-    Weights, strata, clusters and the order of the samples reach scorers by metadata routing: enable
-    it, call ``set_score_request(sample_weight=True)``, ``set_score_request(clusters=True)`` and so
-    on, with `strata` or `order`, on the scorer, or on each scorer of a dict, and pass them as
-    scikit-learn's tools take metadata, in `params` or to `fit`. Each fold gets its own rows, and
-    permutes labels within strata, as those of whole clusters, or along the series, as
-    :func:`average_precision_test` does. None of this has a law in closed form. A fold in which
-    nothing can be permuted holds no evidence. Metrics other than average precision refuse weights.
-    Clusters say nothing about the splits: samples that belong together need a splitter that keeps
+    Weights, strata, clusters and the order of the samples are passed to scorers by metadata
+    routing. Enable metadata routing, call ``set_score_request(sample_weight=True)``,
+    ``set_score_request(clusters=True)``, or the same with `strata` or `order`, on the scorer or on
+    each scorer of a dict, and pass the arrays as metadata, in `params` or to `fit`. Each fold gets
+    its rows of these arrays, and labels are permuted within strata, by whole clusters, or along the
+    series, as in :func:`average_precision_test`. None of these cases has a null distribution in
+    closed form. A fold in which nothing can be permuted has no evidence. Metrics other than average
+    precision do not accept weights. Clusters do not affect the splits: use a splitter that keeps
     groups together as well.
 
-    Halving searches such as :class:`sklearn.model_selection.HalvingGridSearchCV` take a single
-    scorer, and no dict: ``output="all"`` and ``method="both"`` are not for them.
-
-    :class:`sklearn.model_selection.TunedThresholdClassifierCV` has no use for these scorers: it
+    Halving searches such as :class:`sklearn.model_selection.HalvingGridSearchCV` accept a single
+    scorer and no dict, so ``output="all"`` and ``method="both"`` cannot be used with them.
+    :class:`sklearn.model_selection.TunedThresholdClassifierCV` cannot use these scorers: it
     varies the threshold of hard labels, while a ranking is the same for every threshold.
 
     Examples
@@ -226,7 +225,7 @@ def make_significance_scorer(
     >>> bool((search.fit(X, y).cv_results_["mean_test_pvalue"] < 0.05).all())
     True
 
-    Clusters by metadata routing, with folds that keep them together:
+    Clusters are passed by metadata routing, with folds that keep them together:
 
     >>> import numpy as np
     >>> import sklearn
@@ -258,12 +257,12 @@ def make_significance_scorer(
     if block_length is not None:
         check_integer(block_length, "block_length", 1)
     options |= {"weights_follow": weights_follow, "block_length": block_length}
-    # A worker process knows the metrics of the package by name, and others by what is sent to it.
+    # A worker process finds the metrics of the package by name; custom ones are sent to it.
     metric = registered(metric)
     _check_response_method(response_method)
     check_pos_label(pos_label)
-    # scikit-learn chooses a column of the scores by the scorer's pos_label, and refuses one that
-    # is none of the classes even where no column is to be chosen.
+    # scikit-learn selects a column of the scores by pos_label, and raises an error if pos_label
+    # is not one of the classes, even if no column has to be selected.
     if average is None or pos_label != 1:
         options["pos_label"] = pos_label
     options["in_dict"] = keys is not None
@@ -306,9 +305,9 @@ def significance_score(
 ) -> float:
     """Score the labels and scores of one fold; see `make_significance_scorer`.
 
-    Nothing is computed that `output` does not need, and a fold without evidence scores 0. Of the
-    scorers in a dict, which all score the same folds, one warns of a fold without positives and one
-    of p-values at their floor.
+    Only the quantities that `output` needs are computed, and a fold without evidence scores 0. All
+    scorers of a dict score the same folds, so only one of them warns about a fold without
+    positives, and only one about the smallest possible p-values.
     """
     options = {"method": method, "n_permutations": n_permutations, "random_state": random_state}
     if k is not None:
@@ -347,7 +346,7 @@ def _score_binary(
     of_samples: dict[str, Any],
     in_dict: bool,
 ) -> tuple[float, str]:
-    """Return one output for a binary ranking, and the method that ran."""
+    """Return one output for a binary ranking, and the method that was used."""
     pos_label = options.pop("pos_label")
     ranking = Ranking.from_scores(y_true, y_score, pos_label=pos_label)
     if ranking.n_positives == 0:
@@ -357,45 +356,45 @@ def _score_binary(
         options |= {"pos_label": pos_label, **of_samples}
         return _score_by_test(y_true, y_score, metric, output, options, _warns(output, in_dict))
     seen = observe_ranking(ranking, metric, **options)
-    statistic, law = seen.statistic, seen.law
-    # The law of a short list without ties is the same for many folds, and kept.
+    statistic, null = seen.statistic, seen.null
+    # Many folds share the null distribution of a short list without ties, which is cached.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
-    law = tolerating(law, _TOLERANCE) if in_a_hurry else law
+    null = tolerating(null, _TOLERANCE) if in_a_hurry else null
     if "pvalue" not in output:
-        return _read_without_tail(statistic, law, output), law.method
-    if options["method"] == "auto" and law.method == "analytic":
-        tail, failure = _tail_or_failure(statistic, law)
+        return _read_without_tail(statistic, null, output), null.method
+    if options["method"] == "auto" and null.method == "analytic":
+        tail, failure = _tail_or_failure(statistic, null)
         if tail is not None:
-            return tail[output], law.method
-        law = observe_ranking(ranking, metric, **{**options, "method": "permutation"}).law
+            return tail[output], null.method
+        null = observe_ranking(ranking, metric, **{**options, "method": "permutation"}).null
         if _warns(output, in_dict):
             _warn_of_permutation(failure)
-    return _tail(statistic, law)[output], law.method
+    return _tail(statistic, null)[output], null.method
 
 
-def _read_without_tail(statistic: float, law: NullDistribution, output: str) -> float:
-    """Read an output off the null law, which computes nothing before it is asked."""
+def _read_without_tail(statistic: float, null: NullDistribution, output: str) -> float:
+    """Return an output that needs only the moments of the null distribution."""
     if output == "statistic":
         return statistic
     scaled = standardized if output == "zscore" else adjusted
-    return _or_nothing(float(scaled(statistic, law)))
+    return _or_nothing(float(scaled(statistic, null)))
 
 
-def _tail(statistic: float, law: NullDistribution) -> dict[str, float]:
-    """The p-value, its logarithm and its relative error."""
-    pvalue, log_pvalue, error = pvalue_log_and_error(law, statistic, "greater")
+def _tail(statistic: float, null: NullDistribution) -> dict[str, float]:
+    """Return the p-value, its logarithm and its relative error."""
+    pvalue, log_pvalue, error = pvalue_log_and_error(null, statistic, "greater")
     evidence = abs(float(as_log10(log_pvalue)))
     return {"pvalue": float(pvalue), "neg_log10_pvalue": evidence, "error": float(error)}
 
 
 def _tail_or_failure(
-    statistic: float, law: NullDistribution
+    statistic: float, null: NullDistribution
 ) -> tuple[dict[str, float] | None, str]:
-    """The tail of an exact law; or None, and why it is not to be had."""
+    """Return the tail of an exact null distribution, or None and the reason for the failure."""
     try:
-        tail = _tail(statistic, law)
+        tail = _tail(statistic, null)
     except (ArithmeticError, MemoryError, ValueError) as failed:
-        # All arguments were checked where the law was made: what fails here is the computation.
+        # All arguments have been checked, so an error here is a failure of the computation.
         return None, str(failed) or type(failed).__name__
     if tail["error"] <= UNKNOWN:
         return tail, ""
@@ -410,7 +409,7 @@ def _score_by_test(
     options: dict[str, Any],
     warns: bool,
 ) -> tuple[float, str]:
-    """Read one output off the complete test: weights and averages have no law of a ranking."""
+    """Return one output of the complete test, for weights and averages."""
     if output == "statistic":
         options = {**options, "n_permutations": 1}  # the statistic does not depend on them
     silent = not warns and not _OF_SAMPLES.isdisjoint(options)
@@ -425,37 +424,37 @@ def _score_by_test(
 
 
 def _warns(output: str, in_dict: bool) -> bool:
-    """Whether this scorer warns for all those of a dict."""
+    """Whether this scorer warns on behalf of all scorers of a dict."""
     return output == "neg_log10_pvalue" or (output == "pvalue" and not in_dict)
 
 
 def _or_nothing(score: float) -> float:
-    """Turn what is undefined without both classes and two scores into no evidence."""
+    """Return 0, no evidence, for a score that is undefined with one class or one score."""
     return 0.0 if math.isnan(score) else score
 
 
 def _greater_label(y_true: ArrayLike) -> PosLabel:
-    """Positive label of binary labels when none is named, as scikit-learn's scorers take it."""
+    """Default positive label of binary labels, as in scikit-learn's scorers."""
     labels = np.unique(np.asarray(y_true))
     if labels.size > 1:
         return labels[-1:].tolist()[0]  # type: ignore[no-any-return]
     label = labels.tolist()[0]
     if isinstance(label, str) or label not in (-1, 0, 1):
         raise ValueError(
-            f"All samples have the label {label!r}, and nothing says whether it is that of the "
-            "positives: pass pos_label to make_significance_scorer."
+            f"All samples have the label {label!r}, which may be positive or negative: pass "
+            "pos_label to make_significance_scorer."
         )
     return 1
 
 
-# Warnings: one text from one line whatever the output, so that a filter which counts texts and
-# lines takes them for the same.
+# Each warning comes from one line and has the same text for all outputs, so that warning filters
+# treat repeated warnings as the same.
 
 
 def _warn_of_no_positives() -> None:
     warnings.warn(
-        "There are no positives in y_true, so that this fold holds no evidence: the statistic is "
-        "set to 0, its p-value to 1. Stratified folds spread the positives evenly.",
+        "There are no positives in y_true, so the statistic of this fold is set to 0 and its "
+        "p-value to 1: use stratified folds, which spread the positives evenly.",
         UndefinedMetricWarning,
         stacklevel=1,
     )
@@ -463,8 +462,8 @@ def _warn_of_no_positives() -> None:
 
 def _warn_of_permutation(failure: str) -> None:
     warnings.warn(
-        f"The exact p-value of this fold is not known ({failure}), and that of permutation is in "
-        "its place: pass method='permutation' to make_significance_scorer for the same in all "
+        f"The exact p-value of this fold is unavailable ({failure}), and a permutation p-value is "
+        "used instead: pass method='permutation' to make_significance_scorer to use it in all "
         "folds.",
         UserWarning,
         stacklevel=1,
@@ -473,9 +472,10 @@ def _warn_of_permutation(failure: str) -> None:
 
 def _warn_of_the_floor(n_permutations: int) -> None:
     warnings.warn(
-        f"A permutation p-value is at its floor, 1/{n_permutations + 1} with {n_permutations} "
-        "permutations, where candidates tie however much they differ: use method='analytic', "
-        "which has no floor, or, where there is no analytic law, a larger n_permutations.",
+        f"A permutation p-value has its smallest possible value, 1/{n_permutations + 1} with "
+        f"{n_permutations} permutations, and candidates with this value tie: use "
+        "method='analytic', which has no such limit, or a larger n_permutations if there is no "
+        "analytic null distribution.",
         UserWarning,
         stacklevel=1,
     )
@@ -487,11 +487,11 @@ def _is_at_floor(score: float, output: str, n_permutations: int) -> bool:
     return pvalue * (n_permutations + 1) < 1.5
 
 
-# What is asked for.
+# Arguments of the scorers.
 
 
 def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] | None:
-    """Keys of the dict that is asked for; None for a single scorer."""
+    """Return the keys of the requested dict, or None for a single scorer."""
     check_option(output, "output", _OUTPUTS)
     if method != "both":
         return _ONE_METHOD if output == "all" else None
@@ -506,16 +506,16 @@ def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] |
 def _check_metric(
     metric: Any, *, k: Any, average: Any, method: str, n_permutations: int, random_state: Any
 ) -> None:
-    """Refuse now what every fold would refuse later."""
+    """Check the metric once, before any fold is scored."""
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     check_average(average)
     if average is not None and not isinstance(chosen, Statistic):
         raise ValueError(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "
-            "out, and score one class with pos_label."
+            "out and score one class with pos_label."
         )
-    # The null law checks its arguments and computes nothing yet; a generator is left untouched.
+    # The null distribution checks its arguments without computing or drawing anything.
     is_generator = isinstance(random_state, np.random.RandomState | np.random.Generator)
     cut: Any = getattr(chosen, "k", None)
     frozen_null_distribution(
@@ -552,11 +552,11 @@ def _check_fold_holds(k: float, n_samples: int) -> None:
 def _check_average_is_given(average: str | None, n_columns: int) -> None:
     if average is None:
         raise ValueError(
-            f"y_score has {n_columns} columns, as for multiclass or multilabel labels, and there "
-            "is no average over them: pass average='macro', 'weighted' or 'micro' to "
+            f"y_score has {n_columns} columns, as for multiclass or multilabel labels, but average "
+            "is not given: pass average='macro', 'weighted' or 'micro' to "
             "make_significance_scorer."
         )
 
 
 average_precision_significance_scorer: Any = make_significance_scorer()
-"""The evidence of average precision, -log10 p of the exact test: `make_significance_scorer()`."""
+"""Scorer of average precision by -log10 p of the exact test: `make_significance_scorer()`."""

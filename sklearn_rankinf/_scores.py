@@ -127,7 +127,7 @@ def average_precision_pvalue(
     )
     if ranking.n_positives == 0:
         warn_caller(no_positives("The p-value", "1.0"), UndefinedMetricWarning)
-    return float(with_known_error(seen.law, seen.statistic, alternative)[1][0])
+    return float(with_known_error(seen.null, seen.statistic, alternative)[1][0])
 
 
 @metric_function
@@ -217,7 +217,7 @@ def average_precision_neg_log10_pvalue(
     if ranking.n_positives == 0:
         message = no_positives("-log10 of the p-value", "0.0")
         warn_caller(message, UndefinedMetricWarning)
-    return float(abs(as_log10(with_known_error(seen.law, seen.statistic, alternative)[1][1])))
+    return float(abs(as_log10(with_known_error(seen.null, seen.statistic, alternative)[1][1])))
 
 
 @metric_function
@@ -284,7 +284,7 @@ def adjusted_average_precision_score(
     """
     ranking = as_ranking(y_true, y_score, pos_label)
     seen = observe_ranking(ranking, AveragePrecision(k, normalize))
-    score = float(adjusted(seen.statistic, seen.law))
+    score = float(adjusted(seen.statistic, seen.null))
     if math.isnan(score):
         message = _undefined("Adjusted average precision", ranking)
         warn_caller(message, UndefinedMetricWarning)
@@ -354,7 +354,7 @@ def standardized_average_precision_score(
     """
     ranking = as_ranking(y_true, y_score, pos_label)
     seen = observe_ranking(ranking, AveragePrecision(k, normalize))
-    score = float(standardized(seen.statistic, seen.law))
+    score = float(standardized(seen.statistic, seen.null))
     if math.isnan(score):
         message = _undefined("Standardized average precision", ranking)
         warn_caller(message, UndefinedMetricWarning)

@@ -1,4 +1,4 @@
-"""The best of several candidate rankings of the same items, tested for having been chosen."""
+"""Test of the best of several candidate rankings, corrected for the selection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from sklearn_rankinf._validation import (
     check_integer,
 )
 
-# Values of the statistic this close, relatively, are the same value.
+# Relative difference up to which two values of the statistic count as equal.
 _SAME = 1e-12
 _COLUMNS = ("statistic", "zscore", "pvalue", "pvalue_standard_error", "pvalue_unadjusted")
 
@@ -46,20 +46,20 @@ class BestCandidateTestResult:
     statistic : ndarray of shape (n_candidates,)
         Value of the metric for each candidate.
     zscore : ndarray of shape (n_candidates,)
-        (statistic - E) / sd, with the exact mean E and standard deviation sd of each candidate's
-        own law under random labelling; 0 for a candidate whose statistic cannot vary. With
-        strata, clusters or an order E and sd are those of `n_permutations` random labellings.
+        (statistic - E) / sd, with the exact mean E and standard deviation sd of the candidate's
+        null distribution; 0 for a candidate whose statistic cannot vary. With strata, clusters or
+        an order, E and sd are those of `n_permutations` random labellings.
     pvalue : ndarray of shape (n_candidates,)
-        P-values adjusted for the choice among all candidates: that of the best one is the p-value
-        of the winner.
+        P-values adjusted for the choice among all candidates. The p-value of the winner is that of
+        the best candidate.
     pvalue_unadjusted : ndarray of shape (n_candidates,)
-        P-value of each candidate by itself, as if it were the only one: exact, or by permutation
-        with strata, clusters or an order.
+        P-value of each candidate as if it were the only one: exact, or by permutation with strata,
+        clusters or an order.
     best_index : int
-        The candidate with the largest z-score, or the largest statistic if these were not
-        standardised; the first of several.
+        The candidate with the largest z-score or, without standardisation, the largest statistic;
+        the first one in case of equality.
     best_name : object
-        Its name.
+        Name of the best candidate.
     names : list
         Names of the candidates: keys, columns of a frame, or numbers from 0.
     n_permutations : int
@@ -118,12 +118,12 @@ class BestCandidateTestResult:
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Probability that the interval of a candidate covers, between 0 and 1.
+            Coverage of the interval of each candidate, between 0 and 1.
 
         Returns
         -------
         low, high : ndarray of shape (n_candidates,)
-            Ends of the intervals of Clopper and Pearson [1]_.
+            Limits of the Clopper-Pearson intervals [1]_.
 
         Raises
         ------
@@ -144,7 +144,7 @@ class BestCandidateTestResult:
         -------
         dict of str to list
             The columns ``candidate``, ``statistic``, ``zscore``, ``pvalue``,
-            ``pvalue_standard_error`` and ``pvalue_unadjusted``, with a row for each candidate.
+            ``pvalue_standard_error`` and ``pvalue_unadjusted``, with one row per candidate.
         """
         columns = {name: getattr(self, name).tolist() for name in _COLUMNS}
         return {"candidate": list(self.names), **columns}
@@ -155,7 +155,7 @@ class BestCandidateTestResult:
         Returns
         -------
         pandas.DataFrame
-            The columns of :meth:`to_dict`, with a row for each candidate.
+            The columns of :meth:`to_dict`, with one row per candidate.
 
         Raises
         ------
@@ -165,20 +165,21 @@ class BestCandidateTestResult:
         return as_frame(self.to_dict(), "candidate")
 
     def summary(self) -> str:
-        """Return one sentence on the best candidate, fit for a paper.
+        """Return a sentence on the best candidate for a paper.
 
         Returns
         -------
         str
-            Its value, its z-score and its adjusted p-value.
+            The value, z-score and adjusted p-value of the best candidate.
         """
         best = self.best_index
         return (
             f"Of {len(self.names)} candidates {self.best_name} was best, with "
             f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
-            f"(z = {self.zscore[best]:.2f}), p = {format_pvalue(np.log10(self.pvalue[best]))} for "
-            "better than random labelling, adjusted for the choice among all (single-step maxT "
-            f"with {self.n_permutations} random labellings; {self.n_positives} positives among "
+            f"(z = {self.zscore[best]:.2f}); p = {format_pvalue(np.log10(self.pvalue[best]))} "
+            "against random labelling, adjusted for the choice among all candidates (single-step "
+            f"maxT with {self.n_permutations} random labellings; {self.n_positives} positives "
+            "among "
             f"{self.n_samples} samples)."
         )
 
@@ -201,44 +202,45 @@ def best_candidate_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> BestCandidateTestResult:
-    r"""Test the best of several candidate rankings, corrected for having been chosen.
+    r"""Test the best of several candidate rankings, corrected for the selection.
 
-    The best of many candidates looks good even if all of them rank at random. Here the labels are
-    permuted for all candidates together, and each one is compared with the best of all under every
-    random labelling: the single-step maxT procedure of Westfall and Young [1]_.
+    The best of many candidates looks good even if all of them rank at random (selection bias). This
+    test permutes the labels for all candidates together, and compares each candidate with the best
+    of all candidates in every random labelling. It is the single-step maxT procedure of Westfall
+    and Young [1]_.
 
-    **The labels must have trained none of the candidates.** Out-of-fold scores do not satisfy this:
-    each label was in the training data of other folds' scores; see Notes.
+    **The labels must not have been used to train any candidate.** Out-of-fold scores do not satisfy
+    this condition: each label was in the training data of the scores of other folds; see Notes.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
         Binary labels of samples that were held out from the training of every candidate.
     y_scores : array-like of shape (n_samples, n_candidates), or mapping
-        Scores, larger for samples more likely to be positive, with a column for each candidate: an
-        array, a frame of pandas or polars, or a dict of names and scores.
+        Scores, larger for samples more likely to be positive, with one column per candidate: an
+        array, a pandas or polars data frame, or a dict of names and scores.
     metric : str or metric, default="average_precision"
-        What the candidates are compared by: a name, among them those of :func:`register_metric`,
+        The metric that is compared: a name, which may be registered by :func:`register_metric`,
         or a metric such as ``RocAuc()``.
     k : int or float, optional
         Cut-off for metrics that take one: an int of at least 1 counts samples, a float between 0
         and 1 is a fraction of `n_samples`, rounded up.
     standardize : bool, default=True
-        Whether the maximum is taken over statistics standardised by the mean and standard
-        deviation of each candidate's own law, given its ties, or over the statistics as they are.
-        Without equal scores, strata and clusters all candidates have the same law, and the two are
-        the same.
+        Whether the statistic of each candidate is standardised by the mean and standard deviation
+        of its null distribution, given its ties, before the maximum is taken. Without equal scores,
+        strata and clusters all candidates have the same null distribution, and the result is the
+        same either way.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, anything hashable: labels are permuted within strata only.
+        Stratum of each sample, any hashable values. Labels are permuted only within strata.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, anything hashable, with the same label for all samples of a cluster:
-        the labels of whole clusters are permuted, among clusters of the same size, and of the same
-        stratum if there are `strata`.
+        Cluster of each sample, any hashable values. All samples of a cluster must have the same
+        label. The labels of whole clusters are permuted, among clusters of the same size and, with
+        `strata`, of the same stratum.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time: the
-        labels are shifted along the samples, each stratum being a series of its own.
+        Time or position of each sample, for a series whose labels are correlated in time. Labels
+        are shifted along the series; each stratum is a separate series.
     block_length : int, optional
-        With `order`, permute blocks of so many successive samples instead of shifting.
+        With `order`, permute blocks of this number of successive samples instead of shifting.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     n_permutations : int, default=9999
@@ -246,33 +248,33 @@ def best_candidate_test(
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings.
     n_jobs : int, optional
-        Number of jobs for the random labellings and for the exact laws of candidates with different
-        ties. The result does not depend on it.
+        Number of jobs for the random labellings and for the exact null distributions of candidates
+        with different ties. The result does not depend on it.
     verbose : int, default=0
-        Progress of the jobs, as joblib reports it.
+        Verbosity of joblib's progress messages.
 
     Returns
     -------
     result : BestCandidateTestResult
-        For each candidate the statistic, its z-score, its adjusted p-value and its p-value by
-        itself; and which is the best.
+        The statistic, z-score, adjusted p-value and unadjusted p-value of each candidate, and the
+        best candidate.
 
     Raises
     ------
     TypeError
         If `y_true` is a ranking, or an argument is of a wrong type.
     ValueError
-        If there is no candidate, names repeat, labels or scores cannot be ranked (see
-        :meth:`Ranking.from_scores`), the metric is not known, `k` does not go with it, a cluster
-        holds different labels or lies in several strata, two samples of a series have the same
-        time, or no labelling but the observed one is left.
+        If there is no candidate, if names repeat, if labels or scores are invalid (see
+        :meth:`Ranking.from_scores`), if the metric is unknown or does not match `k`, if a cluster
+        has different labels or is in several strata, if two samples of a series have the same
+        time, or if the observed labelling is the only possible one.
 
     Warns
     -----
     UndefinedMetricWarning
         If all labels are the same: no candidate can be better than chance, and all p-values are 1.
     UserWarning
-        If few different labellings are left, see :func:`average_precision_test`.
+        If only few different labellings are possible, see :func:`average_precision_test`.
 
     See Also
     --------
@@ -281,37 +283,39 @@ def best_candidate_test(
 
     Notes
     -----
-    With the statistics :math:`T_j` of the labels as they are and :math:`T_j^{(b)}` of the b-th of B
-    random labellings, the adjusted p-value of candidate j is
+    Candidate j has the statistic :math:`T_j` for the observed labels and :math:`T_j^{(b)}` for the
+    b-th of B random labellings. Its adjusted p-value is
 
     .. math:: \tilde p_j = \frac{1 + \#\{b : \max_i T_i^{(b)} \ge T_j\}}{B + 1}.
 
-    If the labels have nothing to do with the scores of any candidate, the probability that the
-    smallest :math:`\tilde p_j` is at most :math:`\alpha` is at most :math:`\alpha`, for any number
-    of candidates and however they depend on each other. If some candidates are better than chance,
-    the probability of any :math:`\tilde p_j \le \alpha` among the others is at most :math:`\alpha`
-    as long as the labels are independent of the scores of these others taken together. The test
-    does not say that the winner is better than the other candidates. :math:`T_j` is
+    If the labels are independent of the scores of all candidates, the smallest :math:`\tilde p_j`
+    is at most :math:`\alpha` with a probability of at most :math:`\alpha`, for any number of
+    candidates and any dependence between them. If some candidates are better than chance, any
+    :math:`\tilde p_j` of the others is at most :math:`\alpha` with a probability of at most
+    :math:`\alpha`, as long as the labels are jointly independent of the scores of these others. The
+    test does not show that the winner is better than the other candidates. :math:`T_j` is
     :math:`(S_j - \mathrm{E} S_j) / \mathrm{sd}\, S_j` or, with ``standardize=False``, the metric
-    :math:`S_j` itself, whose mean and spread depend on the ties: a candidate with a wide law then
-    crowds out the others. Values that differ by rounding count as equal.
+    :math:`S_j` itself, whose mean and spread depend on the ties. Without standardisation a
+    candidate with a wide null distribution dominates the maximum. Values that differ by rounding
+    count as equal.
 
-    Out-of-fold scores, made by cross-validation on the labels that are tested here, break the test:
-    the scores of a fold were trained on the labels of all other folds, which a permutation takes
-    apart. Noise is then significant too often (7 to 11 % of the time at a level of 5 %, as measured
-    for four candidates and 200 or 300 samples; see :ref:`selection`). Winners of a search on the
-    same labels need the whole search refitted under permuted labels. A winner that was chosen on
-    other labels and is tested on untouched ones needs no correction at all: use
-    :func:`average_precision_test`.
+    The test is not valid for out-of-fold scores from a cross-validation on the same labels: the
+    scores of a fold were trained on the labels of all other folds, and a permutation destroys this
+    dependence. Noise is then significant too often (7 to 11 % of the time at a level of 5 %, as
+    measured for four candidates and 200 or 300 samples; see :ref:`selection`). To test the winner
+    of a search on the same labels, the whole search has to be refitted under permuted labels (see
+    :func:`search_permutation_test`). A winner that was chosen on other labels needs no correction:
+    use :func:`average_precision_test` on the held-out labels.
 
-    With `strata`, `clusters` or `order` the random labellings are those that they allow, for all
-    candidates together. There are no exact laws then: the p-value of each candidate by itself, and
-    the mean and standard deviation of its law, are those of `n_permutations` other random
-    labellings, whose independence keeps the test valid.
+    With `strata`, `clusters` or `order`, the random labellings are those that these restrictions
+    allow, jointly for all candidates. There is no exact null distribution in this case: the
+    unadjusted p-value of each candidate, and the mean and standard deviation of its null
+    distribution, come from `n_permutations` separate random labellings, whose independence keeps
+    the test valid.
 
-    Time is proportional to `n_permutations` times the number of positives times the number of
-    candidates, and memory does not grow with `n_permutations`, but by a number for each where not
-    all labels are exchangeable.
+    The time is proportional to the product of `n_permutations`, the number of positives and the
+    number of candidates. Memory does not grow with `n_permutations` if all labels are exchangeable,
+    and otherwise by one number per random labelling.
 
     References
     ----------
@@ -320,8 +324,7 @@ def best_candidate_test(
 
     Examples
     --------
-    Twenty candidates that are noise. By itself the best of them looks better than it does as the
-    best of twenty:
+    Twenty candidates are noise. The unadjusted p-value of the best one is misleadingly small:
 
     >>> import numpy as np
     >>> from sklearn_rankinf import best_candidate_test
@@ -382,12 +385,12 @@ def best_candidate_test(
     )
 
 
-# Statistics and laws.
+# Statistics and null distributions.
 
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
-    """Blocks of equal scores, best first: their sizes, and the block of each sample."""
+    """Sizes of the blocks of equal scores, best score first, and the block of each sample."""
 
     tie_sizes: Integers
     places: Integers
@@ -395,7 +398,7 @@ class _Candidate:
 
 @dataclass(frozen=True, eq=False)
 class _Observed:
-    """What is known of each candidate by itself, with an entry for each; what all are values of."""
+    """Statistics, moments and p-values of the single candidates, and their common statistic."""
 
     metric: Any
     statistic: Floats
@@ -417,35 +420,35 @@ def _observe(
     options: dict[str, Any],
     parallel: Any,
 ) -> _Observed:
-    """Statistics, exact moments and exact p-values; candidates with the same ties share a law."""
+    """Statistics, exact moments and exact p-values, one null distribution per set of ties."""
     size = positive.size, int(positive.sum())
     members: dict[bytes, list[int]] = {}
     for index, candidate in enumerate(candidates):
         members.setdefault(candidate.tie_sizes.tobytes(), []).append(index)
-    laws = {
+    nulls = {
         key: frozen_null_distribution(
             metric, *size, tie_sizes=candidates[first].tie_sizes, **options
         )
         for key, (first, *_) in members.items()
     }
-    law = [laws[candidate.tie_sizes.tobytes()] for candidate in candidates]
-    mean, std = np.array([[own.mean(), own.std()] for own in law]).T
-    # What cannot vary has one value, whatever rounding makes of it.
+    null = [nulls[candidate.tie_sizes.tobytes()] for candidate in candidates]
+    mean, std = np.array([[own.mean(), own.std()] for own in null]).T
+    # A statistic that cannot vary is set to its only value, without rounding errors.
     varies = std > 0.0
     statistic = np.array(
         [
             _value(own.statistic, candidate, positive) if own_varies else own.mean()
-            for own, candidate, own_varies in zip(law, candidates, varies, strict=True)
+            for own, candidate, own_varies in zip(null, candidates, varies, strict=True)
         ]
     )
     zscore = (statistic - mean) / np.where(varies, std, 1.0)
     pvalue = np.empty(len(candidates))
     found = parallel(
-        delayed(_pvalues)(laws[key], statistic[indices]) for key, indices in members.items()
+        delayed(_pvalues)(nulls[key], statistic[indices]) for key, indices in members.items()
     )
     for indices, values in zip(members.values(), found, strict=True):
         pvalue[indices] = values
-    return _Observed(law[0].statistic, statistic, mean, std, zscore, pvalue)
+    return _Observed(null[0].statistic, statistic, mean, std, zscore, pvalue)
 
 
 def _observe_by_permutation(
@@ -455,7 +458,7 @@ def _observe_by_permutation(
     options: dict[str, Any],
     parallel: Any,
 ) -> _Observed:
-    """Statistics with moments and p-values of permutation, by the same labellings for each."""
+    """Statistics with moments and p-values by permutation, with the same labellings for all."""
     metrics, *numbers = zip(
         *parallel(delayed(_test_alone)(metric, own, positive, options) for own in candidates),
         strict=True,
@@ -471,11 +474,11 @@ def _test_alone(
     options: dict[str, Any],
 ) -> tuple[Any, float, float, float, float, float]:
     with warnings.catch_warnings():
-        # One warning of few labellings was given for all candidates.
+        # A single warning about few labellings was given for all candidates.
         warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
         result = metric_test(positive, -candidate.places, metric=metric, **options)
-    law = result.null_distribution
-    return (law.statistic, result.statistic, law.mean(), law.std(), result.zscore, result.pvalue)
+    null = result.null_distribution
+    return (null.statistic, result.statistic, null.mean(), null.std(), result.zscore, result.pvalue)
 
 
 def _value(statistic: Any, candidate: _Candidate, positive: NDArray[np.bool_]) -> float:
@@ -483,15 +486,15 @@ def _value(statistic: Any, candidate: _Candidate, positive: NDArray[np.bool_]) -
     return float(statistic.evaluate(candidate.tie_sizes, hits))
 
 
-def _pvalues(law: NullDistribution, statistic: Floats) -> Floats:
-    return np.asarray(law.pvalue(statistic))
+def _pvalues(null: NullDistribution, statistic: Floats) -> Floats:
+    return np.asarray(null.pvalue(statistic))
 
 
 def _scaling(observed: _Observed, standardize: bool) -> tuple[Floats, Floats]:
-    """What is taken off the statistics, and what the rest is divided by."""
+    """Return the offsets that are subtracted from the statistics, and the divisors."""
     if not standardize:
         return np.zeros(observed.statistic.size), np.ones(observed.statistic.size)
-    # Divided by infinity, what cannot vary is 0.
+    # A statistic that cannot vary is divided by infinity and becomes 0.
     return observed.mean, np.where(observed.std > 0.0, observed.std, np.inf)
 
 
@@ -511,10 +514,10 @@ def _joint_sampler(
 def _thresholds(
     candidates: list[_Candidate], n_positives: int, observed: _Observed, standardize: bool
 ) -> Floats:
-    """Values from which on maxima count as reaching those of the candidates."""
+    """Smallest maxima that count as reaching the values of the candidates."""
     own = observed.zscore if standardize else observed.statistic
     centers, scales = _scaling(observed, standardize)
-    # Rounding is relative to the terms that values are differences of.
+    # The rounding error is relative to the terms of the difference.
     offset = abs(observed.metric.offset(candidates[0].places.size, n_positives))
     terms = np.abs(own) + np.max((np.abs(centers) + offset) / scales)
     return np.asarray(own - _SAME * terms - np.finfo(float).tiny)
@@ -527,7 +530,7 @@ def _exceedances(
     seeds: np.random.SeedSequence,
     parallel: Any,
 ) -> Integers:
-    """For each candidate the random labellings whose largest value is at least its own."""
+    """For each candidate, count the random labellings whose maximum reaches its value."""
     sizes = sampler.chunks(n_permutations)
     counts = parallel(
         delayed(_count_chunk)(sampler, thresholds, size, seed)
@@ -548,6 +551,6 @@ def _count_chunk(
 def _read_candidates(
     y_true: Any, y_scores: Any, pos_label: PosLabel
 ) -> tuple[list[Any], NDArray[np.bool_], list[_Candidate]]:
-    """Names, positives and rankings of the candidates."""
+    """Read the names, positives and rankings of the candidates."""
     names, positive, columns = read_rankers(y_true, y_scores, pos_label)
     return names, positive, [_ranked(scores) for scores in columns]

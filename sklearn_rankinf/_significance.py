@@ -340,7 +340,7 @@ def _result(observed: Observation, alternative: str, n_exceedances: int | None) 
     result = MetricTestResult(
         metric=metric,
         **significance_fields(
-            observed.statistic, observed.law, alternative, n_exceedances=n_exceedances
+            observed.statistic, observed.null, alternative, n_exceedances=n_exceedances
         ),
         hits=hits,
         ranking=ranking if observed.is_free else None,

@@ -1,4 +1,4 @@
-"""Labels, scores, counts and options: one reader and one message for each."""
+"""Validation of labels, scores, counts and options, with one error message for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn_rankinf._engine.statistics import Floats, Integers
 
 PosLabel: TypeAlias = float | str | bool
-"""What may be named as the positive label: a number, a string or a boolean."""
+"""Type of a positive label: a number, a string or a boolean."""
 
 
 _N_SHOWN = 5  # labels listed in an error message
@@ -35,18 +35,17 @@ def as_binary(
 
 
 def _refuse_list_of_tables(y_score: Any) -> None:
-    """Refuse what predict_proba of several outputs returns, one table of probabilities each."""
+    """Raise an error for the list of tables that predict_proba of several outputs returns."""
     if isinstance(y_score, list | tuple) and y_score and getattr(y_score[0], "ndim", 0) == 2:
         raise ValueError(
-            f"y_score is a list of {len(y_score)} tables, one for each output, as predict_proba of "
-            "a multi-output classifier returns: test one output, with y_true[:, 0] and "
-            "y_score[0][:, 1], or all of them by a test that has average=, with "
-            "np.column_stack([table[:, 1] for table in y_score])."
+            f"y_score is a list of {len(y_score)} tables, as predict_proba of a multi-output "
+            "classifier returns: test one output, with y_true[:, 0] and y_score[0][:, 1], or test "
+            "all outputs with average= and np.column_stack([table[:, 1] for table in y_score])."
         )
 
 
 def as_labels(y_true: Any, name: str = "y_true") -> NDArray[Any]:
-    """Read labels as an array of numbers, of booleans or of strings, without a gap."""
+    """Read labels as an array of numbers, booleans or strings without missing values."""
     if isinstance(y_true, (list, tuple)) and any(isinstance(value, str) for value in y_true):
         # NumPy would turn a missing label or a number among strings into a string.
         container = np.empty(len(y_true), dtype=object)
@@ -81,20 +80,20 @@ def _check_float_labels(labels: NDArray[Any], name: str) -> None:
     wrong = ~np.isfinite(labels)
     if wrong.any():
         raise ValueError(
-            f"{name} holds a missing or infinite label, {first_wrong(labels, wrong)}: drop those "
-            "samples or label them."
+            f"{name} holds a missing or infinite label, {first_wrong(labels, wrong)}: drop or "
+            "label these samples."
         )
     wrong = labels != np.trunc(labels)
     if wrong.any():
         raise ValueError(
             f"{name} must hold class labels; got the continuous value "
-            f"{first_wrong(labels, wrong)}: turn it into two classes, for instance y_true > "
+            f"{first_wrong(labels, wrong)}: convert it to two classes, for instance y_true > "
             "threshold."
         )
 
 
 def check_pos_label(pos_label: Any) -> None:
-    """Refuse what cannot be a label."""
+    """Raise an error if pos_label cannot be a label."""
     if not isinstance(pos_label, (Real, str, np.bool_)):
         raise TypeError(
             f"pos_label must be a number, a string or a boolean; got {pos_label!r} of type "
@@ -107,32 +106,32 @@ def mark_positives(
 ) -> tuple[NDArray[np.bool_], list[Any]]:
     """Mark the positives, by the rules of scikit-learn's ``average_precision_score``.
 
-    The second value returned are the distinct labels.
+    The second returned value is the list of distinct labels.
     """
     check_pos_label(pos_label)
     distinct = _distinct(labels)
     check_two_labels(distinct, pos_label)
     if (labels.dtype.kind in "UO") != isinstance(pos_label, str):
-        # One label, of another type: no positives.
+        # A single label of a different type means that there are no positives.
         return np.zeros(len(labels), dtype=bool), distinct
     _warn_of_the_smaller_label(distinct, pos_label)
     return np.asarray(labels == pos_label, dtype=bool), distinct
 
 
 def _warn_of_the_smaller_label(distinct: list[Any], pos_label: PosLabel) -> None:
-    """Warn of labels such as 1 and 2, of which the default makes 1 the positive class."""
+    """Warn about labels such as 1 and 2, where the default makes 1 the positive class."""
     if len(distinct) == 2 and distinct[0] == pos_label == 1:
         other = distinct[1]
         warn_caller(
             f"y_true has the labels 1 and {other!r}, and pos_label=1 makes 1 the positive class: "
-            f"pass pos_label={other!r} if that is the class to be ranked high, or y_true == 1 if "
-            "it is 1.",
+            f"pass pos_label={other!r} if {other!r} is the class to be ranked first, or "
+            "y_true == 1 if 1 is.",
             UserWarning,
         )
 
 
 def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
-    """Refuse more than two labels, and two without that of the positives."""
+    """Raise an error for more than two labels, or for two labels without pos_label."""
     if len(distinct) > 2:
         raise ValueError(
             f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
@@ -146,7 +145,7 @@ def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
 
 
 def _distinct(labels: NDArray[Any]) -> list[Any]:
-    """Distinct labels in order: a set is faster than sorting for strings, slower for numbers."""
+    """Return the sorted distinct labels; a set is faster for strings, sorting for numbers."""
     is_text = labels.dtype.kind in "UO"
     return sorted(set(labels.tolist())) if is_text else np.unique(labels).tolist()
 
@@ -156,7 +155,7 @@ def has_grades(y_true: Any) -> bool:
     try:
         values = np.asarray(y_true)
     except ValueError:
-        return False  # ragged: refused where it is read
+        return False  # ragged input raises an error when it is read
     if values.dtype == object and not _lacks_type(values.ravel(), Real).any():
         values = values.astype(np.float64)
     if values.dtype.kind not in "iuf" or values.ndim > 2 or values.size == 0:
@@ -203,11 +202,11 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
 
 
 def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] | None:
-    """Read sample weights, as parts of the largest; None if all are equal, the same as none."""
+    """Read sample weights relative to the largest one; None if all weights are equal."""
     weights = _as_reals(sample_weight, "sample_weight", "drop such samples or give them a weight")
     if len(weights) != n_samples:
         raise ValueError(
-            "sample_weight must have one weight for each sample; got "
+            "sample_weight must have one weight per sample; got "
             f"{len(weights)} weights and {n_samples} samples."
         )
     weights = weights.astype(np.float64)
@@ -218,12 +217,12 @@ def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] 
         raise ValueError(
             f"sample_weight is 0 for all {n_samples} samples: at least one weight must be positive."
         )
-    # Only their ratios count, and sums of parts do not overflow.
+    # Only ratios of weights matter, and sums of ratios do not overflow.
     return None if np.all(weights == weights[0]) else weights / weights.max()
 
 
 def check_lengths(n_labels: int, n_scores: int, name: str = "y_score") -> None:
-    """Refuse labels and scores of different lengths."""
+    """Raise an error for labels and scores of different lengths."""
     if n_labels != n_scores:
         raise ValueError(
             f"y_true and {name} must have the same length; got {n_labels} labels and "
@@ -232,13 +231,13 @@ def check_lengths(n_labels: int, n_scores: int, name: str = "y_score") -> None:
 
 
 def has_classes(y_true: Any, y_score: Any) -> bool:
-    """Whether labels and scores are of several classes, with one column of scores each."""
+    """Whether labels and scores are of several classes, with one column of scores per class."""
     if y_score is None:
         return False
     n_columns = _n_columns(y_score)
     if n_columns < 2:
         return False
-    # Two columns of scores for two labels are a slip: those of the positive class are meant.
+    # Two columns of scores for two labels are a mistake: only the positive class is needed.
     return n_columns > 2 or _n_columns(y_true) > 1 or len(_distinct(as_labels(y_true))) > 2
 
 
@@ -248,7 +247,7 @@ def _n_columns(values: Any) -> int:
         try:
             shape = np.shape(values)
         except ValueError:
-            return 1  # ragged: refused where it is read
+            return 1  # ragged input raises an error when it is read
     return int(shape[1]) if len(shape) == 2 else 1
 
 
@@ -260,8 +259,8 @@ def as_label_table(
     wrong = ~np.isfinite(scores)
     if wrong.any():
         raise ValueError(
-            f"y_score must be finite; got {_first_cell(scores, wrong)}: drop such samples or give "
-            "them a score."
+            f"y_score must be finite; got {_first_cell(scores, wrong)}: drop such samples or "
+            "give them a score."
         )
     if _n_columns(y_true) > 1:
         labels = _indicators(y_true, scores.shape)
@@ -298,9 +297,9 @@ def _one_column_a_class(labels: NDArray[Any], shape: tuple[int, ...]) -> NDArray
     if len(distinct) != shape[1]:
         raise ValueError(
             f"y_true holds {len(distinct)} classes ({_listed(distinct)}), but y_score has "
-            f"{shape[1]} columns: pass one column for each class of y_true, in sorted order; if "
-            "y_true lacks samples of a class, pass it as the indicator matrix that "
-            "sklearn.preprocessing.label_binarize(y_true, classes=...) makes."
+            f"{shape[1]} columns: pass one column per class of y_true, in sorted order; if y_true "
+            "lacks samples of a class, pass it as an indicator matrix made by "
+            "sklearn.preprocessing.label_binarize(y_true, classes=...)."
         )
     return np.stack([np.asarray(labels == label, dtype=bool) for label in distinct], axis=1)
 
@@ -315,7 +314,7 @@ def _as_table(values: Any, name: str) -> NDArray[np.float64]:
 
 
 def _first_cell(table: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
-    """Name the first wrong value of a table and where it is."""
+    """Describe the first wrong value of a table and its position."""
     row, column = (int(index[0]) for index in np.nonzero(wrong))
     return f"{table[row, column].item()!r} at row {row}, column {column}"
 
@@ -346,7 +345,7 @@ def _as_vector(values: Any, name: str) -> NDArray[Any]:
 
 
 def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
-    """Say what was given in place of a vector, and what to do about it."""
+    """Message for values that are not one-dimensional, with the remedy."""
     if array.ndim == 0:
         return (
             f"{name} must be a one-dimensional array-like; got {values!r} of type "
@@ -361,7 +360,7 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
 
 
 def first_wrong(values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
-    """Name the first wrong value and where it is."""
+    """Describe the first wrong value and its position."""
     position = int(np.flatnonzero(wrong)[0])
     return f"{values[position : position + 1].tolist()[0]!r} at position {position}"
 
@@ -394,9 +393,9 @@ def as_counts(values: Any, name: str) -> NDArray[np.int64]:
 def numbered(
     entries: Any, name: str, what: str, n_samples: int
 ) -> tuple[NDArray[np.int64], list[Any]]:
-    """Number what the samples belong to, in the order of first samples, and list it.
+    """Number the units of the samples, such as clusters, in order of appearance, and list them.
 
-    It may be anything hashable; `what` says in messages what one of it is.
+    Units may be any hashable values; `what` is the name of a unit in messages.
     """
     values = entries.tolist() if isinstance(entries, np.ndarray) else entries
     if isinstance(values, str) or not isinstance(values, Iterable):
@@ -429,7 +428,7 @@ def numbered(
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether it is None, or unlike itself, as nan and what pandas has in its place are."""
+    """Whether a value is None, nan or a missing value of pandas."""
     if value is None:
         return True
     try:
@@ -439,7 +438,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def check_integer(value: Any, name: str, least: int) -> int:
-    """Read an integer that is large enough."""
+    """Check an integer with a lower bound."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
     if value < least:
@@ -448,7 +447,7 @@ def check_integer(value: Any, name: str, least: int) -> int:
 
 
 def check_option(value: Any, name: str, options: Iterable[Any], what: str = "") -> None:
-    """Refuse what is not among the options; `what` says what they are for."""
+    """Raise an error if a value is not one of the options; `what` names their purpose."""
     known = list(options)
     if value not in known:
         listed = ", ".join(map(repr, known))
@@ -456,7 +455,7 @@ def check_option(value: Any, name: str, options: Iterable[Any], what: str = "") 
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside this package that led here, however many calls ago."""
+    """Warn with the location of the calling line outside this package."""
     package = __name__.partition(".")[0]
     frame, level = currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
@@ -468,7 +467,7 @@ _ALTERNATIVES = ("greater", "less", "two-sided")
 
 
 def check_alternative(alternative: str) -> None:
-    """Refuse an alternative that is none of the three."""
+    """Raise an error if the alternative is not one of the three."""
     if alternative not in _ALTERNATIVES:
         raise ValueError(
             f"alternative must be 'greater', 'less' or 'two-sided'; got {alternative!r}."
@@ -476,7 +475,7 @@ def check_alternative(alternative: str) -> None:
 
 
 def check_k(k: Any, name: str = "k") -> None:
-    """Refuse what is neither a number of samples nor a fraction of them."""
+    """Raise an error if k is neither a number of samples nor a fraction of them."""
     if isinstance(k, bool) or not isinstance(k, Real):
         raise TypeError(f"{name} must be an int or a float; got {k!r} of type {type(k).__name__}.")
     if isinstance(k, Integral):
@@ -496,12 +495,12 @@ def resolve_k(k: float, n_samples: int, name: str = "k") -> int:
         if k > n_samples:
             raise ValueError(f"{name} must be between 1 and n_samples={n_samples}; got {k}.")
         return int(k)
-    # A fraction of n that is a whole number up to rounding is that number.
+    # A fraction of n that is a whole number up to rounding errors is rounded to it.
     return max(1, math.ceil(float(k) * n_samples - 1e-9))
 
 
 def check_normalize(normalize: str) -> None:
-    """Refuse a divisor of average precision at k that is neither of the two."""
+    """Raise an error for an unknown divisor of average precision at k."""
     if normalize not in ("min", "positives"):
         raise ValueError(f"normalize must be 'min' or 'positives'; got {normalize!r}.")
 
@@ -514,7 +513,7 @@ def check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
 
 
 def check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | None:
-    """Sizes as integers, or None where every block is a single item."""
+    """Return the sizes as integers, or None if every block has a single item."""
     if tie_sizes is None:
         return None
     sizes = as_counts(tie_sizes, "tie_sizes")
@@ -538,7 +537,7 @@ def as_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
 
 
 def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """Seeds of the random streams, drawn at once from a generator that the caller goes on using."""
+    """Return the seeds of the random streams; a generator is drawn from immediately."""
     if random_state is None:
         return np.random.SeedSequence()
     if isinstance(random_state, np.random.SeedSequence):
@@ -552,49 +551,49 @@ def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
 
 
 def check_no_closed_form(method: str, what: str) -> None:
-    """Refuse a known method for a statistic that only permutation is for."""
+    """Raise an error if a statistic has only permutation and another method is requested."""
     if method not in ("auto", "permutation"):
         raise ValueError(
             f"method={method!r} is not available for {what}, which has no null distribution in "
-            "closed form: use method='permutation', or 'auto', which takes it."
+            "closed form: use method='permutation' or method='auto'."
         )
 
 
 def check_stopping(n_exceedances: Any, alternative: str) -> None:
-    """Refuse an alternative that is none of the three, or that drawing cannot stop for."""
+    """Raise an error for an unknown alternative, or one that early stopping does not support."""
     check_alternative(alternative)
     if n_exceedances is None:
         return
     check_integer(n_exceedances, "n_exceedances", 1)
     if alternative == "two-sided":
         raise ValueError(
-            f"n_exceedances={n_exceedances} stops at labellings that are extreme on one side, and "
-            "alternative='two-sided' has two: use 'greater' or 'less', or leave n_exceedances out."
+            f"n_exceedances={n_exceedances} needs a one-sided alternative; got 'two-sided': use "
+            "'greater' or 'less', or leave n_exceedances out."
         )
 
 
 def check_real(value: Any, name: str) -> None:
-    """Refuse what is no number."""
+    """Raise an error if a value is not a number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
 
 
 def check_between(value: Any, name: str) -> None:
-    """Refuse what is no number between 0 and 1."""
+    """Raise an error if a value is not a number between 0 and 1."""
     check_real(value, name)
     if not 0.0 < float(value) < 1.0:
         raise ValueError(f"{name} must lie between 0 and 1, exclusive; got {value}.")
 
 
 def check_positive(value: Any, name: str) -> None:
-    """Refuse what is no positive number."""
+    """Raise an error if a value is not a positive number."""
     check_real(value, name)
     if not 0.0 < float(value) < math.inf:
         raise ValueError(f"{name} must be finite and larger than 0; got {value}.")
 
 
 def check_confidence_level(confidence_level: float) -> None:
-    """Refuse a confidence level that is no number between 0 and 1."""
+    """Raise an error if a confidence level is not a number between 0 and 1."""
     check_real(confidence_level, "confidence_level")
     if not 0.0 < confidence_level < 1.0:
         raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
@@ -616,7 +615,7 @@ def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
     if cuts.size == 0:
         raise ValueError("k is empty: give at least one number of samples.")
     if cuts.dtype.kind not in "iu" or not hasattr(k, "dtype"):
-        # Also lists that mix numbers of samples and fractions, or hold True, which is no number.
+        # Lists may mix numbers of samples and fractions, or contain True, which is an error.
         mixed = np.array(k, dtype=object)
         resolved = [resolve_k(cut, n_samples) for cut in mixed.ravel().tolist()]
         return np.array(resolved, dtype=np.int64).reshape(mixed.shape)
@@ -629,18 +628,18 @@ _AVERAGES = (None, "macro", "weighted", "micro")
 
 
 def check_average(average: str | None) -> None:
-    """Refuse an average that is not taken over classes."""
+    """Raise an error for an average that is not over classes."""
     if average == "samples":
         raise ValueError(
-            "average='samples' ranks the classes within each sample, which random labelling of the "
-            "samples is no null hypothesis for: use 'macro', 'weighted', 'micro' or None."
+            "average='samples' ranks the classes within each sample and cannot be tested by random "
+            "labelling of the samples: use 'macro', 'weighted', 'micro' or None."
         )
     if average not in _AVERAGES:
         raise ValueError(f"average must be None, 'macro', 'weighted' or 'micro'; got {average!r}.")
 
 
 def check_weights_follow(weights_follow: str) -> None:
-    """Refuse weights that follow neither labels nor scores."""
+    """Raise an error if weights follow neither labels nor scores."""
     if weights_follow not in ("label", "score"):
         raise ValueError(f"weights_follow must be 'label' or 'score'; got {weights_follow!r}.")
 

@@ -165,12 +165,12 @@ def test_demo_trained_rankers_are_past_the_permutation_floor(demo):
         assert float(exact) < 1e-8
         # float("1.0e-400") is 0.0, which is smaller all the same.
         assert float(normal) < float(exact) * 1e-3
-    assert "cannot go below 1/(B+1) = 1/10000" in demo.text
+    assert "cannot be smaller than 1/(B + 1) = 1/10000" in demo.text
     assert "orders of magnitude too small" in demo.text
 
 
 def test_demo_concludes_in_words_for_each_ranker(demo):
-    after = " ".join(demo.text.split("Conclusion\n")[1].split("A permutation")[0].split())
+    after = " ".join(demo.text.split("Conclusion\n")[1].split("A p-value from")[0].split())
     sentences = [f"Ranking by{part}".strip() for part in after.split("Ranking by")[1:]]
     for sentence, name in zip(sentences, RANKERS, strict=True):
         exact = demo.table()[name][6]
@@ -321,7 +321,7 @@ def test_report_prints_what_the_tests_say(frame, csv, capsys):
     assert text.startswith("Rank significance report\n15 positives among 200 samples (7.5 %)")
     assert "\n\nConclusion\n  s1 is better than chance: " in text
     assert "Hits among the first 50" in text
-    assert "* Equal scores straddle the last place" in text
+    assert "* A block of equal scores contains the cut-off" in text
 
 
 def test_report_of_other_metrics(frame, csv, capsys):
@@ -366,7 +366,7 @@ def test_report_of_clusters(frame, tmp_path, capsys):
     assert (row["method"], row["pvalue"]) == ("permutation", expected.pvalue)
     assert row["chance"] == expected.chance
     assert main([*argv, "--metric", "roc_auc"]) == 2
-    assert "--metric take items as independent" in capsys.readouterr().err
+    assert "--metric cannot be combined with --cluster" in capsys.readouterr().err
     argv[3] = "y"
     assert main(argv) == 2
     assert "cluster" in capsys.readouterr().err
@@ -410,7 +410,7 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
     assert main(argv) == 0
     text = capsys.readouterr().out
     flat = " ".join(text.split())
-    hints = re.findall(r"(\w+) is worse than chance: [^,]*, p = (\S+) for so low a value", flat)
+    hints = re.findall(r"(\w+) is worse than chance: [^,]*, p = (\S+) for a value this low", flat)
     assert main([*argv, "--json"]) == 0
     rows = {row["name"]: row["pvalue_less"] for row in json.loads(capsys.readouterr().out)}
     drawn = np.array([average_precision_score(rng.permutation(y), noise) for _ in range(1000)])
@@ -421,8 +421,8 @@ def test_report_hints_at_a_reversed_direction(tmp_path, capsys):
         assert rows[name] == pytest.approx(lower, abs=4 * error)
     assert rows["reversed"] < 0.05 < min(rows["noise"], rows["good"])
     assert hints == [("reversed", format_pvalue(np.log10(rows["reversed"])))]
-    assert "  worse-than-chance (reversed): It is worse than a random order" in text
-    assert "negate the scores if smaller ones do" in flat
+    assert "  worse-than-chance (reversed): The ranking is worse than a random order" in text
+    assert "negate the scores if smaller scores do" in flat
 
 
 def test_report_prints_json(frame, csv, capsys, tmp_path):
@@ -502,22 +502,22 @@ def test_report_takes_the_label_that_it_is_told(frame, csv, capsys):
 WRONG_REPORTS = {
     "label": (["--label", "z"], "has no column 'z'; its columns are 'y', 'name', 'truth'"),
     "score": (["--score", "s9"], "has no column 's9'; its columns are 'y', 'name', 'truth'"),
-    "label as score": (["--score", "y"], "the label column 'y' cannot be a score as well."),
-    "text": (["--score", "text"], "column 'text' is not numeric: it has 'good' in row 5."),
-    "missing": (["--score", "missing"], "'missing' lacks a value in 1 of 200 rows, .* in row 7"),
-    "missing label": (["--label", "missing"], "'missing' lacks a value in 1 of 200 rows"),
-    "infinite": (["--score", "infinite"], "'infinite' has an infinite value in row 9."),
+    "label as score": (["--score", "y"], "column 'y' cannot be both --label and --score"),
+    "text": (["--score", "text"], "column 'text' is not numeric: row 5 has 'good'."),
+    "missing": (["--score", "missing"], "'missing' has missing values in 1 of 200 rows.* row 7"),
+    "missing label": (["--label", "missing"], "'missing' has missing values in 1 of 200 rows"),
+    "infinite": (["--score", "infinite"], "'infinite' has an infinite value in row 9:"),
     "labels": (["--label", "group"], "'group' must have two different labels; it has 3: 0, 1, 2."),
     "many labels": (["--label", "s 2/b"], "it has 7: .*, ...\\.$"),
-    "strings": (["--label", "name"], "'active', 'decoy': name the positive one with --pos-label."),
+    "strings": (["--label", "name"], "'active', 'decoy': give the positive one with --pos-label."),
     "pos_label": (["--pos-label", "x"], "the labels 0, 1: --pos-label x is not one of them."),
     "large k": (["--k", "201"], "k must be between 1 and n_samples=200; got 201."),
     "small k": (["--k", "0"], "k must be at least 1 as a number of samples; got 0."),
     "metric": (
         ["--metric", "auc"],
-        "there is no metric 'auc': take one of 'average_precision', 'ro",
+        "there is no metric 'auc': use one of 'average_precision', 'ro",
     ),
-    "metric at k": (["--metric", "recall_at_k"], "'recall_at_k' needs a k: take one of 'average"),
+    "metric at k": (["--metric", "recall_at_k"], "'recall_at_k' needs a k: use one of 'average"),
     "float k": (["--k", "1.5"], "k as a float is a fraction of the samples .*; got 1.5."),
 }
 
@@ -546,17 +546,17 @@ def test_wrong_files_end_in_one_line(tmp_path, capsys):
     assert "cannot read" in error_for(tmp_path)
     path = tmp_path / "file.csv"
     path.write_text("")
-    assert "is not a table of comma-separated values: No columns" in error_for(path)
+    assert "cannot be read as a table: No columns" in error_for(path)
     path.write_bytes(b"\x89PNG\r\n\x1a\n\x00")
-    assert "is not text in UTF-8: save it in that encoding." in error_for(path)
+    assert "is not encoded in UTF-8: save it as UTF-8 text." in error_for(path)
     path.write_text("y,s\n1,2,3,4\n5,6,7,8,9\n")
-    assert "is not a table of comma-separated values" in error_for(path)
+    assert "cannot be read as a table" in error_for(path)
     path.write_text("y,s\n" + "0,1\n1,2\n" * 300_000 + "0,x\n")
-    assert "the score column 's' is not numeric: it has 'x' in row 600001." in error_for(path)
+    assert "the score column 's' is not numeric: row 600001 has 'x'." in error_for(path)
     path.write_text("y,s\n")
-    assert "has no rows." in error_for(path)
+    assert "has no rows below its header line." in error_for(path)
     path.write_text("y,s\n0,1\n0,2\n")
-    assert "has one label only, 0: there is nothing to test." in error_for(path)
+    assert "has only one label, 0: a test needs both positives and negatives." in error_for(path)
     path.write_text("y,s\n0,1\n1,2\n")
     assert "cannot write plots to" in error_for(path, "--plots", str(path))
 

@@ -92,23 +92,23 @@ def test_plan_for_given_sizes(capsys):
     odds = min_detectable_odds(300, 15, **RECALL, power=0.7)
     needed = min_positives(prevalence=0.05, metric="recall_at_k", k=0.1, auc=0.75, power=0.7)
     assert text == unwrapped(
-        f"""{power.summary()} The smallest odds that would be seen with a probability of 0.7 are
-        {odds:.3g} (AUC {odds / (1 + odds):.3g}). With a share of 0.05 targets and a cut-off after
-        10 % it takes {needed} targets, in {round(needed / 0.05)} items, to see this effect with a
-        probability of 0.7."""
+        f"""{power.summary()} The smallest effect that would be detected with a power of 0.7 has
+        odds of {odds:.3g} (AUC {odds / (1 + odds):.3g}). With a prevalence of 0.05 and a cut-off at
+        10 % of the items, {needed} targets among {round(needed / 0.05)} items are needed to detect
+        this effect with a power of 0.7."""
     )
 
 
 def test_plan_without_an_effect_or_without_sizes(capsys):
     assert main(["plan", "--n", "12", "--m", "3"]) == 0
     odds = min_detectable_odds(12, 3)
-    assert f"are {odds:.3g} (AUC" in capsys.readouterr().out
+    assert f"odds of {odds:.3g} (AUC" in capsys.readouterr().out
     options = ["--metric", "recall_at_k", "--k", "0.1", "--odds", "4", "--alpha", "0.1", "--json"]
     assert main(["plan", "--prevalence", "0.1", *options]) == 0
     needed = min_positives(prevalence=0.1, metric="recall_at_k", k=0.1, odds=4.0, alpha=0.1)
     assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
     assert main(["plan", "--n", "5", "--m", "1"]) == 0
-    assert "No effect, however large, would be seen" in capsys.readouterr().out
+    assert "No effect, however large, would be detected" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -116,14 +116,14 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
     [
         ([], "give either --n and --m, or --prevalence"),
         (["--n", "9"], "give either --n and --m, or --prevalence"),
-        (["--m", "9"], "--n and --m belong together"),
+        (["--m", "9"], "give both --n and --m"),
         (["--n", "9", "--m", "9"], "--m must be from 1 to n - 1; got --n 9 --m 9"),
         (["--n", "9", "--m", "3", "--prevalence", "0.1"], "give either --n and --m"),
-        (["--prevalence", "0.1"], "--prevalence needs --auc or --odds"),
+        (["--prevalence", "0.1"], "--prevalence needs the effect to detect"),
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
         (["--n", "9", "--m", "3", "--odds", "-2"], "odds must be finite and larger than 0"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k"], "needs k"),
-        (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 counts all items"),
+        (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 is the number of"),
     ],
 )
 def test_plan_refuses(options, message, capsys):
@@ -190,8 +190,8 @@ def test_compare_several(three, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--score", "good"], "two columns of scores are needed to compare; got --score good"),
-        (["--score", "good", "--score", "good"], "a column of scores is named twice: good, good"),
+        (["--score", "good"], "a comparison needs two or more --score columns; got only 'good'"),
+        (["--score", "good", "--score", "good"], "give every --score column once; got good, good"),
         (["--score", "good", "--score", "coarse", "--metric", "auc"], "metric must be one of"),
         (["--score", "good", "--score", "coarse", "--cluster", "nope"], "has no column 'nope'"),
     ],
@@ -216,7 +216,7 @@ def test_report_over_queries(three, scores, capsys):
     assert found["test"] == json.loads(as_json)
     for option in (["--k", "5"], ["--html", "x.html"], ["--metric", "roc_auc"]):
         assert main(["report", three, *options, *option]) == 2
-        message = f"{option[0]} is for one list of items, and --group names those"
+        message = f"{option[0]} cannot be combined with --group"
         assert message in capsys.readouterr().err
 
 

@@ -601,7 +601,7 @@ def test_one_class_tells_nothing(label, method):
 def test_a_class_of_one_sample_has_no_standard_error(few, options):
     _, a, b = sample()
     y_true = (np.arange(60) == 5) == (few == "positives")
-    with pytest.warns(UndefinedMetricWarning, match="takes a standard error, .* single sample"):
+    with pytest.warns(UndefinedMetricWarning, match="needs a standard error, .* single sample"):
         found = metric_comparison_test(y_true, a, b, metric="roc_auc", **options)
     assert (found.pvalue, found.log10_pvalue) == (1.0, 0.0)
     assert math.isnan(found.standard_error)
@@ -807,7 +807,7 @@ def test_differences_that_are_equal_but_for_rounding_have_no_error():
 def test_queries_without_positives_count_with_zero():
     y_true, a, b, groups = runs()
     y_true = y_true & (groups != "q3")
-    with pytest.warns(UndefinedMetricWarning, match="1 of 9 queries are without positives"):
+    with pytest.warns(UndefinedMetricWarning, match="1 of 9 queries have no positives"):
         found = metric_comparison_test(y_true, a, b, groups=groups)
     assert found.query_differences[3] == 0.0
     assert found.n_positives == 24
@@ -831,7 +831,7 @@ def test_result_of_two_rankings():
     assert found.summary() == (
         f"Average precision was {found.statistic_a:.3g} and {found.statistic_b:.3g} (difference "
         f"{found.difference:.3g}, 95 % confidence interval {low:.3g} to {high:.3g}; two-sided p = "
-        f"{found.pvalue:.4f} by rank swap)."
+        f"{found.pvalue:.4f} by rank swaps)."
     )
     numbers = found.to_dict()
     assert numbers["n_resamples"] == 999
@@ -920,42 +920,42 @@ WRONG = [
         (Y, A, B),
         {"metric": "reciprocal_rank", "margin": 0.1},
         ValueError,
-        "Reciprocal rank of one ranking hangs on a single sample",
+        "Reciprocal rank of one ranking depends on a single sample",
     ),
     (
         (Y, A, B),
         {"margin": 0.1, "method": "swap"},
         ValueError,
-        "margin=0.1 takes t tests of influence values; got method='swap': leave method out",
+        "margin=0.1 needs t tests of influence values; got method='swap': leave method out",
     ),
     (
         (Y, A, B),
         {"method": "bootstrap", "clusters": FOUR},
         ValueError,
-        "method='bootstrap' takes every sample as drawn by itself.*use method='swap'",
+        "method='bootstrap' needs independent samples.*use method='swap'",
     ),
     (
         (Y, A, B),
         {"metric": RecallAtK(5), "method": "emproc", "strata": FOUR},
         ValueError,
-        "method='emproc' takes every sample as drawn by itself",
+        "method='emproc' needs independent samples",
     ),
     (
         (Y, np.round(A), B),
         {"metric": RecallAtK(5), "method": "mcnemar"},
         ValueError,
-        "Equal scores of y_score_a straddle rank k=5.*use method='swap' or 'influence'",
+        "y_score_a has a block of equal scores across rank k=5.*use method='swap' or 'influence'",
     ),
     (
         (Y, A, np.zeros(60)),
         {"metric": RecallAtK(5), "method": "hypergeometric"},
         ValueError,
-        "Equal scores of y_score_b straddle rank k=5",
+        "y_score_b has a block of equal scores across rank k=5",
     ),
     ((Y, A, B), {"clusters": FOUR[:-1]}, ValueError, "clusters must name the cluster of each of"),
     ((Y, A, B), {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
     ((Y, A, B), {"strata": "abc"}, TypeError, "strata must hold the stratum of each sample"),
-    ((Ranking.from_scores(Y, A), A, B), {}, TypeError, "y_true must hold labels, since a Ranking"),
+    ((Ranking.from_scores(Y, A), A, B), {}, TypeError, "because a Ranking does not"),
     ((Y, A[:-1], B), {}, ValueError, "y_true and y_score_a must have the same length"),
     ((Y, A, B[:-1]), {}, ValueError, "y_true and y_score_b must have the same length"),
     ((Y, A, np.where(Y, math.inf, B)), {}, ValueError, "y_score_b must be finite; got inf"),
@@ -967,7 +967,7 @@ WRONG = [
         (Y, A, B),
         {"groups": FOUR, "strata": FOUR},
         ValueError,
-        "strata and groups exclude each other",
+        "strata cannot be combined with groups",
     ),
     (
         (Y, A, B),
@@ -975,7 +975,7 @@ WRONG = [
         ValueError,
         "method must be one of 'auto', 'sign_flip', .* over queries; got 'swap'",
     ),
-    ((Y, A, B), {"groups": [1] * 60}, ValueError, "groups holds 1 query, and a comparison"),
+    ((Y, A, B), {"groups": [1] * 60}, ValueError, "groups has only 1 query, but a comparison"),
     (
         (Y, A, B),
         {"groups": FOUR, "clusters": np.arange(60) % 8},
@@ -986,19 +986,19 @@ WRONG = [
         (Y, A, B),
         {"groups": FOUR, "clusters": FOUR, "method": "t"},
         ValueError,
-        "method='t' takes every query as drawn by itself.*use method='sign_flip'",
+        "method='t' needs independent queries.*use method='sign_flip'",
     ),
     (
         (Y, A, B),
         {"groups": FOUR, "clusters": FOUR, "margin": 0.1},
         ValueError,
-        "margin=0.1 takes a t test, .* there are clusters: leave out margin or clusters",
+        "margin=0.1 needs a t test .* clusters are given: leave out margin or clusters",
     ),
     (
         (Y, A, B),
         {"groups": FOUR, "margin": 0.1, "method": "wilcoxon"},
         ValueError,
-        "margin=0.1 takes a t test over queries; got method='wilcoxon': leave method out",
+        "margin=0.1 needs a t test over queries; got method='wilcoxon': leave method out",
     ),
     ((Y, A, B), {"groups": [1, 2]}, ValueError, "groups must name the query of each of the 60"),
 ]

@@ -502,7 +502,7 @@ def test_reciprocal_rank_is_pooled_only(data):
     assert result.models.method == "swap"
     assert math.isnan(result.models.standard_error)
     for options in ({"aggregate": "mean"}, {"method": "influence"}):
-        with pytest.raises(ValueError, match="hangs on a single sample"):
+        with pytest.raises(ValueError, match="depends on a single sample"):
             cross_val_comparison(LOGISTIC, BAYES, X, y, cv=CV, metric="reciprocal_rank", **options)
 
 
@@ -528,7 +528,7 @@ def test_result(aggregate, data):
     else:
         assert len(lines) == 2
         assert f"p = {result.models.pvalue:.4f} by" in lines[0]
-        assert "these models" in lines[0]
+        assert "the models fitted in these" in lines[0]
         assert "these fitted models" in result.models.target
         low, high = result.models.confidence_interval()
         assert (values["models_low"], values["models_high"]) == (low, high)
@@ -551,7 +551,7 @@ def test_result(aggregate, data):
         ),
         ({"cv": RepeatedStratifiedKFold(n_splits=3, n_repeats=2)}, "some are held out twice"),
         ({"cv": ShuffleSplit(5, random_state=0), "aggregate": "mean"}, "some are held out twice"),
-        ({"cv": ShuffleSplit(1, random_state=0)}, "needs at least 2 of them; got 1"),
+        ({"cv": ShuffleSplit(1, random_state=0)}, "needs at least 2 folds; got 1"),
         ({"cv": KFold(203), "aggregate": None}, "Fold 0 holds out [01] positives among 1 samples"),
         ({"n_permutations": 0}, "n_permutations must be at least 1"),
         ({"metric": "roc_auc", "k": 3}, "takes no k; got k=3"),
@@ -571,9 +571,9 @@ def test_refused_dicts(data):
     other = cross_validate(BAYES, X, y, cv=StratifiedKFold(4), **options)
     with pytest.raises(ValueError, match="different splits, of 4 and 4 folds"):
         cross_val_comparison(one, other, X, y)
-    with pytest.raises(ValueError, match="is for splitting, and a dict of cross_validate"):
+    with pytest.raises(ValueError, match="cannot be combined with a dict of cross_validate"):
         cross_val_comparison(one, BAYES, X, y, cv=5)
-    with pytest.raises(ValueError, match="params is for fitting, and a dict of"):
+    with pytest.raises(ValueError, match="params is for fitting, but a dict of"):
         cross_val_comparison(one, one, X, y, params={"sample_weight": y})
     with pytest.raises(ValueError, match="has no 'estimator' and no 'indices'"):
         cross_val_comparison(cross_validate(LOGISTIC, X, y), BAYES, X, y)
@@ -602,7 +602,7 @@ def test_interval_of_mean_is_delongs_by_hand(data):
     mean = np.mean([roc_auc_score(y[t], a) for t, a, _ in folds])
     expected = stats.t.interval(0.9, df, mean, math.sqrt(sum(variances)) / 4)
     assert result.confidence_interval(0.9) == pytest.approx(expected)
-    target = "expected ROC AUC of models trained on folds of this size, for as many held-out"
+    target = "expected ROC AUC of models trained on folds of this size, on held-out data"
     assert result.interval_target.startswith(target)
 
 
@@ -647,10 +647,10 @@ def test_interval_of_mean_is_refused_where_there_is_none(data):
     X, y = data
     shuffled = ShuffleSplit(3, test_size=0.4, random_state=0)
     result = cross_val_significance(LOGISTIC, X, y, cv=shuffled)
-    with pytest.raises(ValueError, match="different samples, and some are held out twice"):
+    with pytest.raises(ValueError, match="different samples, but some are held out twice"):
         result.confidence_interval()
     result = cross_val_significance(LOGISTIC, X, y, cv=CV, metric="reciprocal_rank")
-    with pytest.raises(ValueError, match="hangs on a single sample"):
+    with pytest.raises(ValueError, match="depends on a single sample"):
         result.confidence_interval()
     few = np.arange(40) < 3
     options = {"cv": splits_of(np.arange(40) % 3), "response_method": "predict"}
@@ -667,7 +667,7 @@ def test_interval_of_mean_is_refused_where_there_is_none(data):
             response_method="predict",
             n_permutations=99,
         )
-    with pytest.raises(ValueError, match="there is none with order"):
+    with pytest.raises(ValueError, match="there is no interval with order"):
         series.confidence_interval()
     with pytest.raises(ValueError, match="confidence_level"):
         result.confidence_interval(1.5)
@@ -685,7 +685,7 @@ def test_interval_of_mean_needs_whole_clusters():
         response_method="predict",
         n_permutations=99,
     )
-    with pytest.raises(ValueError, match="different clusters, and some are held out twice"):
+    with pytest.raises(ValueError, match="different clusters, but some are held out twice"):
         result.confidence_interval()
 
 

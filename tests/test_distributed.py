@@ -312,15 +312,15 @@ def test_too_many_distinct_scores(n_chunks):
     assert Ranking.from_dask(labels, scores, max_distinct=20).n_blocks == 20
     with pytest.raises(
         ValueError,
-        match=r"more distinct values than max_distinct=19; 20 were seen so far: take "
-        r"counts='positives', .*, round the scores to fewer digits, .* or raise max_distinct",
+        match=r"more distinct values than max_distinct=19; 20 were found so far: use "
+        r"counts='positives', .*, round the scores to fewer digits, .* or increase max_distinct",
     ):
         Ranking.from_dask(labels, scores, max_distinct=19)
     few = Ranking.from_dask(labels, scores, counts="positives", max_distinct=10)
     assert few.n_positives == 10
     with pytest.raises(
         ValueError,
-        match=r"distinct values of positives than max_distinct=9; 10 were seen so far: round",
+        match=r"distinct values of positives than max_distinct=9; 10 were found so far: round",
     ):
         Ranking.from_dask(labels, scores, counts="positives", max_distinct=9)
 
@@ -333,7 +333,7 @@ WRONG = {
         LABELS,
         np.array([0.1, 0.2]),
         TypeError,
-        r"y_score must be a dask array or a dask series; got an object of type ndarray: .*, and "
+        r"y_score must be a dask array or a dask series; got an object of type ndarray: .*, or "
         r"pass data in memory to Ranking.from_scores",
     ),
     "delayed": (
@@ -358,7 +358,7 @@ WRONG = {
         LABELS[LABELS > 0],
         GOOD.rechunk(1),
         ValueError,
-        r"unknown chunk sizes must have the same number of chunks; got 2 and 4: take both from "
+        r"unknown chunk sizes must have the same number of chunks; got 2 and 4: use columns of "
         r"one frame, or call compute_chunk_sizes\(\)",
     ),
     "two columns": (
@@ -451,7 +451,7 @@ def test_whole_frames_are_refused(dd):
     import pandas as pd
 
     frame = dd.from_pandas(pd.DataFrame({"y": [0, 1], "s": [0.1, 0.2]}), npartitions=1)
-    with pytest.raises(TypeError, match=r"got an object of type DataFrame: take a column of a"):
+    with pytest.raises(TypeError, match=r"got an object of type DataFrame: use a column of a"):
         Ranking.from_dask(frame[["y"]], frame["s"])
     with pytest.raises(TypeError, match=r"y_true must be .* got an object of type Series"):
         Ranking.from_dask(pd.Series([0, 1]), frame["s"])
@@ -477,7 +477,7 @@ def test_scores_that_change_between_the_passes(second):
     changing = da.map_blocks(
         lambda: next(values), chunks=((4,),), dtype=float, meta=np.empty(0, dtype=float)
     )
-    with pytest.raises(ValueError, match=r"had other values when .* second time: .*persist\(\)"):
+    with pytest.raises(ValueError, match=r"different values when .* second time: .*persist\(\)"):
         Ranking.from_dask(cut([0, 1, 1, 0], 4), changing, counts="positives")
 
 

@@ -84,7 +84,7 @@ def test_standard_input(frame, monkeypatch, pack):
 def test_decimal_commas(frame, tmp_path):
     path = tmp_path / "scores.csv"
     frame.to_csv(path, sep=";", decimal=",", index=False)
-    with pytest.raises(CommandError, match="If that is a decimal comma, add --decimal ','"):
+    with pytest.raises(CommandError, match="decimal separator, add --decimal ','"):
         read_table(str(path), "hit", ["score"])
     check(read_table(str(path), "hit", ["score"], decimal=","), frame)
 
@@ -97,7 +97,7 @@ def test_lower_is_better_and_units(frame, tmp_path):
     assert_array_equal(table.clusters, frame["query"])
     assert table.groups is None
     frame.assign(query=[None, *frame["query"][1:]]).to_csv(path, index=False)
-    with pytest.raises(CommandError, match="column 'query' lacks a value in 1 of 40 rows"):
+    with pytest.raises(CommandError, match="column 'query' has missing values in 1 of 40 rows"):
         read_table(str(path), "hit", ["score"], group="query")
 
 
@@ -108,5 +108,5 @@ def test_lower_is_better_and_units(frame, tmp_path):
 def test_rows_that_are_too_long_shift_no_columns(tmp_path, text):
     path = tmp_path / "scores.csv"
     path.write_text(text)
-    with pytest.raises(CommandError, match=r"more values than the 2 names|is not a table"):
+    with pytest.raises(CommandError, match=r"more values than the 2 names|cannot be read as"):
         read_table(str(path), "hit", ["score"])

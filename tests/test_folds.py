@@ -38,9 +38,9 @@ from sklearn_rankinf._restricted import Restrictions
 
 LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
 GRID = {"n_neighbors": [3, 9]}
-UNSHUFFLED = "The folds are stratified and not shuffled"
-SERIES = "The folds are of successive rows, and successive labels are more alike"
-ALIKE = "The labels are more alike within groups than random labels are"
+UNSHUFFLED = "The folds are stratified without shuffling"
+SERIES = "The folds consist of successive rows, and successive labels are more similar"
+ALIKE = "The labels are more similar within groups than random labels"
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +142,8 @@ def test_clusters_with_results_of_cross_validate(patients):
 def test_clusters_that_a_fold_divides(patients):
     X, y, patient = patients
     message = (
-        r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which tells "
-        "the estimator its label: keep clusters together, as StratifiedGroupKFold does with "
+        r"Cluster \d+ is in the training set and in the held-out samples of fold 0, which reveals "
+        "its label to the estimator: keep clusters together, as StratifiedGroupKFold does with "
         "groups=clusters"
     )
     with pytest.raises(ValueError, match=message):
@@ -155,7 +155,7 @@ def test_clusters_that_a_fold_divides(patients):
     options = {"clusters": patient, "cv": KFold(3, shuffle=True, random_state=0)}
     result = cross_val_significance(frozen, X, y, n_permutations=49, **options)
     assert result.n_splits == 3
-    with pytest.raises(ValueError, match=r"combine='fisher' needs independent folds, and cluster"):
+    with pytest.raises(ValueError, match=r"combine='fisher' needs independent folds, but cluster"):
         cross_val_significance(frozen, X, y, combine="fisher", **options)
 
 
@@ -175,7 +175,9 @@ def test_restrictions_have_no_analytic_law(patients):
     with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
         cross_val_significance(None, X, y, clusters=patient, method="analytic")
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))
-    message = "combine='convolution' knows no law of the mean over folds with strata and clusters"
+    message = (
+        "combine='convolution' has no null distribution of the mean over folds with strata and"
+    )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(
             frozen, X, y, clusters=patient, strata=y, cv=3, combine="convolution"
@@ -228,8 +230,8 @@ def test_few_labellings_of_folds_are_said_once():
         )
     texts = [str(w.message) for w in caught if "labellings" in str(w.message)]
     assert texts == [
-        "clusters leave few different labellings in 2 of 2 folds (0, 1), at the fewest 1, and the "
-        "p-value of a fold is at least 1 over their number: take fewer folds."
+        "clusters leave few different labellings in 2 of 2 folds (0, 1; the smallest number is 1). "
+        "The p-value of a fold is at least 1 divided by this number: use fewer folds."
     ]
     assert result.fold_pvalues[1] == 1.0
     assert result.fold_pvalues[0] == pytest.approx(0.5, abs=0.15)
@@ -239,8 +241,8 @@ def test_folds_that_nothing_can_be_permuted_in():
     cluster, y = blocks([2, 1, 3, 1, 2, 4], [1, 0, 0, 1, 0, 0])
     scorer, X = by_position(y.size)
     message = (
-        "clusters leave no labelling of any fold but the observed one, so that permuting labels "
-        "changes nothing: take fewer folds, or folds of clusters of equal sizes"
+        "clusters leave no labelling of any fold but the observed one, so there is "
+        "nothing to permute: use fewer folds, or folds of clusters of equal sizes"
     )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(
@@ -258,7 +260,7 @@ def test_permutations_that_change_nothing(name, patients):
     X, y, _ = patients
     # Strata of one label each; all positives in one cluster, and the others in pairs.
     codes = y if name == "strata" else np.where(y == 1, -1, np.cumsum(y == 0) // 2)
-    message = f"^{name} leave no labelling but the observed one, so that permuting labels"
+    message = f"^{name} leave no labelling but the observed one"
     with pytest.raises(ValueError, match=message):
         cross_val_significance(LOGISTIC, X, y, refit_permutations=3, **{name: codes})
     with pytest.raises(ValueError, match=message):
@@ -267,7 +269,7 @@ def test_permutations_that_change_nothing(name, patients):
 
 def test_labels_of_one_kind_change_nothing(patients):
     X, y, _ = patients
-    message = "All labels are the same, so that permuting them changes nothing"
+    message = "All labels are the same, so there is nothing to permute"
     with pytest.raises(ValueError, match=message):
         search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, np.zeros_like(y))
     with pytest.raises(ValueError, match=message):
@@ -280,7 +282,7 @@ def test_labels_of_one_kind_change_nothing(patients):
 def test_labels_of_whole_groups_are_refused_without_clusters(patients):
     X, y, patient = patients
     message = (
-        "The labels are the same within each of the groups, and groups say only how to split: .*"
+        "The labels are constant within groups, but groups only affect the splits: .*"
         "Pass clusters=groups, which permutes the labels of whole groups"
     )
     search = GridSearchCV(NEIGHBOURS, GRID, cv=GroupKFold(3))
@@ -489,8 +491,8 @@ def test_refits_shift_the_labels(series):
 def test_folds_that_break_a_series(cv, series):
     X, y = series
     message = (
-        r"Fold \d holds out samples that do not follow each other in order, and may train on their "
-        "neighbours: pass a splitter such as TimeSeriesSplit, with the rows in their order"
+        r"Fold \d holds out samples that are not successive in order, and may train on their "
+        "neighbours: pass a splitter such as TimeSeriesSplit, with sorted rows"
     )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(LOGISTIC, X, y, cv=cv, order=np.arange(600))
@@ -498,7 +500,7 @@ def test_folds_that_break_a_series(cv, series):
 
 def test_rows_of_a_series_in_another_order(series):
     X, y = series
-    with pytest.raises(ValueError, match="holds out samples that do not follow each other"):
+    with pytest.raises(ValueError, match="holds out samples that are not successive"):
         cross_val_significance(
             NEIGHBOURS, X, y, cv=KFold(3), order=np.random.default_rng(0).permutation(600)
         )
@@ -507,7 +509,7 @@ def test_rows_of_a_series_in_another_order(series):
 @pytest.mark.parametrize("cv", [None, 4])
 def test_the_default_splitter_is_not_for_series(cv, series):
     X, y = series
-    message = f"cv={cv} shuffles, and folds of a series must not: with order pass a splitter such"
+    message = f"cv={cv} shuffles, but with order the folds must be in order: pass a splitter such"
     with pytest.raises(ValueError, match=message):
         cross_val_significance(LOGISTIC, X, y, cv=cv, order=np.arange(600))
 
@@ -643,8 +645,8 @@ def test_searches_with_clusters_against_a_plain_loop(patients):
 def test_refits_refuse_splits_that_were_made_once(make, patients):
     X, y, _ = patients
     message = (
-        r"(Refits|Searches) are split anew for each permutation of the labels, and cv=\w+ holds "
-        "splits that were made once, .* pass a splitter, or PredefinedSplit if"
+        r"(Refits|Searches) are split again for each permutation of the labels, but cv=\w+ has "
+        "fixed splits, .* pass a splitter, or PredefinedSplit if"
     )
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
     with pytest.raises(ValueError, match=message):

@@ -523,7 +523,7 @@ def test_equal_queries_have_no_error(method):
 def test_queries_without_positives_count_with_zero():
     y_true, y_score, groups = queries()
     y_true = y_true & (groups > 1)
-    with pytest.warns(UndefinedMetricWarning, match="2 of 12 queries are without positives"):
+    with pytest.warns(UndefinedMetricWarning, match="2 of 12 queries have no positives"):
         found = metric_interval(y_true, y_score, groups=groups)
     values = [
         average_precision_score(y_true[groups == q], y_score[groups == q]) for q in range(2, 12)
@@ -579,7 +579,7 @@ def test_result_of_classes_and_of_queries():
 
 def test_the_target_says_what_is_covered():
     data = sample()
-    population = " in the population, with the share of positives of the sample"
+    population = " in the population, at the prevalence of the sample"
     assert metric_interval(*data).target == "average precision" + population
     assert metric_interval(*data, metric="roc_auc").target == "ROC AUC" + population
     assert "in the binormal model" in metric_interval(*data, metric="dcg").target
@@ -608,7 +608,7 @@ WRONG = [
         (Y, S),
         {"method": "logit", "clusters": np.arange(60)},
         ValueError,
-        "method='logit' takes every sample as drawn by itself.*use method='influence'",
+        "method='logit' needs independent samples.*use method='influence'",
     ),
     (
         (Y, S),
@@ -622,13 +622,13 @@ WRONG = [
         (Y, S),
         {"metric": "reciprocal_rank"},
         ValueError,
-        "Reciprocal rank of one ranking hangs on a single sample.*pass groups",
+        "Reciprocal rank of one ranking depends on a single sample.*pass groups",
     ),
     ((Y, S), {"metric": ReciprocalRank(), "clusters": np.arange(60)}, ValueError, "pass groups"),
-    ((np.zeros(60), S), {}, ValueError, "y_true holds no positives"),
-    ((np.ones(60), S), {}, ValueError, "y_true holds no negatives"),
-    ((np.ones(60), S), {"clusters": np.arange(60)}, ValueError, "y_true holds no negatives"),
-    ((Ranking([4], [4]),), {}, ValueError, "y_true holds no negatives"),
+    ((np.zeros(60), S), {}, ValueError, "y_true has no positives"),
+    ((np.ones(60), S), {}, ValueError, "y_true has no negatives"),
+    ((np.ones(60), S), {"clusters": np.arange(60)}, ValueError, "y_true has no negatives"),
+    ((Ranking([4], [4]),), {}, ValueError, "y_true has no negatives"),
     ((Y,), {}, TypeError, "y_score is missing"),
     ((RANKING, S), {}, TypeError, "y_score must be left out when y_true is a Ranking"),
     ((RANKING,), {"clusters": np.arange(60)}, TypeError, "clusters needs y_true and y_score"),
@@ -639,12 +639,12 @@ WRONG = [
     ((Y, np.where(Y, math.nan, S)), {}, ValueError, "y_score must be finite; got nan"),
     ((np.arange(60) % 3, S), {}, ValueError, "y_true holds 3 different labels"),
     ((Y, S), {"pos_label": "hit"}, ValueError, "pos_label='hit' is not a label of y_true"),
-    ((Y, S), {"groups": np.zeros(60)}, ValueError, "needs at least 2 of them; got 1"),
+    ((Y, S), {"groups": np.zeros(60)}, ValueError, "needs at least 2 queries; got 1"),
     (
         (Y, S),
         {"groups": np.arange(60) % 4, "clusters": np.arange(60)},
         ValueError,
-        "clusters and groups exclude each other",
+        "clusters cannot be combined with groups",
     ),
     (
         (Y, S),
@@ -656,7 +656,7 @@ WRONG = [
         (np.c_[Y, ~Y, Y & ~Y].astype(int), np.c_[S, S, S]),
         {},
         ValueError,
-        "the class 2 holds no positives",
+        "the class 2 has no positives",
     ),
 ]
 
@@ -679,5 +679,5 @@ def test_negatives_in_one_block_matter_at_a_cut_off_alone():
     for metric in ("average_precision", "roc_auc"):
         one, other = (metric_interval(ranking, metric=metric) for ranking in (merged, alone))
         assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-12)
-    with pytest.raises(ValueError, match="Recall at 3 depends on which samples are at rank k"):
+    with pytest.raises(ValueError, match="Recall at 3 depends on the samples at rank k"):
         metric_interval(merged, metric="recall_at_k", k=3)

@@ -269,7 +269,7 @@ def test_adjusted_pvalues_by_hand():
 
 def test_queries_without_positives_are_not_counted():
     empty = Ranking.from_counts([1] * 5, [0] * 5)
-    with pytest.warns(Warning, match="without positives"):
+    with pytest.warns(Warning, match="no positives"):
         result = mean_average_precision_test([*of_ranks([1, 3]), empty])
     assert result.query_pvalue_bh == pytest.approx([0.02, 0.03, 1.0], rel=1e-9)
     assert result.query_pvalue_by == pytest.approx([0.03, 0.045, 1.0], rel=1e-9)
@@ -306,7 +306,7 @@ def test_restrictions_must_be_shared():
         ("strata", [0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1]),
         ("clusters", [0, 0, 1, 2, 2, 3, 4, 5], [0, 0, 1, 2, 3, 3, 4, 5]),
     ):
-        with pytest.raises(ValueError, match=f"so the same {name}; those of query 1 differ"):
+        with pytest.raises(ValueError, match=f"but the {name} of query 1 differ"):
             mean_average_precision_test(
                 y_true,
                 y_score,

@@ -196,8 +196,8 @@ def test_folds_of_one_class(data):
     texts = [str(w.message) for w in caught if w.category is UndefinedMetricWarning]
     assert len(texts) == 1
     assert texts[0] == (
-        "There is one class only, and no evidence, in 5 of 6 folds (0, 1, 2, 3, 5), whose p-value "
-        "is set to 1. Stratified folds spread the positives evenly."
+        "5 of 6 folds have only one class (0, 1, 2, 3, 5), so their p-value "
+        "is set to 1: use stratified folds, which spread the positives evenly."
     )
     assert np.delete(result.fold_pvalues, 4).tolist() == [1.0] * 5
     assert result.fold_statistics[:4].tolist() == [0.0] * 4
@@ -299,9 +299,9 @@ def test_fisher_for_folds_that_train_on_the_past(data):
 def test_fisher_refuses_folds_that_train_on_the_future(cv, fold, data):
     X, y = data
     message = (
-        "combine='fisher' needs folds that train on the past only, as those of TimeSeriesSplit, "
-        f"but fold {fold} is fitted to samples that are held out there or in a later fold: take "
-        "another cv, or combine='bonferroni', which is valid for all folds"
+        "needs folds that train only on the past, such as those of TimeSeriesSplit, "
+        f"but fold {fold} trains on samples that are held out in this or a later fold: use "
+        "another cv, or combine='bonferroni', which is valid for any folds"
     )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(LOGISTIC, X, y, cv=cv, combine="fisher")
@@ -448,8 +448,8 @@ def test_best_value_of_the_mean(metric):
 def test_convolution_refuses_estimators_that_are_fitted(data):
     X, y = data
     message = (
-        "combine='convolution' is the law of independent folds, which those of an estimator that "
-        "is fitted in each are not; got LogisticRegression: pass a FrozenEstimator"
+        "combine='convolution' needs independent folds, but the folds of a LogisticRegression that "
+        "is fitted in each fold are dependent: pass a FrozenEstimator"
     )
     with pytest.raises(ValueError, match=message):
         cross_val_significance(LOGISTIC, X, y, cv=CV, combine="convolution")
@@ -460,11 +460,11 @@ def test_convolution_refuses_estimators_that_are_fitted(data):
     [
         (
             {"metric": "recall_at_k", "k": 0.2},
-            "in all folds, and they differ: RecallAtK",
+            "in all folds, but they differ: RecallAtK",
         ),
-        ({"metric": "reciprocal_rank"}, "knows no law of the mean of reciprocal ranks"),
-        ({"method": "zhang_su"}, "method='zhang_su' has no law of the mean over folds"),
-        ({"metric": "roc_auc", "method": "analytic"}, "but that of average precision without k"),
+        ({"metric": "reciprocal_rank"}, "has no null distribution of the mean of reciprocal ranks"),
+        ({"method": "zhang_su"}, "method='zhang_su' has no null distribution of the mean"),
+        ({"metric": "roc_auc", "method": "analytic"}, "only for average precision without k"),
         ({"k": 9, "method": "analytic"}, "pass method='permutation'"),
     ],
 )
@@ -601,7 +601,7 @@ def test_table_without_pandas(data, monkeypatch):
     ("options", "error", "message"),
     [
         ({"combine": "stouffer"}, ValueError, "combine must be one of 'bonferroni', .*'stouffer'"),
-        ({"method": "both"}, ValueError, "method='both' is for scorers"),
+        ({"method": "both"}, ValueError, "method='both' is only for scorers"),
         ({"metric": "accuracy"}, ValueError, "metric must be one of .*got 'accuracy'"),
         ({"metric": "recall_at_k"}, ValueError, "needs k"),
         ({"metric": "roc_auc", "k": 3}, ValueError, "takes no k"),
@@ -632,7 +632,7 @@ def test_a_dict_that_is_not_complete(data):
     with pytest.raises(ValueError, match="with at least 180 samples; got 100"):
         cross_val_significance(fitted, X[:100], y[:100])
     for name, value in {"cv": 3, "groups": y, "params": {}, "refit_permutations": 9}.items():
-        with pytest.raises(ValueError, match=f"{name} is for fitting, and a dict of"):
+        with pytest.raises(ValueError, match=f"{name} is for fitting, but a dict of"):
             cross_val_significance(fitted, X, y, **{name: value})
 
 
@@ -757,7 +757,7 @@ def test_searches_without_one_score(data):
     several = {"a": "roc_auc", "b": "average_precision"}
     for refit in (False, lambda cv_results: 0):
         search = GridSearchCV(NEIGHBOURS, GRID, cv=3, scoring=several, refit=refit)
-        with pytest.raises(ValueError, match=r"has several scores, and refit=.*does not say which"):
+        with pytest.raises(ValueError, match=r"has several scores, and refit=.*does not select"):
             search_permutation_test(search, X, y, n_permutations=2)
     with pytest.raises(TypeError, match=r"must be an unfitted search .*got KNeighborsClassifier"):
         search_permutation_test(NEIGHBOURS, X, y)
@@ -925,8 +925,8 @@ def test_warning_that_nothing_beats_chance(as_only_score):
     name = "score" if as_only_score else "neg_log10_pvalue"
     rule = SimplestWithinOneStandardError("depth", key="neg_log10_pvalue")
     message = (
-        "Nothing in this search beats chance: the smallest of the p-values of its candidates in "
-        r"folds, 0\.0126, times their number, 6, exceeds 0\.05\..*search_permutation_test"
+        "No candidate of this search is better than chance: the smallest p-value over candidates "
+        r"and folds, 0\.0126, times the number of p-values, 6, exceeds 0\.05\..*search_perm"
     )
     with pytest.warns(UserWarning, match=message):
         rule(results_of(EVIDENCE, name, depth=[1, 2]))
@@ -942,7 +942,7 @@ def test_warning_that_nothing_beats_chance(as_only_score):
 def test_warning_by_evidence_beside_the_score():
     results = results_of(np.ones((2, 3)), "statistic", depth=[1, 2])
     results |= results_of(EVIDENCE, "neg_log10_pvalue_analytic", depth=[1, 2])
-    with pytest.warns(UserWarning, match="Nothing in this search beats chance"):
+    with pytest.warns(UserWarning, match="No candidate of this search is better than chance"):
         SimplestWithinOneStandardError("depth", key="statistic")(results)
 
 
@@ -973,19 +973,19 @@ def test_arguments_of_the_rule(options, error, message):
 
 def test_results_that_the_rule_cannot_use():
     results = results_of(np.ones((2, 3)), depth=[1, None], C=[1.0, math.nan])
-    with pytest.raises(ValueError, match=r"complexity names 'size', which .*one of 'depth', 'C'"):
+    with pytest.raises(ValueError, match=r"complexity='size' is not a .*one of 'depth', 'C'"):
         SimplestWithinOneStandardError("-size")(results)
     for name, value in (("depth", "None"), ("-C", "nan")):
-        with pytest.raises(TypeError, match=f"'{name.lstrip('-')}', and {value} cannot be ordered"):
+        with pytest.raises(TypeError, match=f"'{name.lstrip('-')}' has the value {value}, which"):
             SimplestWithinOneStandardError(name)(results)
-    with pytest.raises(TypeError, match="returns what cannot be ordered: 1, None"):
+    with pytest.raises(TypeError, match="returns values that cannot be ordered: 1, None"):
         SimplestWithinOneStandardError(lambda params: params["depth"])(results)
     with pytest.raises(ValueError, match="has no score 'ap': pass key as one of 'score'"):
         SimplestWithinOneStandardError("depth", key="ap")(results)
     several = results_of(np.ones((2, 3)), "ap", depth=[1, 2])
     with pytest.raises(ValueError, match="has no score 'score': pass key as one of 'ap'"):
         SimplestWithinOneStandardError("depth")(several)
-    message = "needs at least 2 of them with scores; the search has 1. .*error_score='raise' says"
+    message = "needs at least 2 folds with scores; the search has 1: .*error_score='raise'"
     for scores in (np.ones((2, 1)), np.array([[1.0, math.nan], [2.0, math.nan]])):
         with pytest.raises(ValueError, match=message):
             SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2]))

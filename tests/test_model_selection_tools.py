@@ -50,7 +50,9 @@ from sklearn_rankinf import (
 
 CV = StratifiedKFold(4)
 GRID = {"C": [0.001, 10.0]}
-MAY_SATURATE = pytest.mark.filterwarnings("ignore:A permutation p-value is at its floor")
+MAY_SATURATE = pytest.mark.filterwarnings(
+    "ignore:A permutation p-value has its smallest possible value"
+)
 
 
 @pytest.fixture(scope="module")

@@ -491,7 +491,7 @@ def test_intervals_of_expectations_are_stretched_to_the_value(metric):
 )
 def test_unknown_errors_tell_nothing(metric, y_true, options):
     _, scores = sample(17)
-    with pytest.warns(UndefinedMetricWarning, match="nothing can be told, and all p-values are 1"):
+    with pytest.warns(UndefinedMetricWarning, match="all p-values are 1"):
         found = metric_multiple_comparison_test(y_true, scores, metric=metric, **options)
     assert np.isnan([*found.standard_error, *found.statistic_standard_error]).all()
     for pvalues in (found.pvalue, found.pvalue_unadjusted, found.best_pvalue):
@@ -800,15 +800,15 @@ WRONG = [
     (SCORES, {"metric": RecallAtK([2, 3])}, TypeError, "k must be one int or float here"),
     (SCORES, {"k": 100}, ValueError, "k must be between 1 and n_samples=60; got 100"),
     (SCORES, {"metric": "roc_auc", "k": 3}, ValueError, "takes no k; got k=3"),
-    (SCORES, {"metric": ReciprocalRank()}, ValueError, "rank of one ranking hangs on a single"),
+    (SCORES, {"metric": ReciprocalRank()}, ValueError, "rank of one ranking depends on a single"),
     (
         SCORES,
         {"reference": "z"},
         ValueError,
-        "reference='z' is no name of a ranker: pass 'best' or one of 'a', 'b', 'c', 'd'",
+        "reference='z' is not the name of a ranker: pass 'best' or one of 'a', 'b', 'c', 'd'",
     ),
-    (SCORES, {"reference": 0}, ValueError, "reference=0 is no name of a ranker"),
-    ({"a": SCORES["a"]}, {}, ValueError, "y_scores holds one ranker, 'a': a comparison needs at l"),
+    (SCORES, {"reference": 0}, ValueError, "reference=0 is not the name of a ranker"),
+    ({"a": SCORES["a"]}, {}, ValueError, "y_scores has one ranker, 'a': a comparison needs at l"),
     ({}, {}, ValueError, "y_scores contains no candidate; pass the scores of at least one"),
     (
         SCORES["a"],
@@ -830,9 +830,9 @@ WRONG = [
         "Candidate 'b': .*",
     ),
     (SCORES | {"b": np.zeros(59)}, {}, ValueError, "Candidate 'b': .* must have the same length"),
-    (SCORES, {"groups": FOUR, "clusters": FOUR}, ValueError, "clusters and groups exclude"),
-    (SCORES, {"groups": FOUR, "strata": FOUR}, ValueError, "strata and groups exclude"),
-    (SCORES, {"groups": np.zeros(60)}, ValueError, "groups holds 1 query, and .* needs at least 2"),
+    (SCORES, {"groups": FOUR, "clusters": FOUR}, ValueError, "clusters cannot be combined with"),
+    (SCORES, {"groups": FOUR, "strata": FOUR}, ValueError, "strata cannot be combined with"),
+    (SCORES, {"groups": np.zeros(60)}, ValueError, "groups has only 1 query, but .* at least 2"),
     (SCORES, {"clusters": FOUR[:-1]}, ValueError, "clusters must name the cluster of each of"),
     (SCORES, {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
     (SCORES, {"pos_label": 3}, ValueError, "pos_label"),

@@ -734,8 +734,8 @@ def test_without_a_number_of_exceedances_nothing_changes():
         (
             {"n_exceedances": 10, "alternative": "two-sided"},
             ValueError,
-            "n_exceedances=10 stops at labellings that are extreme on one side, and "
-            "alternative='two-sided' has two: use 'greater' or 'less'",
+            "n_exceedances=10 needs a one-sided alternative; got "
+            "'two-sided': use 'greater' or 'less'",
         ),
         (
             {"n_exceedances": 10, "method": "analytic"},

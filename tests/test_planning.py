@@ -656,7 +656,7 @@ def test_errors_of_simulated_data_sets():
         ("confidence_level", 1.0, "confidence_level must lie between 0 and 1"),
         ("method", "x", "method must be one of 'auto', 'influence'"),
         ("n_simulations", 1, "n_simulations must be at least 2"),
-        ("metric", "reciprocal_rank", "Reciprocal rank of one ranking hangs on a single sample"),
+        ("metric", "reciprocal_rank", "Reciprocal rank of one ranking depends on a single sample"),
     ):
         with pytest.raises(ValueError, match=message):
             metric_interval_width(50, 10, **({"auc": 0.7} | {name: value}))

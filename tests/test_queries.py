@@ -622,7 +622,7 @@ def test_false_discovery_rates(seed):
     rng = np.random.default_rng(seed)
     sizes = [(30, 3)] * 6 + [(20, 0)] * 2 + [(40, 4)] * 5
     y_true, y_score, groups = random_run(rng, sizes, effect=1.0)
-    with pytest.warns(UndefinedMetricWarning, match="2 of 13 queries are without positives"):
+    with pytest.warns(UndefinedMetricWarning, match="2 of 13 queries have no positives"):
         result = mean_average_precision_test(y_true, y_score, groups=groups)
     tested = result.query_n_positives > 0
     assert tested.sum() == 11
@@ -646,7 +646,7 @@ def test_warning_names_queries_without_positives():
             function(y_true, y_score, groups=groups)
         messages = [str(w.message) for w in caught]
         assert messages == [
-            "7 of 8 queries are without positives in y_true and count with average precision "
+            "7 of 8 queries have no positives in y_true; their average precision counts as "
             "0: "
             "'q0', 'q1', 'q2', 'q3', 'q4', ...."
         ]
@@ -926,7 +926,7 @@ def test_same_scores_in_every_query():
 
 
 def test_shared_labels_must_be_the_same():
-    message = r"those of query 'b' differ from those of query 'a'"
+    message = r"of query 'b' differ from those of query 'a'"
     with pytest.raises(ValueError, match=message):
         mean_average_precision_test(
             [1, 0, 0, 0, 1, 0], range(6), groups=list("aaabbb"), dependence="shared"
@@ -984,7 +984,7 @@ def test_columns_and_table():
 def test_table_without_pandas(monkeypatch):
     result = mean_average_precision_test([RANKING, RANKING])
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"to_frame needs pandas.*or take to_dict"):
+    with pytest.raises(ImportError, match=r"to_frame needs pandas.*or use to_dict"):
         result.to_frame()
     assert result.to_dict()["query"] == [0, 1]
 

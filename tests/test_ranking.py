@@ -163,7 +163,7 @@ def test_one_as_the_smaller_of_two_labels_is_warned_of(other):
     y_true = np.where(np.array(LABELS) == 1, 1, other)
     message = (
         rf"y_true has the labels 1 and {other}, and pos_label=1 makes 1 the positive class: pass "
-        rf"pos_label={other} if that is the class to be ranked high, or y_true == 1 if it is 1\."
+        rf"pos_label={other} if {other} is the class to be ranked first, or y_true == 1 if 1 is\."
     )
     with pytest.warns(UserWarning, match=message) as caught:
         assert_is_example(Ranking.from_scores(y_true, SCORES))
@@ -478,7 +478,7 @@ WRONG_SCORES = {
         [np.full((2, 2), 0.5), np.full((2, 3), 0.3)],
         ValueError,
         r"y_score is a list of 2 tables, .* multi-output classifier returns: test one output, with "
-        r"y_true\[:, 0\] and y_score\[0\]\[:, 1\], or all of them .*np\.column_stack",
+        r"y_true\[:, 0\] and y_score\[0\]\[:, 1\], or test all outputs .*np\.column_stack",
     ),
     "three dimensions": (
         [0, 1],

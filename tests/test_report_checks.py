@@ -42,21 +42,21 @@ def noise_of(y_true, seed):
 
 # What each check is made for, and what it must say.
 CASES = {
-    "one-label": ((np.zeros(50, dtype=int), NOISE[:50]), {"k": 5}, "all 50 are negative"),
-    "labels-1-2": ((2 - Y, GOOD), {}, "labels are 1 and 2, and 1 was taken"),
-    "positives-in-majority": ((1 - Y, -GOOD), {}, "276 of 300 samples are positive"),
+    "one-label": ((np.zeros(50, dtype=int), NOISE[:50]), {"k": 5}, "All 50 samples are negative"),
+    "labels-1-2": ((2 - Y, GOOD), {}, "labels are 1 and 2, and 1 was used"),
+    "positives-in-majority": ((1 - Y, -GOOD), {}, "276 of 300"),
     "too-few-to-be-significant": (
         (SMALL, noise_of(SMALL, 0)),
         {"k": 5},
-        "10 ways only: .* p = 0.1,",
+        "only 10 ways .* p = 0.1,",
     ),
     "few-positives": ((FEW, noise_of(FEW, 1)), {}, "only 4 positives"),
     "few-negatives": ((1 - FEW, noise_of(FEW, 1)), {}, "only 4 negatives"),
     "clusters-not-given": ((pd.Series(Y, index=CLUSTERS), GOOD), {}, "index of y_true"),
     "constant-score": ((Y, np.zeros(N)), {}, "All scores are equal"),
-    "two-valued-score": ((Y, (GOOD > 1).astype(int)), {}, "two different values only"),
+    "two-valued-score": ((Y, (GOOD > 1).astype(int)), {}, "only two different values"),
     "large-tie": ((Y, np.maximum(GOOD, 0.7)), {"k": 5}, "of 300 samples have the same score"),
-    "ties-across-k": ((Y, np.round(GOOD)), {"k": [10, 50]}, "straddle k = 10 and 50"),
+    "ties-across-k": ((Y, np.round(GOOD)), {"k": [10, 50]}, "contains the cut-off k = 10 and 50"),
     "worse-than-chance": ((Y, -GOOD), {}, "worse than a random order"),
     "perfect-ranking": ((Y, 9 * Y + NOISE), {}, "Every positive is above every negative"),
     "repeated-samples": (
@@ -111,7 +111,7 @@ def test_every_check_has_a_case_and_a_code_of_its_own():
 def test_no_check_fires_on_clean_data(name):
     codes, report = codes_of(*CLEAN[name])
     assert codes == []
-    assert "Nothing was found wrong" in report.to_text()
+    assert "No problems were found" in report.to_text()
 
 
 @pytest.mark.parametrize("code", CASES)
@@ -193,7 +193,7 @@ def test_checks_name_the_ranking_that_they_are_about():
     assert [(check.code, check.ranker) for check in report.checks] == [
         ("worse-than-chance", "down")
     ]
-    assert "worse-than-chance (down): It is worse" in report.to_text()
+    assert "worse-than-chance (down): The ranking is worse" in report.to_text()
     frame = report.to_frame().set_index("name")["checks"]
     assert frame.to_dict() == {"up": "", "down": "worse-than-chance"}
 

@@ -33,7 +33,9 @@ BOTH = (
     "statistic zscore adjusted pvalue_analytic pvalue_permutation neg_log10_pvalue_analytic "
     "neg_log10_pvalue_permutation"
 ).split()
-MAY_SATURATE = pytest.mark.filterwarnings("ignore:A permutation p-value is at its floor")
+MAY_SATURATE = pytest.mark.filterwarnings(
+    "ignore:A permutation p-value has its smallest possible value"
+)
 NO_EVIDENCE = {"neg_log10_pvalue": 0.0, "pvalue": 1.0, "zscore": 0.0, "adjusted": 0.0}
 
 
@@ -292,14 +294,14 @@ def test_permutation_where_the_exact_pvalue_is_not_known(
     permuted = average_precision_test(y_true, y_score, method="permutation", n_permutations=199)
     expected = permuted.pvalue if output == "pvalue" else -permuted.log10_pvalue
     options = {"output": output, "n_permutations": 199}
-    message = rf"exact p-value of this fold is not known \({text}\), and that of permutation is"
+    message = rf"exact p-value of this fold is unavailable \({text}\), and a permutation p-value"
     with pytest.warns(UserWarning, match=message):
         found = score(make_significance_scorer(**options), y_true, y_score)
     assert found == pytest.approx(expected, rel=1e-12)
     # A dict says it once, and who names a method gets it.
-    with pytest.warns(UserWarning, match="is not known") as record:
+    with pytest.warns(UserWarning, match="is unavailable") as record:
         _ = [score(s, y_true, y_score) for s in all_outputs(n_permutations=199).values()]
-    assert sum("is not known" in str(w.message) for w in record) == 1
+    assert sum("is unavailable" in str(w.message) for w in record) == 1
     analytic = make_significance_scorer(method="analytic", output="pvalue")
     monkeypatch.undo()
     exact = average_precision_test(y_true, y_score).pvalue
@@ -447,7 +449,7 @@ def test_binary_labels_ignore_the_average(labels, rankings):
 def test_one_label_whose_meaning_is_unknown():
     fitted = GivenScores(classes=("a", "b")).fit(None, None)
     scorer = make_significance_scorer(average="macro")
-    with pytest.raises(ValueError, match="All samples have the label 'a', and nothing says"):
+    with pytest.raises(ValueError, match="All samples have the label 'a', which may be"):
         scorer(fitted, [[0.1], [0.2]], ["a", "a"])
 
 
@@ -740,7 +742,9 @@ PERFECT = np.r_[np.ones(5, int), np.zeros(45, int)], np.arange(50.0, 0.0, -1.0)
 @pytest.mark.parametrize("output", ["pvalue", "neg_log10_pvalue"])
 def test_saturation_is_said(output):
     scorer = make_significance_scorer(method="permutation", output=output, n_permutations=199)
-    with pytest.warns(UserWarning, match="at its floor, 1/200 with 199 permutations") as record:
+    with pytest.warns(
+        UserWarning, match="has its smallest possible value, 1/200 with 199"
+    ) as record:
         found = score(scorer, *PERFECT)
     assert len(record) == 1
     floor = {"pvalue": 1 / 200, "neg_log10_pvalue": math.log10(200)}[output]
@@ -750,7 +754,7 @@ def test_saturation_is_said(output):
 @pytest.mark.parametrize("options", [{"method": "both"}, {"method": "permutation"}])
 def test_saturation_is_said_once_in_a_dict(options):
     scorers = all_outputs(**options)
-    with pytest.warns(UserWarning, match="method='analytic', which has no floor") as record:
+    with pytest.warns(UserWarning, match="method='analytic', which has no such limit") as record:
         _ = [score(scorer, *PERFECT) for scorer in scorers.values()]
     assert len(record) == 1
 
@@ -902,7 +906,7 @@ def test_remedy_for_metric_functions(name):
 
 def test_factory_passed_as_a_scorer(rankings):
     y_true, y_score = rankings[0]
-    pattern = r"makes scorers.*call it, as in scoring=make_significance_scorer\(\)"
+    pattern = r"returns a scorer.*call it, as in scoring=make_significance_scorer\(\)"
     with pytest.raises(TypeError, match=pattern):
         cross_val_score(
             GivenScores(),

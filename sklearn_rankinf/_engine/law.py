@@ -390,7 +390,7 @@ class ContinuedLaw:
         if not self._has_support:
             raise ValueError(
                 f"The smallest and the largest value of {m} positives in "
-                f"{increments.sizes.size} blocks of equal scores take too long to be found: take "
+                f"{increments.sizes.size} blocks of equal scores take too long to compute: use "
                 "the quantiles of small and large probabilities, or the range of a sample of rvs."
             )
         return smallest_value(increments, m), largest_value(increments, m)
@@ -962,7 +962,7 @@ def _law_of_sum(
         blocks = f" in {tie_sizes.size} blocks of equal scores" if tie_sizes is not None else ""
         raise ValueError(
             f"The null distribution of {n_positives} positives among {n_samples} items{blocks} "
-            "takes too long: pass method='normal' or 'permutation'."
+            "takes too long to compute: pass method='normal' or 'permutation'."
         )
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9

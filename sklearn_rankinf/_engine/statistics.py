@@ -614,9 +614,9 @@ def increments_of(
     horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
     if tie_sizes is None and horizon > _MOST_RANKS:
         raise ValueError(
-            f"{type(statistic).__name__} of {horizon} ranks without ties needs what a positive "
-            f"adds at each of them, and more than {_MOST_RANKS} do not fit into memory: use a "
-            "cut-off k where the metric has one, or average precision, which has no such limit."
+            f"{type(statistic).__name__} of {horizon} ranks without ties needs one weight per "
+            f"rank, and more than {_MOST_RANKS} weights do not fit into memory: use a "
+            "cut-off k if the metric has one, or average precision, which has no such limit."
         )
     sizes = np.ones(horizon, dtype=np.int64) if tie_sizes is None else tie_sizes
     ends = np.cumsum(sizes)

@@ -71,8 +71,8 @@ class Outcome:
 
 # What cannot be done is refused with a remedy.
 REFUSALS = (
-    "take too long to be found: take the quantiles",
-    "takes too long: pass method=",
+    "take too long to compute: use the quantiles",
+    "takes too long to compute: pass method=",
     "do not fit into memory: use a cut-off k",
     "whose null distribution lists every rank",
 )

@@ -83,6 +83,8 @@ def compare(n_features: int, share_of_positives: float) -> None:
 
 
 if __name__ == "__main__":
-    warnings.filterwarnings("ignore", message="A permutation p-value is at its floor")
+    warnings.filterwarnings(
+        "ignore", message="A permutation p-value has its smallest possible value"
+    )
     for n_features in (20, 100):
         compare(n_features, 0.05)
