@@ -35,10 +35,12 @@ def one_day(seed):
 
 is_fraud, scores = one_day(0)
 
-# %% Hits needed and hits found -------------------------- Random selection finds 0.8 frauds among
-# 40 payments on average. The number of hits needed for significance is known before the day begins.
-# Since k was not chosen by looking at the list, the test at this k is sufficient. A test of all k
-# together would have less power at this k.
+# %%
+# Hits needed and hits found
+# --------------------------
+# Random selection finds 0.8 frauds among 40 payments on average. The number of hits needed for
+# significance is known before the day begins. Since k was not chosen by looking at the list, the
+# test at this k is sufficient. A test of all k together would have less power at this k.
 
 from sklearn_rankinf import min_hits_at_k, precision_at_k_test, top_k_significance_curve
 
@@ -138,7 +140,8 @@ for n_days in days:
         f"difference in precision {result.mean_difference:.3f} on average"
     )
 
-# %% The new model finds four more frauds a day on average, yet only a third of the days give a
+# %%
+# The new model finds four more frauds a day on average, yet only a third of the days give a
 # significant result. This day was one of them by chance. On the other days "not significant" might
 # have been misread as "not better". Five days are enough. The band is two standard errors of the
 # simulation:
@@ -153,6 +156,7 @@ axis.set(xlabel="days", ylabel="power of the comparison", ylim=(0, 1.02), xticks
 axis.spines[["top", "right"]].set_visible(False)
 plt.show()
 
-# %% The two models should therefore run side by side for the planned number of days and be compared
+# %%
+# The two models should therefore run side by side for the planned number of days and be compared
 # once, at the end. To test every day and stop at the first significant difference would need
 # methods for sequential testing.

@@ -54,9 +54,12 @@ by_patient = average_precision_test(y_true, y_score, clusters=patient, n_permuta
 print(f"images permuted: p = {by_image.pvalue:.1e} ({by_image.method})")
 print(f"patients permuted: p = {by_patient.pvalue:.4f} ({by_patient.method})")
 
-# %% How often is noise significant? ------------------------------- The simulation has three
-# hundred such data sets, with 199 random labellings each. A valid test is significant at 5 % for at
-# most one in twenty data sets of noise, up to the error of the simulation.
+# %%
+# How often is noise significant?
+# -------------------------------
+# The simulation has three hundred such data sets, with 199 random labellings each. A valid test is
+# significant at 5 % for at most one in twenty data sets of noise, up to the error of the
+# simulation.
 
 
 def pvalues(effect, n_data_sets=300):
@@ -78,8 +81,9 @@ for name, found in (("without signal", noise), ("with signal", signal)):
         f"in {rates[1]:.1%} ± {errors[1]:.1%} with clusters"
     )
 
-# %% The plot shows the empirical distribution of the p-values. Without a signal, the curve of a
-# valid test follows the diagonal or stays below it.
+# %%
+# The plot shows the empirical distribution of the p-values. Without a signal, the curve of a valid
+# test follows the diagonal or stays below it.
 
 import matplotlib.pyplot as plt
 

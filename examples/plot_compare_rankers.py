@@ -50,11 +50,14 @@ for name, result in intervals.results.items():
     print(f"{name}. {result.summary()}")
 plt.show()
 
-# %% Is one better than another? --------------------------- The intervals of logistic regression
-# and naive Bayes overlap, but this does not show that the two are equally good. Both rank the same
-# samples, and a positive that is difficult for one is often difficult for the other. Their
-# difference is therefore known more accurately than either value. The test swaps the two ranks of
-# each sample at random and compares the observed difference with the differences after swapping.
+# %%
+# Is one better than another?
+# ---------------------------
+# The intervals of logistic regression and naive Bayes overlap, but this does not show that the two
+# are equally good. Both rank the same samples, and a positive that is difficult for one is often
+# difficult for the other. Their difference is therefore known more accurately than either value.
+# The test swaps the two ranks of each sample at random and compares the observed difference with
+# the differences after swapping.
 
 pair = ComparisonDisplay.from_estimator(
     models["logistic regression"],

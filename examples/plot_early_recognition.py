@@ -94,8 +94,9 @@ for metric in METRICS:
     ]
     print(f"{metric:18}{chance:8.3f}  ", "   ".join(cells))
 
-# %% No p-value is simulated. Those of enrichment and of the reciprocal rank are sums over all
-# possible values; the others are computed numerically, with an estimate of the error:
+# %%
+# No p-value is simulated. Those of enrichment and of the reciprocal rank are sums over all possible
+# values; the others are computed numerically, with an estimate of the error:
 
 errors = [result.pvalue_relative_error for result in results.values()]
 print(f"largest estimated relative error {max(errors):.0e}")
@@ -115,7 +116,8 @@ axis.spines[["top", "right"]].set_visible(False)
 axis.legend(frameon=False, loc="upper right")
 plt.show()
 
-# %% ROC AUC is the same for both rankers, because it counts pairs of an active and an inactive
+# %%
+# ROC AUC is the same for both rankers, because it counts pairs of an active and an inactive
 # compound in the right order, wherever they are in the list. All other metrics detect the series of
 # the early ranker. Average precision and the steeper BEDROC give the strongest evidence, because
 # they put most weight on the very first ranks. They do not detect the mild ranker, which improves

@@ -77,11 +77,13 @@ for axis in (left, right):
     axis.spines[["top", "right"]].set_visible(False)
 plt.show()
 
-# %% Other combinations ------------------ Two other combinations are available for folds that are
-# refitted. Twice the mean is as safe as Bonferroni's rule, but rarely finds an effect that is not
-# visible in every fold. Cauchy's combination has no guarantee; its size may slightly exceed the
-# level. The model does not have to be fitted again: the result of ``cross_validate`` with
-# estimators and indices can be reused.
+# %%
+# Other combinations
+# ------------------
+# Two other combinations are available for folds that are refitted. Twice the mean is as safe as
+# Bonferroni's rule, but rarely finds an effect that is not visible in every fold. Cauchy's
+# combination has no guarantee; its size may slightly exceed the level. The model does not have to
+# be fitted again: the result of ``cross_validate`` with estimators and indices can be reused.
 
 from sklearn.model_selection import cross_validate
 

@@ -132,12 +132,14 @@ for fold in range(folds.get_n_splits()):
     shown = both.cv_results_[f"split{fold}_test_pvalue_permutation"][best]
     print(f"fold {fold}: exact p {pvalue:.1e}, by permutation {shown:.3f}, 1/p {1 / pvalue:.0e}")
 
-# %% What do these numbers not show? ------------------------------- The mean of −log10 p over the
-# folds ranks the candidates. It is not a measure of evidence, and 10 to the power of minus this
-# mean is not a p-value, for three reasons. A mean of logarithms of p-values is not the logarithm of
-# a p-value. The folds share training data, so their p-values are not independent. And the winner
-# was selected because its numbers are large: the best of twenty candidates looks good even if all
-# twenty rank at random.
+# %%
+# What do these numbers not show?
+# -------------------------------
+# The mean of −log10 p over the folds ranks the candidates. It is not a measure of evidence, and 10
+# to the power of minus this mean is not a p-value, for three reasons. A mean of logarithms of
+# p-values is not the logarithm of a p-value. The folds share training data, so their p-values are
+# not independent. And the winner was selected because its numbers are large: the best of twenty
+# candidates looks good even if all twenty rank at random.
 #
 # Two conclusions are valid. The first uses Bonferroni's rule, which holds for p-values with any
 # dependence: the smallest p-value times their number. For one candidate that was fixed in advance

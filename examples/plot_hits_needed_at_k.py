@@ -159,16 +159,18 @@ for _ in range(2000):
     somewhere += bool(np.any(curve >= needed))
 print(f"at k = 50: {at_fifty / 2000:.1%}; somewhere up to k = 200: {somewhere / 2000:.1%}")
 
-# %% At a fixed k, random rankings are significant less often than the nominal 5 %, because hits are
+# %%
+# At a fixed k, random rankings are significant less often than the nominal 5 %, because hits are
 # integers. At a k that is chosen after looking at the data, they are significant far more often.
 # :func:`~sklearn_rankinf.top_k_significance_curve` has a simultaneous bound: random rankings reach
 # it anywhere no more often than the level. With this bound k may be chosen from the curve; see
 # :ref:`top-k` and :ref:`sphx_glr_auto_examples_plot_screening_campaign.py`.
 #
-# Tied scores across rank k ------------------------- With coarse scores, here the same scores
-# rounded, a block of equal scores may extend across rank k. The order of its items is then
-# arbitrary. The hits are therefore averaged over random tie-breaking and may be a fraction. The
-# p-value is exact for this statistic with these ties.
+# Tied scores across rank k
+# -------------------------
+# With coarse scores, here the same scores rounded, a block of equal scores may extend across rank
+# k. The order of its items is then arbitrary. The hits are therefore averaged over random
+# tie-breaking and may be a fraction. The p-value is exact for this statistic with these ties.
 
 from sklearn_rankinf import Ranking
 

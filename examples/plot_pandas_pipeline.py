@@ -8,8 +8,11 @@ missing values and text labels. This example searches over the parameters of a m
 and tests the winner on new customers, with pandas and scikit-learn.
 """
 
-# %% Customers --------- There are 3000 customers. Fewer than one in thirty answer; recent buyers
-# and members answer more often.
+# %%
+# Customers
+# ---------
+# There are 3000 customers. Fewer than one in thirty answer; recent buyers and members answer more
+# often.
 
 import numpy as np
 import pandas as pd

@@ -179,7 +179,8 @@ print(f"sd of MAP {means.std():.4f}, of independent queries {independent.std():.
 for name, pvalues in (("independent", independent_pvalues), ("shared", shared_pvalues)):
     print(f"dependence={name!r}: {np.mean(pvalues <= 0.05):.1%} rejected at the 5 % level")
 
-# %% If the queries are treated as independent, noise is significant far too often. With
+# %%
+# If the queries are treated as independent, noise is significant far too often. With
 # ``dependence="shared"`` the labels of the documents are permuted once for all rankings, which
 # preserves the dependence of the rankings, and the size agrees with the level:
 

@@ -92,9 +92,10 @@ curve = display.results
 print(curve.summary())
 plt.show()
 
-# %% Beyond about k = 700 the curve is mostly below the solid line, but remains above the dotted
-# line until k = 1150. The pointwise bound would have suggested a much larger k. The gain from
-# another hundred assays is easiest to see as recall on a linear scale:
+# %%
+# Beyond about k = 700 the curve is mostly below the solid line, but remains above the dotted line
+# until k = 1150. The pointwise bound would have suggested a much larger k. The gain from another
+# hundred assays is easiest to see as recall on a linear scale:
 
 display.plot(y_axis="recall", log_scale=False, despine=True)
 plt.show()

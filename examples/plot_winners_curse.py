@@ -55,8 +55,11 @@ best = result.best_index
 print(f"adjusted p of the winner {result.pvalue[best]:.4f}, between {low[best]:.4f} and", end=" ")
 print(f"{high[best]:.4f} with 95 % confidence")
 
-# %% Many data sets -------------- The result of one data set may be chance. The same candidates are
-# therefore tested with 300 sets of random labels. A valid p-value is at most 0.05 in 5 % of them.
+# %%
+# Many data sets
+# --------------
+# The result of one data set may be chance. The same candidates are therefore tested with 300 sets
+# of random labels. A valid p-value is at most 0.05 in 5 % of them.
 
 N_DATA_SETS = 300
 naive, adjusted = np.empty(N_DATA_SETS), np.empty(N_DATA_SETS)
@@ -106,7 +109,7 @@ found = best_candidate_test(y_true, signal)
 print(f"best: {names[found.best_index]}, unadjusted p {found.pvalue_unadjusted.min():.1e}")
 print(f"adjusted p {found.pvalue.min():.4f}, second best {np.sort(found.pvalue)[1]:.2f}")
 
-# %% All of this requires labels that were not used to train any of the candidates. Out-of-fold
-# scores of a cross-validation violate this: the labels that are tested were used to train the
-# models of the other folds, and noise is significant too often. See :ref:`selection` for measured
-# rates.
+# %%
+# All of this requires labels that were not used to train any of the candidates. Out-of-fold scores
+# of a cross-validation violate this: the labels that are tested were used to train the models of
+# the other folds, and noise is significant too often. See :ref:`selection` for measured rates.

@@ -15,8 +15,11 @@ paper are misprints, which are marked.
    (FSKD)*, 1348--1352.
 """
 
-# %% The simulation -------------- Random selection places ``n_positives`` targets on ranks drawn
-# without replacement. The simulation uses only NumPy, not the package.
+# %%
+# The simulation
+# --------------
+# Random selection places ``n_positives`` targets on ranks drawn without replacement. The simulation
+# uses only NumPy, not the package.
 
 import matplotlib.pyplot as plt
 import numpy as np
