@@ -3,10 +3,10 @@
 A fraud team that makes 40 calls a day
 ======================================
 
-A bank has 2000 suspicious payments a day, and its fraud team can call 40 customers. The only
-quantity that matters is the number of frauds among the first 40 payments of the list; the budget
-fixes k. How many hits are significant? Is the new model better than the old one, and can a single
-day show it? All data are simulated.
+A bank has 2000 suspicious payments a day, and its fraud team can call 40 customers. Only the number
+of frauds among the first 40 payments of the list matters; the budget fixes k. How many hits are
+significant? Is the new model better than the old one, and can a single day show it? All data are
+simulated.
 """
 
 # %%
@@ -40,8 +40,7 @@ is_fraud, scores = one_day(0)
 # --------------------------
 # Random selection finds 0.8 frauds among 40 payments on average. The number of hits needed for
 # significance is known before the day begins. Since k was not chosen by looking at the list, the
-# test at this k is sufficient. A maximum over all k would test a different hypothesis and have less
-# power at this k.
+# test at this k is sufficient. A test of all k together would have less power at this k.
 
 from sklearn_rankinf import min_hits_at_k, precision_at_k_test, top_k_significance_curve
 
@@ -142,8 +141,8 @@ for n_days in days:
     )
 
 # %%
-# The significant result of a single day was a chance event. The new model finds four more frauds a
-# day on average, yet only a third of the days show it. On the other days "not significant" would
+# The new model finds four more frauds a day on average, yet only a third of the days give a
+# significant result. This day was one of them by chance. On the other days "not significant" might
 # have been misread as "not better". Five days are enough. The band is two standard errors of the
 # simulation:
 
@@ -159,5 +158,5 @@ plt.show()
 
 # %%
 # The two models should therefore run side by side for the planned number of days and be compared
-# once, at the end. Looking every day and stopping when the difference is significant is another
-# choice made after looking at the data, and needs other methods.
+# once, at the end. To test every day and stop at the first significant difference would need
+# methods for sequential testing.

@@ -3,11 +3,9 @@
 Clustered data: several images of each patient
 ==============================================
 
-Ten images of a patient are not ten independent pieces of evidence. A classifier of images
-recognizes the patient more easily than the disease. If a few ill patients happen to get high
-scores, all their images do. A test that permutes the labels of single images counts this as many
-successes, which makes it invalid. Ignoring clusters is the most common invalid use of permutation
-tests.
+Ten images of a patient are not ten independent pieces of evidence, because they resemble each
+other. If a few ill patients happen to get high scores, all their images do. A test that permutes
+the labels of single images counts this as many successes, which makes it invalid.
 
 This example trains classifiers on data without any signal, tests each of them with and without
 clusters, and shows how often the two tests are significant. The last part does the same for data
@@ -60,7 +58,8 @@ print(f"patients permuted: p = {by_patient.pvalue:.4f} ({by_patient.method})")
 # How often is noise significant?
 # -------------------------------
 # The simulation has three hundred such data sets, with 199 random labellings each. A valid test is
-# significant at 5 % in at most one of twenty data sets of noise.
+# significant at 5 % for at most one in twenty data sets of noise, up to the error of the
+# simulation.
 
 
 def pvalues(effect, n_data_sets=300):
@@ -84,7 +83,7 @@ for name, found in (("without signal", noise), ("with signal", signal)):
 
 # %%
 # The plot shows the empirical distribution of the p-values. Without a signal, the curve of a valid
-# test stays on or below the diagonal.
+# test follows the diagonal or stays below it.
 
 import matplotlib.pyplot as plt
 

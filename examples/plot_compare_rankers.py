@@ -5,7 +5,7 @@ Which of three classifiers is best?
 
 Three classifiers rank the same held-out samples, few of which are positive. How accurate is the
 average precision of each? Is one better than another, or could another sample of positives reverse
-the order? Which of the three may be the best? One display answers each question.
+the order? Which of the three may be the best? This example answers the questions with two displays.
 """
 
 # %%
@@ -53,11 +53,11 @@ plt.show()
 # %%
 # Is one better than another?
 # ---------------------------
-# The intervals of logistic regression and naive Bayes overlap, but this does not answer the
-# question. Both rank the same samples, and a positive that is difficult for one is often difficult
-# for the other. Their difference is therefore known more accurately than either value. The test
-# swaps the two ranks of a sample at random. If the classifiers were equally good, swapping would
-# change the difference only by chance.
+# The intervals of logistic regression and naive Bayes overlap, but this does not show that the two
+# are equally good. Both rank the same samples, and a positive that is difficult for one is often
+# difficult for the other. Their difference is therefore known more accurately than either value.
+# The test swaps the two ranks of each sample at random and compares the observed difference with
+# the differences after swapping.
 
 pair = ComparisonDisplay.from_estimator(
     models["logistic regression"],

@@ -53,7 +53,7 @@ print(f"z = {result.zscore:.2f}, p = {result.pvalue:.3g}")
 # %%
 # The null distribution
 # ---------------------
-# How likely is an AP of at least x by chance? The exact curve decreases steeply and then has a long
+# How likely is an AP of at least x by chance? The exact curve falls steeply and then has a long
 # tail. With so few targets among so many rows, a single target in the first block of equal scores
 # makes the AP many standard deviations larger than the mean. This has a probability of 0.3 %, the
 # height of the long step, so a z-score of 10 means no more than p = 0.003 here.

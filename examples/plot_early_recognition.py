@@ -95,8 +95,8 @@ for metric in METRICS:
     print(f"{metric:18}{chance:8.3f}  ", "   ".join(cells))
 
 # %%
-# All p-values are exact. Those of enrichment and of the reciprocal rank are sums over all possible
-# values; the others report their numerical error.
+# No p-value is simulated. Those of enrichment and of the reciprocal rank are sums over all possible
+# values; the others are computed numerically, with an estimate of the error:
 
 errors = [result.pvalue_relative_error for result in results.values()]
 print(f"largest estimated relative error {max(errors):.0e}")
@@ -120,11 +120,10 @@ plt.show()
 # ROC AUC is the same for both rankers, because it counts pairs of an active and an inactive
 # compound in the right order, wherever they are in the list. All other metrics detect the series of
 # the early ranker. Average precision and the steeper BEDROC give the strongest evidence, because
-# they put most weight on the very first ranks. These metrics do not detect the mild ranker, which
-# does not improve the top of the list; its improvement further down has no weight. Its enrichment
-# at 1 % is 0 with a p-value of 1, although the ranking is better than chance by ROC AUC. The
-# reciprocal rank uses a single compound, and its smallest possible p-value is the prevalence of
-# actives:
+# they put most weight on the very first ranks. They do not detect the mild ranker, which improves
+# the list further down, where ranks have little or no weight. Its enrichment at 1 % is 0 with a
+# p-value of 1, although the ranking is better than chance by ROC AUC. The reciprocal rank uses a
+# single compound, and its smallest possible p-value is the prevalence of actives:
 
 print(f"{results['reciprocal rank', 'early'].null_distribution.pvalue(1.0):.3f}")
 

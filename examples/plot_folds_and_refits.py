@@ -6,7 +6,7 @@ One conclusion from five folds
 Cross-validation yields a ranking of held-out items in each fold, and every ranking has an exact
 p-value. How can the five p-values be combined? The training sets overlap, so the p-values are
 dependent and must not be multiplied. This example tests a classifier on a rare target with
-:func:`~sklearn_rankinf.cross_val_significance` in every valid way. It then shows an invalid
+:func:`~sklearn_rankinf.cross_val_significance` in several valid ways. It then shows an invalid
 combination, and tests the winner of a search.
 """
 
@@ -82,8 +82,8 @@ plt.show()
 # ------------------
 # Two other combinations are available for folds that are refitted. Twice the mean is as safe as
 # Bonferroni's rule, but rarely finds an effect that is not visible in every fold. Cauchy's
-# combination has no guarantee; its size slightly exceeds the level. The model does not have to be
-# fitted again: the result of ``cross_validate`` with estimators and indices can be reused.
+# combination has no guarantee; its size may slightly exceed the level. The model does not have to
+# be fitted again: the result of ``cross_validate`` with estimators and indices can be reused.
 
 from sklearn.model_selection import cross_validate
 

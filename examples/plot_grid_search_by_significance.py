@@ -5,8 +5,8 @@ A grid search scored by significance
 
 A search over parameters needs a score. For rare targets the usual score is average precision (AP).
 But an AP of 0.3 has no fixed meaning. With 3 targets among 100 items, one random ranking in thirty
-reaches it; with 30 targets among 1000, not one in a thousand million does. The evidence against
-chance, −log10 p, is comparable between folds and data sets.
+reaches it; with 30 targets among 1000, fewer than one in a billion do. The evidence against chance,
+−log10 p, is comparable between folds and data sets.
 :func:`~sklearn_rankinf.average_precision_significance_scorer` provides it for every scikit-learn
 tool with a ``scoring`` argument.
 
@@ -135,10 +135,10 @@ for fold in range(folds.get_n_splits()):
 # %%
 # What do these numbers not show?
 # -------------------------------
-# The mean of −log10 p over the folds ranks the candidates. It is not a measure of evidence, and ten
-# to the minus that mean is not a p-value, for three reasons. A mean of logarithms of p-values is
-# not the logarithm of a p-value. The folds share training data, so their p-values are not
-# independent. And the winner was selected because its numbers are large: the best of twenty
+# The mean of −log10 p over the folds ranks the candidates. It is not a measure of evidence, and 10
+# to the power of minus this mean is not a p-value, for three reasons. A mean of logarithms of
+# p-values is not the logarithm of a p-value. The folds share training data, so their p-values are
+# not independent. And the winner was selected because its numbers are large: the best of twenty
 # candidates looks good even if all twenty rank at random.
 #
 # Two conclusions are valid. The first uses Bonferroni's rule, which holds for p-values with any

@@ -162,7 +162,7 @@ print(f"at k = 50: {at_fifty / 2000:.1%}; somewhere up to k = 200: {somewhere / 
 # %%
 # At a fixed k, random rankings are significant less often than the nominal 5 %, because hits are
 # integers. At a k that is chosen after looking at the data, they are significant far more often.
-# :func:`~sklearn_rankinf.top_k_significance_curve` has a simultaneous bound: random rankings exceed
+# :func:`~sklearn_rankinf.top_k_significance_curve` has a simultaneous bound: random rankings reach
 # it anywhere no more often than the level. With this bound k may be chosen from the curve; see
 # :ref:`top-k` and :ref:`sphx_glr_auto_examples_plot_screening_campaign.py`.
 #

@@ -304,16 +304,17 @@ for name, y_score in y_scores.items():
     print(f"{name}. {average_precision_test(y_test, y_score).summary()}")
 
 # %%
-# At which cut-offs? A ranker that exceeds its simultaneous bound at some k is better than chance.
-# The list may be cut at any of these k, even if k is chosen after looking at the data; bars mark
-# these k. Each bound has a level of 1 %. If all five rankers were random, the probability that one
-# or more exceeds its bound anywhere would be at most 5 %.
+# The next plot shows at which cut-offs. A ranker that reaches its simultaneous bound at some k is
+# better than chance at the level of the bound. The list may be cut at any of these k, even if k is
+# chosen after looking at the data; bars mark these k. Each bound has a level of 1 %. If all five
+# rankers were random, the probability that one or more reaches its bound anywhere would be at most
+# 5 %.
 
 top = TopKSignificanceDisplay.from_estimator(models, X_test, y_test, alpha=0.01, despine=True)
 plt.show()
 
 # %%
-# All five exceed their bounds from the first few samples on. Their curves cross, and none is the
+# All five reach their bounds from the first few samples on. Their curves cross, and none is the
 # highest at every k. The straight end of the curve of nearest neighbours is a block of samples with
 # equal scores, none of whose neighbours is positive. Cut-offs inside this block are not compared
 # with the bound.

@@ -4,16 +4,15 @@ From a data frame to a p-value
 ==============================
 
 A mailing is sent to customers, and few of them answer. The data frame has numbers, categories,
-missing values and text labels. This example fits a model, searches over its parameters by
-significance, and tests the result on customers that were not used in the search, with pandas and
-scikit-learn.
+missing values and text labels. This example searches over the parameters of a model by significance
+and tests the winner on new customers, with pandas and scikit-learn.
 """
 
 # %%
 # Customers
 # ---------
-# There are 3000 customers; about one in twenty-five answers, recent buyers and members slightly
-# more often.
+# There are 3000 customers. Fewer than one in thirty answer; recent buyers and members answer more
+# often.
 
 import numpy as np
 import pandas as pd

@@ -101,8 +101,8 @@ for i in np.argsort(columns["pvalue"])[:10]:
 # numbers of documents and of relevant documents.
 #
 # Of 60 queries, some that are noise have p < 0.05 by chance. The adjustments control the false
-# discovery rate: the expected fraction of false positives among the queries found is at most 5 %.
-# The adjustment of Benjamini and Hochberg (BH) requires independent queries. That of Benjamini and
+# discovery rate: of the queries found, at most 5 % are expected to be false positives. The
+# adjustment of Benjamini and Hochberg (BH) requires independent queries. That of Benjamini and
 # Yekutieli (BY) is valid under any dependence, but has less power:
 
 for name, adjusted in (
@@ -180,7 +180,7 @@ for name, pvalues in (("independent", independent_pvalues), ("shared", shared_pv
     print(f"dependence={name!r}: {np.mean(pvalues <= 0.05):.1%} rejected at the 5 % level")
 
 # %%
-# If the queries are treated as independent, noise is rejected far too often. With
+# If the queries are treated as independent, noise is significant far too often. With
 # ``dependence="shared"`` the labels of the documents are permuted once for all rankings, which
 # preserves the dependence of the rankings, and the size agrees with the level:
 

@@ -4,10 +4,10 @@ A screening campaign from plan to report
 ========================================
 
 A laboratory searches for compounds that inhibit an enzyme. A docking program ranks whole libraries.
-Before using the program, the laboratory validates it on 5000 compounds, all of which are assayed.
-Before the study, it asks how many active compounds are needed to show that the ranking is better
-than chance. After the study, it asks how far down the list compounds should be tested, and how
-large and how certain the enrichment over random selection is. All data are simulated.
+The laboratory first validates the program on 5000 compounds, all of which are assayed. Before the
+study, it asks how many active compounds are needed to show that the ranking is better than chance.
+After the study, it asks how far down the list compounds should be tested, and how large the
+enrichment over random selection is. All data are simulated.
 """
 
 # %%
@@ -93,8 +93,8 @@ print(curve.summary())
 plt.show()
 
 # %%
-# Beyond about k = 700 the curve is below the solid line, but mostly remains above the dotted line
-# for some time. The pointwise bound would have suggested a much larger k. The gain from another
+# Beyond about k = 700 the curve is mostly below the solid line, but remains above the dotted line
+# until k = 1150. The pointwise bound would have suggested a much larger k. The gain from another
 # hundred assays is easiest to see as recall on a linear scale:
 
 display.plot(y_axis="recall", log_scale=False, despine=True)

@@ -58,8 +58,8 @@ print(f"{high[best]:.4f} with 95 % confidence")
 # %%
 # Many data sets
 # --------------
-# One data set proves nothing. The same candidates are therefore tested with 300 sets of random
-# labels. A valid p-value is at most 0.05 in 5 % of them.
+# The result of one data set may be chance. The same candidates are therefore tested with 300 sets
+# of random labels. A valid p-value is at most 0.05 in 5 % of them.
 
 N_DATA_SETS = 300
 naive, adjusted = np.empty(N_DATA_SETS), np.empty(N_DATA_SETS)
@@ -112,4 +112,4 @@ print(f"adjusted p {found.pvalue.min():.4f}, second best {np.sort(found.pvalue)[
 # %%
 # All of this requires labels that were not used to train any of the candidates. Out-of-fold scores
 # of a cross-validation violate this: the labels that are tested were used to train the models of
-# the other folds, and the test rejects noise too often. See :ref:`selection` for measured rates.
+# the other folds, and noise is significant too often. See :ref:`selection` for measured rates.

@@ -19,7 +19,7 @@ paper are misprints, which are marked.
 # The simulation
 # --------------
 # Random selection places ``n_positives`` targets on ranks drawn without replacement. The simulation
-# needs only ten lines of NumPy; it does not use the package.
+# uses only NumPy, not the package.
 
 import matplotlib.pyplot as plt
 import numpy as np
