@@ -220,7 +220,7 @@ def randomization_test(
     n_jobs : int, optional
         Number of jobs for the random swaps. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def randomization_test(
     Raises
     ------
     TypeError
-        If labels have an unsupported type or different types, or if an argument is of a wrong type.
+        If labels have an unsupported type or different types, or if an argument has the wrong type.
     ValueError
         If the lengths differ, if a label is missing, if there are more than two labels without a
         callable, if an option is not one of those above, if a callable returns a value that is not

@@ -204,7 +204,7 @@ class MetricComparisonTestResult:
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Nominal coverage.
+            Nominal coverage of the interval.
 
         Returns
         -------
@@ -308,8 +308,8 @@ def metric_comparison_test(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of all
-        samples between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -343,7 +343,7 @@ def metric_comparison_test(
     n_jobs : int, optional
         Number of jobs for random swaps, flips and resamples. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -354,7 +354,7 @@ def metric_comparison_test(
     Raises
     ------
     TypeError
-        If `y_true` is a ranking, if `k` is an array, or if an argument is of a wrong type.
+        If `y_true` is a ranking, if `k` is an array, or if an argument has the wrong type.
     ValueError
         If labels or scores are invalid, if `margin` is not positive, or if the method is not
         available for the metric or with the other arguments.

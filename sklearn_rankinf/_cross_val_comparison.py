@@ -107,7 +107,7 @@ class ModelComparison:
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Nominal coverage.
+            Nominal coverage of the interval.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class AlgorithmComparison:
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Nominal coverage.
+            Nominal coverage of the interval.
 
         Returns
         -------
@@ -384,9 +384,9 @@ def cross_val_comparison(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(0.1)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples at the top of each
-        evaluated list, or a fraction of the list between 0 and 1, which is suitable for both pooled
-        and single folds.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples at the top of each evaluated list, or a fraction of the list between 0 and 1,
+        rounded up. A fraction is suitable for pooled and for single folds.
     aggregate : {"pooled", "mean"} or None, default="pooled"
         Comparison of the models by one ranking of all held-out samples, or by the mean over the
         folds. Both need folds that hold out different samples. None omits the comparison of the
@@ -412,7 +412,7 @@ def cross_val_comparison(
     n_jobs : int, optional
         Number of jobs for fits, predictions and swaps. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -422,7 +422,7 @@ def cross_val_comparison(
     Raises
     ------
     TypeError
-        If an estimator has none of the response methods, or if an argument is of a wrong type.
+        If an estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
         If `aggregate`, `pooling` or `method` is not one of those above; if with `aggregate` folds
         hold out the same samples, or for the mean the same clusters; if there is only one fold, or

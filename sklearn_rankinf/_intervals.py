@@ -64,16 +64,16 @@ def metric_interval(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; an indicator matrix of 0 and 1 with one
-        column per class; or a ranking, with `y_score` left out.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive. With several classes there is one
-        column per class, in sorted order of the labels. Required unless `y_true` is a ranking.
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of all
-        samples between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     confidence_level : float, default=0.95
@@ -108,8 +108,8 @@ def metric_interval(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if `k` is an array, or if an argument is
-        of a wrong type.
+        If `y_score` is missing, or given with a ranking, if `k` is an array, or if an argument has
+        the wrong type.
     ValueError
         If there are no positives or no negatives, if the metric is the reciprocal rank of one
         ranking, or if an option is not one of those above or cannot be combined with another.

@@ -946,8 +946,8 @@ class ReciprocalRank(FirstHitStatistic):
 
     Notes
     -----
-    If the first positive is in a block of g equal scores, y of them positive, after a samples with
-    better scores, the value is the expectation over random tie-breaking [1]_,
+    If the first positive is in a block of g equal scores, y of them positive, after :math:`a`
+    samples with better scores, the value is the expectation over random tie-breaking [1]_,
 
     .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
 

@@ -144,7 +144,7 @@ def minimum_hypergeometric_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels; or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive. Required unless `y_true` is a
         ranking.
@@ -165,7 +165,7 @@ def minimum_hypergeometric_test(
     Raises
     ------
     TypeError
-        If an argument is not of the right type.
+        If an argument has the wrong type.
     ValueError
         If labels or scores are missing, not finite or of different lengths, if `min_hits` is not
         from 1 to the number of positives, or if `max_rank` is out of its range or before the end

@@ -176,7 +176,7 @@ class CrossValSignificanceResult:
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Nominal coverage.
+            Nominal coverage of the interval.
 
         Returns
         -------
@@ -303,12 +303,12 @@ def cross_val_significance(
         label. The labels of whole clusters are permuted among clusters of the same size, in the
         tests of the folds and for the refits. Requires permutation.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time. Labels
-        are shifted along the held-out samples of a fold, and along all samples for the refits; each
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the held-out samples of a fold, and along all samples for the refits; each
         stratum is a separate series. Requires permutation and folds of successive samples, such as
         those of :class:`sklearn.model_selection.TimeSeriesSplit`.
     block_length : int, optional
-        With `order`, permute blocks of this number of successive samples instead of shifting.
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
     cv : int, splitter or iterable, optional
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
@@ -326,8 +326,8 @@ def cross_val_significance(
         distribution of the mean over the folds, for a scorer that was fitted to other samples.
         ``"fisher"`` is for folds that train only on the past, and for such a scorer.
     k : int or float, optional
-        Cut-off for metrics that need one: a number of samples at the top of a fold, or a fraction
-        of its samples between 0 and 1.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples at the top of a fold, or a fraction of its samples between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     response_method : str or sequence of str, default=("decision_function", "predict_proba")
@@ -344,7 +344,7 @@ def cross_val_significance(
     n_jobs : int, optional
         Number of jobs for fits, predictions, tests and refits. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -354,7 +354,7 @@ def cross_val_significance(
     Raises
     ------
     TypeError
-        If the estimator has none of the response methods, or if an argument is of a wrong type.
+        If the estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
         If `combine` is not one of those above, or its condition is not met; if a dict lacks the
         estimators or the indices, or is combined with arguments that only fitting needs; if labels,
@@ -956,10 +956,10 @@ def search_permutation_test(
         Cluster of each sample, any hashable values. All samples of a cluster must have the same
         label. The labels of whole clusters are permuted, among clusters of the same size.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time. Labels
-        are shifted along the series; each stratum is a separate series.
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the series; each stratum is a separate series.
     block_length : int, optional
-        With `order`, permute blocks of this number of successive samples instead of shifting.
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
     params : dict, optional
         Parameters for the `fit` method of the search, for fitting its candidates and for metadata
         routing.
@@ -971,7 +971,7 @@ def search_permutation_test(
         Number of searches that run in parallel, each on a single job. By default the searches run
         one after the other, with the `n_jobs` of the search. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -981,7 +981,7 @@ def search_permutation_test(
     Raises
     ------
     TypeError
-        If `search` is not a search over candidates, or an argument is of a wrong type.
+        If `search` is not a search over candidates, or an argument has the wrong type.
     ValueError
         If the search has no single best score, or if this score is nan; if its `cv` is an iterable
         of splits; if the labels are constant within `groups`, and neither `clusters` nor `strata`

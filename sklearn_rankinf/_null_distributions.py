@@ -92,7 +92,7 @@ def metric_null_distribution(
     Raises
     ------
     TypeError
-        If `metric` is a class, or a number is not of the right type.
+        If `metric` is a class, or a number has the wrong type.
     ValueError
         If `metric` is unknown, requires a `k` or does not accept one, a number is out of its
         range, the tie sizes do not add up to `n_samples`, a weight of a custom metric is negative,
@@ -197,7 +197,7 @@ def ap_null_distribution(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` or
         `normalize` is not one of those above.
@@ -292,7 +292,7 @@ def recall_at_k_null_distribution(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
         not one of those above.
@@ -305,19 +305,21 @@ def recall_at_k_null_distribution(
 
     Notes
     -----
-    Without ties across rank k the number of hits among the first k of n samples is hypergeometric,
+    Without ties across rank k the number of hits among the first k of n samples is hypergeometric
+    [1]_,
 
     .. math:: P(H = h) = \binom{m}{h} \binom{n - m}{k - h} \Big/ \binom{n}{k},
 
-    and recall is :math:`H / m`. If a block of g equal scores straddles rank k, after a samples
-    with better scores, each of its Y positives counts :math:`(k - a) / g`, the average over random
-    tie-breaking; recall is then :math:`(H + Y (k - a) / g) / m` with H positives among the a
-    samples. Tails are summed from the largest term on, in logarithms, and remain accurate for
-    sizes of 1e12 and more.
+    and recall is :math:`H / m`. If a block of g equal scores straddles rank k, after :math:`a`
+    samples with better scores, each of its Y positives counts :math:`(k - a) / g`, the average over
+    random tie-breaking; recall is then :math:`(H + Y (k - a) / g) / m` with H positives among the a
+    samples. Tails are summed from the largest term on, in logarithms, and remain accurate for sizes
+    of 1e12 and more.
 
     References
     ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
        University.
 
     Examples
@@ -384,7 +386,7 @@ def precision_at_k_null_distribution(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
         not one of those above.
@@ -458,7 +460,7 @@ def roc_auc_null_distribution(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, the tie sizes do not add up to `n_samples`, or
         `method` is not one of those above.

@@ -211,8 +211,8 @@ def metric_power(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     odds : float, optional
         The effect: odds of each positive against a negative; 1 is chance. Exactly one of `odds` and
         `auc` is required.
@@ -243,7 +243,7 @@ def metric_power(
     Raises
     ------
     TypeError
-        If a number is not of the right type, or `k` is an array.
+        If a number has the wrong type, or `k` is an array.
     ValueError
         If not exactly one of `odds` and `auc` is given, a number is out of its range, or the metric
         does not have the `model` or the `method`.

@@ -55,8 +55,8 @@ def min_detectable_odds(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     power : float, default=0.8
@@ -80,7 +80,7 @@ def min_detectable_odds(
     Raises
     ------
     TypeError
-        If a number is not of the right type, or `k` is an array.
+        If a number has the wrong type, or `k` is an array.
     ValueError
         If a number is out of its range, or the metric does not have the `model` or the `method`.
 
@@ -183,8 +183,9 @@ def min_positives(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, which is then also the
-        smallest number of samples considered, or a fraction of them between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, which is then also the smallest number of samples considered, or a fraction of them
+        between 0 and 1, rounded up.
     odds : float, optional
         The effect: odds of each positive against a negative. Exactly one of `odds` and `auc` is
         required.
@@ -211,7 +212,7 @@ def min_positives(
     Raises
     ------
     TypeError
-        If a number is not of the right type, or `k` is an array.
+        If a number has the wrong type, or `k` is an array.
     ValueError
         If not exactly one of `odds` and `auc` is given, a number is out of its range, the metric
         does not have the `model` or the `method`, or ten million positives are not enough (100,000

@@ -236,7 +236,7 @@ def map_null_distribution(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If there is no query, the lengths differ, a number is out of range, tie sizes do not add
         up, or `method` is not one of those above.
@@ -487,7 +487,7 @@ def mean_average_precision_score(
         Binary labels.
     y_score : array-like of shape (n_samples,)
         Scores, larger for samples more likely to be positive.
-    groups : iterable of shape (n_samples,)
+    groups : array-like of shape (n_samples,)
         The query of each sample: any hashable values, in any order.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
@@ -562,7 +562,7 @@ def mean_average_precision_test(
         and `groups` left out.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive; compared only within a query.
-    groups : iterable of shape (n_samples,), optional
+    groups : array-like of shape (n_samples,), optional
         The query of each sample: any hashable values, in any order.
     dependence : {"independent", "shared"}, default="independent"
         ``"independent"`` if the labels of different queries are independent of each other;
@@ -576,10 +576,10 @@ def mean_average_precision_test(
         Method of the p-values; see :func:`map_null_distribution`. With shared labels, strata or
         clusters the mean over queries has no null distribution in closed form, and ``"auto"``
         selects permutation.
-    strata : iterable of shape (n_samples,), optional
+    strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. The labels of each query are permuted only
         within strata. Requires permutation.
-    clusters : iterable of shape (n_samples,), optional
+    clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, any hashable values. Samples of a cluster must have the same label
         in all queries. The labels of whole clusters are permuted, for all queries together, among
         clusters that have the same number of samples in each query and, with `strata`, the same
@@ -592,7 +592,7 @@ def mean_average_precision_test(
         Number of jobs for the null distributions of the queries and for permutation. Equal null
         distributions are computed once. The result does not depend on `n_jobs`.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------

@@ -297,7 +297,7 @@ def rank_significance_report(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels; or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or frame, optional
         Scores, larger for samples more likely to be positive, of one or several rankers. Several
         rankers are given as a dict, a frame, or an array with one column per ranker. Required
@@ -337,7 +337,7 @@ def rank_significance_report(
         If ``output="frame"`` and pandas is not installed, or ``output="html"`` and matplotlib is
         not installed.
     TypeError
-        If an argument is not of the right type.
+        If an argument has the wrong type.
     ValueError
         If labels or scores are invalid, if a cluster has samples with different labels, or if an
         option is not one of those above.

@@ -145,7 +145,7 @@ def make_significance_scorer(
     Raises
     ------
     TypeError
-        If an argument is of a wrong type, or if this function is itself passed as a scorer.
+        If an argument has the wrong type, or if this function is itself passed as a scorer.
     ValueError
         If an argument is not one of those above, if `k` is missing for a metric that needs it or
         given for a metric that takes none, or if `output` is not ``"all"`` with ``method="both"``.

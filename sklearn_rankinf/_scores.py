@@ -61,15 +61,18 @@ def average_precision_pvalue(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float, optional
-        Use average precision at `k`: a number of samples, or a fraction of them between 0 and 1.
+        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`.
+        Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
+        number of positives. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Direction of the test.
     method : str, default="auto"
@@ -150,15 +153,18 @@ def average_precision_neg_log10_pvalue(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float, optional
-        Use average precision at `k`: a number of samples, or a fraction of them between 0 and 1.
+        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`.
+        Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
+        number of positives. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Direction of the test.
     method : str, default="auto"
@@ -234,15 +240,18 @@ def adjusted_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float, optional
-        Use average precision at `k`: a number of samples, or a fraction of them between 0 and 1.
+        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`.
+        Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
+        number of positives. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -305,15 +314,18 @@ def standardized_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float, optional
-        Use average precision at `k`: a number of samples, or a fraction of them between 0 and 1.
+        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`.
+        Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
+        number of positives. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -374,14 +386,15 @@ def recall_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -405,8 +418,8 @@ def recall_at_k_score(
 
     Notes
     -----
-    If a block of g equal scores straddles rank k, after a samples with better scores, each of its
-    positives counts :math:`(k - a) / g`, the average over random tie-breaking.
+    If a block of g equal scores straddles rank k, after :math:`a` samples with better scores, each
+    of its positives counts :math:`(k - a) / g`, the average over random tie-breaking.
 
     Examples
     --------
@@ -432,14 +445,15 @@ def precision_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -464,9 +478,9 @@ def precision_at_k_score(
 
     Notes
     -----
-    If a block of g equal scores straddles rank k, after a samples with better scores, each of its
-    positives counts :math:`(k - a) / g`, the average over random tie-breaking. If all scores are
-    equal, precision at every k is the prevalence.
+    If a block of g equal scores straddles rank k, after :math:`a` samples with better scores, each
+    of its positives counts :math:`(k - a) / g`, the average over random tie-breaking. If all scores
+    are equal, precision at every k is the prevalence.
 
     Examples
     --------
@@ -491,11 +505,12 @@ def r_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -547,14 +562,15 @@ def bedroc_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     alpha : float, default=20.0
         Rate at which the weight decreases with the rank: with 20, the first 8 % of the ranks have
         80 % of the weight.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -613,14 +629,15 @@ def rie_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     alpha : float, default=20.0
         Rate at which the weight decreases with the rank: with 20, the first 8 % of the ranks have
         80 % of the weight.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -681,11 +698,12 @@ def reciprocal_rank_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -710,8 +728,8 @@ def reciprocal_rank_score(
 
     Notes
     -----
-    If the first positive is one of y in a block of g equal scores, after a samples with better
-    scores, the value is the expectation over random tie-breaking,
+    If the first positive is one of y in a block of g equal scores, after :math:`a` samples with
+    better scores, the value is the expectation over random tie-breaking,
 
     .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
 
@@ -739,14 +757,15 @@ def enrichment_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -770,9 +789,9 @@ def enrichment_at_k_score(
 
     Notes
     -----
-    With H of the m positives among the first k of n samples, the enrichment factor is
-    :math:`(H / k) \big/ (m / n)`. If a block of g equal scores straddles rank k, after a samples
-    with better scores, each of its positives counts :math:`(k - a) / g`, the average over random
+    With H of the m positives among the first k of n samples, the enrichment factor is :math:`(H /
+    k) \big/ (m / n)`. If a block of g equal scores straddles rank k, after :math:`a` samples with
+    better scores, each of its positives counts :math:`(k - a) / g`, the average over random
     tie-breaking.
 
     Examples
@@ -800,16 +819,17 @@ def f_score_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     beta : float, default=1.0
         Relative weight of recall, compared with precision.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -834,11 +854,10 @@ def f_score_at_k_score(
 
     Notes
     -----
-    With H of the m positives among the first k samples, the F-score is
-    :math:`(1 + \beta^2) H \big/ (\beta^2 m + k)`, the F-score of the classification that predicts
-    the first k samples to be positive. If a block of g equal scores straddles rank k, after a
-    samples with better scores, each of its positives counts :math:`(k - a) / g`, the average over
-    random tie-breaking.
+    With H of the m positives among the first k samples, the F-score is :math:`(1 + \beta^2) H \big/
+    (\beta^2 m + k)`, the F-score of the classification that predicts the first k samples to be
+    positive. If a block of g equal scores straddles rank k, after :math:`a` samples with better
+    scores, each of its positives counts :math:`(k - a) / g`, the average over random tie-breaking.
 
     Examples
     --------
@@ -868,9 +887,10 @@ def interpolated_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     n_levels : int, default=11
         Number of equally spaced levels of recall from 0 to 1.
     rounding : {"exact", "trec_eval", "trec_eval_9"}, default="exact"
@@ -878,7 +898,7 @@ def interpolated_average_precision_score(
         r m rounded to the nearest integer, as in trec_eval after version 9; or r m + 0.9 rounded
         down, as in trec_eval 9.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -979,9 +999,10 @@ def average_precision_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
@@ -989,7 +1010,7 @@ def average_precision_at_k_score(
         Divisor: the smaller of the number of positives and `k`, so that a perfect ranking scores 1,
         or the number of positives.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------

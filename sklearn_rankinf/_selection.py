@@ -223,8 +223,8 @@ def best_candidate_test(
         The metric that is compared: a name, which may be registered by :func:`register_metric`,
         or a metric such as ``RocAuc()``.
     k : int or float, optional
-        Cut-off for metrics that take one: an int of at least 1 counts samples, a float between 0
-        and 1 is a fraction of `n_samples`, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     standardize : bool, default=True
         Whether the statistic of each candidate is standardised by the mean and standard deviation
         of its null distribution, given its ties, before the maximum is taken. Without equal scores,
@@ -237,10 +237,10 @@ def best_candidate_test(
         label. The labels of whole clusters are permuted, among clusters of the same size and, with
         `strata`, of the same stratum.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time. Labels
-        are shifted along the series; each stratum is a separate series.
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the series; each stratum is a separate series.
     block_length : int, optional
-        With `order`, permute blocks of this number of successive samples instead of shifting.
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     n_permutations : int, default=9999
@@ -251,7 +251,7 @@ def best_candidate_test(
         Number of jobs for the random labellings and for the exact null distributions of candidates
         with different ties. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def best_candidate_test(
     Raises
     ------
     TypeError
-        If `y_true` is a ranking, or an argument is of a wrong type.
+        If `y_true` is a ranking, or an argument has the wrong type.
     ValueError
         If there is no candidate, if names repeat, if labels or scores are invalid (see
         :meth:`Ranking.from_scores`), if the metric is unknown or does not match `k`, if a cluster

@@ -67,9 +67,9 @@ def metric_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; for DCG and NDCG also grades of relevance, non-negative numbers with more than two
-        distinct values; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; for DCG and
+        NDCG also grades of relevance, which are non-negative numbers with more than two distinct
+        values; or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -107,11 +107,11 @@ def metric_test(
         weights stay with the scores and the labels are permuted: valid if weights and labels are
         related only through the scores. A warning is given if a rank test finds another relation.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, any hashable object. Labels are permuted only within strata. Use
+        Stratum of each sample, any hashable values. Labels are permuted only within strata. Use
         strata if their prevalences differ for reasons that also affect the scores. The p-value is
         computed by permutation.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable object. Samples of a cluster must have the same label;
+        Cluster of each sample, any hashable values. Samples of a cluster must have the same label;
         the labels of whole clusters are permuted among clusters of the same size, and of the same
         stratum if `strata` are given. The p-value is computed by permutation.
     order : array-like of shape (n_samples,), optional
@@ -394,8 +394,8 @@ def average_precision_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -528,8 +528,8 @@ def recall_at_k_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -595,7 +595,8 @@ def recall_at_k_test(
 
     References
     ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
        University.
 
     Examples
@@ -653,8 +654,8 @@ def precision_at_k_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -767,8 +768,8 @@ def roc_auc_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.

@@ -67,7 +67,7 @@ def min_hits_at_k(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, `k` and `alpha` cannot be broadcast, or `method` is not
         one of those above.
@@ -88,7 +88,8 @@ def min_hits_at_k(
 
     References
     ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
        University.
 
     Examples

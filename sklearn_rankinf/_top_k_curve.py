@@ -278,7 +278,7 @@ def top_k_significance_curve(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels; or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive. Required unless `y_true` is a
         ranking.
@@ -300,7 +300,7 @@ def top_k_significance_curve(
     Raises
     ------
     TypeError
-        If an argument is not of the right type.
+        If an argument has the wrong type.
     ValueError
         If labels or scores are missing, not finite or of different lengths, if an alpha is not
         between 0 and 1, if `max_k` is out of its range or within the first block of equal scores.
@@ -340,7 +340,8 @@ def top_k_significance_curve(
 
     References
     ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
        University.
 
     Examples

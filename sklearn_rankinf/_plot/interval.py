@@ -208,8 +208,8 @@ class IntervalDisplay:
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
-            them between 0 and 1, rounded up.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         confidence_level : float, default=0.95
@@ -217,7 +217,7 @@ class IntervalDisplay:
         method : str, default="auto"
             Method of the intervals; see :func:`metric_interval`.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample: only clusters are independent of each other.
+            Cluster of each sample. Only samples of different clusters are independent.
         groups : array-like of shape (n_samples,), optional
             Query of each sample, for intervals of means over queries.
         name : str or list of str, optional
@@ -297,8 +297,8 @@ class IntervalDisplay:
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
-            them between 0 and 1, rounded up.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         confidence_level : float, default=0.95
@@ -306,7 +306,7 @@ class IntervalDisplay:
         method : str, default="auto"
             Method of the intervals; see :func:`metric_interval`.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample: only clusters are independent of each other.
+            Cluster of each sample. Only samples of different clusters are independent.
         groups : array-like of shape (n_samples,), optional
             Query of each sample, for intervals of means over queries.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")

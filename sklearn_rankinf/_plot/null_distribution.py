@@ -231,15 +231,17 @@ class NullDistributionDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels, or a ranking, without `y_score`.
+            Binary labels, or a ranking, in which case `y_score` is omitted.
         y_score : array-like of shape (n_samples,), optional
-            Scores, larger for samples more likely to be positive.
+            Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+            ranking.
         metric : str or metric, default="average_precision"
             The metric to test: a name that :func:`make_significance_scorer` accepts, a name
             registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
-            Number of samples at the top, or a fraction of the samples between 0 and 1. Required for
-            recall, precision and enrichment at k.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up. Required for
+            recall, precision, enrichment and F-score at k by name.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"greater", "less", "two-sided"}, default="greater"
@@ -315,7 +317,8 @@ class NullDistributionDisplay:
             The metric to test: a name that :func:`make_significance_scorer` accepts, a name
             registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
-            Number of samples at the top, or a fraction of the samples between 0 and 1.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"greater", "less", "two-sided"}, default="greater"
@@ -403,7 +406,9 @@ class NullDistributionDisplay:
             The metric to test: a name that :func:`make_significance_scorer` accepts, a name
             registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
         k : int or float, optional
-            Number of samples at the top of a fold, or a fraction of its samples between 0 and 1.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples at the top of a fold, or a fraction of its samples between 0 and 1,
+            rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"greater", "less", "two-sided"}, default="greater"
