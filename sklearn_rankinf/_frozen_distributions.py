@@ -697,9 +697,9 @@ class PermutationDistribution(NullDistribution):
     """Frozen null distribution that is estimated from resamples alone.
 
     No exact distribution is available for weighted average precision, for averages over classes,
-    and for labels that are permuted within strata or as whole clusters. Support, moments,
-    probabilities and quantiles are those of the resamples. The exception is the mean of an average
-    over classes without weights, which is exact.
+    and for labels that are permuted within strata, as whole clusters or along a series. Support,
+    moments, probabilities and quantiles are those of the resamples. The exception is the mean of an
+    average over classes without weights, which is exact.
 
     Attributes
     ----------

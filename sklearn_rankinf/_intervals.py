@@ -84,7 +84,8 @@ def metric_interval(
         * Average precision: ``"influence"``, ``"calibrated"``, and Boyd's ``"logit"`` and
           ``"binomial"``; at k ``"influence"``.
         * ROC AUC: ``"score"``, ``"delong"``.
-        * Recall, precision and enrichment at k: ``"score"``, ``"clopper_pearson"``, ``"plus"``.
+        * Recall, precision, enrichment and F-score at k: ``"score"``, ``"clopper_pearson"``,
+          ``"plus"``.
         * DCG, BEDROC, RIE and custom metrics: ``"binormal"``, ``"influence"``.
         * Any metric over queries: ``"t"``, ``"bootstrap"``.
     groups : array-like of shape (n_samples,), optional
@@ -121,11 +122,11 @@ def metric_interval(
 
     Notes
     -----
-    The variance V of a metric follows from its influence values, the changes of the metric with
-    the weight of each sample, centred within positives and within negatives. For ROC AUC it is
-    DeLong's variance. In the following, t is the quantile of Student's t distribution with m - 1
-    degrees of freedom, and m is the number of positives or, with clusters, the number of clusters
-    with positives:
+    The variance V of a metric is computed from its influence values. The influence value of a
+    sample is the rate at which the metric changes with the weight of the sample; the values are
+    centred within positives and within negatives. For ROC AUC it is DeLong's variance. In the
+    following, t is the quantile of Student's t distribution with m - 1 degrees of freedom, and m is
+    the number of positives or, with clusters, the number of clusters with positives:
 
     * Average precision, also at k, on the scale :math:`g(t) = -\log(-\log t)`:
       :math:`g^{-1}(g(\mathrm{AP}) \pm t \sqrt{V} g'(\mathrm{AP}))`, and from
@@ -137,11 +138,11 @@ def metric_interval(
     * ROC AUC: all areas for which the observed one is within t standard errors, with a
       binormal-like variance that is scaled to V [2]_.
     * Recall at k: the same with the variance of a random threshold [3]_. The intervals of
-      precision and enrichment are multiples of it.
-    * DCG, BEDROC, RIE: the shifts of normal scores under which the observed value would be in the
-      upper or lower tail, and the expected values for these shifts. The interval depends on this
-      model. Influence intervals of these metrics have too low a coverage near chance (0.77 instead
-      of 0.95).
+      precision, enrichment and F-score are multiples of it.
+    * DCG, BEDROC, RIE: the binormal model is inverted. The limits are the expected values of the
+      metric for the two shifts of normal scores at which the observed value begins to lie in the
+      upper or in the lower tail. The interval depends on this model. Influence intervals of these
+      metrics have too low a coverage near chance (0.77 instead of 0.95).
 
     Boyd's logit interval [1]_ is up to four times as wide as needed. Percentile bootstrap intervals
     of average precision have a coverage as low as 0.79 instead of 0.95 and are not available. The

@@ -75,10 +75,10 @@ class AveragePrecision(Statistic):
     Parameters
     ----------
     k : int, float or None, default=None
-        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None is
+        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None means
         the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor: min(n_positives, k) or n_positives.
+        Divisor: the smaller of the number of positives and `k`, or the number of positives.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class AveragePrecision(Statistic):
 
     .. math:: \mathrm{AP} = \frac{1}{m} \sum_b y_b \frac{H_b}{T_b}.
 
-    With k only the first k ranks count, and a block that straddles k contributes its expectation
+    With `k` only the first k ranks count, and a block that straddles k contributes its expectation
     over random tie-breaking.
 
     Examples
@@ -492,7 +492,7 @@ class RocAuc(RankStatistic):
     .. math:: \mathrm{AUC} = \frac{1}{m (n - m)} \sum_{i=1}^m (n - r_i) - \frac{m - 1}{2 (n - m)},
 
     which is Mann and Whitney's U divided by :math:`m (n - m)` [1]_. Pairs with equal scores count
-    half. The area is undefined, and set to 0, without positives or without negatives.
+    as one half. Without positives or without negatives the area is undefined and set to 0.
 
     References
     ----------
@@ -579,7 +579,7 @@ class DiscountedCumulativeGain(RankStatistic):
     Parameters
     ----------
     k : int, float or None, default=None
-        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None is
+        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None means
         the whole ranking.
     normalize : bool, default=False
         Whether to divide by the value of a perfect ranking, which gives NDCG.
@@ -820,8 +820,8 @@ class Bedroc(RankStatistic):
 
     .. math:: \mathrm{BEDROC} = \frac{x - x_{\min}}{x_{\max} - x_{\min}}.
 
-    A positive in a block of equal scores contributes the mean of the block. BEDROC is undefined,
-    and set to 0, without positives or without negatives.
+    A positive in a block of equal scores contributes the mean of the block. Without positives or
+    without negatives BEDROC is undefined and set to 0.
 
     With :math:`f(x) = 1 - e^{-x}` and :math:`s = \alpha / n`, the contribution of a positive at
     rank r exceeds that of a positive at the last rank by
@@ -1119,13 +1119,13 @@ def register_metric(name: str, statistic: RankStatistic) -> None:
 
     See Also
     --------
-    RankStatistic : Base class of such statistics, with an example.
+    RankStatistic : Base class of rank statistics, with an example.
     metric_test : Test that accepts the name or the statistic itself.
 
     Notes
     -----
-    A name is registered only in the current process. Scorers contain the statistic, so that they
-    also work in other processes. Registering an equal statistic again has no effect.
+    A name is registered only in the current process. Scorers contain the statistic itself and
+    therefore also work in other processes. Registering an equal statistic again has no effect.
 
     Examples
     --------

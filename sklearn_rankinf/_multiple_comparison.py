@@ -223,12 +223,12 @@ class MetricMultipleComparisonTestResult:
         return as_frame(columns, "ranker")
 
     def summary(self) -> str:
-        """Return sentences for a paper.
+        """Return sentences suitable for a paper.
 
         Returns
         -------
         str
-            Which rankers may be best, and which pairs differ.
+            Which rankers may be best, and how many pairs differ.
         """
         what = in_sentence(self.metric.title)
         if self.n_queries is not None:

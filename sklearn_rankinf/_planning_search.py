@@ -227,15 +227,15 @@ def min_positives(
     -----
     The power of a test of hits at k is not monotone in the number of positives, because the
     attained level varies. The first number with the required power is returned; a slightly larger
-    number may have less power. The first 2000 numbers are all tried. Beyond them the search starts
-    at 98 % of the number that a randomized test needs; a test that is randomized to have exactly
-    the level `alpha` is more powerful.
+    number may have less power. All of the first 2000 numbers are tried. Above them, the search
+    starts at 98 % of the number that a randomized test needs: a test that is randomized to have
+    exactly the level `alpha` is more powerful.
 
-    In three cases larger numbers are bisected instead: under ``"fisher"`` and for the reciprocal
-    rank beyond the first 2000, and beyond the first 16 if power is simulated. The returned number
-    then has the required power and the next smaller one does not, but a still smaller number may
-    also reach it. The Monte Carlo error of the number is that of the power, divided by the increase
-    of the power per positive.
+    In three cases the search bisects instead: under ``"fisher"`` and for the reciprocal rank above
+    the first 2000 numbers, and above the first 16 if power is simulated. The returned number then
+    has the required power and the next smaller one does not, but a still smaller number may also
+    reach it. The Monte Carlo error of the number is that of the power, divided by the increase of
+    the power per positive.
 
     Examples
     --------

@@ -76,7 +76,7 @@ class MetricComparisonPowerResult(PlanningResult):
     difference_standard_deviation : float
         Standard deviation of the difference over data sets.
     auc_a, auc_b, correlation : float
-        The rankers: their expected ROC AUC, and the correlation of their scores within each class.
+        Expected ROC AUC of the rankers, and the correlation of their scores within each class.
     alpha : float
         Significance level.
     alternative, method : str
@@ -299,7 +299,7 @@ def metric_comparison_power(
 
     See Also
     --------
-    metric_comparison_test : The test.
+    metric_comparison_test : The test whose power is computed.
     metric_power : Power of the test of one ranking against random labelling.
 
     Notes

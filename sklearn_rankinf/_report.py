@@ -106,13 +106,13 @@ class RankSignificanceReport:
     checks : tuple of ReportCheck
         Findings of the checks, each with a code, a message, a remedy and a URL.
     notes : tuple of str
-        What was left out and why, and assumptions that the data cannot show.
+        What was left out and why, and assumptions that cannot be checked with the data.
     results : tuple of MetricTestResult
         The test of each ranking.
     intervals : tuple of MetricIntervalResult or None
         The interval of each ranking.
     curves : tuple of TopKSignificanceCurve or None
-        The hits of each ranking against random selection for every k.
+        The hits of each ranking for every k, compared with random selection.
     comparison : MetricComparisonTestResult, MetricMultipleComparisonTestResult or None
         The comparison of two or more rankings; None for a single ranking.
     compared : tuple of (int, int)

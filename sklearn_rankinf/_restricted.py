@@ -367,8 +367,8 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
     y_score : array-like of shape (n_samples,)
         The incumbent's scores.
     n_per_stratum : int, default=5
-        Number of samples in each stratum. Equal scores are in one stratum, so that some strata may
-        be larger.
+        Number of samples in each stratum. Equal scores are always in the same stratum, so some
+        strata may be larger.
 
     Returns
     -------
@@ -394,8 +394,8 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
     with a standard deviation of 0.3 was significant at 5 percent in 94 percent of data sets with
     tenths, 8 percent with strata of ten and 5.5 percent with strata of five; with noise of 0.1 in
     6.5 percent with strata of five and 5.2 percent with pairs. Narrower strata compare fewer pairs
-    of samples: a variable with log odds of 0.5 was found in 99, 97 and 88 percent of data sets with
-    strata of ten, five and two.
+    of samples: a variable with log odds of 0.5 was detected in 99, 97 and 88 percent of data sets
+    with strata of ten, five and two.
 
     Examples
     --------

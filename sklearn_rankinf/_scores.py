@@ -85,7 +85,7 @@ def average_precision_pvalue(
     Returns
     -------
     pvalue : float
-        The p-value, between 0 and 1; 1.0 if there is only one class or one distinct score.
+        The p-value, between 0 and 1; 1.0 if all labels or all scores are equal.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def average_precision_neg_log10_pvalue(
     Returns
     -------
     score : float
-        A number of at least 0; 0.0 if there is only one class or one distinct score.
+        A number of at least 0; 0.0 if all labels or all scores are equal.
 
     Raises
     ------
@@ -256,7 +256,7 @@ def adjusted_average_precision_score(
     Returns
     -------
     score : float
-        The adjusted average precision; negative below chance, nan if there is only one class.
+        The adjusted average precision; negative below chance, nan if all labels are equal.
 
     Raises
     ------
@@ -266,7 +266,7 @@ def adjusted_average_precision_score(
     Warns
     -----
     UndefinedMetricWarning
-        If there is only one class.
+        If all labels are equal.
 
     See Also
     --------
@@ -330,8 +330,8 @@ def standardized_average_precision_score(
     Returns
     -------
     score : float
-        The z-score of average precision; nan if average precision cannot vary, because there is
-        only one class or one distinct score.
+        The z-score of average precision; nan if average precision cannot vary, because all labels
+        or all scores are equal.
 
     Raises
     ------
@@ -356,8 +356,8 @@ def standardized_average_precision_score(
 
     Examples
     --------
-    The ranking is the best of the six ways to place two positives in four ranks, 1.59 standard
-    deviations above the mean of all six:
+    The ranking is the best of the six ways to place two positives among four ranks. Its average
+    precision is 1.59 standard deviations above the mean over all six:
 
     >>> from sklearn_rankinf import standardized_average_precision_score
     >>> score = standardized_average_precision_score([1, 1, 0, 0], [0.9, 0.8, 0.3, 0.1])
@@ -500,7 +500,7 @@ def r_precision_score(
     *,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""R-precision: precision at the number of positives, at which it equals recall.
+    r"""R-precision: precision at k equal to the number of positives.
 
     Parameters
     ----------
@@ -534,7 +534,8 @@ def r_precision_score(
     Notes
     -----
     R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples,
-    averaged over random tie-breaking if equal scores straddle rank m.
+    which is also recall at m. It is averaged over random tie-breaking if equal scores straddle rank
+    m.
 
     Examples
     --------
@@ -894,9 +895,9 @@ def interpolated_average_precision_score(
     n_levels : int, default=11
         Number of equally spaced levels of recall from 0 to 1.
     rounding : {"exact", "trec_eval", "trec_eval_9"}, default="exact"
-        Number of the m positives required for a recall of r: the smallest number that reaches r;
-        r m rounded to the nearest integer, as in trec_eval after version 9; or r m + 0.9 rounded
-        down, as in trec_eval 9.
+        Number of the m positives that is required for a recall of r: ``"exact"`` is the smallest
+        number that reaches r; ``"trec_eval"`` is r m rounded to the nearest integer, as in
+        trec_eval after version 9; ``"trec_eval_9"`` is r m + 0.9 rounded down, as in trec_eval 9.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking.
 
@@ -908,10 +909,10 @@ def interpolated_average_precision_score(
     Raises
     ------
     TypeError
-        If labels and scores are not those of a binary problem, or `n_levels` is not an integer.
+        If labels or scores have the wrong type, or `n_levels` is not an integer.
     ValueError
-        If labels and scores are not those of a binary problem, `n_levels` is less than 2, or
-        `rounding` is not one of the three.
+        If labels or scores are invalid or not binary, `n_levels` is less than 2, or `rounding` is
+        not one of those above.
 
     Warns
     -----
@@ -934,11 +935,11 @@ def interpolated_average_precision_score(
 
     see chapter 8 of [1]_. A block of equal scores is one threshold, as in scikit-learn. The point
     with recall 0 and precision 1 that scikit-learn adds to its curve is not a threshold and is not
-    used. Whether recall reaches a level is computed in integers.
+    used. Integer arithmetic determines whether recall reaches a level.
 
-    The trec_eval variants [2]_ use the cut-offs of its source code, in the same floating-point
-    arithmetic, with the ties of this function. trec_eval itself breaks ties by document name. In
-    version 9, :math:`0.7 \cdot 3 + 0.9` is slightly less than 3.
+    The trec_eval variants use the cut-offs of the source code of trec_eval [2]_, in the same
+    floating-point arithmetic, but treat ties as this function does. trec_eval itself breaks ties by
+    document name. In version 9, :math:`0.7 \cdot 3 + 0.9` is slightly less than 3.
 
     References
     ----------

@@ -325,9 +325,9 @@ def top_k_significance_curve(
 
     The pointwise bound :math:`c_\gamma(k)` is the smallest h with :math:`P(H_k \ge h) \le \gamma`
     at the level :math:`\gamma = \alpha`. It is valid for a k that was fixed before the data were
-    seen. If many k are examined, far more than a fraction alpha of random rankings exceeds it at
-    some k. The simultaneous bound is :math:`c_\gamma` with :math:`\gamma` the largest possible
-    p-value for which
+    seen. If many k are examined, far more than a fraction alpha of random rankings reach it at some
+    k. The simultaneous bound is :math:`c_\gamma` with :math:`\gamma` the largest possible p-value
+    for which
 
     .. math:: P\big(H_k \ge c_\gamma(k) \text{ for some } k \le k_\mathrm{max}\big) \le \alpha.
 

@@ -91,10 +91,10 @@ class NullDistributionDisplay:
     Notes
     -----
     The height over a bin from a to b is ``(P(S > a) - P(S > b)) / (b - a)``, computed from the
-    exact tails without sampling. The bins end where less than 0.0001 of the probability is beyond,
+    exact tails without sampling. The bins end where a probability of less than 0.0001 is left, and
     at most 4 standard deviations below the mean and 7 above it. On a logarithmic scale they extend
-    to the observed value, and further until less than a hundredth of its p-value is beyond, by at
-    most half a standard deviation.
+    beyond the observed value until less than a hundredth of its p-value is left, by at most half a
+    standard deviation.
 
     Examples
     --------
@@ -236,8 +236,7 @@ class NullDistributionDisplay:
             Scores, larger for samples more likely to be positive. Required unless `y_true` is a
             ranking.
         metric : str or metric, default="average_precision"
-            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
-            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
         k : int or float, optional
             Cut-off of a metric that is given by its name or by an object without a cut-off: a
             number of samples, or a fraction of them between 0 and 1, rounded up. Required for
@@ -247,7 +246,7 @@ class NullDistributionDisplay:
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-value is computed; see the test of the metric.
+            How the p-value is computed; see :func:`metric_test`.
         name : str, optional
             Name of the ranking in the legend.
         ax : matplotlib axes, optional
@@ -314,8 +313,7 @@ class NullDistributionDisplay:
         y : array-like of shape (n_samples,)
             Binary labels.
         metric : str or metric, default="average_precision"
-            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
-            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
         k : int or float, optional
             Cut-off of a metric that is given by its name or by an object without a cut-off: a
             number of samples, or a fraction of them between 0 and 1, rounded up.
@@ -324,7 +322,7 @@ class NullDistributionDisplay:
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-value is computed; see the test of the metric.
+            How the p-value is computed; see :func:`metric_test`.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
             Methods of the estimator that return the scores; the first available one is used.
         name : str, optional
@@ -403,8 +401,7 @@ class NullDistributionDisplay:
         y : array-like of shape (n_samples,)
             Binary labels of the samples.
         metric : str or metric, default="average_precision"
-            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
-            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
         k : int or float, optional
             Cut-off of a metric that is given by its name or by an object without a cut-off: a
             number of samples at the top of a fold, or a fraction of its samples between 0 and 1,
@@ -414,7 +411,7 @@ class NullDistributionDisplay:
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-values are computed; see the test of the metric.
+            How the p-values are computed; see :func:`metric_test`.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
             Methods of the estimators that return the scores; the first available one is used.
         name : str or list of str, optional

@@ -301,8 +301,8 @@ class TopKSignificanceDisplay:
             Binary labels, or a ranking, in which case `y_score` is omitted.
         y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or DataFrame, \
 optional
-            Scores of one ranker, larger for samples more likely to be positive; or of several, as
-            columns or by name.
+            Scores of one ranker, larger for samples more likely to be positive, or of several
+            rankers, as columns or by name. Required unless `y_true` is a ranking.
         alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
             Significance levels, between 0 and 1.
         max_k : int or float, optional
