@@ -132,8 +132,8 @@ class MetricComparisonTestResult:
         Standard error of the difference from influence values, or from the differences of the
         queries; nan if a class, or a class of a stratum, has a single sample or cluster.
     pvalue : float
-        The p-value; with a margin, the p-value of the null hypothesis that the difference is at
-        least as large as the margin.
+        The p-value; with a margin, the p-value of the null hypothesis that the difference is not
+        within the margin.
     log10_pvalue : float
         Base-10 logarithm of the p-value.
     alternative : {"two-sided", "greater", "less"}

@@ -614,8 +614,8 @@ def _fitted(estimator: Any, X: Any, y: Any, folds: Folds, options: Mapping[str, 
 def _check_nothing_to_split(cv: Any) -> None:
     if cv is not None:
         raise ValueError(
-            f"cv={cv!r} cannot be combined with a dict of cross_validate, which has its splits: "
-            "leave cv out, or pass the estimator instead of the dict."
+            f"cv={cv!r} cannot be combined with a dict of cross_validate, which contains its "
+            "splits: leave cv out, or pass the estimator instead of the dict."
         )
 
 

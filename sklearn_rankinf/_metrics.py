@@ -1010,7 +1010,7 @@ def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
 def warn_of_one_class(positive: NDArray[np.bool_], consequence: str) -> None:
     """Warn about labels of a single class, and state the consequence."""
     warn_caller(
-        f"y_true contains one class only, {int(positive.sum())} positives among {positive.size} "
+        f"y_true contains only one class, {int(positive.sum())} positives among {positive.size} "
         f"samples: {consequence}.",
         UndefinedMetricWarning,
     )
@@ -1065,7 +1065,7 @@ def check_weights(statistic: Metric, n_samples: int, n_positives: int) -> None:
     for wrong, rule in (
         (~np.isfinite(weights), "be finite"),
         (weights < 0.0, "not be negative"),
-        (weights > before + _SAME_WEIGHT * weights[0], "not grow with the rank"),
+        (weights > before + _SAME_WEIGHT * weights[0], "not increase with the rank"),
     ):
         if wrong.any():
             first = int(np.argmax(wrong))

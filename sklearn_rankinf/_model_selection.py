@@ -625,7 +625,7 @@ class _IntervalOfMean:
             )
         if any("order" in fold.sample for fold in self.held_out):
             raise ValueError(
-                "The interval of the mean over folds needs independent samples, but successive "
+                "The interval of the mean over folds needs independent samples, but consecutive "
                 "samples of a series are dependent: there is no interval with order."
             )
         if self.shared is not None:

@@ -375,8 +375,8 @@ class Design:
         title = in_sentence(chosen.title)
         if model == "fisher" and not isinstance(chosen, HitsAtK):
             raise ValueError(
-                "model='fisher' is for hits at k, recall, precision and enrichment, because it has "
-                f"no order of the samples; got {title}: use model='wallenius'."
+                "model='fisher' is for recall, precision, enrichment and F-score at k, because it "
+                f"has no order of the samples; got {title}: use model='wallenius'."
             )
         if model == "fisher" and method == "simulation":
             raise ValueError(

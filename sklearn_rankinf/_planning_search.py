@@ -250,8 +250,8 @@ def min_positives(
     check_between(prevalence, "prevalence")
     if prevalence < _SMALLEST_PREVALENCE:
         raise ValueError(
-            f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, because the number of "
-            f"samples would be too large to count; got {prevalence}."
+            f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, otherwise the number of "
+            f"samples is too large to count; got {prevalence}."
         )
     check_between(power, "power")
     effect = read_effect(odds, auc, model)

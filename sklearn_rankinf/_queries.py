@@ -298,7 +298,7 @@ def _checked_sizes(
     columns = [np.ravel(np.asarray(values, dtype=object)) for values in (n_samples, n_positives)]
     n_queries = len(columns[0])
     if n_queries == 0:
-        raise ValueError("n_samples is empty: give the number of samples of at least one query.")
+        raise ValueError("n_samples is empty: pass the number of samples of at least one query.")
     if len(columns[1]) != n_queries:
         raise ValueError(
             "n_samples and n_positives must have one entry per query; they have "

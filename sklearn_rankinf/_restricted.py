@@ -233,8 +233,8 @@ class Restrictions:
                 )
         if self.order is not None and self.clusters is not None:
             raise ValueError(
-                "order and clusters exclude each other: labels are either shifted along a series "
-                "or exchanged between clusters; omit one of them (several series are strata)."
+                "order and clusters cannot be combined: labels are either shifted along a series "
+                "or exchanged between clusters; omit one of them (pass several series as strata)."
             )
 
     @property

@@ -70,8 +70,8 @@ def _labels_from_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
     wrong = _lacks_type(labels, kind)
     if wrong.any():
         raise ValueError(
-            f"{name} must hold labels of one kind, numbers, booleans or strings, and none "
-            f"missing; got {first_wrong(labels, wrong)}."
+            f"{name} must hold labels of one kind, numbers, booleans or strings, "
+            f"without missing values; got {first_wrong(labels, wrong)}."
         )
     return labels if kind is str else np.array(labels.tolist())
 
@@ -187,7 +187,8 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
         wrong = _lacks_type(numbers, (Real, Decimal, np.bool_))
         if wrong.any():
             raise ValueError(
-                f"{name} must hold numbers and none missing; got {first_wrong(numbers, wrong)}."
+                f"{name} must hold numbers without missing values; got "
+                f"{first_wrong(numbers, wrong)}."
             )
         numbers = numbers.astype(np.float64)
     if numbers.dtype.kind not in "biuf":
@@ -416,13 +417,13 @@ def numbered(
             ) from error
         if len(numbers) > n_known and _is_missing(value):
             raise ValueError(
-                f"{name} lacks a {what} in row {row}, where it is {value!r}: name a {what} for "
+                f"{name} lacks a {what} in row {row}, where it is {value!r}: pass a {what} for "
                 "every sample, or leave the sample out."
             )
     if len(codes) != n_samples:
         raise ValueError(
-            f"{name} must name the {what} of each of the {n_samples} samples; it has {len(codes)} "
-            "entries."
+            f"{name} must contain the {what} of each of the {n_samples} samples; it has "
+            f"{len(codes)} entries."
         )
     return np.array(codes, dtype=np.int64), list(numbers)
 
@@ -604,7 +605,9 @@ def n_dimensions_of_k(k: Any) -> int:
     try:
         return np.ndim(k)
     except ValueError:
-        raise ValueError(f"k must be one number or an array of one shape; got {k!r}.") from None
+        raise ValueError(
+            f"k must be a number or an array with rows of equal length; got {k!r}."
+        ) from None
 
 
 def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
@@ -613,7 +616,7 @@ def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
         return resolve_k(k.item() if isinstance(k, np.ndarray) else k, n_samples)
     cuts = np.asarray(k)
     if cuts.size == 0:
-        raise ValueError("k is empty: give at least one number of samples.")
+        raise ValueError("k is empty: pass at least one number of samples.")
     if cuts.dtype.kind not in "iu" or not hasattr(k, "dtype"):
         # Lists may mix numbers of samples and fractions, or contain True, which is an error.
         mixed = np.array(k, dtype=object)

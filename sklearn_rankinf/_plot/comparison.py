@@ -793,7 +793,7 @@ def _single_axes(plt: Any, ax: Any, size: tuple[float, float]) -> Any:
     if ax is None:
         return plt.subplots(figsize=size, layout="constrained")[1]
     if not hasattr(ax, "figure"):
-        raise TypeError(f"ax must be axes of matplotlib, for one picture; got {type(ax).__name__}.")
+        raise TypeError(f"ax must be a single matplotlib Axes; got {type(ax).__name__}.")
     return ax
 
 
