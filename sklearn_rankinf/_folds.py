@@ -239,9 +239,9 @@ class LabelDesign:
         if _is_rare(n_unlike, self.kinds[held_out], fold_of):
             warn_caller(
                 "The folds consist of consecutive rows, and consecutive labels are more similar "
-                "than random labels, as in a time series: p-values are too small if consecutive scores "
-                "are similar too. Pass order=, the time or position of each row, to shift the "
-                "labels along the series instead.",
+                "than random labels, as in a time series: p-values are too small if consecutive "
+                "scores are similar too. Pass order=, the time or position of each row, to shift "
+                "the labels along the series instead.",
                 UserWarning,
             )
 

@@ -1069,7 +1069,7 @@ def check_weights(statistic: Metric, n_samples: int, n_positives: int) -> None:
     ):
         if wrong.any():
             first = int(np.argmax(wrong))
-            previous = f" after {before[first]}" if "grow" in rule else ""
+            previous = f" after {before[first]}" if "increase" in rule else ""
             raise ValueError(
                 f"{name} must {rule}; got the weight {weights[first]} at rank {ranks[first]}"
                 f"{previous}, with n_samples={n_samples} and n_positives={n_positives}."
