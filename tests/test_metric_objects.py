@@ -836,7 +836,7 @@ def test_averages_and_weights_that_there_are_not(three_classes):
         metric_test(*three_classes, metric="roc_auc", average="samples")
     weights = np.arange(1.0, 49.0)
     for metric in (RocAuc(), RecallAtK(3), Bedroc(), ReciprocalRank(), Zipf()):
-        with pytest.raises(ValueError, match="takes no sample_weight: leave it out, or take"):
+        with pytest.raises(ValueError, match="takes no sample_weight: leave it out, or use"):
             metric_test(*three_classes, metric=metric, sample_weight=weights)
 
 
