@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from sklearn_rankinf import __version__
@@ -260,15 +261,25 @@ def _run(arguments: argparse.Namespace) -> int:
     # Imported here so that --help and --version do not load any estimator.
     from sklearn_rankinf._files import CommandError
 
+    shown = set()
+
+    def show(message: Warning | str, *place: object, **options: object) -> None:
+        # The test, the interval and the comparison of the same data warn of the same.
+        if str(message) not in shown:
+            shown.add(str(message))
+            print(f"rankinf {arguments.command}: warning: {message}", file=sys.stderr)
+
     try:
-        if arguments.command == "demo":
-            from sklearn_rankinf._demo import run_demo
+        with warnings.catch_warnings():
+            warnings.showwarning = show
+            if arguments.command == "demo":
+                from sklearn_rankinf._demo import run_demo
 
-            run_demo(plots=arguments.plots)
-        else:
-            from sklearn_rankinf import _commands
+                run_demo(plots=arguments.plots)
+            else:
+                from sklearn_rankinf import _commands
 
-            getattr(_commands, arguments.command)(arguments)
+                getattr(_commands, arguments.command)(arguments)
     except (ImportError, CommandError) as error:
         print(f"rankinf {arguments.command}: error: {error}", file=sys.stderr)
         return 2

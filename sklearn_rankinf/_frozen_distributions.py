@@ -767,6 +767,11 @@ class PermutationDistribution(NullDistribution):
             f"n_positives={self.n_positives}, {self._permuted})"
         )
 
+    @property
+    def labellings(self) -> str:
+        """Which labellings are drawn, in words: of whole clusters, in strata, or shifts."""
+        return str(getattr(self._permuted, "exchange", None) or "labellings")
+
     @cached_property
     def _sampler(self) -> PermutationSampler:
         return self._permuted

@@ -1191,8 +1191,8 @@ def _warn_of_empty_queries(
     if empty:
         shown = ", ".join(repr(query) for query in empty[:5]) + (", ..." if len(empty) > 5 else "")
         warn_caller(
-            f"{len(empty)} of {len(rankings)} queries have no positives in y_true; their {what} "
-            f"counts as 0: {shown}.",
+            f"{len(empty)} of {len(rankings)} queries have no positives in y_true ({shown}); their "
+            f"{what} counts as 0.",
             UndefinedMetricWarning,
         )
 

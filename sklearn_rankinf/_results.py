@@ -374,7 +374,10 @@ class MetricTestResult:
         way = _WAYS.get(test["method"], "")
         if test["method"] == "permutation":
             drawn = test["n_resamples"]
-            way = f"permutation test with {f'{drawn} random' if drawn else 'all'} labellings"
+            null = self.null_distribution
+            first = null[0] if isinstance(null, tuple) else null
+            labellings = getattr(first, "labellings", "labellings")
+            way = f"permutation test with {f'{drawn} random' if drawn else 'all'} {labellings}"
         sides = "two-sided" if self.alternative == "two-sided" else "one-sided"
         return (
             f"{title} was {format_value(test['statistic'])} (chance "

@@ -100,7 +100,17 @@ def test_page(directory):
 def test_decimal_comma_is_named(directory):
     """The error that the page shows is the one that the command prints."""
     run = subprocess.run(
-        f"{sys.executable} -m sklearn_rankinf report scores_de.csv --label active --score docking".split(),
+        [
+            sys.executable,
+            "-m",
+            "sklearn_rankinf",
+            "report",
+            "scores_de.csv",
+            "--label",
+            "active",
+            "--score",
+            "docking",
+        ],
         cwd=directory,
         capture_output=True,
         text=True,

@@ -231,3 +231,18 @@ def test_report_as_a_page(path, capsys, tmp_path):
     options[-1] = str(tmp_path / "nowhere" / "report.html")
     assert main(["report", path, *options]) == 2
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_a_warning_is_one_line_and_shown_once(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    query = np.repeat(np.arange(6), 20)
+    relevant = (np.arange(120) % 20 < 3) & (query > 0)
+    frame = pd.DataFrame({"query": query, "relevant": relevant, "score": rng.normal(size=120)})
+    frame.to_csv(tmp_path / "run.csv", index=False)
+    file = str(tmp_path / "run.csv")
+    options = ["--label", "relevant", "--score", "score", "--group", "query"]
+    assert main(["report", file, *options]) == 0
+    assert capsys.readouterr().err == (
+        "rankinf report: warning: 1 of 6 queries have no positives in y_true (0); their average "
+        "precision counts as 0.\n"
+    )

@@ -732,7 +732,7 @@ def test_wrong_axes_are_refused(labels, scores, pair, many):
 def test_wrong_estimators_are_refused(data, models):
     X, y = data
     neighbours = NearestNeighbors().fit(X)
-    message = "NearestNeighbors has no decision_function or predict_proba to rank samples by"
+    message = "NearestNeighbors has no decision_function or predict_proba to rank samples"
     with pytest.raises(TypeError, match=message):
         IntervalDisplay.from_estimator({"a": models[0], "b": neighbours}, X, y)
     with pytest.raises(TypeError, match=message):

@@ -526,9 +526,9 @@ def test_wrong_cv_results_are_refused(data):
     cv_results = cross_validate(
         LogisticRegression(), X, y, cv=2, return_estimator=True, return_indices=True
     )
-    with pytest.raises(ValueError, match="X must be what was cross-validated, with at least 300"):
+    with pytest.raises(ValueError, match="X must be the cross-validated data with at least 300"):
         NullDistributionDisplay.from_cv_results(cv_results, X[:250], y)
-    with pytest.raises(ValueError, match=r"y must be what was cross-validated, .*; got 250"):
+    with pytest.raises(ValueError, match=r"y must be the cross-validated data .*; got 250"):
         NullDistributionDisplay.from_cv_results(cv_results, X, y[:250])
 
 

@@ -42,7 +42,7 @@ METRICS = [
 ]
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:A permutation p-value is at its floor"),
+    pytest.mark.filterwarnings("ignore:A permutation p-value has its smallest"),
     pytest.mark.filterwarnings("ignore:.* leave [0-9]+ different labellings"),
 ]
 

@@ -622,7 +622,34 @@ def test_sentences():
     assert "labellings, two-sided; 3 positives among 8 samples)." in both
     with pytest.warns(UserWarning, match="8 different labellings"):
         shifted = metric_test([1, 1, 0, 1, 0, 0, 0, 0], range(8, 0, -1), order=range(8), **options)
-    assert "(permutation test with all labellings, one-sided; 3 positives" in shifted.summary()
+    assert "(permutation test with all circular shifts, one-sided; 3 positives" in shifted.summary()
+
+
+@pytest.mark.parametrize(
+    ("restrictions", "words"),
+    [
+        ({"clusters": np.arange(60) // 3}, "random labellings of 20 clusters"),
+        ({"strata": np.arange(60) % 2}, "random labellings in 2 strata"),
+        (
+            {"clusters": np.arange(60) // 3, "strata": np.arange(60) // 30},
+            "random labellings of 20 clusters in 2 strata",
+        ),
+        ({"order": np.arange(60), "block_length": 4}, "random labellings of 15 blocks"),
+        (
+            {"order": np.arange(60), "strata": np.arange(60) // 30},
+            "all circular shifts of 2 series",
+        ),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"sample_weight": np.arange(60) // 3 % 5 + 1.0}])
+@pytest.mark.filterwarnings("ignore:.*leave.*labellings", "ignore:.*eights")
+def test_summary_names_what_is_permuted(restrictions, words, options):
+    y_true = np.arange(60) // 3 % 4 == 0
+    y_score = np.random.default_rng(0).normal(size=60)
+    result = average_precision_test(
+        y_true, y_score, n_permutations=9999, method="permutation", **restrictions, **options
+    )
+    assert words in result.summary()
 
 
 @pytest.mark.parametrize("metric", [AveragePrecision(), RecallAtK(9), ReciprocalRank()], ids=repr)
@@ -836,7 +863,7 @@ def test_averages_and_weights_that_there_are_not(three_classes):
         metric_test(*three_classes, metric="roc_auc", average="samples")
     weights = np.arange(1.0, 49.0)
     for metric in (RocAuc(), RecallAtK(3), Bedroc(), ReciprocalRank(), Zipf()):
-        with pytest.raises(ValueError, match="takes no sample_weight: leave it out, or take"):
+        with pytest.raises(ValueError, match="takes no sample_weight: leave it out, or use"):
             metric_test(*three_classes, metric=metric, sample_weight=weights)
 
 

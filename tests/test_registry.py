@@ -215,9 +215,9 @@ def test_report_of_ones_own_metric(toy):
 
 def test_report_refuses_what_has_no_name_or_needs_k():
     ranking = Ranking.from_scores(*tied_data())
-    with pytest.raises(CommandError, match="there is no metric 'auc': take one of 'average"):
+    with pytest.raises(CommandError, match="there is no metric 'auc': use one of 'average"):
         report_on_metrics(ranking, ["auc"])
-    with pytest.raises(CommandError, match="'recall_at_k' needs a k: take one of"):
+    with pytest.raises(CommandError, match="'recall_at_k' needs a k: use one of"):
         report_on_metrics(ranking, ["recall_at_k"])
 
 

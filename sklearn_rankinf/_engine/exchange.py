@@ -94,6 +94,10 @@ class Exchange:
     def __repr__(self) -> str:
         return f"n_units={self.n_units}, n_classes={sum(map(len, self.shapes))}"
 
+    def __str__(self) -> str:
+        units = f" of {self.n_units} {self.unit_name}" if self.n_units < self.n_items else ""
+        return f"labellings{units}" + (f" in {self.n_strata} strata" if self.n_strata > 1 else "")
+
     @property
     def n_units(self) -> int:
         """Number of units."""
@@ -219,6 +223,9 @@ class Shifts:
 
     def __repr__(self) -> str:
         return f"n_series={self.n_strata}, n_shifts={self.n_listed}"
+
+    def __str__(self) -> str:
+        return "circular shifts" + (f" of {self.n_strata} series" if self.n_strata > 1 else "")
 
     @property
     def n_strata(self) -> int:
@@ -367,17 +374,17 @@ class ExchangedHits:
         self._values = values
         self._places = places
         self._n_hits = int(is_hit.sum())
-        self._exchange = exchange
+        self.exchange = exchange
         self._best = best
         self._hits = exchange.hit_items(is_hit)
 
     def __repr__(self) -> str:
-        return repr(self._exchange)
+        return repr(self.exchange)
 
     @property
     def n_listed(self) -> int | None:
         """Number of arrangements, where they can be listed."""
-        return self._exchange.n_listed
+        return self.exchange.n_listed
 
     def best(self) -> float:
         """Value of a perfect ranking."""

@@ -432,10 +432,10 @@ class PermutedGain:
 
     def __init__(self, gain: GradedGain, exchange: AnyExchange | None = None) -> None:
         self._gain = gain
-        self._exchange = exchange
+        self.exchange = exchange
 
     def __repr__(self) -> str:
-        of_exchange = "" if self._exchange is None else f", {self._exchange}"
+        of_exchange = "" if self.exchange is None else f", {self.exchange!r}"
         return f"k={self._gain.discount.horizon}, normalize={self._gain.normalize}{of_exchange}"
 
     @property
@@ -453,12 +453,12 @@ class PermutedGain:
 
     def exact_moments(self) -> tuple[float | None, float | None]:
         """Exact mean and variance; they are not known where series are shifted."""
-        if self._exchange is None:
+        if self.exchange is None:
             return self._gain.mean_and_variance()
-        if isinstance(self._exchange, Shifts):
+        if isinstance(self.exchange, Shifts):
             return None, None
         return _mean_and_variance_of_exchange(
-            self._gain.gains.values, self._gain.discounts.values, self._exchange
+            self._gain.gains.values, self._gain.discounts.values, self.exchange
         )
 
     def chunks(self, n_resamples: int) -> list[int]:
@@ -483,13 +483,13 @@ class PermutedGain:
 
     @cached_property
     def _lists(self) -> _Placement | _Rearrangement:
-        if self._exchange is not None:
+        if self.exchange is not None:
             return self._rearrangement
         return min(self._placements, key=lambda placement: placement.factor.log_n_arrangements)
 
     @cached_property
     def _draws(self) -> _Draws:
-        if self._exchange is not None:
+        if self.exchange is not None:
             return self._rearrangement
         gains, discounts = self._gain.gains, self._gain.discounts
         placement = min(self._placements, key=lambda placement: placement.n_drawn)
@@ -502,8 +502,8 @@ class PermutedGain:
 
     @cached_property
     def _rearrangement(self) -> _Rearrangement:
-        assert self._exchange is not None
-        return _Rearrangement(self._gain.gains, self._gain.discounts, self._exchange)
+        assert self.exchange is not None
+        return _Rearrangement(self._gain.gains, self._gain.discounts, self.exchange)
 
 
 def _combinations(numbers: Integers, n_items: int, size: int) -> Integers:

@@ -242,7 +242,7 @@ class PermutedRows:
         self.rankings = rankings
         self._average = average
         self._statistic = statistic
-        self._exchange = exchange
+        self.exchange = exchange
         self._weights_follow = None if weights is None else weights_follow
         self._lists: list[_Unweighted | _WeightsOfItems | _WeightsOfLabels]
         if weights is None:
@@ -263,7 +263,7 @@ class PermutedRows:
     @property
     def n_listed(self) -> int | None:
         """Number of arrangements, where they can be listed."""
-        return None if self._exchange is None else self._exchange.n_listed
+        return None if self.exchange is None else self.exchange.n_listed
 
     @property
     def tie_sizes(self) -> Integers | None:
@@ -285,7 +285,7 @@ class PermutedRows:
     def exact_moments(self) -> tuple[float | None, float | None]:
         """Exact mean, where the mean over the lists is one of known means; no variance."""
         # Only in a list of one column is every placement of the hits equally likely.
-        if self._exchange is not None or self.rankings[0].labels.shape[1] > 1:
+        if self.exchange is not None or self.rankings[0].labels.shape[1] > 1:
             return None, None
         means = [part.mean() for part in self._lists if isinstance(part, _Unweighted)]
         if len(means) < len(self._lists):
@@ -304,21 +304,21 @@ class PermutedRows:
         """Draw independent values."""
         if self._by_hits is not None:
             return self._by_hits.draw(n_draws, rng)
-        if self._exchange is not None:
-            return self._values(self._exchange.draw_rows(n_draws, rng))
+        if self.exchange is not None:
+            return self._values(self.exchange.draw_rows(n_draws, rng))
         in_order = np.broadcast_to(np.arange(self._n_items), (n_draws, self._n_items))
         return self._values(rng.permuted(in_order, axis=1))
 
     def listed(self, first: int, last: int) -> Floats:
         """Values of the arrangements with the numbers from `first` to before `last`."""
-        assert isinstance(self._exchange, Shifts)
-        return self._values(self._exchange.list_rows(first, last))
+        assert isinstance(self.exchange, Shifts)
+        return self._values(self.exchange.list_rows(first, last))
 
     @cached_property
     def _by_hits(self) -> _WeightsOfItems | _WeightsOfLabels | None:
         """The only list, if it has one column and its hits alone need be drawn."""
         first, cells = self._lists[0], self.rankings[0]
-        if self._exchange is not None:
+        if self.exchange is not None:
             return None
         if len(self._lists) > 1 or cells.labels.shape[1] > 1 or cells.n_positives == 0:
             return None
@@ -400,7 +400,7 @@ class JointLists:
             self._parts.append((own, columns, first_place[own], values))
 
     def __repr__(self) -> str:
-        return f"n_lists={self._n_lists}, {self._exchange}"
+        return f"n_lists={self._n_lists}, {self._exchange!r}"
 
     def best(self) -> float:
         """Mean over the lists when each of them is ranked perfectly."""
