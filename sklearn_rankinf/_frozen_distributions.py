@@ -708,7 +708,7 @@ class PermutationDistribution(NullDistribution):
     n_samples : int
         Number of samples.
     n_positives : int or ndarray of shape (n_classes,)
-        Number of positives, or number of samples of each class.
+        Number of positives; for several classes the number of samples of each class.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties, and for averages, whose
         classes have separate ties.

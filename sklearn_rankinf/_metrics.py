@@ -273,7 +273,7 @@ class RecallAtK(_ShareOfHits):
 
     See Also
     --------
-    PrecisionAtK, EnrichmentAtK : Other multiples of the number of hits.
+    PrecisionAtK, EnrichmentAtK, FScoreAtK : Other multiples of the number of hits.
     sklearn_rankinf.recall_at_k_test : Test of this metric.
 
     Notes
@@ -311,9 +311,16 @@ class PrecisionAtK(_ShareOfHits):
     k : int, float or array-like of them
         Cut-off; see :class:`RecallAtK`.
 
+    Raises
+    ------
+    TypeError
+        If `k` is not a number.
+    ValueError
+        If `k` is out of its range.
+
     See Also
     --------
-    RecallAtK, EnrichmentAtK : Other multiples of the number of hits.
+    RecallAtK, EnrichmentAtK, FScoreAtK : Other multiples of the number of hits.
     sklearn_rankinf.precision_at_k_test : Test of this metric.
 
     Notes
@@ -349,9 +356,16 @@ class EnrichmentAtK(_ShareOfHits):
     k : int, float or array-like of them
         Cut-off; see :class:`RecallAtK`.
 
+    Raises
+    ------
+    TypeError
+        If `k` is not a number.
+    ValueError
+        If `k` is out of its range.
+
     See Also
     --------
-    RecallAtK, PrecisionAtK : Other multiples of the number of hits.
+    RecallAtK, PrecisionAtK, FScoreAtK : Other multiples of the number of hits.
     sklearn_rankinf.enrichment_at_k_score : The value of this metric.
 
     Notes

@@ -335,7 +335,8 @@ def cross_val_significance(
         Parameters for fitting and for metadata routing, as in
         :func:`sklearn.model_selection.cross_validate`.
     refit_permutations : int, optional
-        Number of permutations of the labels on which the whole cross-validation is also run.
+        Number of permutations of the labels for which the whole cross-validation is repeated. By
+        default it is not repeated.
     n_permutations : int, default=9999
         Number of random labellings of each fold for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0

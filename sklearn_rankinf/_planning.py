@@ -217,8 +217,8 @@ def metric_power(
         The effect: odds of each positive against a negative; 1 is chance. Exactly one of `odds` and
         `auc` is required.
     auc : float, optional
-        The effect as the probability that a positive is above a negative, ``odds / (1 + odds)``:
-        the expected ROC AUC.
+        The effect as the probability that a positive is ranked above a negative,
+        ``odds / (1 + odds)``: the expected ROC AUC.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     model : {"wallenius", "fisher", "binormal"}, default="wallenius"

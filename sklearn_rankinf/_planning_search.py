@@ -190,7 +190,8 @@ def min_positives(
         The effect: odds of each positive against a negative. Exactly one of `odds` and `auc` is
         required.
     auc : float, optional
-        The effect as the probability that a positive is above a negative, ``odds / (1 + odds)``.
+        The effect as the probability that a positive is ranked above a negative,
+        ``odds / (1 + odds)``.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     power : float, default=0.8

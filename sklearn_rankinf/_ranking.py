@@ -58,7 +58,7 @@ class Ranking:
 
     See Also
     --------
-    average_precision_test : A test that accepts a ranking instead of labels and scores.
+    metric_test : A test that accepts a ranking instead of labels and scores.
 
     Notes
     -----

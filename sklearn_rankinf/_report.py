@@ -300,7 +300,7 @@ def rank_significance_report(
         Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or frame, optional
         Scores, larger for samples more likely to be positive, of one or several rankers. Several
-        rankers are given as a dict, a frame, or an array with one column per ranker. Required
+        rankers are given as a dict, a data frame, or an array with one column per ranker. Required
         unless `y_true` is a ranking.
     k : int, float or sequence of them, default=(10, 50, 100)
         Cut-offs at which hits are reported: numbers of samples at the top of the ranking, or

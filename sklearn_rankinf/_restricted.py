@@ -384,7 +384,8 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
 
     See Also
     --------
-    average_precision_test : A test with the parameter `strata`.
+    metric_test : A test with the parameter `strata`.
+    average_precision_test : The same test of average precision.
 
     Notes
     -----

@@ -88,7 +88,7 @@ class MetricTestResult:
     n_samples : int
         Number of samples.
     n_positives : int or ndarray of shape (n_classes,)
-        Number of positives, or number of samples of each class.
+        Number of positives; for several classes the number of samples of each class.
     alternative : {"greater", "less", "two-sided"}
         The alternative hypothesis.
     method : str

@@ -50,8 +50,8 @@ class BestCandidateTestResult:
         null distribution; 0 for a candidate whose statistic cannot vary. With strata, clusters or
         an order, E and sd are those of `n_permutations` random labellings.
     pvalue : ndarray of shape (n_candidates,)
-        P-values adjusted for the choice among all candidates. The p-value of the winner is that of
-        the best candidate.
+        P-values adjusted for the choice among all candidates. The p-value of the best candidate
+        accounts for its selection.
     pvalue_unadjusted : ndarray of shape (n_candidates,)
         P-value of each candidate without adjustment: exact, or by permutation with strata, clusters
         or an order.
@@ -113,7 +113,7 @@ class BestCandidateTestResult:
         return as_html(self.to_dict())
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Floats, Floats]:
-        """Interval for the p-values that infinitely many random labellings would give.
+        """Confidence intervals for the p-values that all random labellings would give.
 
         Parameters
         ----------

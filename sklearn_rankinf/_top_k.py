@@ -46,7 +46,7 @@ def min_hits_at_k(
         Number of positives among them.
     k : int, float or array-like of them
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up.
+        1 for a fraction of `n_samples`, rounded up. An array gives one number of hits per entry.
     alpha : float or array-like of float, default=0.05
         Significance level, between 0 and 1; broadcast against `k`.
     method : {"analytic", "binomial", "normal"}, default="analytic"

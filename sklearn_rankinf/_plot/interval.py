@@ -204,7 +204,8 @@ class IntervalDisplay:
             Binary labels; for an array of scores also labels of several classes.
         y_scores : array-like of shape (n_samples,) or (n_samples, n_classes), dict or DataFrame
             Scores of one ranker, larger for samples more likely to be positive. For several classes
-            one column per class. Scores of several rankers are passed by name.
+            one column per class. The scores of several rankers are passed as a dict or a data
+            frame, by name.
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
@@ -289,7 +290,7 @@ class IntervalDisplay:
         Parameters
         ----------
         estimators : object or dict of objects
-            A fitted classifier, or a pipeline that ends in one; several by name.
+            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
         X : array-like of shape (n_samples, n_features)
             Samples that were not used to train the estimators.
         y : array-like of shape (n_samples,)

@@ -374,7 +374,7 @@ optional
         Parameters
         ----------
         estimator : object or dict of objects
-            A fitted classifier, or a pipeline that ends in one; several by name.
+            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
         X : array-like of shape (n_samples, n_features)
             Samples that were not used to train the estimator.
         y : array-like of shape (n_samples,)
