@@ -127,12 +127,12 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         required=True,
         action="append",
-        help="column of scores, where larger scores mean likelier targets; may be repeated",
+        help="column of scores, larger for items more likely to be targets; may be repeated",
     )
     command.add_argument(
         "--lower-is-better",
         action="store_true",
-        help="smaller scores mean likelier targets",
+        help="scores are smaller for items more likely to be targets",
     )
     command.add_argument(
         "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"

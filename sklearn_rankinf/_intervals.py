@@ -135,9 +135,9 @@ def metric_interval(
       is lower if a few positives dominate: 0.71 with 20 positives among 20,000 samples of which
       few score high, and 0.89 with 50 among 500 and a strong ranker that ranks a few of them far
       down.
-    * ROC AUC: all areas for which the observed one is within t standard errors, with a
-      binormal-like variance that is scaled to V [2]_.
-    * Recall at k: the same with the variance of a random threshold [3]_. The intervals of
+    * ROC AUC: the interval contains all areas for which the observed area is within t standard
+      errors. The standard error follows from a variance of binormal form, scaled to V [2]_.
+    * Recall at k: the same interval with the variance of a random threshold [3]_. The intervals of
       precision, enrichment and F-score are multiples of it.
     * DCG, BEDROC, RIE: the binormal model is inverted. The limits are the expected values of the
       metric for the two shifts of normal scores at which the observed value begins to lie in the
