@@ -135,7 +135,8 @@ def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
     if len(distinct) > 2:
         raise ValueError(
             f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
-            "two: call once per class, with y_true == label and the scores of that class."
+            "two: call once per class, with y_true == label and the scores of that class "
+            "(of the metrics, only 'dcg' and 'ndcg' in metric_test accept grades of relevance)."
         )
     if len(distinct) == 2 and pos_label not in distinct:
         raise ValueError(
@@ -354,7 +355,10 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
         )
     remedy = {
         "y_true": "for multilabel targets call once per class, with one column of y_true",
-        "y_score": "pass the scores of the positive class, for instance predict_proba(X)[:, 1]",
+        "y_score": (
+            "pass the scores of the positive class, "
+            "predict_proba(X)[:, list(model.classes_).index(pos_label)]"
+        ),
         "sample_weight": "pass one weight per sample",
     }.get(name.removesuffix("_a").removesuffix("_b"), "pass one count per block")
     return f"{name} must be one-dimensional; got shape {array.shape}: {remedy}."

@@ -471,7 +471,7 @@ WRONG_SCORES = {
         [0, 1],
         [[0.1, 0.9], [0.2, 0.8]],
         ValueError,
-        r"y_score must be one-dimensional; got shape \(2, 2\): .*predict_proba\(X\)\[:, 1\]",
+        r"y_score must be one-dimensional; got shape \(2, 2\): .*predict_proba\(X\)\[:, list",
     ),
     "several outputs": (
         [[0, 1], [1, 0]],
