@@ -887,7 +887,7 @@ SCORES = np.arange(12.0).reshape(4, 3)
         ([0, 1, 2, 0], np.full((4, 3), "x"), ValueError, "y_score cannot be read as"),
         (csr_array(np.eye(4)[:, :3]), SCORES, TypeError, "[Ss]parse"),
         ([0.5, 1, 2, 0], SCORES, ValueError, r"got the continuous value 0\.5"),
-        ([0, 1, 1, 0], SCORES[:, :2], ValueError, r"predict_proba\(X\)\[:, 1\]"),
+        ([0, 1, 1, 0], SCORES[:, :2], ValueError, r"predict_proba\(X\)\[:, list"),
         ([0, 1, 2, 0], SCORES[:, 0], ValueError, "holds 3 different labels"),
         (np.eye(4)[:, :3], SCORES[:, 0], ValueError, "y_true must be one-dimensional"),
         ([0, 1, 2, 0], [[1, 2, 3], [1, 2]], ValueError, "cannot be read as a one-dimensional"),
