@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from sklearn_rankinf import __version__
 
@@ -113,6 +114,32 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Score(argparse.Action):
+    """Collect the columns of scores in the order of the command line.
+
+    ``score`` gets the columns of ``--score`` and ``--lower-score``; ``lower_score`` gets those of
+    ``--lower-score``.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Add a column."""
+        is_lower = self.dest == "lower_score"
+        if values in namespace.score and (values in namespace.lower_score) != is_lower:
+            parser.error(
+                f"column {values!r} is given with --score and with --lower-score: use one of them"
+            )
+        # The lists of the defaults belong to the parser and must not grow.
+        namespace.score = [*namespace.score, values]
+        if is_lower:
+            namespace.lower_score = [*namespace.lower_score, values]
+
+
 def _add_file(command: argparse.ArgumentParser) -> None:
     """Add the arguments for the file and its columns."""
     command.add_argument(
@@ -125,14 +152,23 @@ def _add_file(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--score",
         metavar="COLUMN",
-        required=True,
-        action="append",
-        help="column of scores, where larger scores mean likelier targets; may be repeated",
+        action=_Score,
+        default=[],
+        help="column of scores, where larger scores mean likelier targets; may be repeated; "
+        "--score or --lower-score is required",
+    )
+    command.add_argument(
+        "--lower-score",
+        metavar="COLUMN",
+        action=_Score,
+        default=[],
+        help="column of scores, where smaller scores mean likelier targets, such as energies or "
+        "distances; may be repeated",
     )
     command.add_argument(
         "--lower-is-better",
         action="store_true",
-        help="smaller scores mean likelier targets",
+        help="smaller scores mean likelier targets in all columns of scores",
     )
     command.add_argument(
         "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"
@@ -245,7 +281,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
-            return _run(build_parser().parse_args(argv))
+            return _run(_parse(argv))
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -255,6 +291,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is not None:  # the error concerns a file, not the output
             raise
         return _give_up_output(f"cannot write the output: {error.strerror or error}", 1)
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments, of which at least one column of scores is required."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if "score" in arguments and not arguments.score:
+        parser.exit(
+            2,
+            f"rankinf {arguments.command}: error: no column of scores: give --score COLUMN, or "
+            "--lower-score COLUMN if smaller scores mean likelier targets.\n",
+        )
+    return arguments
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -122,10 +122,11 @@ def compare(arguments: argparse.Namespace) -> None:
     """Print the comparison of the rankings of a file."""
     if len(arguments.score) < 2:
         raise CommandError(
-            f"a comparison needs two or more --score columns; got only {arguments.score[0]!r}."
+            "a comparison needs two or more columns of scores, each with --score or --lower-score; "
+            f"got only {arguments.score[0]!r}."
         )
     if len(set(arguments.score)) < len(arguments.score):
-        raise CommandError(f"give every --score column once; got {', '.join(arguments.score)}.")
+        raise CommandError(f"give every column of scores once; got {', '.join(arguments.score)}.")
     table = _read(arguments)
     options = {
         "metric": arguments.metric,
@@ -233,6 +234,7 @@ def _read(arguments: argparse.Namespace) -> Table:
         arguments.score,
         pos_label=arguments.pos_label,
         lower_is_better=arguments.lower_is_better,
+        lower_columns=arguments.lower_score,
         sep=arguments.sep,
         decimal=arguments.decimal,
         **options,

@@ -52,6 +52,7 @@ def read_table(
     *,
     pos_label: str | None = None,
     lower_is_better: bool = False,
+    lower_columns: Sequence[str] = (),
     group: str | None = None,
     cluster: str | None = None,
     sep: str | None = None,
@@ -72,7 +73,11 @@ def read_table(
         The label of the positives as it is written in the file. It can be left out for labels 0
         and 1, -1 and 1, and False and True.
     lower_is_better : bool, default=False
-        Whether smaller scores mean likelier positives. If True, the scores are negated.
+        Whether smaller scores mean likelier positives in all columns. If True, all scores are
+        negated.
+    lower_columns : sequence of str, default=()
+        Those of the `score_columns` in which smaller scores mean likelier positives. They are
+        negated.
     group, cluster : str, optional
         Columns with the query and with the cluster of each sample.
     sep : str, optional
@@ -101,16 +106,18 @@ def read_table(
         ) from error
     if label in score_columns:
         raise CommandError(
-            f"column {label!r} cannot be both --label and --score: give another --score column."
+            f"column {label!r} cannot be both --label and a column of scores: give another column "
+            "of scores."
         )
     wanted = list(dict.fromkeys([label, *score_columns, *filter(None, [group, cluster])]))
     frame = _read_frame(pd, path, wanted, sep, decimal)
     if frame.empty:
         raise CommandError(f"{path!r} has no rows below its header line.")
     scores = {name: _as_scores(pd, frame[name], name) for name in score_columns}
+    negated = score_columns if lower_is_better else lower_columns
     return Table(
         _is_positive(frame[label], label, pos_label),
-        {name: -score for name, score in scores.items()} if lower_is_better else scores,
+        {name: -score if name in negated else score for name, score in scores.items()},
         *(None if name is None else _as_names(frame[name], name) for name in (group, cluster)),
     )
 

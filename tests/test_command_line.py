@@ -502,7 +502,7 @@ def test_report_takes_the_label_that_it_is_told(frame, csv, capsys):
 WRONG_REPORTS = {
     "label": (["--label", "z"], "has no column 'z'; its columns are 'y', 'name', 'truth'"),
     "score": (["--score", "s9"], "has no column 's9'; its columns are 'y', 'name', 'truth'"),
-    "label as score": (["--score", "y"], "column 'y' cannot be both --label and --score"),
+    "label as score": (["--score", "y"], "column 'y' cannot be both --label and a column of"),
     "text": (["--score", "text"], "column 'text' is not numeric: row 5 has 'good'."),
     "missing": (["--score", "missing"], "'missing' has missing values in 1 of 200 rows.* row 7"),
     "missing label": (["--label", "missing"], "'missing' has missing values in 1 of 200 rows"),
@@ -716,7 +716,11 @@ def test_report_without_columns_is_refused(csv, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["report", csv])
     assert stop.value.code == 2
-    assert "the following arguments are required: --label, --score" in capsys.readouterr().err
+    assert "the following arguments are required: --label" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stop:
+        main(["report", csv, "--label", "y"])
+    assert stop.value.code == 2
+    assert "no column of scores: give --score COLUMN, or --lower-score" in one_line_of_error(capsys)
 
 
 def test_cut_off_that_is_no_number_is_refused(csv, capsys):

@@ -179,6 +179,39 @@ def test_compare_two_over_queries_in_json(three, scores, capsys):
     assert found["pvalue"] == result.pvalue
 
 
+def test_scores_of_opposite_direction(three, scores, capsys):
+    """Columns keep the order of the command line; only those of --lower-score are negated."""
+    options = ["--label", "hit", "--lower-score", "coarse", "--score", "good"]
+    assert main(["compare", three, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    result = metric_comparison_test(scores["hit"], -scores["coarse"], scores["good"])
+    assert found["names"] == ["coarse", "good"]
+    assert found["difference"] == result.difference
+    assert main(["compare", three, *options, "--lower-is-better", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    both = metric_comparison_test(scores["hit"], -scores["coarse"], -scores["good"])
+    assert found["difference"] == both.difference
+    for command in ("report", "curve"):
+        assert main([command, three, *options, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        rows = found if command == "report" else found["rankings"]
+        assert [row["name"] for row in rows] == ["coarse", "good"]
+    assert main(["curve", three, "--label", "hit", "--lower-score", "good", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["rankings"][0]
+    assert row["minimum_hypergeometric"]["k"] == (
+        minimum_hypergeometric_test(scores["hit"], -scores["good"]).k
+    )
+
+
+@pytest.mark.parametrize("first", ["--score", "--lower-score"])
+def test_a_column_has_one_direction(three, capsys, first):
+    second = {"--score": "--lower-score", "--lower-score": "--score"}[first]
+    with pytest.raises(SystemExit) as stop:
+        main(["report", three, "--label", "hit", first, "good", second, "good"])
+    assert stop.value.code == 2
+    assert "'good' is given with --score and with --lower-score" in capsys.readouterr().err
+
+
 def test_compare_several(three, capsys):
     options = ["--score", "good", "--score", "coarse", "--score", "third"]
     assert main(["compare", three, "--label", "hit", *options]) == 0
@@ -190,8 +223,8 @@ def test_compare_several(three, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--score", "good"], "a comparison needs two or more --score columns; got only 'good'"),
-        (["--score", "good", "--score", "good"], "give every --score column once; got good, good"),
+        (["--score", "good"], "each with --score or --lower-score; got only 'good'"),
+        (["--score", "good", "--score", "good"], "give every column of scores once; got good, good"),
         (["--score", "good", "--score", "coarse", "--metric", "auc"], "metric must be one of"),
         (["--score", "good", "--score", "coarse", "--cluster", "nope"], "has no column 'nope'"),
     ],
