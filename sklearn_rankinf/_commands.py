@@ -16,8 +16,10 @@ import numpy as np
 
 from sklearn_rankinf import _report
 from sklearn_rankinf._comparison import metric_comparison_test
+from sklearn_rankinf._engine.statistics import Statistic
 from sklearn_rankinf._files import CommandError, Table, read_table, save_figure, write_text
 from sklearn_rankinf._intervals import metric_interval
+from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
 from sklearn_rankinf._multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._planning import metric_power
@@ -30,6 +32,8 @@ from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significan
 from sklearn_rankinf._validation import resolve_k
 
 _WIDTH = 100
+# The default of the report and of the comparison.
+_N_PERMUTATIONS = 9999
 
 
 def report(arguments: argparse.Namespace) -> None:
@@ -138,6 +142,7 @@ def compare(arguments: argparse.Namespace) -> None:
     result: Any
     with _errors_in_one_line():
         if len(table.scores) == 2:
+            options["method"] = _comparison_method(table, arguments)
             result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
         else:
             result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
@@ -148,6 +153,14 @@ def compare(arguments: argparse.Namespace) -> None:
     if len(table.scores) == 2:
         print("A is {}, B is {}.".format(*table.scores))
     print("\n".join(_wrapped(result.summary())))
+
+
+def _comparison_method(table: Table, arguments: argparse.Namespace) -> str:
+    """Return the method that the report uses for two rankings of this length."""
+    n_items = table.is_positive.size * _N_PERMUTATIONS
+    is_long = table.groups is None and n_items > _report._SWAPPED_ITEMS
+    metric = as_metric(arguments.metric, arguments.k)
+    return "influence" if is_long and isinstance(metric, Statistic) else "auto"
 
 
 def plan(arguments: argparse.Namespace) -> None:

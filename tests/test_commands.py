@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from sklearn_rankinf import (
+    _report,
     mean_average_precision_test,
     metric_comparison_test,
     metric_interval,
@@ -15,6 +16,7 @@ from sklearn_rankinf import (
     min_detectable_odds,
     min_positives,
     minimum_hypergeometric_test,
+    rank_significance_report,
     top_k_significance_curve,
 )
 from sklearn_rankinf.__main__ import main
@@ -212,6 +214,28 @@ def test_a_column_has_one_direction(three, capsys, first):
     assert "'good' is given with --score and with --lower-score" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("limit", "metric", "way"),
+    [
+        (3_000_000, "average_precision", "rank swaps"),
+        (2_999_000, "average_precision", "t test of influence values"),
+        (2_999_000, "reciprocal_rank", "rank swaps"),
+    ],
+)
+def test_compare_long_rankings_as_the_report_does(
+    path, scores, capsys, monkeypatch, limit, metric, way
+):
+    monkeypatch.setattr(_report, "_SWAPPED_ITEMS", limit)  # 300 items x 9999 permutations
+    options = ["--label", "hit", "--score", "good", "--score", "coarse", "--metric", metric]
+    assert main(["compare", path, *options]) == 0
+    assert f"by {way})" in unwrapped(capsys.readouterr().out)
+    assert main(["compare", path, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    if metric == "average_precision":
+        report = rank_significance_report(scores["hit"], scores[["good", "coarse"]])
+        assert found["pvalue"] == report.comparison.pvalue
+
+
 def test_compare_several(three, capsys):
     options = ["--score", "good", "--score", "coarse", "--score", "third"]
     assert main(["compare", three, "--label", "hit", *options]) == 0
@@ -224,7 +248,10 @@ def test_compare_several(three, capsys):
     ("options", "message"),
     [
         (["--score", "good"], "each with --score or --lower-score; got only 'good'"),
-        (["--score", "good", "--score", "good"], "give every column of scores once; got good, good"),
+        (
+            ["--score", "good", "--score", "good"],
+            "give every column of scores once; got good, good",
+        ),
         (["--score", "good", "--score", "coarse", "--metric", "auc"], "metric must be one of"),
         (["--score", "good", "--score", "coarse", "--cluster", "nope"], "has no column 'nope'"),
     ],
