@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import textwrap
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,8 @@ from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._queries import mean_average_precision_test
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._report_numbers import LEVEL, pvalue_less
+from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._validation import resolve_k
 
@@ -146,6 +149,7 @@ def compare(arguments: argparse.Namespace) -> None:
             result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
         else:
             result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
+    _warn_of_reversed_scores(table)
     if arguments.json:
         names = {"names": list(table.scores)} if len(table.scores) == 2 else {}
         _print_json({**names, **result.to_dict()})
@@ -153,6 +157,40 @@ def compare(arguments: argparse.Namespace) -> None:
     if len(table.scores) == 2:
         print("A is {}, B is {}.".format(*table.scores))
     print("\n".join(_wrapped(result.summary())))
+
+
+def _warn_of_reversed_scores(table: Table) -> None:
+    """Warn of rankings that are significantly worse than chance, by the rule of the report."""
+    for name, score in table.scores.items():
+        try:
+            is_worse = _is_worse_than_chance(table, score)
+        except ValueError:
+            return  # clusters with different labels, which have no test against chance
+        if is_worse:
+            print(
+                f"rankinf compare: warning: {name!r} is significantly worse than a random order: "
+                "if smaller scores mean likelier targets, give it with --lower-score; check "
+                "--pos-label too.",
+                file=sys.stderr,
+            )
+
+
+def _is_worse_than_chance(table: Table, score: Any) -> bool:
+    """Whether average precision is significantly lower than that of random labelling."""
+    is_long = table.is_positive.size * _N_PERMUTATIONS > _report._SWAPPED_ITEMS
+    result: Any
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the comparison warns of the same
+        if table.groups is not None:
+            result = mean_average_precision_test(
+                table.is_positive, score, groups=table.groups, clusters=table.clusters
+            )
+        elif table.clusters is not None:
+            result = metric_test(table.is_positive, score, clusters=table.clusters)
+        else:
+            # The exact distribution takes long far below chance.
+            result = metric_test(table.is_positive, score, method="pearson3" if is_long else "auto")
+    return bool(result.zscore < 0.0 and pvalue_less(result) <= LEVEL)
 
 
 def _comparison_method(table: Table, arguments: argparse.Namespace) -> str:

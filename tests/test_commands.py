@@ -236,6 +236,42 @@ def test_compare_long_rankings_as_the_report_does(
         assert found["pvalue"] == report.comparison.pvalue
 
 
+@pytest.mark.parametrize("unit", [[], ["--group", "query"], ["--cluster", "same"]])
+def test_compare_warns_of_reversed_scores(three, scores, capsys, tmp_path, unit):
+    same = scores.groupby("hit").cumcount() // 2 + 1000 * scores["hit"]
+    path = str(tmp_path / "reversed.csv")
+    table = pd.read_csv(three, sep="\t").assign(same=same)
+    table["energy"] = -table["good"]
+    table.to_csv(path, index=False)
+    command = ["compare", path, "--label", "hit", *unit, "--score", "good"]
+    assert main([*command, "--score", "energy"]) == 0
+    assert capsys.readouterr().err == (
+        "rankinf compare: warning: 'energy' is significantly worse than a random order: if smaller "
+        "scores mean likelier targets, give it with --lower-score; check --pos-label too.\n"
+    )
+    assert main([*command, "--score", "third", "--lower-score", "energy"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("shift", [-1.0, -0.4, -0.3, -0.2, 0.0])
+def test_warning_follows_the_check_of_the_report(shift, capsys, tmp_path):
+    rng = np.random.default_rng(9)
+    y = np.arange(500) < 40
+    frame = pd.DataFrame({"y": y.astype(int), "s": rng.normal(size=500) + shift * y})
+    frame["good"] = rng.normal(size=500) + y
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    options = ["--label", "y", "--score", "s", "--score", "good"]
+    assert main(["compare", str(tmp_path / "s.csv"), *options]) == 0
+    codes = [check.code for check in rank_significance_report(y, frame["s"]).checks]
+    assert ("'s' is signif" in capsys.readouterr().err) == ("worse-than-chance" in codes)
+
+
+def test_clusters_with_different_labels_are_compared_without_warning(three, capsys):
+    options = ["--label", "hit", "--score", "good", "--lower-score", "third"]
+    assert main(["compare", three, *options, "--cluster", "patient"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_compare_several(three, capsys):
     options = ["--score", "good", "--score", "coarse", "--score", "third"]
     assert main(["compare", three, "--label", "hit", *options]) == 0
