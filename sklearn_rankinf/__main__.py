@@ -249,6 +249,14 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="the effect as the odds of a target against another item at each rank",
     )
     plan.add_argument(
+        "--model",
+        choices=("wallenius", "fisher", "binormal"),
+        default="wallenius",
+        help="model of the rankings: wallenius (the default), the same odds at every rank; "
+        "binormal, normal scores, which needs --auc; or fisher, independent selection of the first "
+        "K items, for metrics of the hits at K",
+    )
+    plan.add_argument(
         "--alpha", type=float, default=0.05, help="significance level, 0.05 by default"
     )
     plan.add_argument(

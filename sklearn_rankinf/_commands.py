@@ -20,7 +20,7 @@ from sklearn_rankinf._comparison import metric_comparison_test
 from sklearn_rankinf._engine.statistics import Statistic
 from sklearn_rankinf._files import CommandError, Table, read_table, save_figure, write_text
 from sklearn_rankinf._intervals import metric_interval
-from sklearn_rankinf._metrics import as_metric
+from sklearn_rankinf._metrics import as_metric, in_sentence
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
 from sklearn_rankinf._multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._planning import metric_power
@@ -29,6 +29,7 @@ from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._queries import mean_average_precision_test
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._report_checks import counted
 from sklearn_rankinf._report_numbers import LEVEL, pvalue_less
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
@@ -37,6 +38,11 @@ from sklearn_rankinf._validation import resolve_k
 _WIDTH = 100
 # The default of the report and of the comparison.
 _N_PERMUTATIONS = 9999
+_MODELS = {
+    "wallenius": "the odds of a target against another item are the same at every rank",
+    "fisher": "items are among the first k independently of each other",
+    "binormal": "the scores of targets and of other items have normal distributions",
+}
 
 
 def report(arguments: argparse.Namespace) -> None:
@@ -207,6 +213,7 @@ def plan(arguments: argparse.Namespace) -> None:
         "metric": arguments.metric,
         "k": arguments.k,
         "alpha": arguments.alpha,
+        "model": arguments.model,
     }
     effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
     has_effect = any(value is not None for value in effect.values())
@@ -221,12 +228,13 @@ def plan(arguments: argparse.Namespace) -> None:
                 _say(arguments, power.summary())
             odds = min_detectable_odds(arguments.n, arguments.m, **given, power=arguments.power)
             found["min_detectable_odds"] = odds
-            _say(arguments, _smallest_effect(odds, arguments.power))
+            _say(arguments, _smallest_effect(odds, arguments))
         if has_effect:
             given["k"] = share
             needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
             found["min_positives"] = needed
-            _say(arguments, _targets_needed(needed, prevalence, share, arguments.power))
+            _say(arguments, _targets_needed(needed, prevalence, share, arguments))
+    _say(arguments, f"The model of the rankings is {arguments.model}: {_MODELS[arguments.model]}.")
     if arguments.json:
         _print_json(found)
 
@@ -248,12 +256,17 @@ def _prevalence(arguments: argparse.Namespace) -> float:
     return float(arguments.prevalence)
 
 
-def _smallest_effect(odds: float, power: float) -> str:
+def _smallest_effect(odds: float, arguments: argparse.Namespace) -> str:
+    goal = (
+        f"{_metric_name(arguments.metric, arguments.k)} at the level {arguments.alpha:g} with a "
+        f"power of {arguments.power:g}"
+    )
+    sizes = f"{counted(arguments.m, 'target')} among {arguments.n} items"
     if math.isinf(odds):
-        return f"No effect, however large, would be detected with a power of {power:g}."
+        return f"With {sizes}, no effect, however large, is detected by {goal}."
     return (
-        f"The smallest effect that would be detected with a power of {power:g} has odds of "
-        f"{odds:.3g} (AUC {odds / (1.0 + odds):.3g})."
+        f"With {sizes}, the smallest effect detected by {goal} has odds of {odds:.3g} "
+        f"(AUC {odds / (1.0 + odds):.3g})."
     )
 
 
@@ -266,13 +279,27 @@ def _share(k: float | None, n: int | None) -> float | None:
     return k / n
 
 
-def _targets_needed(needed: int, prevalence: float, k: float | None, power: float) -> str:
-    cut = f" and a cut-off at {100 * k:.3g} % of the items" if isinstance(k, float) else ""
+def _targets_needed(
+    needed: int, prevalence: float, k: float | None, arguments: argparse.Namespace
+) -> str:
+    odds, auc = arguments.odds, arguments.auc
+    if odds is None:
+        odds = auc / (1.0 - auc)
+    else:
+        auc = odds / (1.0 + odds)
     return (
-        f"With a prevalence of {prevalence:.3g}{cut}, {needed} targets among "
-        f"{round(needed / prevalence)} items are needed to detect this effect with a power of "
-        f"{power:g}."
+        f"With a prevalence of {prevalence:.3g}, a study needs {counted(needed, 'target')} among "
+        f"{round(needed / prevalence)} items to detect odds of {odds:.3g} (AUC {auc:.3g}) by "
+        f"{_metric_name(arguments.metric, k)} at the level {arguments.alpha:g} with a power of "
+        f"{arguments.power:g}."
     )
+
+
+def _metric_name(metric: str, k: float | None) -> str:
+    """Return the name of a metric, with a fraction of the items as a percentage."""
+    if not isinstance(k, float):
+        return in_sentence(as_metric(metric, k).title)
+    return f"{in_sentence(as_metric(metric, 1).title).removesuffix('1')}{100 * k:.3g} %"
 
 
 def _read(arguments: argparse.Namespace) -> Table:

@@ -84,6 +84,10 @@ def test_curve_refuses(path, options, message, capsys):
 
 
 RECALL = {"metric": "recall_at_k", "k": 30}
+WALLENIUS = (
+    "The model of the rankings is wallenius: the odds of a target against another item are the "
+    "same at every rank."
+)
 
 
 def test_plan_for_given_sizes(capsys):
@@ -94,10 +98,11 @@ def test_plan_for_given_sizes(capsys):
     odds = min_detectable_odds(300, 15, **RECALL, power=0.7)
     needed = min_positives(prevalence=0.05, metric="recall_at_k", k=0.1, auc=0.75, power=0.7)
     assert text == unwrapped(
-        f"""{power.summary()} The smallest effect that would be detected with a power of 0.7 has
-        odds of {odds:.3g} (AUC {odds / (1 + odds):.3g}). With a prevalence of 0.05 and a cut-off at
-        10 % of the items, {needed} targets among {round(needed / 0.05)} items are needed to detect
-        this effect with a power of 0.7."""
+        f"""{power.summary()} With 15 targets among 300 items, the smallest effect detected by
+        recall at 30 at the level 0.05 with a power of 0.7 has odds of {odds:.3g} (AUC
+        {odds / (1 + odds):.3g}). With a prevalence of 0.05, a study needs {needed} targets among
+        {round(needed / 0.05)} items to detect odds of 3 (AUC 0.75) by recall at 10 % at the level
+        0.05 with a power of 0.7. {WALLENIUS}"""
     )
 
 
@@ -110,7 +115,27 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
     needed = min_positives(prevalence=0.1, metric="recall_at_k", k=0.1, odds=4.0, alpha=0.1)
     assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
     assert main(["plan", "--n", "5", "--m", "1"]) == 0
-    assert "No effect, however large, would be detected" in capsys.readouterr().out
+    assert unwrapped(capsys.readouterr().out) == (
+        "With 1 target among 5 items, no effect, however large, is detected by average precision "
+        f"at the level 0.05 with a power of 0.8. {WALLENIUS}"
+    )
+
+
+def test_plan_for_another_model(capsys):
+    command = ["plan", "--prevalence", "0.1", "--alpha", "0.01", "--power", "0.6"]
+    hits = ["--metric", "recall_at_k", "--k", "0.05"]
+    assert main([*command, *hits, "--auc", "0.7", "--model", "binormal"]) == 0
+    options = {"metric": "recall_at_k", "k": 0.05, "alpha": 0.01, "power": 0.6}
+    needed = min_positives(prevalence=0.1, auc=0.7, model="binormal", **options)
+    assert unwrapped(capsys.readouterr().out) == (
+        f"With a prevalence of 0.1, a study needs {needed} targets among {10 * needed} items to "
+        "detect odds of 2.33 (AUC 0.7) by recall at 5 % at the level 0.01 with a power of 0.6. "
+        "The model of the rankings is binormal: the scores of targets and of other items have "
+        "normal distributions."
+    )
+    assert main([*command, *hits, "--odds", "3", "--model", "fisher", "--json"]) == 0
+    needed = min_positives(prevalence=0.1, odds=3.0, model="fisher", **options)
+    assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
 
 
 @pytest.mark.parametrize(
@@ -125,6 +150,8 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
         (["--n", "9", "--m", "3", "--odds", "-2"], "odds must be finite and larger than 0"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k"], "needs k"),
+        (["--n", "9", "--m", "3", "--odds", "2", "--model", "binormal"], "effect as auc"),
+        (["--n", "9", "--m", "3", "--model", "fisher"], "model='fisher' is for hits at k"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 is the number of"),
     ],
 )
