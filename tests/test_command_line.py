@@ -503,10 +503,19 @@ WRONG_REPORTS = {
     "label": (["--label", "z"], "has no column 'z'; its columns are 'y', 'name', 'truth'"),
     "score": (["--score", "s9"], "has no column 's9'; its columns are 'y', 'name', 'truth'"),
     "label as score": (["--score", "y"], "column 'y' cannot be both --label and a column of"),
-    "text": (["--score", "text"], "column 'text' is not numeric: row 5 has 'good'."),
-    "missing": (["--score", "missing"], "'missing' has missing values in 1 of 200 rows.* row 7"),
+    "text": (
+        ["--score", "text"],
+        "column 'text' is not numeric: row 5 below the header has 'good'.",
+    ),
+    "missing": (
+        ["--score", "missing"],
+        "'missing' has missing values in 1 of 200 rows.* row 7 below the header: r",
+    ),
     "missing label": (["--label", "missing"], "'missing' has missing values in 1 of 200 rows"),
-    "infinite": (["--score", "infinite"], "'infinite' has an infinite value in row 9:"),
+    "infinite": (
+        ["--score", "infinite"],
+        "'infinite' has an infinite value in row 9 below the header:",
+    ),
     "labels": (["--label", "group"], "'group' must have two different labels; it has 3: 0, 1, 2."),
     "many labels": (["--label", "s 2/b"], "it has 7: .*, ...\\.$"),
     "strings": (["--label", "name"], "'active', 'decoy': give the positive one with --pos-label."),
@@ -552,7 +561,9 @@ def test_wrong_files_end_in_one_line(tmp_path, capsys):
     path.write_text("y,s\n1,2,3,4\n5,6,7,8,9\n")
     assert "cannot be read as a table" in error_for(path)
     path.write_text("y,s\n" + "0,1\n1,2\n" * 300_000 + "0,x\n")
-    assert "the score column 's' is not numeric: row 600001 has 'x'." in error_for(path)
+    assert "the score column 's' is not numeric: row 600001 below the header has 'x'." in error_for(
+        path
+    )
     path.write_text("y,s\n")
     assert "has no rows below its header line." in error_for(path)
     path.write_text("y,s\n0,1\n0,2\n")
