@@ -67,11 +67,11 @@ def build_parser() -> argparse.ArgumentParser:
     _add_units(report)
     report.add_argument(
         "--k",
-        type=_cut_off,
+        type=_one_cut_off,
         action="append",
         default=[],
         help="count the hits among the first K items; a fraction such as 0.1 means this fraction "
-        "of all items; may be repeated",
+        "of all items; may be repeated; 10, 50 and 100 by default",
     )
     report.add_argument(
         "--metric",
@@ -171,7 +171,9 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         help="smaller scores mean likelier targets in all columns of scores",
     )
     command.add_argument(
-        "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"
+        "--pos-label",
+        metavar="LABEL",
+        help="label of the targets; not needed for the labels 0 and 1, -1 and 1, False and True",
     )
     command.add_argument("--sep", metavar="TEXT", help="column separator; detected by default")
     command.add_argument(
@@ -358,7 +360,18 @@ def _cut_off(text: str) -> int | float:
         try:
             return float(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number: give a number of items, such as 100, or a fraction of "
+                "them, such as 0.05 for 5 %"
+            ) from None
+
+
+def _one_cut_off(text: str) -> int | float:
+    """Return one of several cut-offs."""
+    try:
+        return _cut_off(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; repeat --k for several") from None
 
 
 if __name__ == "__main__":

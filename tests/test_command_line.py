@@ -39,6 +39,7 @@ from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._formatting import format_count, format_pvalue
 from sklearn_rankinf._plot import _distribution_shape, null_distribution
 from sklearn_rankinf._plot._distribution_shape import distribution_shape
+from sklearn_rankinf._report import DEFAULT_K
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")
 
@@ -734,8 +735,26 @@ def test_report_without_columns_is_refused(csv, capsys):
     assert "no column of scores: give --score COLUMN, or --lower-score" in one_line_of_error(capsys)
 
 
-def test_cut_off_that_is_no_number_is_refused(csv, capsys):
+@pytest.mark.parametrize("text", ["ten", "5%", "1000,5000"])
+def test_cut_off_that_is_no_number_is_refused(csv, capsys, text):
     with pytest.raises(SystemExit) as stop:
-        main(["report", csv, "--label", "y", "--score", "s1", "--k", "ten"])
+        main(["report", csv, "--label", "y", "--score", "s1", "--k", text])
     assert stop.value.code == 2
-    assert "argument --k: 'ten' is not a number" in capsys.readouterr().err
+    message = (
+        f"argument --k: {text!r} is not a number: give a number of items, such as 100, or a "
+        "fraction of them, such as 0.05 for 5 %; repeat --k for several\n"
+    )
+    assert capsys.readouterr().err.endswith(message)
+    with pytest.raises(SystemExit) as stop:
+        main(["curve", csv, "--label", "y", "--score", "s1", "--max-k", text])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.endswith("such as 0.05 for 5 %\n")
+
+
+def test_help_of_the_report_names_the_defaults(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    first, second, third = DEFAULT_K
+    assert f"may be repeated; {first}, {second} and {third} by default" in text
+    assert "not needed for the labels 0 and 1, -1 and 1, False and True" in text
