@@ -103,7 +103,7 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
             for name, pair in found.items()
         ]
         return _print_json({"rankings": rows})
-    _print_by_name(found)
+    _print_by_name({name: [one.summary() for one in pair] for name, pair in found.items()})
 
 
 def curve(arguments: argparse.Namespace) -> None:
@@ -127,8 +127,19 @@ def curve(arguments: argparse.Namespace) -> None:
         ]
         _print_json({"rankings": found, "plots": paths})
         return
-    _print_by_name({name: (curves[name], test) for name, test in tests.items()})
+    _print_by_name(
+        {name: [_without_best(curves[name]), test.summary()] for name, test in tests.items()}
+    )
     _print_paths(paths)
+
+
+def _without_best(curve: TopKSignificanceCurve) -> str:
+    """Return the summary of a curve without its first sentence, on the most significant k.
+
+    The minimum hypergeometric test states the most significant k with a p-value for all k.
+    """
+    best, *others = curve.summary().splitlines()
+    return "\n".join(others or [best])  # a single line says that there is nothing to test
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -370,11 +381,11 @@ def _errors_in_one_line() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def _print_by_name(results: dict[str, tuple[Any, Any]]) -> None:
-    """Print the two summaries of each ranking below its name."""
+def _print_by_name(summaries: dict[str, list[str]]) -> None:
+    """Print the summaries of each ranking below its name."""
     parts = [
-        "\n".join([name, *(line for result in pair for line in _wrapped(result.summary(), "  "))])
-        for name, pair in results.items()
+        "\n".join([name, *(line for text in texts for line in _wrapped(text, "  "))])
+        for name, texts in summaries.items()
     ]
     print("\n\n".join(parts))
 
