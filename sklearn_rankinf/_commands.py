@@ -20,7 +20,7 @@ from sklearn_rankinf._comparison import metric_comparison_test
 from sklearn_rankinf._engine.statistics import Statistic
 from sklearn_rankinf._files import CommandError, Table, read_table, save_figure, write_text
 from sklearn_rankinf._intervals import metric_interval
-from sklearn_rankinf._metrics import as_metric, in_sentence
+from sklearn_rankinf._metrics import METRICS, as_metric, in_sentence, needs_k
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
 from sklearn_rankinf._multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._planning import metric_power
@@ -151,6 +151,7 @@ def compare(arguments: argparse.Namespace) -> None:
         )
     if len(set(arguments.score)) < len(arguments.score):
         raise CommandError(f"give every column of scores once; got {', '.join(arguments.score)}.")
+    _check_cut_off(arguments)
     table = _read(arguments)
     options = {
         "metric": arguments.metric,
@@ -226,6 +227,8 @@ def plan(arguments: argparse.Namespace) -> None:
         "alpha": arguments.alpha,
         "model": arguments.model,
     }
+    _check_cut_off(arguments)
+    _check_effect(arguments)
     effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
     has_effect = any(value is not None for value in effect.values())
     prevalence = _prevalence(arguments)
@@ -265,6 +268,32 @@ def _prevalence(arguments: argparse.Namespace) -> float:
     if arguments.odds is None and arguments.auc is None:
         raise CommandError("--prevalence needs the effect to detect: add --auc or --odds.")
     return float(arguments.prevalence)
+
+
+def _check_cut_off(arguments: argparse.Namespace) -> None:
+    """Raise an error if the metric needs a cut-off and has none."""
+    metric = arguments.metric
+    if arguments.k is None and metric in METRICS and needs_k(METRICS[metric]):
+        raise CommandError(
+            f"--metric {metric} needs --k: give a number of items, or a fraction of them such as "
+            "--k 0.1."
+        )
+
+
+def _check_effect(arguments: argparse.Namespace) -> None:
+    """Raise an error if the effect is not better than chance, or is not one of the model."""
+    odds, auc, power = arguments.odds, arguments.auc, arguments.power
+    if arguments.model == "binormal" and odds is not None and odds > 0.0:
+        raise CommandError(
+            f"--model binormal needs --auc: give --auc {odds / (1.0 + odds):.6g} instead of --odds "
+            f"{odds:g}."
+        )
+    is_chance = (odds is not None and 0.0 < odds <= 1.0) or (auc is not None and 0.0 < auc <= 0.5)
+    if is_chance and arguments.alpha <= power < 1.0:
+        raise CommandError(
+            f"an effect that is not better than chance is not detected with a power of {power:g}: "
+            "give --odds above 1, or --auc above 0.5."
+        )
 
 
 def _smallest_effect(odds: float, arguments: argparse.Namespace) -> str:

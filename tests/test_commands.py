@@ -152,8 +152,16 @@ def test_plan_for_another_model(capsys):
         (["--prevalence", "0.1"], "--prevalence needs the effect to detect"),
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
         (["--n", "9", "--m", "3", "--odds", "-2"], "odds must be finite and larger than 0"),
-        (["--n", "9", "--m", "3", "--metric", "recall_at_k"], "needs k"),
-        (["--n", "9", "--m", "3", "--odds", "2", "--model", "binormal"], "effect as auc"),
+        (
+            ["--n", "9", "--m", "3", "--metric", "recall_at_k"],
+            "--metric recall_at_k needs --k: give",
+        ),
+        (["--prevalence", "0.1", "--odds", "0.5"], "give --odds above 1, or --auc above 0.5"),
+        (["--prevalence", "0.1", "--auc", "0.5"], "give --odds above 1, or --auc above 0.5"),
+        (
+            ["--n", "9", "--m", "3", "--odds", "2", "--model", "binormal"],
+            "needs --auc: give --auc 0.666667",
+        ),
         (["--n", "9", "--m", "3", "--model", "fisher"], "model='fisher' is for hits at k"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 is the number of"),
     ],
@@ -319,6 +327,7 @@ def test_compare_several(three, capsys):
             "give every column of scores once; got good, good",
         ),
         (["--score", "good", "--score", "coarse", "--metric", "auc"], "metric must be one of"),
+        (["--score", "good", "--score", "coarse", "--metric", "recall_at_k"], "needs --k: give"),
         (["--score", "good", "--score", "coarse", "--cluster", "nope"], "has no column 'nope'"),
     ],
 )
