@@ -9,8 +9,8 @@ targets, is this better than a random selection of 50 items? This example comput
 hits needed for every k, compares the exact numbers with two textbook approximations [1]_, tests an
 observed ranking, and shows the effects of tied scores and of a free choice of k.
 
-.. [1] S. A. Macskassy (2005). Working paper CeDER-05-09, Stern School of Business, New York
-   University.
+.. [1] S. A. Macskassy (2005). Significance testing against the random model for scoring models on
+   top k predictions. Working paper CeDER-05-09, Stern School of Business, New York University.
 """
 
 # %%

@@ -154,7 +154,7 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         action=_Score,
         default=[],
-        help="column of scores, where larger scores mean likelier targets; may be repeated; "
+        help="column of scores, larger for items more likely to be targets; may be repeated; "
         "--score or --lower-score is required",
     )
     command.add_argument(
@@ -162,13 +162,13 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         action=_Score,
         default=[],
-        help="column of scores, where smaller scores mean likelier targets, such as energies or "
-        "distances; may be repeated",
+        help="column of scores that are smaller for items more likely to be targets, such as "
+        "energies or distances; may be repeated",
     )
     command.add_argument(
         "--lower-is-better",
         action="store_true",
-        help="smaller scores mean likelier targets in all columns of scores",
+        help="scores are smaller for items more likely to be targets, in all columns of scores",
     )
     command.add_argument(
         "--pos-label",
@@ -311,7 +311,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.exit(
             2,
             f"rankinf {arguments.command}: error: no column of scores: give --score COLUMN, or "
-            "--lower-score COLUMN if smaller scores mean likelier targets.\n",
+            "--lower-score COLUMN if smaller scores mean targets.\n",
         )
     return arguments
 

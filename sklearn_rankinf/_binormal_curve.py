@@ -65,10 +65,10 @@ class BinormalPrecisionRecallCurve:
               c = \mu_P + \sigma_P \Phi^{-1}(1 - r).
 
     At recall 1 the precision is the prevalence. As recall approaches 0, it tends to 1 if the scores
-    of positives have the larger standard deviation, and to 0 if those of negatives have. If both
-    standard deviations are equal, it tends to 1, 0 or the prevalence if the mean of the positives
-    is larger, smaller or the same. The curve need not be monotone if the standard deviations
-    differ.
+    of positives have the larger standard deviation, and to 0 if the scores of negatives have. If
+    both standard deviations are equal, it tends to 1, 0 or the prevalence if the mean of the
+    positives is larger, smaller or the same. The curve need not be monotone if the standard
+    deviations differ.
 
     References
     ----------
@@ -145,8 +145,8 @@ class BinormalPrecisionRecallCurve:
         TypeError
             If there are no scores, or labels or scores have the wrong type.
         ValueError
-            If labels and scores are not those of a binary problem, or a class has fewer than two
-            samples or only equal scores.
+            If labels or scores are invalid or not binary, or a class has fewer than two samples or
+            only equal scores.
 
         See Also
         --------
@@ -253,7 +253,7 @@ mean_negative=2, sd_negative=1)
         return float(ndtr(self._shift / math.hypot(1.0, self._ratio)))
 
     def to_dict(self) -> dict[str, float]:
-        """The parameters and the two areas by name.
+        """Return the parameters and the two areas by name.
 
         Returns
         -------
@@ -358,8 +358,8 @@ def binormal_average_precision_score(
     TypeError
         If there are no scores, or labels or scores have the wrong type.
     ValueError
-        If labels and scores are not those of a binary problem, or a class has fewer than two
-        samples or only equal scores.
+        If labels or scores are invalid or not binary, or a class has fewer than two samples or only
+        equal scores.
 
     See Also
     --------

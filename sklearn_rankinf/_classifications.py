@@ -149,7 +149,7 @@ class RandomizationTestResult:
         return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
 
     def summary(self) -> str:
-        """Return the result as a sentence for a paper.
+        """Return one sentence, suitable for a paper.
 
         Returns
         -------
@@ -192,7 +192,7 @@ def randomization_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels: numbers, booleans or strings; two different ones unless `metric` is a callable.
+        Labels: numbers, booleans or strings; binary unless `metric` is a callable.
     y_pred_a, y_pred_b : array-like of shape (n_samples,)
         Labels that the two systems predict.
     metric : {"f1", "precision", "recall"} or callable, default="f1"
@@ -220,7 +220,7 @@ def randomization_test(
     n_jobs : int, optional
         Number of jobs for the random swaps. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def randomization_test(
     Raises
     ------
     TypeError
-        If labels have an unsupported type or different types, or if an argument is of a wrong type.
+        If labels have an unsupported type or different types, or if an argument has the wrong type.
     ValueError
         If the lengths differ, if a label is missing, if there are more than two labels without a
         callable, if an option is not one of those above, if a callable returns a value that is not
@@ -252,32 +252,34 @@ def randomization_test(
 
     .. math:: p = P(|\Delta^*| \ge |\Delta|)
 
-    over all equally likely swaps, or :math:`p = (c + 1)/(B + 1)` if c of B random swaps have such a
-    large difference. The null hypothesis is that the two outputs for a sample, or for a cluster,
-    are exchangeable. The test is exact for this hypothesis under any dependence of the outputs.
+    over all equally likely swaps, or :math:`p = (c + 1)/(B + 1)` if c of B random swaps have a
+    difference at least as large. The null hypothesis is that the two outputs for a sample, or for a
+    cluster, are exchangeable. The test is exact for this hypothesis under any dependence of the
+    outputs.
 
-    Only samples whose outputs differ matter, and for F1, precision and recall only how many of
-    them are positive. If a receives X of :math:`D_1` positives and Z of :math:`D_0` negatives among
-    them, X and Z are independent and binomial with probability 1/2, and :math:`\Delta^*` does not
-    fall as X grows. The p-value is therefore a sum over Z of binomial tails,
+    Only samples whose outputs differ affect the test; for F1, precision and recall, only the number
+    of positives among them does. If swaps give system a the positive outputs of X of the
+    :math:`D_1` positives and of Z of the :math:`D_0` negatives among these samples, X and Z are
+    independent and binomial with probability 1/2, and :math:`\Delta^*` does not decrease as X
+    increases. The p-value is therefore a sum over Z of binomial tails,
 
     .. math:: P(\Delta^* \ge \Delta) = \sum_z 2^{-D_0} \binom{D_0}{z} P(X \ge x(z)),
 
-    where x(z) is the least x for which the difference is large enough, decided in whole numbers. It
-    takes time proportional to :math:`D_0 \log D_1`. With clusters the numbers of ways to get each
-    (X, Z) are counted cluster by cluster, if that takes moderate time. If swaps leave a system
-    without predicted positives, its precision is 0 as in scikit-learn.
+    where x(z) is the smallest x for which the difference is large enough, determined in integer
+    arithmetic. The sum takes time proportional to :math:`D_0 \log D_1`. With clusters, the swaps
+    that lead to each (X, Z) are counted cluster by cluster, if that takes moderate time. If swaps
+    leave a system without predicted positives, its precision is 0 as in scikit-learn.
 
     Swaps keep every output with its sample, and hence within its stratum. The test is therefore
     stratified for any strata, and a parameter `strata` is not needed.
 
     The matched-pair tests compare the numbers of positives that the systems find in each pair: a
     positive, or all positives of a cluster. The t test is that of the mean of the differences. The
-    sign test counts the pairs that each system wins; without clusters it is the exact
-    randomization test of recall. The signed-rank test leaves out pairs without a difference, is
-    exact given the ties up to some 600 pairs, and takes the normal approximation with ties
-    beyond. Tests that take the outputs of the two systems as independent lose power and are not
-    offered.
+    sign test counts the pairs that each system wins; without clusters it is the exact randomization
+    test of recall. The signed-rank test leaves out pairs without a difference. It is exact given
+    the ties for up to about 600 pairs, and uses the normal approximation that accounts for ties for
+    more. Tests that treat the outputs of the two systems as independent lose power and are not
+    available.
 
     References
     ----------

@@ -187,7 +187,7 @@ def _warn_of_reversed_scores(table: Table) -> None:
         if is_worse:
             print(
                 f"rankinf compare: warning: {name!r} is significantly worse than a random order: "
-                "if smaller scores mean likelier targets, give it with --lower-score; check "
+                "if smaller scores mean targets, give it with --lower-score; check "
                 "--pos-label too.",
                 file=sys.stderr,
             )

@@ -132,8 +132,8 @@ class MetricComparisonTestResult:
         Standard error of the difference from influence values, or from the differences of the
         queries; nan if a class, or a class of a stratum, has a single sample or cluster.
     pvalue : float
-        The p-value; with a margin, the p-value of the hypothesis that the difference reaches the
-        margin.
+        The p-value; with a margin, the p-value of the null hypothesis that the difference is not
+        within the margin.
     log10_pvalue : float
         Base-10 logarithm of the p-value.
     alternative : {"two-sided", "greater", "less"}
@@ -204,14 +204,15 @@ class MetricComparisonTestResult:
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Nominal coverage.
+            Nominal coverage of the interval.
 
         Returns
         -------
         low, high : float
             The limits, from the interval of each metric and the correlation of their influence
-            values (MOVER) [1]_. Some methods have their own intervals: normal for ``"delong"``, Ash
-            and Hughes-Oliver's for ``"emproc"``, and Student's t or the bootstrap over queries.
+            values (MOVER) [1]_. Some methods have a separate interval: the normal interval for
+            ``"delong"``, Ash and Hughes-Oliver's for ``"emproc"``, and Student's t or the bootstrap
+            over queries.
 
         References
         ----------
@@ -251,7 +252,7 @@ class MetricComparisonTestResult:
         return as_frame({name: [value] for name, value in self.to_dict().items()}, "metric")
 
     def summary(self) -> str:
-        """Return a sentence for a paper.
+        """Return one sentence, suitable for a paper.
 
         Returns
         -------
@@ -296,7 +297,7 @@ def metric_comparison_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricComparisonTestResult:
-    r"""Test whether one ranking is better than another ranking of the same samples, by any metric.
+    r"""Test whether two rankings of the same samples differ by any metric.
 
     Parameters
     ----------
@@ -308,8 +309,8 @@ def metric_comparison_test(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of all
-        samples between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -320,8 +321,8 @@ def metric_comparison_test(
         Method of the p-value; see Notes. ``"auto"`` selects ``"swap"``. ``"score_swap"`` and
         ``"bootstrap"`` are available for any metric, ``"influence"`` for any metric but the
         reciprocal rank, ``"delong"`` for ROC AUC, and ``"hypergeometric"``,
-        ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"`` for recall, precision and
-        enrichment at k. Over queries: ``"sign_flip"``, which ``"auto"`` selects, ``"t"``,
+        ``"hypergeometric_midp"``, ``"mcnemar"`` and ``"emproc"`` for recall, precision, enrichment
+        and F-score at k. Over queries: ``"sign_flip"``, which ``"auto"`` selects, ``"t"``,
         ``"wilcoxon"`` and ``"bootstrap"``.
     margin : float, optional
         Test whether the difference is within this margin, in units of the metric, by one-sided t
@@ -330,20 +331,21 @@ def metric_comparison_test(
         Query of each sample: two runs are compared by the mean of the metric over queries.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, for samples with fixed numbers of positives and negatives per
-        stratum: influence values are centred within strata. Swaps are within samples and do not
-        need strata.
+        stratum: influence values are centred within strata. Swaps exchange the two ranks of one
+        sample and need no strata.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample; with `groups`, of each query. The ranks of a cluster are swapped
-        together, and only samples of different clusters are independent.
+        Cluster of each sample. With `groups`, all samples of a query must be in one cluster. The
+        ranks of a cluster are swapped together, and only samples of different clusters are
+        independent.
     n_permutations : int, default=9999
-        Number of random swaps, flips or resamples. If there are no more different ones than this,
-        all are enumerated and the p-value is exact.
+        Number of random swaps, flips or resamples. If there are at most this many different swaps
+        or flips, all of them are enumerated and the p-value is exact.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random numbers.
     n_jobs : int, optional
         Number of jobs for random swaps, flips and resamples. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -354,7 +356,7 @@ def metric_comparison_test(
     Raises
     ------
     TypeError
-        If `y_true` is a ranking, if `k` is an array, or if an argument is of a wrong type.
+        If `y_true` is a ranking, if `k` is an array, or if an argument has the wrong type.
     ValueError
         If labels or scores are invalid, if `margin` is not positive, or if the method is not
         available for the metric or with the other arguments.
@@ -390,16 +392,16 @@ def metric_comparison_test(
     rankers are near chance. ``"delong"`` [2]_ is the same for ROC AUC with the normal distribution.
 
     For hits at k, ``"hypergeometric"`` is exact given the number of positives that are in only one
-    of the two lists; both lists have equal numbers of items that the other lacks. McNemar's test
-    ignores this constraint and is very conservative. ``"emproc"`` is the test of Ash and
-    Hughes-Oliver [3]_. These tests need lists of exactly k samples, without equal scores across
+    of the two lists; each list contains the same number of samples that are not in the other.
+    McNemar's test ignores this constraint and is very conservative. ``"emproc"`` is the test of Ash
+    and Hughes-Oliver [3]_. These tests need lists of exactly k samples, without equal scores across
     rank k.
 
     ``"bootstrap"`` draws positives and negatives with replacement; its size at the level 0.05 is up
     to 0.088.
 
-    Over queries, signs of the differences are flipped at random, exact if the runs are
-    interchangeable in each query.
+    Over queries, ``"sign_flip"`` flips the signs of the differences at random. The test is exact if
+    the two runs are exchangeable in each query.
 
     References
     ----------

@@ -64,7 +64,7 @@ _WAYS = {"swap": "rank swaps", "influence": "t test of influence values"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelComparison:
-    """Whether the fitted models of two estimators differ.
+    """Comparison of the fitted models of two estimators.
 
     Attributes
     ----------
@@ -102,12 +102,12 @@ class ModelComparison:
         )
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Interval of the difference.
+        """Confidence interval of the difference.
 
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Nominal coverage.
+            Nominal coverage of the interval.
 
         Returns
         -------
@@ -121,7 +121,7 @@ class ModelComparison:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AlgorithmComparison:
-    """Whether two algorithms differ, by the corrected t test of Nadeau and Bengio.
+    """Comparison of two algorithms by the corrected t test of Nadeau and Bengio.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class AlgorithmComparison:
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Nominal coverage.
+            Nominal coverage of the interval.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class CrossValComparisonResult:
     difference : float
         The first value minus the second.
     models : ModelComparison or None
-        Comparison of these fitted models; None with ``aggregate=None``.
+        Comparison of the models fitted in the folds; None with ``aggregate=None``.
     algorithms : AlgorithmComparison
         Comparison of the algorithms, for any training set of this size.
     fold_statistics_a, fold_statistics_b : ndarray of shape (n_splits,)
@@ -356,9 +356,10 @@ def cross_val_comparison(
 ) -> CrossValComparisonResult:
     r"""Compare two estimators by cross-validation: their fitted models and their algorithms.
 
-    Both estimators are fitted to the same training sets. Two questions have separate answers:
-    whether these fitted models rank held-out samples differently, and whether the algorithms would
-    also differ if they were trained on other samples. The second answer is less certain.
+    Both estimators are fitted to the same training sets. The result has two parts: ``models`` shows
+    whether the models fitted in the folds rank held-out samples differently, and ``algorithms``
+    whether the algorithms would also differ if they were trained on other samples. The second part
+    is less certain.
 
     Parameters
     ----------
@@ -384,9 +385,9 @@ def cross_val_comparison(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(0.1)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples at the top of each
-        evaluated list, or a fraction of the list between 0 and 1, which is suitable for both pooled
-        and single folds.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples at the top of each evaluated list, or a fraction of the list between 0 and 1,
+        rounded up. A fraction is suitable for pooled and for single folds.
     aggregate : {"pooled", "mean"} or None, default="pooled"
         Comparison of the models by one ranking of all held-out samples, or by the mean over the
         folds. Both need folds that hold out different samples. None omits the comparison of the
@@ -412,7 +413,7 @@ def cross_val_comparison(
     n_jobs : int, optional
         Number of jobs for fits, predictions and swaps. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -422,14 +423,14 @@ def cross_val_comparison(
     Raises
     ------
     TypeError
-        If an estimator has none of the response methods, or if an argument is of a wrong type.
+        If an estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
         If `aggregate`, `pooling` or `method` is not one of those above; if with `aggregate` folds
         hold out the same samples, or for the mean the same clusters; if there is only one fold, or
-        a fold holds out only one class, or for the mean a single positive or negative; if the mean
-        is of reciprocal ranks; if two dicts have different splits, if a dict lacks the estimators
-        or the indices, or is combined with arguments that only splitting or fitting needs; or if a
-        cluster is in the training set and the held-out samples of a fold.
+        a fold holds out only one class, or for the mean a single positive or negative; if
+        reciprocal ranks are averaged; if two dicts have different splits, if a dict lacks the
+        estimators or the indices, or is combined with arguments that only splitting or fitting
+        needs; or if a cluster is in the training set and the held-out samples of a fold.
 
     See Also
     --------
@@ -450,33 +451,33 @@ def cross_val_comparison(
     ``aggregate="pooled"`` makes one ranking of all held-out samples, and compares two of them by
     :func:`metric_comparison_test`. The scores of different folds come from different models, which
     may have different scales. With ``pooling="ranks"`` a sample at rank r of n in its fold, with
-    mean ranks for equal scores, has the score :math:`1 - (r - 1/2)/n`. The result does not change
-    under increasing transformations of the scores of a fold, and samples at the same place in their
-    folds are tied. The folds are treated as samples of one population, whose prevalences differ
-    only by chance, as with stratified folds. A fold with more positives than others, for instance
-    if whole groups are held out, is treated as if it had the same prevalence. ``pooling="scores"``
-    pools the original scores. It is appropriate for scores that have the same meaning in every
-    fold, such as calibrated probabilities. Otherwise the differences between the scales of the
-    folds make the pooled metric lower than that of the models, and the estimator with the less
-    stable scale appears worse.
+    mean ranks for equal scores, has the score :math:`1 - (r - 1/2)/n`. Increasing transformations
+    of the scores of a fold do not change the result, and samples at the same place in their folds
+    are tied. The folds are treated as samples of one population, whose prevalences differ only by
+    chance, as with stratified folds. A fold with more positives than others, for instance if whole
+    groups are held out, is treated as if it had the same prevalence. ``pooling="scores"`` pools the
+    original scores. It is appropriate for scores that have the same meaning in every fold, such as
+    calibrated probabilities. Otherwise the differences between the scales of the folds make the
+    pooled metric lower than that of the models, and the estimator with the less stable scale
+    appears worse.
 
     Both comparisons are conditional on the fitted models, and models of equal algorithms differ
     slightly because of random variation of their training sets. With two equal algorithms, 500
     samples with 50 positives and 5 folds, average precision differed significantly at the level
     0.05 in 0.050 of 1000 simulated data sets for the mean, in 0.045 for pooled ranks by
     ``"influence"`` and in 0.063 by ``"swap"``; near chance, at an average precision of 0.14, in
-    0.056, 0.059 and 0.092. The last rate is not only error: the swap test is a test of
-    exchangeable ranks, and near chance it detects best that two models are not identical. For
-    equal scorers without fitting it rejected in 0.051.
+    0.056, 0.059 and 0.092. The last rate is not only the rate of false positives: the swap test is
+    a test of exchangeable ranks, and near chance it is most sensitive to differences between two
+    models. For two equal scorers that are not fitted it was significant in 0.051.
 
     The 95 % intervals covered the difference between the fitted models in 0.954 to 0.957, and in
     0.946 to 0.948 for 200 samples with 20 positives. When the scores of one estimator shifted
     between folds as much as they varied within folds, the results for the mean and for pooled ranks
     did not change, while pooled scores differed significantly in 0.107, with a coverage of 0.910.
 
-    **Algorithms.** The training sets of folds overlap, so that the differences :math:`d_k` depend
-    on each other, and their naive t test rejects far too often (0.33 at the level 0.05 with 15
-    splits). Nadeau and Bengio [1]_ correct its standard error:
+    **Algorithms.** The training sets of folds overlap, so that the differences :math:`d_k` are
+    dependent, and the usual t test rejects a true null hypothesis far too often (0.33 at the level
+    0.05 with 15 splits). Nadeau and Bengio [1]_ correct its standard error:
 
     .. math:: t = \bar d \Big/ \sqrt{\Big(\frac1K + \frac{n_2}{n_1}\Big) s^2},
 
@@ -613,8 +614,8 @@ def _fitted(estimator: Any, X: Any, y: Any, folds: Folds, options: Mapping[str, 
 def _check_nothing_to_split(cv: Any) -> None:
     if cv is not None:
         raise ValueError(
-            f"cv={cv!r} cannot be combined with a dict of cross_validate, which has its splits: "
-            "leave cv out, or pass the estimator instead of the dict."
+            f"cv={cv!r} cannot be combined with a dict of cross_validate, which contains its "
+            "splits: leave cv out, or pass the estimator instead of the dict."
         )
 
 

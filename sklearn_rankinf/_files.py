@@ -37,7 +37,7 @@ class Table:
     is_positive : ndarray of shape (n_samples,)
         1 for a positive, 0 for a negative.
     scores : dict of str to ndarray of shape (n_samples,)
-        Scores, keyed by the name of their column. Larger scores mean likelier positives.
+        Scores, keyed by the name of their column, larger for samples more likely to be positive.
     groups, clusters : ndarray of shape (n_samples,) or None
         The query and the cluster of each sample; None if no column was given for them.
     """
@@ -76,11 +76,11 @@ def read_table(
         The label of the positives as it is written in the file. It can be left out for labels 0
         and 1, -1 and 1, and False and True.
     lower_is_better : bool, default=False
-        Whether smaller scores mean likelier positives in all columns. If True, all scores are
-        negated.
+        Whether scores are smaller for samples more likely to be positive, in all columns. If True,
+        all scores are negated.
     lower_columns : sequence of str, default=()
-        Those of the `score_columns` in which smaller scores mean likelier positives. They are
-        negated.
+        Those of the `score_columns` whose scores are smaller for samples more likely to be
+        positive. They are negated.
     group, cluster : str, optional
         Columns with the query and with the cluster of each sample.
     sep : str, optional

@@ -225,7 +225,7 @@ class LabelDesign:
             )
 
     def _warn_of_series(self, folds: Sequence[Fold]) -> None:
-        """Warn about folds of successive rows in which successive labels are similar."""
+        """Warn about folds of consecutive rows in which consecutive labels are similar."""
         if self.exchange is not None or not _are_contiguous(folds):
             return
         held_out = np.concatenate([fold.test for fold in folds])
@@ -238,15 +238,15 @@ class LabelDesign:
 
         if _is_rare(n_unlike, self.kinds[held_out], fold_of):
             warn_caller(
-                "The folds consist of successive rows, and successive labels are more similar than "
-                "random labels, as in a time series: p-values are too small if successive scores "
-                "are similar too. Pass order=, the time or position of each row, to shift the "
-                "labels along the series instead.",
+                "The folds consist of consecutive rows, and consecutive labels are more similar "
+                "than random labels, as in a time series: p-values are too small if consecutive "
+                "scores are similar too. Pass order=, the time or position of each row, to shift "
+                "the labels along the series instead.",
                 UserWarning,
             )
 
     def _check_series_are_whole(self, folds: Sequence[Fold]) -> None:
-        """Raise an error if a fold holds out samples that are not successive in a series."""
+        """Raise an error if a fold holds out samples that are not consecutive in a series."""
         if self.restrictions.order is None:
             return
         position, series = self._places_in_series()
@@ -255,7 +255,7 @@ class LabelDesign:
             steps = np.diff(position[fold.test][inside])
             if np.any((steps != 1) & (np.diff(series[fold.test][inside]) == 0)):
                 raise ValueError(
-                    f"Fold {number} holds out samples that are not successive in order, and may "
+                    f"Fold {number} holds out samples that are not consecutive in order, and may "
                     "train on their neighbours: pass a splitter such as TimeSeriesSplit, with "
                     "sorted rows, or one that holds out whole series."
                 )
@@ -331,7 +331,7 @@ def hold_out_different_samples(folds: Sequence[Fold], clusters: Integers | None 
 
 
 def _are_contiguous(folds: Sequence[Fold]) -> bool:
-    """Whether each fold holds out successive rows."""
+    """Whether each fold holds out consecutive rows."""
     return all(fold.test.size > 1 and np.all(np.diff(fold.test) == 1) for fold in folds)
 
 
@@ -380,8 +380,8 @@ def check_nothing_to_fit(given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if value is not None:
             raise ValueError(
-                f"{name} is for fitting, but a dict of cross_validate is already fitted: leave it "
-                "out, or pass the estimator instead of the dict."
+                f"{name} is for fitting, but a dict of cross_validate contains fitted estimators: "
+                "leave it out, or pass the estimator instead of the dict."
             )
 
 

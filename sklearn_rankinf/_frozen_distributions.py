@@ -697,9 +697,9 @@ class PermutationDistribution(NullDistribution):
     """Frozen null distribution that is estimated from resamples alone.
 
     No exact distribution is available for weighted average precision, for averages over classes,
-    and for labels that are permuted within strata or as whole clusters. Support, moments,
-    probabilities and quantiles are those of the resamples. The exception is the mean of an average
-    over classes without weights, which is exact.
+    and for labels that are permuted within strata, as whole clusters or along a series. Support,
+    moments, probabilities and quantiles are those of the resamples. The exception is the mean of an
+    average over classes without weights, which is exact.
 
     Attributes
     ----------
@@ -708,7 +708,7 @@ class PermutationDistribution(NullDistribution):
     n_samples : int
         Number of samples.
     n_positives : int or ndarray of shape (n_classes,)
-        Number of positives, or number of samples of each class.
+        Number of positives; for several classes the number of samples of each class.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties, and for averages, whose
         classes have separate ties.

@@ -140,7 +140,7 @@ class MetricIntervalResult:
         Returns
         -------
         pandas.DataFrame
-            One row, or one row per class.
+            One row; with several classes one row per class.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class MetricIntervalResult:
         return as_frame(columns, next(iter(columns)))
 
     def summary(self) -> str:
-        """Return one sentence per interval for a paper.
+        """Return one sentence per interval, suitable for a paper.
 
         Returns
         -------

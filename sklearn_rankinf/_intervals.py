@@ -64,16 +64,16 @@ def metric_interval(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; an indicator matrix of 0 and 1 with one
-        column per class; or a ranking, with `y_score` left out.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
-        Scores, larger for samples more likely to be positive. With several classes there is one
-        column per class, in sorted order of the labels. Required unless `y_true` is a ranking.
+        Scores, larger for samples more likely to be positive. For several classes one column per
+        class, in sorted order of the labels. Required unless `y_true` is a ranking.
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of all
-        samples between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored if `y_true` is a ranking or has several classes.
     confidence_level : float, default=0.95
@@ -84,7 +84,8 @@ def metric_interval(
         * Average precision: ``"influence"``, ``"calibrated"``, and Boyd's ``"logit"`` and
           ``"binomial"``; at k ``"influence"``.
         * ROC AUC: ``"score"``, ``"delong"``.
-        * Recall, precision and enrichment at k: ``"score"``, ``"clopper_pearson"``, ``"plus"``.
+        * Recall, precision, enrichment and F-score at k: ``"score"``, ``"clopper_pearson"``,
+          ``"plus"``.
         * DCG, BEDROC, RIE and custom metrics: ``"binormal"``, ``"influence"``.
         * Any metric over queries: ``"t"``, ``"bootstrap"``.
     groups : array-like of shape (n_samples,), optional
@@ -108,8 +109,8 @@ def metric_interval(
     Raises
     ------
     TypeError
-        If `y_score` is missing, or given with a ranking, if `k` is an array, or if an argument is
-        of a wrong type.
+        If `y_score` is missing, or given with a ranking, if `k` is an array, or if an argument has
+        the wrong type.
     ValueError
         If there are no positives or no negatives, if the metric is the reciprocal rank of one
         ranking, or if an option is not one of those above or cannot be combined with another.
@@ -121,11 +122,11 @@ def metric_interval(
 
     Notes
     -----
-    The variance V of a metric follows from its influence values, the changes of the metric with
-    the weight of each sample, centred within positives and within negatives. For ROC AUC it is
-    DeLong's variance. In the following, t is the quantile of Student's t distribution with m - 1
-    degrees of freedom, and m is the number of positives or, with clusters, the number of clusters
-    with positives:
+    The variance V of a metric is computed from its influence values. The influence value of a
+    sample is the rate at which the metric changes with the weight of the sample; the values are
+    centred within positives and within negatives. For ROC AUC it is DeLong's variance. In the
+    following, t is the quantile of Student's t distribution with m - 1 degrees of freedom, and m is
+    the number of positives or, with clusters, the number of clusters with positives:
 
     * Average precision, also at k, on the scale :math:`g(t) = -\log(-\log t)`:
       :math:`g^{-1}(g(\mathrm{AP}) \pm t \sqrt{V} g'(\mathrm{AP}))`, and from
@@ -134,14 +135,14 @@ def metric_interval(
       is lower if a few positives dominate: 0.71 with 20 positives among 20,000 samples of which
       few score high, and 0.89 with 50 among 500 and a strong ranker that ranks a few of them far
       down.
-    * ROC AUC: all areas for which the observed one is within t standard errors, with a
-      binormal-like variance that is scaled to V [2]_.
-    * Recall at k: the same with the variance of a random threshold [3]_. The intervals of
-      precision and enrichment are multiples of it.
-    * DCG, BEDROC, RIE: the shifts of normal scores under which the observed value would be in the
-      upper or lower tail, and the expected values for these shifts. The interval depends on this
-      model. Influence intervals of these metrics have too low a coverage near chance (0.77 instead
-      of 0.95).
+    * ROC AUC: the interval contains all areas for which the observed area is within t standard
+      errors. The standard error follows from a variance of binormal form, scaled to V [2]_.
+    * Recall at k: the same interval with the variance of a random threshold [3]_. The intervals of
+      precision, enrichment and F-score are multiples of it.
+    * DCG, BEDROC, RIE: the binormal model is inverted. The limits are the expected values of the
+      metric for the two shifts of normal scores at which the observed value begins to lie in the
+      upper or in the lower tail. The interval depends on this model. Influence intervals of these
+      metrics have too low a coverage near chance (0.77 instead of 0.95).
 
     Boyd's logit interval [1]_ is up to four times as wide as needed. Percentile bootstrap intervals
     of average precision have a coverage as low as 0.79 instead of 0.95 and are not available. The

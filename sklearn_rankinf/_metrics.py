@@ -75,10 +75,10 @@ class AveragePrecision(Statistic):
     Parameters
     ----------
     k : int, float or None, default=None
-        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None is
+        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None means
         the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor: min(n_positives, k) or n_positives.
+        Divisor: the smaller of the number of positives and `k`, or the number of positives.
 
     Raises
     ------
@@ -99,7 +99,7 @@ class AveragePrecision(Statistic):
 
     .. math:: \mathrm{AP} = \frac{1}{m} \sum_b y_b \frac{H_b}{T_b}.
 
-    With k only the first k ranks count, and a block that straddles k contributes its expectation
+    With `k` only the first k ranks count, and a block that straddles k contributes its expectation
     over random tie-breaking.
 
     Examples
@@ -273,7 +273,7 @@ class RecallAtK(_ShareOfHits):
 
     See Also
     --------
-    PrecisionAtK, EnrichmentAtK : Other multiples of the number of hits.
+    PrecisionAtK, EnrichmentAtK, FScoreAtK : Other multiples of the number of hits.
     sklearn_rankinf.recall_at_k_test : Test of this metric.
 
     Notes
@@ -311,9 +311,16 @@ class PrecisionAtK(_ShareOfHits):
     k : int, float or array-like of them
         Cut-off; see :class:`RecallAtK`.
 
+    Raises
+    ------
+    TypeError
+        If `k` is not a number.
+    ValueError
+        If `k` is out of its range.
+
     See Also
     --------
-    RecallAtK, EnrichmentAtK : Other multiples of the number of hits.
+    RecallAtK, EnrichmentAtK, FScoreAtK : Other multiples of the number of hits.
     sklearn_rankinf.precision_at_k_test : Test of this metric.
 
     Notes
@@ -349,9 +356,16 @@ class EnrichmentAtK(_ShareOfHits):
     k : int, float or array-like of them
         Cut-off; see :class:`RecallAtK`.
 
+    Raises
+    ------
+    TypeError
+        If `k` is not a number.
+    ValueError
+        If `k` is out of its range.
+
     See Also
     --------
-    RecallAtK, PrecisionAtK : Other multiples of the number of hits.
+    RecallAtK, PrecisionAtK, FScoreAtK : Other multiples of the number of hits.
     sklearn_rankinf.enrichment_at_k_score : The value of this metric.
 
     Notes
@@ -492,7 +506,7 @@ class RocAuc(RankStatistic):
     .. math:: \mathrm{AUC} = \frac{1}{m (n - m)} \sum_{i=1}^m (n - r_i) - \frac{m - 1}{2 (n - m)},
 
     which is Mann and Whitney's U divided by :math:`m (n - m)` [1]_. Pairs with equal scores count
-    half. The area is undefined, and set to 0, without positives or without negatives.
+    as one half. Without positives or without negatives the area is undefined and set to 0.
 
     References
     ----------
@@ -579,7 +593,7 @@ class DiscountedCumulativeGain(RankStatistic):
     Parameters
     ----------
     k : int, float or None, default=None
-        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None is
+        Cut-off: a number of samples, or a fraction of them between 0 and 1, rounded up; None means
         the whole ranking.
     normalize : bool, default=False
         Whether to divide by the value of a perfect ranking, which gives NDCG.
@@ -820,8 +834,8 @@ class Bedroc(RankStatistic):
 
     .. math:: \mathrm{BEDROC} = \frac{x - x_{\min}}{x_{\max} - x_{\min}}.
 
-    A positive in a block of equal scores contributes the mean of the block. BEDROC is undefined,
-    and set to 0, without positives or without negatives.
+    A positive in a block of equal scores contributes the mean of the block. Without positives or
+    without negatives BEDROC is undefined and set to 0.
 
     With :math:`f(x) = 1 - e^{-x}` and :math:`s = \alpha / n`, the contribution of a positive at
     rank r exceeds that of a positive at the last rank by
@@ -946,8 +960,8 @@ class ReciprocalRank(FirstHitStatistic):
 
     Notes
     -----
-    If the first positive is in a block of g equal scores, y of them positive, after a samples with
-    better scores, the value is the expectation over random tie-breaking [1]_,
+    If the first positive is in a block of g equal scores, y of them positive, after :math:`a`
+    samples with better scores, the value is the expectation over random tie-breaking [1]_,
 
     .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
 
@@ -1010,7 +1024,7 @@ def undefined_value(metric: Metric, ranking: Ranking) -> str | None:
 def warn_of_one_class(positive: NDArray[np.bool_], consequence: str) -> None:
     """Warn about labels of a single class, and state the consequence."""
     warn_caller(
-        f"y_true contains one class only, {int(positive.sum())} positives among {positive.size} "
+        f"y_true contains only one class, {int(positive.sum())} positives among {positive.size} "
         f"samples: {consequence}.",
         UndefinedMetricWarning,
     )
@@ -1065,11 +1079,11 @@ def check_weights(statistic: Metric, n_samples: int, n_positives: int) -> None:
     for wrong, rule in (
         (~np.isfinite(weights), "be finite"),
         (weights < 0.0, "not be negative"),
-        (weights > before + _SAME_WEIGHT * weights[0], "not grow with the rank"),
+        (weights > before + _SAME_WEIGHT * weights[0], "not increase with the rank"),
     ):
         if wrong.any():
             first = int(np.argmax(wrong))
-            previous = f" after {before[first]}" if "grow" in rule else ""
+            previous = f" after {before[first]}" if "increase" in rule else ""
             raise ValueError(
                 f"{name} must {rule}; got the weight {weights[first]} at rank {ranks[first]}"
                 f"{previous}, with n_samples={n_samples} and n_positives={n_positives}."
@@ -1119,13 +1133,13 @@ def register_metric(name: str, statistic: RankStatistic) -> None:
 
     See Also
     --------
-    RankStatistic : Base class of such statistics, with an example.
+    RankStatistic : Base class of rank statistics, with an example.
     metric_test : Test that accepts the name or the statistic itself.
 
     Notes
     -----
-    A name is registered only in the current process. Scorers contain the statistic, so that they
-    also work in other processes. Registering an equal statistic again has no effect.
+    A name is registered only in the current process. Scorers contain the statistic itself and
+    therefore also work in other processes. Registering an equal statistic again has no effect.
 
     Examples
     --------

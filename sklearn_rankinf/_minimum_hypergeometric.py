@@ -139,12 +139,12 @@ def minimum_hypergeometric_test(
     max_rank: float | None = None,
     pos_label: PosLabel = 1,
 ) -> MinimumHypergeometricTestResult:
-    r"""Test whether positives are concentrated at the top, for any length of the top.
+    r"""Test whether positives are concentrated at the top of a ranking, at any cut-off.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels; or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive. Required unless `y_true` is a
         ranking.
@@ -165,7 +165,7 @@ def minimum_hypergeometric_test(
     Raises
     ------
     TypeError
-        If an argument is not of the right type.
+        If an argument has the wrong type.
     ValueError
         If labels or scores are missing, not finite or of different lengths, if `min_hits` is not
         from 1 to the number of positives, or if `max_rank` is out of its range or before the end
@@ -188,12 +188,12 @@ def minimum_hypergeometric_test(
 
     .. math:: S = \min_k P(\mathrm{Hyp}(n, m, k) \ge H_k),
 
-    over the cut-offs :math:`k \le L` with :math:`H_k \ge X` [1]_ [2]_; only ends of blocks of
-    equal scores are cut-offs. Its p-value is the probability that a random path of hits has
-    a pointwise p-value of at most S at any cut-off. The p-value lies between S and m S. It is
-    computed exactly, in logarithms if it underflows, in O(m) steps on about :math:`20 \sqrt m`
-    numbers of hits, independent of n. Its relative error was below 1e-12 in all comparisons with
-    counts of paths in integer arithmetic.
+    over the cut-offs :math:`k \le L` with :math:`H_k \ge X` [1]_ [2]_; only ends of blocks of equal
+    scores are cut-offs. Its p-value is the probability that a random path of hits has a pointwise
+    p-value of at most S at any cut-off. The p-value is between S and m S. It is computed exactly,
+    in logarithms if it underflows, in O(m) steps on about :math:`20 \sqrt m` numbers of hits,
+    independent of n. Its relative error was below 1e-12 in all comparisons with counts of paths in
+    integer arithmetic.
 
     `min_hits` and `max_rank` must be chosen without looking at the labels.
 

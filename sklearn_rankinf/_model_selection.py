@@ -110,10 +110,10 @@ class CrossValSignificanceResult:
     refit_statistic : float or None
         Mean over the folds as computed for the refits; None without refits.
     refit_pvalue : float or None
-        Proportion of refits, including the observed one, with a mean over the folds at least as
-        large as the observed mean.
+        Proportion of cross-validations, the observed one included, with a mean over the folds at
+        least as large as the observed mean; None without refits.
     refit_statistics : ndarray of shape (refit_permutations,) or None
-        Means over the folds of the refits to permuted labels.
+        Means over the folds of the refits to permuted labels; None without refits.
     interval_target : str
         The quantity that :meth:`confidence_interval` estimates.
 
@@ -167,7 +167,7 @@ class CrossValSignificanceResult:
         )
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        r"""Interval of the mean over the folds.
+        r"""Confidence interval of the mean over the folds.
 
         The interval estimates the expected metric of models trained on training sets of this size,
         on held-out data of the size of a fold. It does not estimate the metric of the model that is
@@ -176,7 +176,7 @@ class CrossValSignificanceResult:
         Parameters
         ----------
         confidence_level : float, default=0.95
-            Nominal coverage.
+            Nominal coverage of the interval.
 
         Returns
         -------
@@ -303,22 +303,21 @@ def cross_val_significance(
         label. The labels of whole clusters are permuted among clusters of the same size, in the
         tests of the folds and for the refits. Requires permutation.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time. Labels
-        are shifted along the held-out samples of a fold, and along all samples for the refits; each
-        stratum is a separate series. Requires permutation and folds of successive samples, such as
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the held-out samples of a fold, and along all samples for the refits; each
+        stratum is a separate series. Requires permutation and folds of consecutive samples, such as
         those of :class:`sklearn.model_selection.TimeSeriesSplit`.
     block_length : int, optional
-        With `order`, permute blocks of this number of successive samples instead of shifting.
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
     cv : int, splitter or iterable, optional
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
         `groups` or `clusters`. Splitters and iterables of splits are used as in
         :func:`sklearn.model_selection.cross_validate`.
     metric : str or metric, default="average_precision"
-        The metric to test: a name that :func:`make_significance_scorer` accepts, a name registered
-        by :func:`register_metric`, or a metric such as ``RocAuc()``.
+        A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
     method : str, default="auto"
-        Method of the p-values of the folds, see the test of the metric.
+        Method of the p-values of the folds; see :func:`metric_test`.
     combine : str, default="bonferroni"
         Method that combines the p-values. ``"bonferroni"``, K times the smallest of K p-values, and
         ``"twice_mean"``, twice their mean, are valid under any dependence between the folds.
@@ -326,8 +325,8 @@ def cross_val_significance(
         distribution of the mean over the folds, for a scorer that was fitted to other samples.
         ``"fisher"`` is for folds that train only on the past, and for such a scorer.
     k : int or float, optional
-        Cut-off for metrics that need one: a number of samples at the top of a fold, or a fraction
-        of its samples between 0 and 1.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples at the top of a fold, or a fraction of its samples between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     response_method : str or sequence of str, default=("decision_function", "predict_proba")
@@ -336,7 +335,8 @@ def cross_val_significance(
         Parameters for fitting and for metadata routing, as in
         :func:`sklearn.model_selection.cross_validate`.
     refit_permutations : int, optional
-        Number of permutations of the labels on which the whole cross-validation is also run.
+        Number of permutations of the labels for which the whole cross-validation is repeated. By
+        default it is not repeated.
     n_permutations : int, default=9999
         Number of random labellings of each fold for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -344,7 +344,7 @@ def cross_val_significance(
     n_jobs : int, optional
         Number of jobs for fits, predictions, tests and refits. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -354,14 +354,14 @@ def cross_val_significance(
     Raises
     ------
     TypeError
-        If the estimator has none of the response methods, or if an argument is of a wrong type.
+        If the estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
         If `combine` is not one of those above, or its condition is not met; if a dict lacks the
         estimators or the indices, or is combined with arguments that only fitting needs; if labels,
         scores or options are invalid for the test of the metric; if the labels are constant within
         `groups`, and neither `clusters` nor `strata` are given; if labels differ within a cluster,
         or a cluster is in the training set and the held-out samples of a fold; if with `order` a
-        fold holds out samples that are not successive; if there is nothing to permute; or if `cv`
+        fold holds out samples that are not consecutive; if there is nothing to permute; or if `cv`
         is an iterable of splits and there are refits.
 
     Warns
@@ -370,7 +370,7 @@ def cross_val_significance(
         If a fold has only one class: its p-value is 1.
     UserWarning
         If folds are stratified without shuffling; if labels are more similar within `groups`, or
-        within folds of successive rows, than random labels are; and if a fold has fewer different
+        within folds of consecutive rows, than random labels are; and if a fold has fewer different
         labellings than 1000 (with strata, clusters or blocks) or 100 (with shifts).
 
     See Also
@@ -399,9 +399,9 @@ def cross_val_significance(
       permutation, as the `method` of the null distribution in the result shows.
 
     All combinations are computed from logarithms, so that p-values below the smallest float can be
-    combined too. P-values of folds that share training data depend on each other: Fisher's and
-    Stouffer's combinations of such p-values, and the null distribution of the mean of independent
-    folds, reject a true null hypothesis too often.
+    combined too. P-values of folds that share training data are dependent: Fisher's and Stouffer's
+    combinations of such p-values, and the null distribution of the mean of independent folds,
+    reject a true null hypothesis too often.
 
     The p-value of a fold is valid if its labels are exchangeable given the split. This condition
     fails in three situations:
@@ -414,7 +414,7 @@ def cross_val_significance(
       out; no cluster may be in both the training set and the held-out samples. If labels differ
       within groups, and some groups have more positives than others, `strata` permutes labels
       within groups.
-    * Successive labels are similar, as in a time series, and so are successive scores. Remedy:
+    * Consecutive labels are similar, as in a time series, and so are consecutive scores. Remedy:
       `order`, which shifts the labels along the series.
 
     The refits test a different question: whether anything can be learned at all. They include the
@@ -626,7 +626,7 @@ class _IntervalOfMean:
             )
         if any("order" in fold.sample for fold in self.held_out):
             raise ValueError(
-                "The interval of the mean over folds needs independent samples, but successive "
+                "The interval of the mean over folds needs independent samples, but consecutive "
                 "samples of a series are dependent: there is no interval with order."
             )
         if self.shared is not None:
@@ -859,8 +859,8 @@ class SearchPermutationTestResult:
     statistic : float
         The best score of the search.
     pvalue : float
-        Proportion of searches, including the observed one, with a best score at least as large as
-        the observed score.
+        Proportion of searches, the observed one included, with a best score at least as large as
+        the observed one.
     permuted_statistics : ndarray of shape (n_permutations,)
         Best scores of the searches under permuted labels.
     n_permutations : int
@@ -935,9 +935,9 @@ def search_permutation_test(
 ) -> SearchPermutationTestResult:
     r"""Test the best score of a search by running the search under permuted labels.
 
-    The best score of many candidates is too optimistic, because the maximum favours random errors
-    (winner's curse). This test repeats the whole search, with the choice of a winner, for each
-    permutation of the labels.
+    The best score of many candidates is too optimistic, because the largest score tends to have a
+    favourable random error (winner's curse). This test repeats the whole search, with the choice of
+    a winner, for each permutation of the labels.
 
     Parameters
     ----------
@@ -956,10 +956,10 @@ def search_permutation_test(
         Cluster of each sample, any hashable values. All samples of a cluster must have the same
         label. The labels of whole clusters are permuted, among clusters of the same size.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time. Labels
-        are shifted along the series; each stratum is a separate series.
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the series; each stratum is a separate series.
     block_length : int, optional
-        With `order`, permute blocks of this number of successive samples instead of shifting.
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
     params : dict, optional
         Parameters for the `fit` method of the search, for fitting its candidates and for metadata
         routing.
@@ -971,7 +971,7 @@ def search_permutation_test(
         Number of searches that run in parallel, each on a single job. By default the searches run
         one after the other, with the `n_jobs` of the search. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -981,7 +981,7 @@ def search_permutation_test(
     Raises
     ------
     TypeError
-        If `search` is not a search over candidates, or an argument is of a wrong type.
+        If `search` is not a search over candidates, or an argument has the wrong type.
     ValueError
         If the search has no single best score, or if this score is nan; if its `cv` is an iterable
         of splits; if the labels are constant within `groups`, and neither `clusters` nor `strata`
@@ -990,8 +990,8 @@ def search_permutation_test(
     Warns
     -----
     UserWarning
-        If labels are more similar within `groups` than random labels are, and if only few different
-        labellings are possible.
+        If labels are more similar within `groups` than random labels are, and if only a few
+        different labellings are possible.
 
     See Also
     --------
@@ -1014,9 +1014,9 @@ def search_permutation_test(
     fixed splits that are independent of the labels. Each search refits its winner only if `refit`
     is a callable or the name of one of several scores.
 
-    If the search itself is random, for instance
-    by a splitter or candidates without a fixed `random_state`, the searches differ in this respect
-    too, and the result varies from call to call.
+    If the search itself is random, for instance because of a splitter or candidates without a fixed
+    `random_state`, the searches differ in this respect too, and the result varies from call to
+    call.
 
     Examples
     --------
@@ -1133,7 +1133,7 @@ class SimplestWithinOneStandardError:
         ``"-n_neighbors"``; a sequence of such names, in order of priority; or a function of the
         dict of parameters of a candidate whose values can be sorted.
     key : str, optional
-        The score to use in a search with several scores. With the only score of a search,
+        The score to use in a search with several scores. In a search with one score,
         ``"neg_log10_pvalue"`` declares that this score is −log10 p.
     alpha : float, default=0.05
         Significance level of the warning that no candidate is better than chance.
@@ -1176,8 +1176,8 @@ class SimplestWithinOneStandardError:
     Halving searches, such as :class:`sklearn.model_selection.HalvingGridSearchCV`, select the best
     candidate of their last iteration and ignore `refit`, so the rule cannot be used there.
 
-    The standard error treats the folds as independent, although they are not. The rule is a rule
-    of thumb and not a test.
+    The standard error treats the folds as independent, although they are not. The rule is a rule of
+    thumb, not a test.
 
     References
     ----------

@@ -223,12 +223,12 @@ class MetricMultipleComparisonTestResult:
         return as_frame(columns, "ranker")
 
     def summary(self) -> str:
-        """Return sentences for a paper.
+        """Return sentences suitable for a paper.
 
         Returns
         -------
         str
-            Which rankers may be best, and which pairs differ.
+            Which rankers may be best, and how many pairs differ.
         """
         what = in_sentence(self.metric.title)
         if self.n_queries is not None:
@@ -274,8 +274,8 @@ def metric_multiple_comparison_test(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of all
-        samples between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     reference : object, optional
@@ -303,7 +303,7 @@ def metric_multiple_comparison_test(
     Raises
     ------
     TypeError
-        If an argument is of a wrong type.
+        If an argument has the wrong type.
     ValueError
         If there are fewer than two rankers, if labels or scores are invalid, if `reference` is not
         the name of a ranker, if the metric is the reciprocal rank without `groups`, or if an option

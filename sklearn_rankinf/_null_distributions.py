@@ -75,8 +75,8 @@ def metric_null_distribution(
         ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
         numerical error; ``"permutation"`` uses `n_permutations` random labellings; ``"normal"`` and
         ``"pearson3"`` are approximations with the exact moments. Average precision also has
-        ``"zhang_su"``; recall, precision and enrichment at k have ``"binomial"`` instead of
-        ``"pearson3"``. If a metric can take only one value, all methods agree.
+        ``"zhang_su"``; recall, precision, enrichment and F-score at k have ``"binomial"`` instead
+        of ``"pearson3"``. If a metric can take only one value, all methods agree.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -92,7 +92,7 @@ def metric_null_distribution(
     Raises
     ------
     TypeError
-        If `metric` is a class, or a number is not of the right type.
+        If `metric` is a class, or a number has the wrong type.
     ValueError
         If `metric` is unknown, requires a `k` or does not accept one, a number is out of its
         range, the tie sizes do not add up to `n_samples`, a weight of a custom metric is negative,
@@ -114,15 +114,15 @@ def metric_null_distribution(
 
     Examples
     --------
-    Three positives and five negatives make 15 pairs; two of the 56 ways to place them have at most
-    one in the wrong order:
+    Three positives and five negatives form 15 pairs. Two of the 56 ways to place the positives have
+    at most one pair in the wrong order:
 
     >>> from sklearn_rankinf import RankStatistic, metric_null_distribution
     >>> null = metric_null_distribution(8, 3, metric="roc_auc")
     >>> round(null.mean(), 6), round(null.pvalue(14 / 15) * 56, 9)
     (0.5, 2.0)
 
-    Positives at two of four ranks are worth 1, 1/2, 1/3 and 1/4:
+    A custom metric gives a positive at rank r the weight 1 / r. Two of four samples are positive:
 
     >>> class Zipf(RankStatistic):
     ...     def weights(self, ranks, n_samples, n_positives):
@@ -175,9 +175,9 @@ def ap_null_distribution(
         ``"analytic"``, the choice of ``"auto"``, is the exact null distribution, with a stated
         numerical error; ``"permutation"`` uses `n_permutations` random labellings. The others are
         approximations: ``"normal"`` and ``"pearson3"`` match the exact moments; ``"zhang_su"`` is
-        the normal distribution with the approximate moments of [1]_, the variance reconstructed
-        from its values at two sizes, for rankings without ties. If the statistic can take only one
-        value, all methods agree.
+        the normal distribution with the approximate moments of [1]_, with the variance
+        reconstructed from its values at two sizes; it needs a ranking without ties, at least 2
+        positives, and no `k`. If the statistic can take only one value, all methods agree.
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     random_state : int, RandomState, Generator or None, default=0
@@ -197,7 +197,7 @@ def ap_null_distribution(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` or
         `normalize` is not one of those above.
@@ -208,16 +208,17 @@ def ap_null_distribution(
 
     Notes
     -----
-    With blocks of :math:`g_b` equal scores that end at rank :math:`T_b`, :math:`y_b` of the
-    :math:`m` positives in block b and :math:`H_b` down to its end,
+    Block b contains :math:`g_b` samples with equal scores, :math:`y_b` of the :math:`m` positives
+    among them, and ends at rank :math:`T_b`. With :math:`H_b` positives down to its end,
 
     .. math:: \mathrm{AP} = \frac{1}{m} \sum_b \frac{y_b H_b}{T_b},
 
-    and without ties :math:`\mathrm{E\,AP} = \frac{1}{n} \left[ H_n + \frac{m-1}{n-1} (n - H_n)
-    \right]`, with :math:`H_n` the harmonic number. With up to five million different outcomes, and
-    with more if there are few blocks, the probability is an exact sum. Beyond that it is computed
-    by contour inversion of the moment generating function, or, if the distribution is too coarse
-    for the inversion, as the midpoint of guaranteed bounds; see ``relative_error`` and
+    and without ties the mean is
+    :math:`\mathrm{E\,AP} = \frac{1}{n} \left[ H_n + \frac{m-1}{n-1} (n - H_n) \right]`, with
+    :math:`H_n` the harmonic number. If there are at most five million different outcomes, or more
+    with few blocks, the tail probability is an exact sum. Otherwise it is computed by contour
+    inversion of the moment generating function, or, if the distribution is too coarse for the
+    inversion, as the midpoint of guaranteed bounds; see ``relative_error`` and
     ``pvalue_bounds``.
 
     References
@@ -287,12 +288,12 @@ def recall_at_k_null_distribution(
     -------
     null_distribution : NullDistribution
         A frozen distribution with the methods listed in :func:`ap_null_distribution`. For an array
-        of k they broadcast their argument against k.
+        of k, the methods broadcast their argument against k.
 
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
         not one of those above.
@@ -305,19 +306,21 @@ def recall_at_k_null_distribution(
 
     Notes
     -----
-    Without ties across rank k the number of hits among the first k of n samples is hypergeometric,
+    Without ties across rank k the number of hits among the first k of n samples is hypergeometric
+    [1]_,
 
     .. math:: P(H = h) = \binom{m}{h} \binom{n - m}{k - h} \Big/ \binom{n}{k},
 
-    and recall is :math:`H / m`. If a block of g equal scores straddles rank k, after a samples
-    with better scores, each of its Y positives counts :math:`(k - a) / g`, the average over random
-    tie-breaking; recall is then :math:`(H + Y (k - a) / g) / m` with H positives among the a
-    samples. Tails are summed from the largest term on, in logarithms, and remain accurate for
-    sizes of 1e12 and more.
+    and recall is :math:`H / m`. If a block of g equal scores straddles rank k, after :math:`a`
+    samples with better scores, each of its Y positives counts :math:`(k - a) / g`, the average over
+    random tie-breaking; recall is then :math:`(H + Y (k - a) / g) / m` with H positives among the a
+    samples. Tails are summed from the largest term on, in logarithms, and remain accurate for sizes
+    of 1e12 and more.
 
     References
     ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
        University.
 
     Examples
@@ -379,12 +382,12 @@ def precision_at_k_null_distribution(
     -------
     null_distribution : NullDistribution
         A frozen distribution with the methods listed in :func:`ap_null_distribution`. For an array
-        of k they broadcast their argument against k.
+        of k, the methods broadcast their argument against k.
 
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, the tie sizes do not add up to `n_samples`, or `method` is
         not one of those above.
@@ -397,7 +400,7 @@ def precision_at_k_null_distribution(
 
     Notes
     -----
-    Precision at k is recall at k times m / k, with the same p-values; see
+    Precision at k is recall at k times m / k, with m positives, and has the same p-values; see
     :func:`recall_at_k_null_distribution` for its distribution and for ties.
 
     Examples
@@ -458,7 +461,7 @@ def roc_auc_null_distribution(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, the tie sizes do not add up to `n_samples`, or
         `method` is not one of those above.
@@ -467,7 +470,8 @@ def roc_auc_null_distribution(
     --------
     roc_auc_test : Test of a ranking against this null distribution.
     metric_null_distribution : The null distribution of any metric.
-    scipy.stats.mannwhitneyu : The same distribution without ties, for the statistic U.
+    scipy.stats.mannwhitneyu : Test of the statistic U, with the same distribution if there are no
+        ties.
 
     Notes
     -----
@@ -476,7 +480,7 @@ def roc_auc_null_distribution(
     .. math:: \mathrm{AUC} = \frac{1}{m (n - m)} \sum_{i=1}^m (n - r_i) - \frac{m - 1}{2 (n - m)},
 
     the share of the pairs of a positive and a negative that are in the right order, which is Mann
-    and Whitney's U over :math:`m (n - m)` [1]_. Pairs of equal scores count half.
+    and Whitney's U over :math:`m (n - m)` [1]_. Pairs with equal scores count as one half.
 
     References
     ----------
@@ -485,8 +489,8 @@ def roc_auc_null_distribution(
 
     Examples
     --------
-    Three positives and five negatives make 15 pairs; two of the 56 ways to place them have at most
-    one in the wrong order:
+    Three positives and five negatives form 15 pairs. Two of the 56 ways to place the positives have
+    at most one pair in the wrong order:
 
     >>> from sklearn_rankinf import roc_auc_null_distribution
     >>> null = roc_auc_null_distribution(8, 3)

@@ -200,7 +200,7 @@ def metric_power(
     r"""Power of the test of a ranking by any metric.
 
     The power is the probability that the test against random labelling, :func:`metric_test`, is
-    significant if positives tend to be ranked higher than negatives, without equal scores.
+    significant if positives tend to be ranked higher than negatives. No scores are equal.
 
     Parameters
     ----------
@@ -211,24 +211,24 @@ def metric_power(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     odds : float, optional
         The effect: odds of each positive against a negative; 1 is chance. Exactly one of `odds` and
         `auc` is required.
     auc : float, optional
-        The effect as the probability that a positive is above a negative, ``odds / (1 + odds)``:
-        the expected ROC AUC.
+        The effect as the probability that a positive is ranked above a negative,
+        ``odds / (1 + odds)``: the expected ROC AUC.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     model : {"wallenius", "fisher", "binormal"}, default="wallenius"
-        Model of the rankings; see Notes. ``"fisher"`` is for recall, precision and enrichment at
-        k; ``"binormal"`` requires `auc`.
+        Model of the rankings; see Notes. ``"fisher"`` is for recall, precision, enrichment and
+        F-score at k; ``"binormal"`` requires `auc`.
     method : {"auto", "exact", "simulation", "obuchowski"}, default="auto"
-        ``"auto"`` chooses ``"exact"`` for recall, precision and enrichment at k, for the reciprocal
-        rank, and under ``"wallenius"`` if there are at most 200,000 placements of the positives;
-        otherwise ``"simulation"``. ``"obuchowski"`` is the normal approximation for ROC AUC in the
-        binormal model; see Notes.
+        ``"auto"`` chooses ``"exact"`` for recall, precision, enrichment and F-score at k, for the
+        reciprocal rank, and under ``"wallenius"`` if there are at most 200,000 placements of the
+        positives; otherwise ``"simulation"``. ``"obuchowski"`` is the normal approximation for ROC
+        AUC in the binormal model; see Notes.
     n_simulations : int, default=10000
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
@@ -243,7 +243,7 @@ def metric_power(
     Raises
     ------
     TypeError
-        If a number is not of the right type, or `k` is an array.
+        If a number has the wrong type, or `k` is an array.
     ValueError
         If not exactly one of `odds` and `auc` is given, a number is out of its range, or the metric
         does not have the `model` or the `method`.
@@ -252,7 +252,7 @@ def metric_power(
     --------
     min_detectable_odds : The smallest effect with a given power.
     min_positives : The smallest number of positives with a given power.
-    metric_test : The test.
+    metric_test : The test whose power is computed.
 
     Notes
     -----
@@ -275,8 +275,9 @@ def metric_power(
     binomial variables with odds ratio :math:`\omega`, conditional on their sum k; this is not a
     model of a ranking, and `auc` is only another form of the odds.
 
-    Power is exact if significance means enough positives among the first k samples for some k: it
-    is an integral over an order statistic, computed to about 1e-13. If all placements are listed,
+    For recall, precision, enrichment and F-score at k, and for the reciprocal rank, a ranking is
+    significant if enough of the first k samples are positive for a certain k. Power is then exact:
+    an integral over an order statistic, computed to about 1e-13. If all placements are listed,
     power is a sum of their probabilities. Otherwise rankings are simulated, in a time proportional
     to the number of positives; for the same seed, different odds use the same random numbers. The
     expected value is exact for average precision of the whole ranking, ROC AUC, reciprocal rank and
@@ -304,7 +305,8 @@ def metric_power(
 
     Examples
     --------
-    With 100 positives among 1000 samples, 16 of the first 100 samples must be positive:
+    With 100 positives among 1000 samples, at least 16 of the first 100 samples must be positive for
+    a significant result:
 
     >>> from sklearn_rankinf import metric_power
     >>> result = metric_power(1000, 100, metric="recall_at_k", k=100, odds=2.0)
@@ -373,8 +375,8 @@ class Design:
         title = in_sentence(chosen.title)
         if model == "fisher" and not isinstance(chosen, HitsAtK):
             raise ValueError(
-                "model='fisher' is for hits at k, recall, precision and enrichment, because it has "
-                f"no order of the samples; got {title}: use model='wallenius'."
+                "model='fisher' is for recall, precision, enrichment and F-score at k, because it "
+                f"has no order of the samples; got {title}: use model='wallenius'."
             )
         if model == "fisher" and method == "simulation":
             raise ValueError(

@@ -55,8 +55,8 @@ def min_detectable_odds(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     power : float, default=0.8
@@ -80,7 +80,7 @@ def min_detectable_odds(
     Raises
     ------
     TypeError
-        If a number is not of the right type, or `k` is an array.
+        If a number has the wrong type, or `k` is an array.
     ValueError
         If a number is out of its range, or the metric does not have the `model` or the `method`.
 
@@ -183,13 +183,15 @@ def min_positives(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, which is then also the
-        smallest number of samples considered, or a fraction of them between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, which is then also the smallest number of samples considered, or a fraction of them
+        between 0 and 1, rounded up.
     odds : float, optional
         The effect: odds of each positive against a negative. Exactly one of `odds` and `auc` is
         required.
     auc : float, optional
-        The effect as the probability that a positive is above a negative, ``odds / (1 + odds)``.
+        The effect as the probability that a positive is ranked above a negative,
+        ``odds / (1 + odds)``.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     power : float, default=0.8
@@ -211,7 +213,7 @@ def min_positives(
     Raises
     ------
     TypeError
-        If a number is not of the right type, or `k` is an array.
+        If a number has the wrong type, or `k` is an array.
     ValueError
         If not exactly one of `odds` and `auc` is given, a number is out of its range, the metric
         does not have the `model` or the `method`, or ten million positives are not enough (100,000
@@ -226,15 +228,15 @@ def min_positives(
     -----
     The power of a test of hits at k is not monotone in the number of positives, because the
     attained level varies. The first number with the required power is returned; a slightly larger
-    number may have less power. The first 2000 numbers are all tried. Beyond them the search starts
-    at 98 % of the number that a randomized test needs; a test that is randomized to have exactly
-    the level `alpha` is more powerful.
+    number may have less power. All of the first 2000 numbers are tried. Above them, the search
+    starts at 98 % of the number that a randomized test needs: a test that is randomized to have
+    exactly the level `alpha` is more powerful.
 
-    In three cases larger numbers are bisected instead: under ``"fisher"`` and for the reciprocal
-    rank beyond the first 2000, and beyond the first 16 if power is simulated. The returned number
-    then has the required power and the next smaller one does not, but a still smaller number may
-    also reach it. The Monte Carlo error of the number is that of the power, divided by the increase
-    of the power per positive.
+    In three cases the search bisects instead: under ``"fisher"`` and for the reciprocal rank above
+    the first 2000 numbers, and above the first 16 if power is simulated. The returned number then
+    has the required power and the next smaller one does not, but a still smaller number may also
+    reach it. The Monte Carlo error of the number is that of the power, divided by the increase of
+    the power per positive.
 
     Examples
     --------
@@ -249,8 +251,8 @@ def min_positives(
     check_between(prevalence, "prevalence")
     if prevalence < _SMALLEST_PREVALENCE:
         raise ValueError(
-            f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, because the number of "
-            f"samples would be too large to count; got {prevalence}."
+            f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, otherwise the number of "
+            f"samples is too large to count; got {prevalence}."
         )
     check_between(power, "power")
     effect = read_effect(odds, auc, model)

@@ -76,7 +76,7 @@ class MetricComparisonPowerResult(PlanningResult):
     difference_standard_deviation : float
         Standard deviation of the difference over data sets.
     auc_a, auc_b, correlation : float
-        The rankers: their expected ROC AUC, and the correlation of their scores within each class.
+        Expected ROC AUC of the rankers, and the correlation of their scores within each class.
     alpha : float
         Significance level.
     alternative, method : str
@@ -265,8 +265,8 @@ def metric_comparison_power(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -292,14 +292,14 @@ def metric_comparison_power(
     Raises
     ------
     TypeError
-        If a number is not of the right type, or `k` is an array.
+        If a number has the wrong type, or `k` is an array.
     ValueError
         If a number is out of its range, there are no positives or no negatives, or the metric does
         not have the `method`.
 
     See Also
     --------
-    metric_comparison_test : The test.
+    metric_comparison_test : The test whose power is computed.
     metric_power : Power of the test of one ranking against random labelling.
 
     Notes
@@ -393,8 +393,8 @@ def metric_interval_width(
     metric : str or metric, default="average_precision"
         A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off of a metric that is given by its name: a number of samples, or a fraction of them
-        between 0 and 1, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     confidence_level : float, default=0.95
         Nominal coverage of the interval.
     method : str, default="auto"
@@ -417,7 +417,7 @@ def metric_interval_width(
     Raises
     ------
     TypeError
-        If a number is not of the right type, or `k` is an array.
+        If a number has the wrong type, or `k` is an array.
     ValueError
         If a number is out of its range, there are no positives or no negatives, or the metric does
         not have the `method`.

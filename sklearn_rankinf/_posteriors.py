@@ -79,9 +79,10 @@ class PrecisionRecallPosterior:
        \text{precision} \sim \mathrm{Beta}(TP + \lambda, FP + \lambda), \qquad
        \text{recall} \sim \mathrm{Beta}(TP + \lambda, FN + \lambda).
 
-    The model is binomial: given the numbers of predicted positives and of positives, predicted
-    positives are true, and positives are found, independently of each other. The model does not
-    apply to the top k of a ranking with a fixed k, where the hits are drawn without replacement.
+    The model is binomial: given the numbers of predicted positives and of positives, each predicted
+    positive is a true positive, and each positive is found, independently of the others. The model
+    does not apply to the top k of a ranking with a fixed k, where the hits are drawn without
+    replacement.
 
     Precision and recall are dependent, because they share the true positives. Independent draws of
     the two must not be combined into an F-score; use :meth:`f_score` for its distribution.
@@ -481,15 +482,15 @@ class FScorePosterior:
 
 
 def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5) -> Any:
-    r"""Posterior of the share of decided samples that system a wins.
+    r"""Posterior of the share won by system a of the samples that only one system gets right.
 
-    Two systems have classified the same samples. They are compared on the samples that only one of
-    them gets right.
+    Two systems have classified the same samples. A system wins a sample if only this system gets it
+    right.
 
     Parameters
     ----------
     n_only_a, n_only_b : int
-        Number of samples that only a gets right, and number that only b gets right.
+        Number of samples that only system a gets right, and number that only system b gets right.
     prior : float, default=0.5
         Weight :math:`\lambda` of the prior: the number of samples added to each count.
 
@@ -520,8 +521,8 @@ def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5
        \pi \sim \mathrm{Beta}(N_1 + \lambda, N_2 + \lambda), \qquad
        P(\pi > 1/2) = I_{1/2}(N_2 + \lambda, N_1 + \lambda).
 
-    Samples that both get right, or both wrong, do not count. The model is binomial: samples are
-    independent. It does not apply to the top k of two rankings with a fixed k.
+    Samples that both systems get right, or both get wrong, do not count. The model is binomial:
+    samples are independent. It does not apply to the top k of two rankings with a fixed k.
 
     References
     ----------

@@ -236,7 +236,7 @@ def map_null_distribution(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If there is no query, the lengths differ, a number is out of range, tie sizes do not add
         up, or `method` is not one of those above.
@@ -258,8 +258,8 @@ def map_null_distribution(
 
     Examples
     --------
-    Two queries have one positive each among four ranks. The probability that it is first in both
-    is 1/16:
+    Two queries have one positive each among four samples. The probability that the positive is
+    first in both is 1/16:
 
     >>> from sklearn_rankinf import map_null_distribution
     >>> round(map_null_distribution([4, 4], [1, 1]).pvalue(1.0) * 16, 9)
@@ -298,7 +298,7 @@ def _checked_sizes(
     columns = [np.ravel(np.asarray(values, dtype=object)) for values in (n_samples, n_positives)]
     n_queries = len(columns[0])
     if n_queries == 0:
-        raise ValueError("n_samples is empty: give the number of samples of at least one query.")
+        raise ValueError("n_samples is empty: pass the number of samples of at least one query.")
     if len(columns[1]) != n_queries:
         raise ValueError(
             "n_samples and n_positives must have one entry per query; they have "
@@ -328,8 +328,7 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
     statistic : float
         Mean average precision.
     pvalue : float
-        Probability, when labels are assigned at random, of a mean at least as extreme as the
-        observed one.
+        Probability under random labelling of a mean at least as extreme as the observed one.
     log10_pvalue : float
         Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
     pvalue_relative_error : float
@@ -340,7 +339,8 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         (statistic - E) / sd with mean E and standard deviation sd under random labelling; nan if
         the statistic cannot vary.
     adjusted_statistic : float
-        (statistic - E) / (best - E), which is 0 at chance and 1 for perfect rankings.
+        (statistic - E) / (best - E), where best is the value of perfect rankings: 0 for chance, 1
+        for perfect rankings.
     null_distribution : MeanNullDistribution or PermutationDistribution
         Null distribution of mean average precision, given the ties.
     n_samples, n_positives : int
@@ -370,8 +370,8 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
     query_pvalue_holm : ndarray of shape (n_queries,)
         P-values adjusted for the family-wise error rate among the queries with positives, by Holm.
     query_pvalue_maxt : ndarray of shape (n_queries,) or None
-        P-values adjusted for the same rate by the step-down maxT of Westfall and Young, from joint
-        permutations; None if labels are not permuted jointly.
+        P-values adjusted for the family-wise error rate by the step-down maxT of Westfall and
+        Young, from joint permutations; None if labels are not permuted jointly.
 
     See Also
     --------
@@ -487,7 +487,7 @@ def mean_average_precision_score(
         Binary labels.
     y_score : array-like of shape (n_samples,)
         Scores, larger for samples more likely to be positive.
-    groups : iterable of shape (n_samples,)
+    groups : array-like of shape (n_samples,)
         The query of each sample: any hashable values, in any order.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
@@ -518,7 +518,7 @@ def mean_average_precision_score(
     Notes
     -----
     Query q has :math:`m_q` positives, of which :math:`y_{qb}` are in its block b of equal scores.
-    There are :math:`H_{qb}` positives and :math:`T_{qb}` samples down to the end of the block:
+    Down to the end of the block there are :math:`H_{qb}` positives and :math:`T_{qb}` samples:
 
     .. math:: \mathrm{MAP} = \frac{1}{Q} \sum_{q=1}^Q \frac{1}{m_q} \sum_b y_{qb}
               \frac{H_{qb}}{T_{qb}}.
@@ -558,11 +558,11 @@ def mean_average_precision_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,), or mapping or sequence of Ranking
-        Binary labels of the samples of all queries; or the ranking of each query, with `y_score`
-        and `groups` left out.
+        Binary labels of the samples of all queries; or the ranking of each query, in which case
+        `y_score` and `groups` are omitted.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive; compared only within a query.
-    groups : iterable of shape (n_samples,), optional
+    groups : array-like of shape (n_samples,), optional
         The query of each sample: any hashable values, in any order.
     dependence : {"independent", "shared"}, default="independent"
         ``"independent"`` if the labels of different queries are independent of each other;
@@ -571,15 +571,15 @@ def mean_average_precision_test(
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored for rankings.
     alternative : {"greater", "less", "two-sided"}, default="greater"
-        Whether small p-values are for runs better than chance, worse than chance, or either.
+        Whether small p-values indicate runs better than chance, worse than chance, or either.
     method : {"auto", "analytic", "permutation", "normal", "pearson3"}, default="auto"
         Method of the p-values; see :func:`map_null_distribution`. With shared labels, strata or
         clusters the mean over queries has no null distribution in closed form, and ``"auto"``
         selects permutation.
-    strata : iterable of shape (n_samples,), optional
+    strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. The labels of each query are permuted only
         within strata. Requires permutation.
-    clusters : iterable of shape (n_samples,), optional
+    clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, any hashable values. Samples of a cluster must have the same label
         in all queries. The labels of whole clusters are permuted, for all queries together, among
         clusters that have the same number of samples in each query and, with `strata`, the same
@@ -592,7 +592,7 @@ def mean_average_precision_test(
         Number of jobs for the null distributions of the queries and for permutation. Equal null
         distributions are computed once. The result does not depend on `n_jobs`.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -621,7 +621,7 @@ def mean_average_precision_test(
     --------
     map_null_distribution : The null distribution of mean average precision.
     average_precision_test : Test of one ranking.
-    scipy.stats.false_discovery_control : The adjustment for many queries.
+    scipy.stats.false_discovery_control : The adjustments that control the false discovery rate.
 
     Notes
     -----
@@ -635,13 +635,13 @@ def mean_average_precision_test(
     dependence between the queries. The step-down maxT [4]_ compares the standardised average
     precision of a query with the largest one of this query and of all less extreme queries, in each
     random labelling; its p-value is (b + 1)/(B + 1). It bounds the same probability as Holm's
-    adjustment, and is smaller if queries are dependent. Average precision is standardised by its
-    exact mean and standard deviation or, with strata and clusters, by those of the random
-    labellings.
+    adjustment, and its p-values are smaller if queries are dependent. Average precision is
+    standardised by its exact mean and standard deviation or, with strata and clusters, by those of
+    the random labellings.
 
     Groups of samples that one model ranks, such as sites, can be given as queries. With
-    ``groups=site`` and independent labels this is a test of the average precision within sites
-    with an exact null distribution.
+    ``groups=site`` and independent labels, the test is that of the mean average precision within
+    sites, with an exact null distribution.
 
     References
     ----------

@@ -25,8 +25,8 @@ class Ranking:
     Parameters
     ----------
     tie_sizes : array-like of shape (n_blocks,)
-        Number of samples in each block of equal scores, best score first. Without ties these
-        are ``n_samples`` ones.
+        Number of samples in each block of equal scores, best score first. Without ties every size
+        is 1.
     hits : array-like of shape (n_blocks,)
         Number of positives in each block.
     has_all_ties : bool, default=True
@@ -58,15 +58,16 @@ class Ranking:
 
     See Also
     --------
-    average_precision_test : A test that accepts a ranking instead of labels and scores.
+    metric_test : A test that accepts a ranking instead of labels and scores.
 
     Notes
     -----
-    With block sizes :math:`g_b` ending at rank :math:`T_b = g_1 + \dots + g_b`, hits
+    With blocks of :math:`g_b` samples that end at rank :math:`T_b = g_1 + \dots + g_b`, hits
     :math:`y_b` and cumulative hits :math:`H_b = y_1 + \dots + y_b`, average precision is
     :math:`\frac{1}{m} \sum_b y_b H_b / T_b`. Blocks without hits contribute nothing to it, nor to
     any other metric of this package, so that runs of negatives can be merged without changing the
-    value. Null distributions depend on all ties, and tests do not accept a ranking without them.
+    value. Null distributions depend on all ties, and tests do not accept a ranking with
+    ``has_all_ties=False``.
 
     Examples
     --------
@@ -168,7 +169,7 @@ class Ranking:
     def from_counts(cls, tie_sizes: ArrayLike, hits: ArrayLike) -> Ranking:
         """Build a ranking from the sizes and hits of its blocks of equal scores.
 
-        A database or a cluster returns these counts with one ``GROUP BY`` over the score.
+        One ``GROUP BY`` over the score in a database gives these counts.
 
         Parameters
         ----------
@@ -231,7 +232,7 @@ class Ranking:
             ``"positives"`` the negatives between two neighbouring scores of positives form one
             block, whose ties are unknown: all metrics are exact, but tests do not accept the
             ranking.
-        max_distinct : int, default=10,000,000
+        max_distinct : int, default=10_000_000
             Largest number of distinct scores, or distinct scores of positives, to keep in memory.
 
         Returns

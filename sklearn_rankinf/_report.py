@@ -106,13 +106,13 @@ class RankSignificanceReport:
     checks : tuple of ReportCheck
         Findings of the checks, each with a code, a message, a remedy and a URL.
     notes : tuple of str
-        What was left out and why, and assumptions that the data cannot show.
+        What was left out and why, and assumptions that cannot be checked with the data.
     results : tuple of MetricTestResult
         The test of each ranking.
     intervals : tuple of MetricIntervalResult or None
         The interval of each ranking.
     curves : tuple of TopKSignificanceCurve or None
-        The hits of each ranking against random selection for every k.
+        The hits of each ranking for every k, compared with random selection.
     comparison : MetricComparisonTestResult, MetricMultipleComparisonTestResult or None
         The comparison of two or more rankings; None for a single ranking.
     compared : tuple of (int, int)
@@ -297,10 +297,10 @@ def rank_significance_report(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels; or a ranking, with `y_score` left out.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or frame, optional
         Scores, larger for samples more likely to be positive, of one or several rankers. Several
-        rankers are given as a dict, a frame, or an array with one column per ranker. Required
+        rankers are given as a dict, a data frame, or an array with one column per ranker. Required
         unless `y_true` is a ranking.
     k : int, float or sequence of them, default=(10, 50, 100)
         Cut-offs at which hits are reported: numbers of samples at the top of the ranking, or
@@ -337,7 +337,7 @@ def rank_significance_report(
         If ``output="frame"`` and pandas is not installed, or ``output="html"`` and matplotlib is
         not installed.
     TypeError
-        If an argument is not of the right type.
+        If an argument has the wrong type.
     ValueError
         If labels or scores are invalid, if a cluster has samples with different labels, or if an
         option is not one of those above.

@@ -519,8 +519,8 @@ CHECKS = (
         "worse-than-chance",
         "ranker",
         _worse_than_chance,
-        "Larger scores must mean likelier positives: negate the scores if smaller scores do, and "
-        "check pos_label.",
+        "Larger scores must belong to samples that are more likely to be positive: negate the "
+        "scores if smaller scores do, and check pos_label.",
     ),
     Check(
         "perfect-ranking",

@@ -233,8 +233,8 @@ class Restrictions:
                 )
         if self.order is not None and self.clusters is not None:
             raise ValueError(
-                "order and clusters exclude each other: labels are either shifted along a series "
-                "or exchanged between clusters; omit one of them (several series are strata)."
+                "order and clusters cannot be combined: labels are either shifted along a series "
+                "or exchanged between clusters; omit one of them (pass several series as strata)."
             )
 
     @property
@@ -367,8 +367,8 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
     y_score : array-like of shape (n_samples,)
         The incumbent's scores.
     n_per_stratum : int, default=5
-        Number of samples in each stratum. Equal scores are in one stratum, so that some strata may
-        be larger.
+        Number of samples in each stratum. Equal scores are always in the same stratum, so some
+        strata may be larger.
 
     Returns
     -------
@@ -384,7 +384,8 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
 
     See Also
     --------
-    average_precision_test : A test with the parameter `strata`.
+    metric_test : A test with the parameter `strata`.
+    average_precision_test : The same test of average precision.
 
     Notes
     -----
@@ -394,8 +395,8 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
     with a standard deviation of 0.3 was significant at 5 percent in 94 percent of data sets with
     tenths, 8 percent with strata of ten and 5.5 percent with strata of five; with noise of 0.1 in
     6.5 percent with strata of five and 5.2 percent with pairs. Narrower strata compare fewer pairs
-    of samples: a variable with log odds of 0.5 was found in 99, 97 and 88 percent of data sets with
-    strata of ten, five and two.
+    of samples: a variable with log odds of 0.5 was detected in 99, 97 and 88 percent of data sets
+    with strata of ten, five and two.
 
     Examples
     --------

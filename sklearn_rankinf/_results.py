@@ -69,8 +69,7 @@ class MetricTestResult:
     statistic : float or ndarray
         Value of the metric.
     pvalue : float or ndarray
-        Probability, if labels are assigned to the ranks at random, of a statistic at least as
-        extreme as the observed one.
+        Probability under random labelling of a statistic at least as extreme as the observed one.
     log10_pvalue : float or ndarray
         Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
     pvalue_relative_error : float or ndarray
@@ -83,23 +82,24 @@ class MetricTestResult:
         of the resamples.
     adjusted_statistic : float or ndarray
         (statistic - E) / (best - E), where best is the value of a perfect ranking without ties: 0
-        is chance, 1 is perfect; nan if there is only one class.
+        for chance, 1 for a perfect ranking; nan if all samples have the same label.
     null_distribution : NullDistribution or tuple of NullDistribution
         The null distribution of the statistic under random labelling, given the ties.
     n_samples : int
         Number of samples.
     n_positives : int or ndarray of shape (n_classes,)
-        Number of positives, or number of samples of each class.
+        Number of positives; for several classes the number of samples of each class.
     alternative : {"greater", "less", "two-sided"}
         The alternative hypothesis.
     method : str
         The method in use.
     n_resamples : int, ndarray or None
-        Number of random labellings that were drawn; 0 for a statistic with one value and if all
-        labellings were enumerated; None if `method` is not ``"permutation"``.
+        Number of random labellings that were drawn; 0 if the statistic has a single possible value
+        or all labellings were enumerated; None if `method` is not ``"permutation"``.
     n_exceedances : int, ndarray or None
-        Number of random labellings at least as extreme as the observed labelling; two-sided, the
-        smaller of the numbers on the two sides.
+        Number of random labellings at least as extreme as the observed labelling; for a two-sided
+        test, the smaller of the numbers on the two sides. None if `method` is not
+        ``"permutation"``.
     hits : float, ndarray or None
         Number of positives among the first `k`, a fraction if equal scores straddle k; None for
         metrics that do not count hits.
@@ -218,9 +218,9 @@ class MetricTestResult:
         Returns
         -------
         low, high : float or ndarray
-            For ``method="permutation"`` Clopper and Pearson's interval for the p-value based on all
-            labellings; for an exact test the p-value minus and plus its numerical error; for an
-            approximation, whose error is unknown, 0 and 1.
+            For ``method="permutation"`` Clopper and Pearson's interval for the p-value that all
+            labellings would give; for an exact test the p-value minus and plus its numerical error;
+            for an approximation, whose error is unknown, 0 and 1.
         """
         check_confidence_level(confidence_level)
         near = _widened(self.pvalue, self.pvalue_relative_error)
@@ -319,9 +319,9 @@ class MetricTestResult:
         Returns
         -------
         dict
-            The metric, its value, chance, z, the p-value and the rest, by name. For several classes
-            or cut-offs the values are lists with one entry per class or cut-off, which are listed
-            under ``"class"`` or ``"k"``.
+            The metric, its value, its mean under random labelling, its z-score, its p-value and the
+            other fields, by name. For several classes or cut-offs the values are lists with one
+            entry per class or cut-off, which are listed under ``"class"`` or ``"k"``.
         """
         columns = self._columns()
         if np.ndim(self.statistic):
@@ -351,7 +351,8 @@ class MetricTestResult:
         Returns
         -------
         str
-            The value, chance, the p-value, its method, and the numbers of positives and samples.
+            The value, its mean under random labelling, the p-value with its method, and the numbers
+            of positives and samples.
         """
         columns = self._columns()
         columns["n_resamples"] = self._column("n_resamples", np.size(self.statistic))

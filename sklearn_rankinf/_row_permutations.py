@@ -87,8 +87,8 @@ def weights_warning(
             return None
         return (
             f"sample_weight depends on the labels ({found}): with weights_follow='score' only the "
-            "labels are permuted, so the weights match the observed labels but no permuted ones, "
-            "and the p-value may be far too small. "
+            "labels are permuted, so the weights match the observed labels but not the permuted "
+            "ones, and the p-value may be far too small. "
             "If the weights were computed from the labels, such as class weights, use "
             "weights_follow='label', which permutes labels and weights together."
         )
@@ -181,7 +181,7 @@ def _check_no_cut(statistic: Statistic, weights: Floats | None, average: str | N
         return
     if weights is not None:
         raise ValueError(
-            f"k={k} and unequal sample_weight exclude each other: average precision at k is "
+            f"k={k} cannot be combined with unequal sample_weight: average precision at k is "
             "defined for samples of equal weight; omit one of them."
         )
     if average == "micro":

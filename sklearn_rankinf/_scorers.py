@@ -100,28 +100,29 @@ def make_significance_scorer(
         the null distribution of the metric has, such as ``"normal"``; or ``"both"``, analytic and
         permutation side by side.
     output : str, default="neg_log10_pvalue"
-        Quantity that a scorer returns: ``"neg_log10_pvalue"``, the evidence, on a scale where
-        greater is better and nothing underflows; ``"zscore"``, the distance from chance in standard
-        deviations; ``"adjusted"``, the statistic on a scale with chance at 0 and a perfect ranking
-        at 1; ``"statistic"``, the metric; ``"pvalue"``, for information only and never for `refit`
-        or selection, since searches maximise; or ``"all"`` of them.
+        Quantity that a scorer returns: ``"neg_log10_pvalue"``, the evidence, on a scale on which
+        greater is better and no value underflows; ``"zscore"``, the distance from chance in
+        standard deviations; ``"adjusted"``, the statistic on a scale with chance at 0 and a perfect
+        ranking at 1; ``"statistic"``, the metric; ``"pvalue"``, for information only and never for
+        `refit` or selection, since searches maximise; or ``"all"`` of them.
     k : int or float, optional
         Cut-off for the metrics at k and, optionally, for average precision, DCG and NDCG: a number
-        of samples, or a fraction of the samples between 0 and 1. A fraction is usually the better
-        choice because folds differ in size; an int larger than a fold is an error.
+        of samples, or a fraction of them between 0 and 1, rounded up. A fraction is usually the
+        better choice because folds differ in size; an int larger than a fold is an error.
     pos_label : int, float, bool or str, default=1
         The label of the positives. Required for string labels, unless `average` is given.
     average : {"macro", "weighted", "micro"}, optional
         Average over the classes of multiclass and multilabel labels, as in scikit-learn. Such
         averages have no null distribution in closed form: ``method="auto"`` selects permutation,
-        and with ``method="both"`` only the analytic scorers of the dict fail. It is ignored for
-        binary labels; if `pos_label` is left at 1, their positive label is then the greater one.
+        and with ``method="both"`` only the analytic scorers of the dict fail. `average` is ignored
+        for binary labels; if `pos_label` is also left at 1, the larger label is then the positive
+        one.
     weights_follow : {"label", "score"}, default="label"
-        Whether weights move with the labels or stay with the scores when labels are permuted, see
-        :func:`average_precision_test`.
+        Whether weights move with the labels or stay with the scores when labels are permuted; see
+        :func:`metric_test`.
     block_length : int, optional
-        Number of successive samples that are permuted as a block, if scorers get the `order` of
-        the samples; by default labels are shifted.
+        Number of consecutive samples that are permuted as a block, if the scorer receives the
+        `order` of the samples; by default labels are shifted.
     n_permutations : int, default=999
         Number of random labellings for permutation. The p-value is never below
         ``1 / (n_permutations + 1)``.
@@ -145,13 +146,13 @@ def make_significance_scorer(
     Raises
     ------
     TypeError
-        If an argument is of a wrong type, or if this function is itself passed as a scorer.
+        If an argument has the wrong type, or if this function is itself passed as a scorer.
     ValueError
         If an argument is not one of those above, if `k` is missing for a metric that needs it or
         given for a metric that takes none, or if `output` is not ``"all"`` with ``method="both"``.
-        The scorer raises it for invalid labels and scores, for an int `k` larger than a fold, for
-        multiclass or multilabel labels without `average`, and if ``method="analytic"`` is not
-        available.
+        The scorer raises a ValueError for invalid labels and scores, for an int `k` larger than a
+        fold, for multiclass or multilabel labels without `average`, and if ``method="analytic"`` is
+        not available.
 
     Warns
     -----
@@ -181,13 +182,13 @@ def make_significance_scorer(
     over folds ranks candidates. It is not valid evidence that the winner is better than chance,
     because training sets overlap and the best of many candidates is selected.
 
-    To keep a search almost as fast as with average precision as the score, an exact p-value that
-    takes long may have a relative error of up to 1 percent, which is 0.004 in the default score;
-    most have less than 0.01 percent. :func:`average_precision_test` computes all digits. If the
-    relative error of an exact p-value cannot be bounded by 10 percent, or if its computation fails,
-    ``method="auto"`` uses a permutation p-value.
+    To keep a search almost as fast as one that is scored by average precision, exact p-values that
+    take long to compute may have a relative error of up to 1 percent, which is 0.004 in the default
+    score; most have less than 0.01 percent. :func:`average_precision_test` computes all digits. If
+    the relative error of an exact p-value cannot be bounded by 10 percent, or if its computation
+    fails, ``method="auto"`` uses a permutation p-value.
 
-    A fold without evidence does not disturb a search: with only one class, or only one score, the
+    A fold without evidence does not stop a search: if all labels or all scores are equal, the
     statistic is that of the test, p is 1 and all other outputs are 0. A fold of multiclass labels
     in which a class is missing is an error, as in scikit-learn: use stratified folds.
 

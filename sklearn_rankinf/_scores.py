@@ -61,15 +61,18 @@ def average_precision_pvalue(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float, optional
-        Use average precision at `k`: a number of samples, or a fraction of them between 0 and 1.
+        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`.
+        Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
+        number of positives. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Direction of the test.
     method : str, default="auto"
@@ -82,7 +85,7 @@ def average_precision_pvalue(
     Returns
     -------
     pvalue : float
-        The p-value, between 0 and 1; 1.0 if there is only one class or one distinct score.
+        The p-value, between 0 and 1; 1.0 if all labels or all scores are equal.
 
     Raises
     ------
@@ -150,15 +153,18 @@ def average_precision_neg_log10_pvalue(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float, optional
-        Use average precision at `k`: a number of samples, or a fraction of them between 0 and 1.
+        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`.
+        Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
+        number of positives. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
     alternative : {"greater", "less", "two-sided"}, default="greater"
         Direction of the test.
     method : str, default="auto"
@@ -171,7 +177,7 @@ def average_precision_neg_log10_pvalue(
     Returns
     -------
     score : float
-        A number of at least 0; 0.0 if there is only one class or one distinct score.
+        A number of at least 0; 0.0 if all labels or all scores are equal.
 
     Raises
     ------
@@ -234,20 +240,23 @@ def adjusted_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float, optional
-        Use average precision at `k`: a number of samples, or a fraction of them between 0 and 1.
+        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`.
+        Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
+        number of positives. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
     score : float
-        The adjusted average precision; negative below chance, nan if there is only one class.
+        The adjusted average precision; negative below chance, nan if all labels are equal.
 
     Raises
     ------
@@ -257,7 +266,7 @@ def adjusted_average_precision_score(
     Warns
     -----
     UndefinedMetricWarning
-        If there is only one class.
+        If all labels are equal.
 
     See Also
     --------
@@ -305,21 +314,24 @@ def standardized_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float, optional
-        Use average precision at `k`: a number of samples, or a fraction of them between 0 and 1.
+        Cut-off, for average precision at `k`: a number of samples, or a fraction of them between 0
+        and 1, rounded up. By default the whole ranking.
     normalize : {"min", "positives"}, default="min"
-        Divisor of average precision at `k`.
+        Divisor of average precision at `k`: the smaller of the number of positives and `k`, or the
+        number of positives. Without `k` both are the same.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
     score : float
-        The z-score of average precision; nan if average precision cannot vary, because there is
-        only one class or one distinct score.
+        The z-score of average precision; nan if average precision cannot vary, because all labels
+        or all scores are equal.
 
     Raises
     ------
@@ -344,8 +356,8 @@ def standardized_average_precision_score(
 
     Examples
     --------
-    The ranking is the best of the six ways to place two positives in four ranks, 1.59 standard
-    deviations above the mean of all six:
+    The ranking is the best of the six ways to place two positives among four ranks. Its average
+    precision is 1.59 standard deviations above the mean over all six:
 
     >>> from sklearn_rankinf import standardized_average_precision_score
     >>> score = standardized_average_precision_score([1, 1, 0, 0], [0.9, 0.8, 0.3, 0.1])
@@ -374,14 +386,15 @@ def recall_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -405,8 +418,8 @@ def recall_at_k_score(
 
     Notes
     -----
-    If a block of g equal scores straddles rank k, after a samples with better scores, each of its
-    positives counts :math:`(k - a) / g`, the average over random tie-breaking.
+    If a block of g equal scores straddles rank k, after :math:`a` samples with better scores, each
+    of its positives counts :math:`(k - a) / g`, the average over random tie-breaking.
 
     Examples
     --------
@@ -432,14 +445,15 @@ def precision_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -464,9 +478,9 @@ def precision_at_k_score(
 
     Notes
     -----
-    If a block of g equal scores straddles rank k, after a samples with better scores, each of its
-    positives counts :math:`(k - a) / g`, the average over random tie-breaking. If all scores are
-    equal, precision at every k is the prevalence.
+    If a block of g equal scores straddles rank k, after :math:`a` samples with better scores, each
+    of its positives counts :math:`(k - a) / g`, the average over random tie-breaking. If all scores
+    are equal, precision at every k is the prevalence.
 
     Examples
     --------
@@ -486,16 +500,17 @@ def r_precision_score(
     *,
     pos_label: PosLabel = 1,
 ) -> float:
-    r"""R-precision: precision at the number of positives, at which it equals recall.
+    r"""R-precision: precision at k equal to the number of positives.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -519,7 +534,8 @@ def r_precision_score(
     Notes
     -----
     R-precision is :math:`H_m / m` with :math:`H_m` of the m positives among the first m samples,
-    averaged over random tie-breaking if equal scores straddle rank m.
+    which is also recall at m. It is averaged over random tie-breaking if equal scores straddle rank
+    m.
 
     Examples
     --------
@@ -547,14 +563,15 @@ def bedroc_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     alpha : float, default=20.0
         Rate at which the weight decreases with the rank: with 20, the first 8 % of the ranks have
         80 % of the weight.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -613,14 +630,15 @@ def rie_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     alpha : float, default=20.0
         Rate at which the weight decreases with the rank: with 20, the first 8 % of the ranks have
         80 % of the weight.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -681,11 +699,12 @@ def reciprocal_rank_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -710,8 +729,8 @@ def reciprocal_rank_score(
 
     Notes
     -----
-    If the first positive is one of y in a block of g equal scores, after a samples with better
-    scores, the value is the expectation over random tie-breaking,
+    If the first positive is one of y in a block of g equal scores, after :math:`a` samples with
+    better scores, the value is the expectation over random tie-breaking,
 
     .. math:: \sum_{j=1}^{g-y+1} \binom{g-j}{y-1} \Big/ \binom{g}{y} \cdot \frac{1}{a + j}.
 
@@ -739,14 +758,15 @@ def enrichment_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -770,9 +790,9 @@ def enrichment_at_k_score(
 
     Notes
     -----
-    With H of the m positives among the first k of n samples, the enrichment factor is
-    :math:`(H / k) \big/ (m / n)`. If a block of g equal scores straddles rank k, after a samples
-    with better scores, each of its positives counts :math:`(k - a) / g`, the average over random
+    With H of the m positives among the first k of n samples, the enrichment factor is :math:`(H /
+    k) \big/ (m / n)`. If a block of g equal scores straddles rank k, after :math:`a` samples with
+    better scores, each of its positives counts :math:`(k - a) / g`, the average over random
     tie-breaking.
 
     Examples
@@ -800,16 +820,17 @@ def f_score_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
     beta : float, default=1.0
         Relative weight of recall, compared with precision.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -834,11 +855,10 @@ def f_score_at_k_score(
 
     Notes
     -----
-    With H of the m positives among the first k samples, the F-score is
-    :math:`(1 + \beta^2) H \big/ (\beta^2 m + k)`, the F-score of the classification that predicts
-    the first k samples to be positive. If a block of g equal scores straddles rank k, after a
-    samples with better scores, each of its positives counts :math:`(k - a) / g`, the average over
-    random tie-breaking.
+    With H of the m positives among the first k samples, the F-score is :math:`(1 + \beta^2) H \big/
+    (\beta^2 m + k)`, the F-score of the classification that predicts the first k samples to be
+    positive. If a block of g equal scores straddles rank k, after :math:`a` samples with better
+    scores, each of its positives counts :math:`(k - a) / g`, the average over random tie-breaking.
 
     Examples
     --------
@@ -868,17 +888,18 @@ def interpolated_average_precision_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     n_levels : int, default=11
         Number of equally spaced levels of recall from 0 to 1.
     rounding : {"exact", "trec_eval", "trec_eval_9"}, default="exact"
-        Number of the m positives required for a recall of r: the smallest number that reaches r;
-        r m rounded to the nearest integer, as in trec_eval after version 9; or r m + 0.9 rounded
-        down, as in trec_eval 9.
+        Number of the m positives that is required for a recall of r: ``"exact"`` is the smallest
+        number that reaches r; ``"trec_eval"`` is r m rounded to the nearest integer, as in
+        trec_eval after version 9; ``"trec_eval_9"`` is r m + 0.9 rounded down, as in trec_eval 9.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------
@@ -888,10 +909,10 @@ def interpolated_average_precision_score(
     Raises
     ------
     TypeError
-        If labels and scores are not those of a binary problem, or `n_levels` is not an integer.
+        If labels or scores have the wrong type, or `n_levels` is not an integer.
     ValueError
-        If labels and scores are not those of a binary problem, `n_levels` is less than 2, or
-        `rounding` is not one of the three.
+        If labels or scores are invalid or not binary, `n_levels` is less than 2, or `rounding` is
+        not one of those above.
 
     Warns
     -----
@@ -914,11 +935,11 @@ def interpolated_average_precision_score(
 
     see chapter 8 of [1]_. A block of equal scores is one threshold, as in scikit-learn. The point
     with recall 0 and precision 1 that scikit-learn adds to its curve is not a threshold and is not
-    used. Whether recall reaches a level is computed in integers.
+    used. Integer arithmetic determines whether recall reaches a level.
 
-    The trec_eval variants [2]_ use the cut-offs of its source code, in the same floating-point
-    arithmetic, with the ties of this function. trec_eval itself breaks ties by document name. In
-    version 9, :math:`0.7 \cdot 3 + 0.9` is slightly less than 3.
+    The trec_eval variants use the cut-offs of the source code of trec_eval [2]_, in the same
+    floating-point arithmetic, but treat ties as this function does. trec_eval itself breaks ties by
+    document name. In version 9, :math:`0.7 \cdot 3 + 0.9` is slightly less than 3.
 
     References
     ----------
@@ -979,9 +1000,10 @@ def average_precision_at_k_score(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels, or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
-        Scores, larger for samples more likely to be positive.
+        Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+        ranking.
     k : int or float
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
         1 for a fraction of the samples, rounded up.
@@ -989,7 +1011,7 @@ def average_precision_at_k_score(
         Divisor: the smaller of the number of positives and `k`, so that a perfect ranking scores 1,
         or the number of positives.
     pos_label : int, float, bool or str, default=1
-        The label of the positives.
+        The label of the positives. Ignored if `y_true` is a ranking.
 
     Returns
     -------

@@ -50,14 +50,14 @@ class BestCandidateTestResult:
         null distribution; 0 for a candidate whose statistic cannot vary. With strata, clusters or
         an order, E and sd are those of `n_permutations` random labellings.
     pvalue : ndarray of shape (n_candidates,)
-        P-values adjusted for the choice among all candidates. The p-value of the winner is that of
-        the best candidate.
+        P-values adjusted for the choice among all candidates. The p-value of the best candidate
+        accounts for its selection.
     pvalue_unadjusted : ndarray of shape (n_candidates,)
-        P-value of each candidate as if it were the only one: exact, or by permutation with strata,
-        clusters or an order.
+        P-value of each candidate without adjustment: exact, or by permutation with strata, clusters
+        or an order.
     best_index : int
         The candidate with the largest z-score or, without standardisation, the largest statistic;
-        the first one in case of equality.
+        the first one if several are equal.
     best_name : object
         Name of the best candidate.
     names : list
@@ -113,7 +113,7 @@ class BestCandidateTestResult:
         return as_html(self.to_dict())
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Floats, Floats]:
-        """Interval for the p-values that infinitely many random labellings would give.
+        """Confidence intervals for the p-values that all random labellings would give.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class BestCandidateTestResult:
         return as_frame(self.to_dict(), "candidate")
 
     def summary(self) -> str:
-        """Return a sentence on the best candidate for a paper.
+        """Return one sentence on the best candidate, suitable for a paper.
 
         Returns
         -------
@@ -220,16 +220,15 @@ def best_candidate_test(
         Scores, larger for samples more likely to be positive, with one column per candidate: an
         array, a pandas or polars data frame, or a dict of names and scores.
     metric : str or metric, default="average_precision"
-        The metric that is compared: a name, which may be registered by :func:`register_metric`,
-        or a metric such as ``RocAuc()``.
+        A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
     k : int or float, optional
-        Cut-off for metrics that take one: an int of at least 1 counts samples, a float between 0
-        and 1 is a fraction of `n_samples`, rounded up.
+        Cut-off of a metric that is given by its name or by an object without a cut-off: a number of
+        samples, or a fraction of them between 0 and 1, rounded up.
     standardize : bool, default=True
         Whether the statistic of each candidate is standardised by the mean and standard deviation
         of its null distribution, given its ties, before the maximum is taken. Without equal scores,
-        strata and clusters all candidates have the same null distribution, and the result is the
-        same either way.
+        strata, clusters and an order, all candidates have the same null distribution, and
+        `standardize` does not change the result.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. Labels are permuted only within strata.
     clusters : array-like of shape (n_samples,), optional
@@ -237,10 +236,10 @@ def best_candidate_test(
         label. The labels of whole clusters are permuted, among clusters of the same size and, with
         `strata`, of the same stratum.
     order : array-like of shape (n_samples,), optional
-        Time or position of each sample, for a series whose labels are correlated in time. Labels
-        are shifted along the series; each stratum is a separate series.
+        Time or position of each sample, for a series whose labels are autocorrelated. Labels are
+        shifted along the series; each stratum is a separate series.
     block_length : int, optional
-        With `order`, permute blocks of this number of successive samples instead of shifting.
+        With `order`, permute blocks of this many consecutive samples instead of shifting.
     pos_label : int, float, bool or str, default=1
         The label of the positives.
     n_permutations : int, default=9999
@@ -251,7 +250,7 @@ def best_candidate_test(
         Number of jobs for the random labellings and for the exact null distributions of candidates
         with different ties. The result does not depend on it.
     verbose : int, default=0
-        Verbosity of joblib's progress messages.
+        Verbosity of joblib; larger values print more messages.
 
     Returns
     -------
@@ -262,7 +261,7 @@ def best_candidate_test(
     Raises
     ------
     TypeError
-        If `y_true` is a ranking, or an argument is of a wrong type.
+        If `y_true` is a ranking, or an argument has the wrong type.
     ValueError
         If there is no candidate, if names repeat, if labels or scores are invalid (see
         :meth:`Ranking.from_scores`), if the metric is unknown or does not match `k`, if a cluster
@@ -274,12 +273,12 @@ def best_candidate_test(
     UndefinedMetricWarning
         If all labels are the same: no candidate can be better than chance, and all p-values are 1.
     UserWarning
-        If only few different labellings are possible, see :func:`average_precision_test`.
+        If only a few different labellings are possible; see :func:`metric_test`.
 
     See Also
     --------
-    average_precision_test : Test of one ranking that was fixed beforehand.
-    mean_average_precision_test : Many rankings tested as one run.
+    average_precision_test : Test of one ranking that was fixed in advance.
+    mean_average_precision_test : Test of a run, which contains one ranking per query.
 
     Notes
     -----
@@ -301,11 +300,11 @@ def best_candidate_test(
 
     The test is not valid for out-of-fold scores from a cross-validation on the same labels: the
     scores of a fold were trained on the labels of all other folds, and a permutation destroys this
-    dependence. Noise is then significant too often (7 to 11 % of the time at a level of 5 %, as
-    measured for four candidates and 200 or 300 samples; see :ref:`selection`). To test the winner
-    of a search on the same labels, the whole search has to be refitted under permuted labels (see
-    :func:`search_permutation_test`). A winner that was chosen on other labels needs no correction:
-    use :func:`average_precision_test` on the held-out labels.
+    dependence. Candidates without any predictive value are then significant too often (7 to 11 % of
+    the time at a level of 5 %, as measured for four candidates and 200 or 300 samples; see
+    :ref:`selection`). To test the winner of a search on the same labels, the whole search has to be
+    refitted under permuted labels (see :func:`search_permutation_test`). A winner that was chosen
+    on other labels needs no correction: use :func:`average_precision_test` on the held-out labels.
 
     With `strata`, `clusters` or `order`, the random labellings are those that these restrictions
     allow, jointly for all candidates. There is no exact null distribution in this case: the

@@ -59,7 +59,7 @@ def metric_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether a ranking is better than random labelling, by any metric.
+    r"""Test whether a ranking is better than chance by any metric.
 
     The null hypothesis is random selection: given the scores and their ties, all choices of
     `n_positives` of the `n_samples` samples as the positives are equally likely.
@@ -67,9 +67,9 @@ def metric_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; for DCG and NDCG also grades of relevance, non-negative numbers with more than two
-        distinct values; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; for DCG and
+        NDCG also grades of relevance, which are non-negative numbers with more than two distinct
+        values; or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -107,18 +107,18 @@ def metric_test(
         weights stay with the scores and the labels are permuted: valid if weights and labels are
         related only through the scores. A warning is given if a rank test finds another relation.
     strata : array-like of shape (n_samples,), optional
-        Stratum of each sample, any hashable object. Labels are permuted only within strata. Use
+        Stratum of each sample, any hashable values. Labels are permuted only within strata. Use
         strata if their prevalences differ for reasons that also affect the scores. The p-value is
         computed by permutation.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, any hashable object. Samples of a cluster must have the same label;
+        Cluster of each sample, any hashable values. Samples of a cluster must have the same label;
         the labels of whole clusters are permuted among clusters of the same size, and of the same
         stratum if `strata` are given. The p-value is computed by permutation.
     order : array-like of shape (n_samples,), optional
         Time or position of each sample, numbers or datetimes, for a series whose labels and scores
-        are correlated in time. The sequence of the labels is shifted along the samples, and labels
-        that leave the end re-enter at the beginning. With `strata`, each stratum is a separate
-        series. Only the order matters, not the length of the steps. If there are at most
+        are autocorrelated. The sequence of labels is shifted along the samples, and labels shifted
+        past the end re-enter at the beginning. With `strata`, each stratum is a separate series.
+        Only the order of the samples matters, not the time between them. If there are at most
         `n_permutations` shifts, all of them are enumerated. The p-value is computed by permutation.
     block_length : int, optional
         With `order`, permute blocks of this many consecutive samples instead of shifting. An
@@ -126,9 +126,9 @@ def metric_test(
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop sampling when this number of random labellings at least as extreme as the observed one
-        is reached: the p-value is then `n_exceedances` over the number drawn. Only for permutation
-        and one-sided alternatives.
+        Stop sampling after this number of random labellings at least as extreme as the observed
+        one. The p-value is then `n_exceedances` divided by the number of labellings drawn. Only for
+        ``method="permutation"`` and one-sided alternatives.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -179,11 +179,11 @@ def metric_test(
     :class:`AveragePrecision`. The p-value :math:`P(S \ge s)` includes equality. The labels must not
     have been used to train the model whose scores are tested.
 
-    With weights, the numbers of samples and positives are replaced by sums of weights. Averages
-    over classes, and weights that follow labels, are tested by permuting whole rows of labels, so
-    that the labels of a sample stay together. Weights computed from the labels, such as class
-    weights, almost always reject a true null hypothesis if the weights stay with the scores.
-    Weights computed from the scores reject it too often if they follow the labels: 12 percent at a
+    With weights, sums of weights replace the numbers of samples and positives in the metric.
+    Averages over classes, and weights that follow labels, are tested by permuting whole rows of
+    labels, so that the labels of a sample stay together. If weights computed from the labels, such
+    as class weights, stay with the scores, a true null hypothesis is almost always rejected. If
+    weights computed from the scores follow the labels, it is rejected too often: 12 percent at a
     level of 5 percent for weights exp(score), with 50 positives among 500. If weights are related
     to both, neither choice is valid. A warning is given if the rank correlation of weights and
     scores within labels, or that of weights and labels within runs of ten samples with similar
@@ -194,8 +194,9 @@ def metric_test(
     clusters is the most common invalid use of tests like this one: with 100 clusters of 5 with
     nearly equal scores, 22 percent of true null hypotheses were rejected at 5 percent without
     `clusters`, and 4 percent with them. Labels are exchanged only between clusters of the same
-    size. Otherwise the number of positives would change, and 16 percent were rejected in a
-    simulation in which larger clusters were positive more often.
+    size. If clusters of different sizes were exchanged, the number of positives would change; 16
+    percent of true null hypotheses were then rejected in a simulation in which larger clusters were
+    positive more often.
 
     Labels and scores that are both correlated in time agree by chance more often than those of
     independent samples: at an autocorrelation of 0.8, with 50 positives among 500, 13 percent of
@@ -204,9 +205,9 @@ def metric_test(
     labels (5.2 percent at an autocorrelation of 0.95). The smallest p-value is 1 over the number of
     shifts.
 
-    With strata of the scores of another model, as returned by :func:`score_strata`, the test asks
-    whether the tested score adds information. To compare scores only within strata, the mean over
-    strata of the average precision has an exact null distribution:
+    With strata of the scores of another model, as returned by :func:`score_strata`, the test
+    examines whether the tested score adds information. To compare scores only within strata, the
+    mean over strata of the average precision has an exact null distribution:
     :func:`mean_average_precision_test` with the strata as queries.
 
     Grades of relevance are used as gains without a transformation, as in
@@ -216,8 +217,8 @@ def metric_test(
     The p-values of several `k` are each valid for a `k` fixed in advance; the smallest of them is
     not a valid p-value.
 
-    If sampling stops at the l-th labelling, the h-th that is at least as extreme, the p-value is
-    :math:`h / l` [1]_; otherwise, with b of B labellings at least as extreme,
+    If sampling stops at labelling number l, with h labellings at least as extreme as the observed
+    one, the p-value is :math:`h / l` [1]_. If b of all B labellings are at least as extreme, it is
     :math:`(b + 1) / (B + 1)`.
 
     References
@@ -237,7 +238,7 @@ def metric_test(
     >>> round(result.statistic, 4), round(result.pvalue * 56, 9)
     (0.9167, 2.0)
 
-    Three classes, tested separately and by their mean:
+    Three classes, tested separately and by the mean of the metric over the classes:
 
     >>> y_true = ["a", "a", "b", "b", "c", "c"]
     >>> y_score = [[3, 1, 0], [2, 1, 1], [1, 3, 0], [0, 2, 1], [0, 0, 2], [1, 2, 2]]
@@ -385,7 +386,7 @@ def average_precision_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether a ranking has a better average precision than random labelling.
+    r"""Test whether the average precision of a ranking is better than chance.
 
     The null hypothesis is random selection: given the scores and their ties, all choices of
     `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
@@ -394,8 +395,8 @@ def average_precision_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -425,8 +426,7 @@ def average_precision_test(
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop sampling when this number of labellings at least as extreme as the observed one is
-        reached.
+        Stop sampling after this number of labellings at least as extreme as the observed one.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -458,9 +458,10 @@ def average_precision_test(
 
     Notes
     -----
-    The statistic is :math:`\mathrm{AP} = \frac{1}{m} \sum_b y_b H_b / T_b` over the blocks of
-    equal scores, with :math:`y_b` of the :math:`m` positives in block :math:`b`, :math:`H_b`
-    positives and :math:`T_b` samples down to its end. Its null distribution starts from [1]_.
+    The statistic is :math:`\mathrm{AP} = \frac{1}{m} \sum_b y_b H_b / T_b` over the blocks of equal
+    scores, where block :math:`b` contains :math:`y_b` of the :math:`m` positives, and :math:`H_b`
+    is the number of positives and :math:`T_b` the number of samples from the top down to its end.
+    Its distribution under random selection was studied in [1]_.
 
     References
     ----------
@@ -519,7 +520,7 @@ def recall_at_k_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether the first k samples contain more of the positives than random labelling gives.
+    r"""Test whether the recall at k of a ranking is better than chance.
 
     The null hypothesis is random selection: given the scores and their ties, all choices of
     `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
@@ -528,8 +529,8 @@ def recall_at_k_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -552,8 +553,7 @@ def recall_at_k_test(
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop sampling when this number of labellings at least as extreme as the observed one is
-        reached.
+        Stop sampling after this number of labellings at least as extreme as the observed one.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -595,7 +595,8 @@ def recall_at_k_test(
 
     References
     ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
        University.
 
     Examples
@@ -644,7 +645,7 @@ def precision_at_k_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether more of the first k samples are positive than random labelling gives.
+    r"""Test whether the precision at k of a ranking is better than chance.
 
     The null hypothesis is random selection: given the scores and their ties, all choices of
     `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
@@ -653,8 +654,8 @@ def precision_at_k_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -677,8 +678,7 @@ def precision_at_k_test(
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop sampling when this number of labellings at least as extreme as the observed one is
-        reached.
+        Stop sampling after this number of labellings at least as extreme as the observed one.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -710,8 +710,8 @@ def precision_at_k_test(
 
     Notes
     -----
-    Precision at k is recall at k times m / k, so that the p-values are the same; see
-    :func:`recall_at_k_test` for the p-values and for ties.
+    Precision at k is recall at k times m / k, with m positives, and has the same p-values; see
+    :func:`recall_at_k_test` for their formula and for ties.
 
     Examples
     --------
@@ -758,7 +758,7 @@ def roc_auc_test(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> MetricTestResult:
-    r"""Test whether a ranking has a larger area under the ROC curve than random labelling.
+    r"""Test whether the area under the ROC curve of a ranking is better than chance.
 
     The null hypothesis is random selection: given the scores and their ties, all choices of
     `n_positives` of the `n_samples` samples as the positives are equally likely. The function is
@@ -767,8 +767,8 @@ def roc_auc_test(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Ranking
-        Binary labels; labels of more than two classes; a matrix of 0 and 1 that assigns samples to
-        classes; or a ranking, without `y_score`.
+        Binary labels; labels of more than two classes; a multilabel indicator matrix; or a ranking,
+        in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), optional
         Scores, larger for samples more likely to be positive. For several classes one column per
         class, in sorted order of the labels. Required unless `y_true` is a ranking.
@@ -788,8 +788,7 @@ def roc_auc_test(
     n_permutations : int, default=9999
         Number of random labellings for ``method="permutation"``.
     n_exceedances : int, optional
-        Stop sampling when this number of labellings at least as extreme as the observed one is
-        reached.
+        Stop sampling after this number of labellings at least as extreme as the observed one.
     random_state : int, RandomState, Generator or None, default=0
         Source of the random labellings for ``method="permutation"``.
     n_jobs : int, optional
@@ -820,9 +819,9 @@ def roc_auc_test(
 
     Notes
     -----
-    The area is the fraction of pairs of a positive and a negative in which the positive has the
-    larger score; pairs with equal scores count half. It is Mann and Whitney's U divided by the
-    number of pairs [1]_, and the p-value is that of their test, also exact with ties.
+    The area is the fraction of the pairs of a positive and a negative in which the positive has the
+    larger score. Pairs with equal scores count as one half. It is Mann and Whitney's U divided by
+    the number of pairs [1]_, and the p-value is that of their test. It is exact, also with ties.
 
     References
     ----------

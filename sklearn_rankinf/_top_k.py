@@ -46,7 +46,7 @@ def min_hits_at_k(
         Number of positives among them.
     k : int, float or array-like of them
         Number of samples at the top of the ranking: an int of at least 1, or a float between 0 and
-        1 for a fraction of `n_samples`, rounded up.
+        1 for a fraction of `n_samples`, rounded up. An array gives one number of hits per entry.
     alpha : float or array-like of float, default=0.05
         Significance level, between 0 and 1; broadcast against `k`.
     method : {"analytic", "binomial", "normal"}, default="analytic"
@@ -67,7 +67,7 @@ def min_hits_at_k(
     Raises
     ------
     TypeError
-        If a number is not of the right type.
+        If a number has the wrong type.
     ValueError
         If a number is out of its range, `k` and `alpha` cannot be broadcast, or `method` is not
         one of those above.
@@ -88,7 +88,8 @@ def min_hits_at_k(
 
     References
     ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
        University.
 
     Examples

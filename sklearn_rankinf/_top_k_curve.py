@@ -278,7 +278,7 @@ def top_k_significance_curve(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or Ranking
-        Binary labels; or a ranking, without `y_score`.
+        Binary labels, or a ranking, in which case `y_score` is omitted.
     y_score : array-like of shape (n_samples,), optional
         Scores, larger for samples more likely to be positive. Required unless `y_true` is a
         ranking.
@@ -300,7 +300,7 @@ def top_k_significance_curve(
     Raises
     ------
     TypeError
-        If an argument is not of the right type.
+        If an argument has the wrong type.
     ValueError
         If labels or scores are missing, not finite or of different lengths, if an alpha is not
         between 0 and 1, if `max_k` is out of its range or within the first block of equal scores.
@@ -325,9 +325,9 @@ def top_k_significance_curve(
 
     The pointwise bound :math:`c_\gamma(k)` is the smallest h with :math:`P(H_k \ge h) \le \gamma`
     at the level :math:`\gamma = \alpha`. It is valid for a k that was fixed before the data were
-    seen. If many k are examined, far more than a fraction alpha of random rankings exceeds it at
-    some k. The simultaneous bound is :math:`c_\gamma` with :math:`\gamma` the largest possible
-    p-value for which
+    seen. If many k are examined, far more than a fraction alpha of random rankings reach it at some
+    k. The simultaneous bound is :math:`c_\gamma` with :math:`\gamma` the largest possible p-value
+    for which
 
     .. math:: P\big(H_k \ge c_\gamma(k) \text{ for some } k \le k_\mathrm{max}\big) \le \alpha.
 
@@ -340,7 +340,8 @@ def top_k_significance_curve(
 
     References
     ----------
-    .. [1] Macskassy, S. A. (2005). Working paper CeDER-05-09, Stern School of Business, New York
+    .. [1] Macskassy, S. A. (2005). Significance testing against the random model for scoring models
+       on top k predictions. Working paper CeDER-05-09, Stern School of Business, New York
        University.
 
     Examples

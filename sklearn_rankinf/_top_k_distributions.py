@@ -1,4 +1,4 @@
-"""Null distributions of recall, precision and enrichment at k."""
+"""Null distributions of recall, precision, enrichment and F-score at k."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _METHODS = ("auto", "analytic", "permutation", "binomial", "normal")
 
 
 class TopKNullDistribution(NullDistribution):
-    """Frozen null distribution of recall, precision or enrichment at k.
+    """Frozen null distribution of recall, precision, enrichment or F-score at k.
 
     It has the methods of every null distribution. For an array of k it contains one distribution
     per entry, and every method broadcasts its argument against k, as scipy's frozen distributions

@@ -70,8 +70,8 @@ def _labels_from_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
     wrong = _lacks_type(labels, kind)
     if wrong.any():
         raise ValueError(
-            f"{name} must hold labels of one kind, numbers, booleans or strings, and none "
-            f"missing; got {first_wrong(labels, wrong)}."
+            f"{name} must hold labels of one kind, numbers, booleans or strings, "
+            f"without missing values; got {first_wrong(labels, wrong)}."
         )
     return labels if kind is str else np.array(labels.tolist())
 
@@ -135,7 +135,8 @@ def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
     if len(distinct) > 2:
         raise ValueError(
             f"y_true holds {len(distinct)} different labels ({_listed(distinct)}), but must hold "
-            "two: call once per class, with y_true == label and the scores of that class."
+            "two: call once per class, with y_true == label and the scores of that class "
+            "(of the metrics, only 'dcg' and 'ndcg' in metric_test accept grades of relevance)."
         )
     if len(distinct) == 2 and pos_label not in distinct:
         raise ValueError(
@@ -187,7 +188,8 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
         wrong = _lacks_type(numbers, (Real, Decimal, np.bool_))
         if wrong.any():
             raise ValueError(
-                f"{name} must hold numbers and none missing; got {first_wrong(numbers, wrong)}."
+                f"{name} must hold numbers without missing values; got "
+                f"{first_wrong(numbers, wrong)}."
             )
         numbers = numbers.astype(np.float64)
     if numbers.dtype.kind not in "biuf":
@@ -353,7 +355,10 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
         )
     remedy = {
         "y_true": "for multilabel targets call once per class, with one column of y_true",
-        "y_score": "pass the scores of the positive class, for instance predict_proba(X)[:, 1]",
+        "y_score": (
+            "pass the scores of the positive class, "
+            "predict_proba(X)[:, list(model.classes_).index(pos_label)]"
+        ),
         "sample_weight": "pass one weight per sample",
     }.get(name.removesuffix("_a").removesuffix("_b"), "pass one count per block")
     return f"{name} must be one-dimensional; got shape {array.shape}: {remedy}."
@@ -416,13 +421,13 @@ def numbered(
             ) from error
         if len(numbers) > n_known and _is_missing(value):
             raise ValueError(
-                f"{name} lacks a {what} in row {row}, where it is {value!r}: name a {what} for "
+                f"{name} lacks a {what} in row {row}, where it is {value!r}: pass a {what} for "
                 "every sample, or leave the sample out."
             )
     if len(codes) != n_samples:
         raise ValueError(
-            f"{name} must name the {what} of each of the {n_samples} samples; it has {len(codes)} "
-            "entries."
+            f"{name} must contain the {what} of each of the {n_samples} samples; it has "
+            f"{len(codes)} entries."
         )
     return np.array(codes, dtype=np.int64), list(numbers)
 
@@ -604,7 +609,9 @@ def n_dimensions_of_k(k: Any) -> int:
     try:
         return np.ndim(k)
     except ValueError:
-        raise ValueError(f"k must be one number or an array of one shape; got {k!r}.") from None
+        raise ValueError(
+            f"k must be a number or an array with rows of equal length; got {k!r}."
+        ) from None
 
 
 def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
@@ -613,7 +620,7 @@ def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
         return resolve_k(k.item() if isinstance(k, np.ndarray) else k, n_samples)
     cuts = np.asarray(k)
     if cuts.size == 0:
-        raise ValueError("k is empty: give at least one number of samples.")
+        raise ValueError("k is empty: pass at least one number of samples.")
     if cuts.dtype.kind not in "iu" or not hasattr(k, "dtype"):
         # Lists may mix numbers of samples and fractions, or contain True, which is an error.
         mixed = np.array(k, dtype=object)

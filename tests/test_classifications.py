@@ -540,7 +540,11 @@ def infinite(y_true, y_pred):
             "method='sign' is a matched-pair test of recall; got metric=accuracy_score",
         ),
         ({"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
-        ({"clusters": [1, 2]}, ValueError, "clusters must name the cluster of each of the 3 sampl"),
+        (
+            {"clusters": [1, 2]},
+            ValueError,
+            "clusters must contain the cluster of each of the 3 sampl",
+        ),
         ({"y_pred_a": [0, 1]}, ValueError, "y_true, y_pred_a and y_pred_b must have the same len"),
         ({"y_pred_b": ["0", "1", "1"]}, TypeError, "one kind; got numbers, numbers, strings: con"),
         ({"y_pred_b": [0.3, 0.1, 1]}, ValueError, "y_pred_b must hold class labels; got the conti"),

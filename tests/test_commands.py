@@ -162,7 +162,7 @@ def test_plan_for_another_model(capsys):
             ["--n", "9", "--m", "3", "--odds", "2", "--model", "binormal"],
             "needs --auc: give --auc 0.666667",
         ),
-        (["--n", "9", "--m", "3", "--model", "fisher"], "model='fisher' is for hits at k"),
+        (["--n", "9", "--m", "3", "--model", "fisher"], "model='fisher' is for recall, precision"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 is the number of"),
     ],
 )
@@ -285,7 +285,7 @@ def test_compare_warns_of_reversed_scores(three, scores, capsys, tmp_path, unit)
     assert main([*command, "--score", "energy"]) == 0
     assert capsys.readouterr().err == (
         "rankinf compare: warning: 'energy' is significantly worse than a random order: if smaller "
-        "scores mean likelier targets, give it with --lower-score; check --pos-label too.\n"
+        "scores mean targets, give it with --lower-score; check --pos-label too.\n"
     )
     assert main([*command, "--score", "third", "--lower-score", "energy"]) == 0
     assert capsys.readouterr().err == ""

@@ -583,7 +583,7 @@ def test_intervals_hold_the_difference(shape, seed):
 def test_one_class_tells_nothing(label, method):
     _, a, b = sample()
     with pytest.warns(
-        UndefinedMetricWarning, match=f"one class only, {60 * label} positives among"
+        UndefinedMetricWarning, match=f"only one class, {60 * label} positives among"
     ):
         found = metric_comparison_test(
             np.full(60, label), a, b, metric="roc_auc", method=method, pos_label=1
@@ -615,7 +615,7 @@ def test_a_class_of_one_sample_has_no_standard_error(few, options):
     [
         (np.arange(60) == 5, "standard errors, .* single sample .* all p-values are 1"),
         (np.arange(60) != 5, "standard errors, .* single sample .* all p-values are 1"),
-        (np.zeros(60, dtype=bool), "one class only, 0 positives .* all p-values are 1"),
+        (np.zeros(60, dtype=bool), "only one class, 0 positives .* all p-values are 1"),
     ],
 )
 @pytest.mark.parametrize("metric", ["average_precision", "roc_auc", "bedroc"])
@@ -952,7 +952,12 @@ WRONG = [
         ValueError,
         "y_score_b has a block of equal scores across rank k=5",
     ),
-    ((Y, A, B), {"clusters": FOUR[:-1]}, ValueError, "clusters must name the cluster of each of"),
+    (
+        (Y, A, B),
+        {"clusters": FOUR[:-1]},
+        ValueError,
+        "clusters must contain the cluster of each of",
+    ),
     ((Y, A, B), {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
     ((Y, A, B), {"strata": "abc"}, TypeError, "strata must hold the stratum of each sample"),
     ((Ranking.from_scores(Y, A), A, B), {}, TypeError, "because a Ranking does not"),
@@ -1000,7 +1005,7 @@ WRONG = [
         ValueError,
         "margin=0.1 needs a t test over queries; got method='wilcoxon': leave method out",
     ),
-    ((Y, A, B), {"groups": [1, 2]}, ValueError, "groups must name the query of each of the 60"),
+    ((Y, A, B), {"groups": [1, 2]}, ValueError, "groups must contain the query of each of the 60"),
 ]
 
 

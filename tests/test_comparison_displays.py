@@ -725,7 +725,7 @@ def test_wrong_axes_are_refused(labels, scores, pair, many):
     ):
         ComparisonDisplay.from_predictions(labels, scores["weak"], scores["weak"], ax=axes[0])
     for result in (pair, many):
-        with pytest.raises(TypeError, match="ax must be axes of matplotlib, for one picture; got"):
+        with pytest.raises(TypeError, match="ax must be a single matplotlib Axes; got"):
             ComparisonDisplay(result).plot(axes)
 
 

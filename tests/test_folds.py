@@ -39,7 +39,7 @@ from sklearn_rankinf._restricted import Restrictions
 LOGISTIC, NEIGHBOURS = LogisticRegression(), KNeighborsClassifier(7)
 GRID = {"n_neighbors": [3, 9]}
 UNSHUFFLED = "The folds are stratified without shuffling"
-SERIES = "The folds consist of successive rows, and successive labels are more similar"
+SERIES = "The folds consist of consecutive rows, and consecutive labels are more similar"
 ALIKE = "The labels are more similar within groups than random labels"
 
 
@@ -193,7 +193,7 @@ def test_names_of_clusters_in_messages(patients):
         cross_val_significance(LOGISTIC, X, changed, clusters=names)
     with pytest.raises(ValueError, match="The labels in cluster 'patient 0' differ"):
         search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, changed, clusters=names)
-    with pytest.raises(ValueError, match="clusters must name the cluster of each of the 240"):
+    with pytest.raises(ValueError, match="clusters must contain the cluster of each of the 240"):
         cross_val_significance(LOGISTIC, X, y, clusters=names[1:])
     with pytest.raises(ValueError, match="Cluster 'patient 0' lies in several strata"):
         cross_val_significance(LOGISTIC, X, y, clusters=names, strata=np.arange(240))
@@ -491,7 +491,7 @@ def test_refits_shift_the_labels(series):
 def test_folds_that_break_a_series(cv, series):
     X, y = series
     message = (
-        r"Fold \d holds out samples that are not successive in order, and may train on their "
+        r"Fold \d holds out samples that are not consecutive in order, and may train on their "
         "neighbours: pass a splitter such as TimeSeriesSplit, with sorted rows"
     )
     with pytest.raises(ValueError, match=message):
@@ -500,7 +500,7 @@ def test_folds_that_break_a_series(cv, series):
 
 def test_rows_of_a_series_in_another_order(series):
     X, y = series
-    with pytest.raises(ValueError, match="holds out samples that are not successive"):
+    with pytest.raises(ValueError, match="holds out samples that are not consecutive"):
         cross_val_significance(
             NEIGHBOURS, X, y, cv=KFold(3), order=np.random.default_rng(0).permutation(600)
         )
@@ -545,7 +545,7 @@ def test_folds_of_whole_series(series):
 
 def test_order_and_clusters_exclude_each_other(series):
     X, y = series
-    with pytest.raises(ValueError, match="order and clusters exclude each other"):
+    with pytest.raises(ValueError, match="order and clusters cannot be combined"):
         cross_val_significance(LOGISTIC, X, y, order=np.arange(600), clusters=np.arange(600))
     with pytest.raises(ValueError, match="block_length=5 needs order"):
         search_permutation_test(GridSearchCV(NEIGHBOURS, GRID), X, y, block_length=5)

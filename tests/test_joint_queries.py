@@ -330,7 +330,7 @@ def test_rankings_have_no_rows(name):
             {"clusters": [0, 1, 1, 2, 3, 4], "strata": [0, 0, 1, 1, 1, 1]},
             "Cluster 1 lies in several strata",
         ),
-        ({"strata": [0, 0, 1]}, "strata must name the stratum of each of the 6 samples"),
+        ({"strata": [0, 0, 1]}, "strata must contain the stratum of each of the 6 samples"),
         (
             {"strata": [0] * 6, "method": "analytic"},
             "method='analytic' is not available for permutation within strata",

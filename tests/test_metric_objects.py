@@ -344,7 +344,7 @@ def test_metrics_that_are_refused(metric, k, error, message, data):
         ),
         (RecallAtK, {"k": -1}, ValueError, "k must be at least 1"),
         (PrecisionAtK, {"k": None}, TypeError, "k must be an int or a float; got None"),
-        (EnrichmentAtK, {"k": [[1], [2, 3]]}, ValueError, "an array of one shape"),
+        (EnrichmentAtK, {"k": [[1], [2, 3]]}, ValueError, "an array with rows of equal length"),
         (DiscountedCumulativeGain, {"k": True}, TypeError, "k must be an int or a float; got True"),
         (DiscountedCumulativeGain, {"normalize": 1}, TypeError, "normalize must be True or False"),
         (FScoreAtK, {"k": 2, "beta": 0}, ValueError, "beta must be finite and larger than 0"),

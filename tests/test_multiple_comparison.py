@@ -510,7 +510,7 @@ def test_unknown_errors_tell_nothing(metric, y_true, options):
 @pytest.mark.parametrize("reference", [None, "best", "b"])
 def test_one_class_tells_nothing(label, reference):
     _, scores = sample(18)
-    with pytest.warns(UndefinedMetricWarning, match=f"one class only, {60 * label} positives"):
+    with pytest.warns(UndefinedMetricWarning, match=f"only one class, {60 * label} positives"):
         found = metric_multiple_comparison_test(
             np.full(60, label), scores, metric="roc_auc", reference=reference
         )
@@ -833,7 +833,7 @@ WRONG = [
     (SCORES, {"groups": FOUR, "clusters": FOUR}, ValueError, "clusters cannot be combined with"),
     (SCORES, {"groups": FOUR, "strata": FOUR}, ValueError, "strata cannot be combined with"),
     (SCORES, {"groups": np.zeros(60)}, ValueError, "groups has only 1 query, but .* at least 2"),
-    (SCORES, {"clusters": FOUR[:-1]}, ValueError, "clusters must name the cluster of each of"),
+    (SCORES, {"clusters": FOUR[:-1]}, ValueError, "clusters must contain the cluster of each of"),
     (SCORES, {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
     (SCORES, {"pos_label": 3}, ValueError, "pos_label"),
     (SCORES, {"random_state": "x"}, ValueError, "'x' cannot be used to seed"),

@@ -395,12 +395,12 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"strata": [1, 2, 3]},
             ValueError,
-            "strata must name the stratum of each of the 4 samples; it has 3 entries.",
+            "strata must contain the stratum of each of the 4 samples; it has 3 entries.",
         ),
         (
             {"clusters": [1, None, 2, 2]},
             ValueError,
-            "clusters lacks a cluster in row 1, where it is None: name a cluster for every sample",
+            "clusters lacks a cluster in row 1, where it is None: pass a cluster for every sample",
         ),
         (
             {"strata": [1.0, 2.0, float("nan"), 2.0]},

@@ -565,7 +565,7 @@ EFFECT = "Pass exactly one of odds and auc"
         (
             {"odds": 2.0, "model": "fisher"},
             ValueError,
-            "model='fisher' is for hits at k, .* got average precision: use model='wallenius'",
+            "model='fisher' is for recall, .* got average precision: use model='wallenius'",
         ),
         (
             {"odds": 2, "model": "fisher", "metric": RecallAtK(5), "method": "simulation"},

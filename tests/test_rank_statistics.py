@@ -751,7 +751,7 @@ class Wrong(RankStatistic):
         (lambda r: 2.5 - r, r"must not be negative; got the weight -0\.5 at rank 3"),
         (
             lambda r: r * 1.0,
-            r"must not grow with the rank; got the weight 2\.0 at rank 2 after 1\.0",
+            r"must not increase with the rank; got the weight 2\.0 at rank 2 after 1\.0",
         ),
         (lambda r: np.where(r == 4, np.nan, 1.0), r"must be finite; got the weight nan at rank 4"),
         (lambda r: np.full(r.shape, np.inf), r"must be finite; got the weight inf at rank 1"),
@@ -769,7 +769,9 @@ def test_wrong_weights(weights, message):
 
 def test_wrong_weights_far_down_the_list():
     statistic = Wrong(lambda ranks: np.where(ranks < 5_000_000, 1.0, 2.0))
-    with pytest.raises(ValueError, match=r"must not grow with the rank; got the weight 2\.0 at"):
+    with pytest.raises(
+        ValueError, match=r"must not increase with the rank; got the weight 2\.0 at"
+    ):
         rank_statistic_null_distribution(10_000_000, 3, statistic=statistic)
     equal = Wrong(lambda ranks: 1.0 + 1e-15 * (ranks % 2))
     law = rank_statistic_null_distribution(8, 3, statistic=equal)

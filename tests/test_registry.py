@@ -334,7 +334,9 @@ class GrowingWeights(RankStatistic):
     ],
 )
 def test_wrong_weights_are_refused_whatever_is_asked(ask):
-    with pytest.raises(ValueError, match=r"weights must not grow with the rank; got the weight 2"):
+    with pytest.raises(
+        ValueError, match=r"weights must not increase with the rank; got the weight 2"
+    ):
         ask([1, 0, 0, 1, 1, 0], [6, 5, 4, 3, 2, 1])
 
 

@@ -435,7 +435,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
         (
             {"order": [1, 2, 3, 4], "clusters": [1, 2, 3, 4]},
             ValueError,
-            "order and clusters exclude each other: labels are either shifted along a series or "
+            "order and clusters cannot be combined: labels are either shifted along a series or "
             "exchanged",
         ),
         ({"block_length": 2}, ValueError, "block_length=2 needs order, the time or position"),

@@ -389,28 +389,28 @@ class HitsAtK(Statistic):
 
 
 class RankStatistic(Statistic):
-    r"""Base class of a metric that adds up a weight of the rank of each positive.
+    r"""Base class of metrics that sum a weight of the rank of each positive.
 
-    A subclass says in `weights` what a positive is worth at each rank. Null distribution, test,
-    scorer and permutation follow: :func:`metric_null_distribution`, :func:`metric_test`,
-    :func:`make_significance_scorer`, and :func:`register_metric` for use by name. A block of equal
-    scores counts the mean weight of its ranks for each of its positives, the expectation over
-    random tie-breaking.
+    A subclass defines `weights`, the contribution of a positive at each rank. It can then be passed
+    as the metric to :func:`metric_null_distribution`, :func:`metric_test`,
+    :func:`make_significance_scorer` and the other functions; :func:`register_metric` makes it
+    available by name. Each positive in a block of equal scores contributes the mean weight of the
+    ranks of the block, which is the expectation over random tie-breaking.
 
     See Also
     --------
     sklearn_rankinf.metric_test : Test of a ranking by such a statistic.
-    sklearn_rankinf.register_metric : Makes it known by name to scorers.
+    sklearn_rankinf.register_metric : Register a metric under a name.
 
     Notes
     -----
-    With positives at the ranks :math:`r_1 < \dots < r_m` of n samples the value is
+    If the positives are at the ranks :math:`r_1 < \dots < r_m` of n samples, the value is
 
     .. math:: S = \sum_{i=1}^m w(r_i; n, m) + c(n, m),
 
-    with weights that are not negative and do not grow with the rank, and a constant c, `offset`.
-    Instances with the same parameters should be equal, so that laws are kept: make a subclass that
-    has parameters a frozen dataclass.
+    where the weights are non-negative and do not increase with the rank, and c, returned by
+    `offset`, is a constant. Instances with the same parameters should be equal, so that their null
+    distributions are cached; make a subclass with parameters a frozen dataclass.
 
     Examples
     --------
@@ -430,7 +430,7 @@ class RankStatistic(Statistic):
     """
 
     def weights(self, ranks: Integers, n_samples: int, n_positives: int) -> Floats:
-        """What a positive adds at each rank; elementwise.
+        """Contribution of a positive at each rank, elementwise.
 
         Parameters
         ----------
@@ -442,16 +442,16 @@ class RankStatistic(Statistic):
         Returns
         -------
         ndarray of float
-            Weights of the shape of `ranks`, not negative and not growing with the rank.
+            Non-negative weights in the shape of `ranks`, which do not increase with the rank.
         """
         raise NotImplementedError(f"{type(self).__name__} must define weights().")
 
     def weight_sums(
         self, starts: Integers, sizes: Integers, n_samples: int, n_positives: int
     ) -> Floats:
-        """Sums of the weights over blocks of ranks, each behind its start.
+        """Sums of the weights over blocks of ranks, each after its start.
 
-        By default weights are added up rank by rank. A formula makes long lists cheaper.
+        By default the weights are summed rank by rank. A formula makes long lists cheaper.
         """
         before = np.cumsum(sizes) - sizes
         ranks = np.arange(sizes.sum()) + np.repeat(starts + 1 - before, sizes)

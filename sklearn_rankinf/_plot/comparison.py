@@ -285,8 +285,8 @@ class ComparisonDisplay:
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
-            them between 0 and 1, rounded up.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -298,7 +298,7 @@ class ComparisonDisplay:
         groups : array-like of shape (n_samples,), optional
             Query of each sample, to compare two runs and draw their differences for each query.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample; with `groups`, of the samples of each query.
+            Cluster of each sample. With `groups`, all samples of a query must be in one cluster.
         n_permutations : int, default=9999
             Number of random swaps, flips or resamples.
         random_state : int, RandomState, Generator or None, default=0
@@ -392,8 +392,8 @@ class ComparisonDisplay:
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
-            them between 0 and 1, rounded up.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"two-sided", "greater", "less"}, default="two-sided"
@@ -405,7 +405,7 @@ class ComparisonDisplay:
         groups : array-like of shape (n_samples,), optional
             Query of each sample, to compare two runs and draw their differences for each query.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample; with `groups`, of the samples of each query.
+            Cluster of each sample. With `groups`, all samples of a query must be in one cluster.
         n_permutations : int, default=9999
             Number of random swaps, flips or resamples.
         random_state : int, RandomState, Generator or None, default=0
@@ -503,8 +503,8 @@ class ComparisonDisplay:
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
-            them between 0 and 1, rounded up.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         reference : object, optional
@@ -518,7 +518,7 @@ class ComparisonDisplay:
         groups : array-like of shape (n_samples,), optional
             Query of each sample, to compare runs by the mean of the metric over queries.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample: only clusters are independent of each other.
+            Cluster of each sample. Only samples of different clusters are independent.
         random_state : int, RandomState, Generator or None, default=0
             Source of the random directions used to integrate the joint distribution.
         name : sequence of str, optional
@@ -793,7 +793,7 @@ def _single_axes(plt: Any, ax: Any, size: tuple[float, float]) -> Any:
     if ax is None:
         return plt.subplots(figsize=size, layout="constrained")[1]
     if not hasattr(ax, "figure"):
-        raise TypeError(f"ax must be axes of matplotlib, for one picture; got {type(ax).__name__}.")
+        raise TypeError(f"ax must be a single matplotlib Axes; got {type(ax).__name__}.")
     return ax
 
 

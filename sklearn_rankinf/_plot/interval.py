@@ -204,12 +204,13 @@ class IntervalDisplay:
             Binary labels; for an array of scores also labels of several classes.
         y_scores : array-like of shape (n_samples,) or (n_samples, n_classes), dict or DataFrame
             Scores of one ranker, larger for samples more likely to be positive. For several classes
-            one column per class. Scores of several rankers are passed by name.
+            one column per class. The scores of several rankers are passed as a dict or a data
+            frame, by name.
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
-            them between 0 and 1, rounded up.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         confidence_level : float, default=0.95
@@ -217,7 +218,7 @@ class IntervalDisplay:
         method : str, default="auto"
             Method of the intervals; see :func:`metric_interval`.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample: only clusters are independent of each other.
+            Cluster of each sample. Only samples of different clusters are independent.
         groups : array-like of shape (n_samples,), optional
             Query of each sample, for intervals of means over queries.
         name : str or list of str, optional
@@ -289,7 +290,7 @@ class IntervalDisplay:
         Parameters
         ----------
         estimators : object or dict of objects
-            A fitted classifier, or a pipeline that ends in one; several by name.
+            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
         X : array-like of shape (n_samples, n_features)
             Samples that were not used to train the estimators.
         y : array-like of shape (n_samples,)
@@ -297,8 +298,8 @@ class IntervalDisplay:
         metric : str or metric, default="average_precision"
             A metric, such as ``RecallAtK(100)``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Cut-off of a metric that is given by its name: a number of samples, or a fraction of
-            them between 0 and 1, rounded up.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         confidence_level : float, default=0.95
@@ -306,7 +307,7 @@ class IntervalDisplay:
         method : str, default="auto"
             Method of the intervals; see :func:`metric_interval`.
         clusters : array-like of shape (n_samples,), optional
-            Cluster of each sample: only clusters are independent of each other.
+            Cluster of each sample. Only samples of different clusters are independent.
         groups : array-like of shape (n_samples,), optional
             Query of each sample, for intervals of means over queries.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")

@@ -91,10 +91,10 @@ class NullDistributionDisplay:
     Notes
     -----
     The height over a bin from a to b is ``(P(S > a) - P(S > b)) / (b - a)``, computed from the
-    exact tails without sampling. The bins end where less than 0.0001 of the probability is beyond,
+    exact tails without sampling. The bins end where a probability of less than 0.0001 is left, and
     at most 4 standard deviations below the mean and 7 above it. On a logarithmic scale they extend
-    to the observed value, and further until less than a hundredth of its p-value is beyond, by at
-    most half a standard deviation.
+    beyond the observed value until less than a hundredth of its p-value is left, by at most half a
+    standard deviation.
 
     Examples
     --------
@@ -231,21 +231,22 @@ class NullDistributionDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels, or a ranking, without `y_score`.
+            Binary labels, or a ranking, in which case `y_score` is omitted.
         y_score : array-like of shape (n_samples,), optional
-            Scores, larger for samples more likely to be positive.
+            Scores, larger for samples more likely to be positive. Required unless `y_true` is a
+            ranking.
         metric : str or metric, default="average_precision"
-            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
-            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Number of samples at the top, or a fraction of the samples between 0 and 1. Required for
-            recall, precision and enrichment at k.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up. Required for
+            recall, precision, enrichment and F-score at k by name.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-value is computed; see the test of the metric.
+            How the p-value is computed; see :func:`metric_test`.
         name : str, optional
             Name of the ranking in the legend.
         ax : matplotlib axes, optional
@@ -312,16 +313,16 @@ class NullDistributionDisplay:
         y : array-like of shape (n_samples,)
             Binary labels.
         metric : str or metric, default="average_precision"
-            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
-            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Number of samples at the top, or a fraction of the samples between 0 and 1.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples, or a fraction of them between 0 and 1, rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-value is computed; see the test of the metric.
+            How the p-value is computed; see :func:`metric_test`.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
             Methods of the estimator that return the scores; the first available one is used.
         name : str, optional
@@ -400,16 +401,17 @@ class NullDistributionDisplay:
         y : array-like of shape (n_samples,)
             Binary labels of the samples.
         metric : str or metric, default="average_precision"
-            The metric to test: a name that :func:`make_significance_scorer` accepts, a name
-            registered by :func:`register_metric`, or a metric such as ``RocAuc()``.
+            A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
         k : int or float, optional
-            Number of samples at the top of a fold, or a fraction of its samples between 0 and 1.
+            Cut-off of a metric that is given by its name or by an object without a cut-off: a
+            number of samples at the top of a fold, or a fraction of its samples between 0 and 1,
+            rounded up.
         pos_label : int, float, bool or str, default=1
             The label of the positives.
         alternative : {"greater", "less", "two-sided"}, default="greater"
             The alternative hypothesis.
         method : str, default="auto"
-            How the p-values are computed; see the test of the metric.
+            How the p-values are computed; see :func:`metric_test`.
         response_method : str or sequence of str, default=("decision_function", "predict_proba")
             Methods of the estimators that return the scores; the first available one is used.
         name : str or list of str, optional

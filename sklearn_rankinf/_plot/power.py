@@ -38,7 +38,7 @@ class PowerDisplay:
     ----------
     results : sequence of MetricPowerResult, or dict of such sequences
         Results with different sizes and the same effect, or with different effects and the same
-        size: the points of one line. A dict contains several lines by name.
+        size: the points of one line. A dict contains the points of several lines, by name.
     name : str or sequence of str, optional
         Names of the lines in the legend. By default the keys of a dict, or the metric.
 

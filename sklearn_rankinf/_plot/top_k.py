@@ -298,13 +298,13 @@ class TopKSignificanceDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or Ranking
-            Binary labels; or a ranking, without `y_score`.
+            Binary labels, or a ranking, in which case `y_score` is omitted.
         y_score : array-like of shape (n_samples,) or (n_samples, n_rankers), dict or DataFrame, \
 optional
-            Scores of one ranker, larger for samples more likely to be positive; or of several, as
-            columns or by name.
+            Scores of one ranker, larger for samples more likely to be positive, or of several
+            rankers, as columns or by name. Required unless `y_true` is a ranking.
         alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
-            Levels of significance, between 0 and 1.
+            Significance levels, between 0 and 1.
         max_k : int or float, optional
             Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
             rounded up. By default all samples.
@@ -374,13 +374,13 @@ optional
         Parameters
         ----------
         estimator : object or dict of objects
-            A fitted classifier, or a pipeline that ends in one; several by name.
+            A fitted classifier, or a pipeline that ends in one; or a dict of several, by name.
         X : array-like of shape (n_samples, n_features)
             Samples that were not used to train the estimator.
         y : array-like of shape (n_samples,)
             Binary labels.
         alpha : float or array-like of shape (n_alpha,), default=(0.1, 0.05, 0.01)
-            Levels of significance, between 0 and 1.
+            Significance levels, between 0 and 1.
         max_k : int or float, optional
             Largest cut-off of interest: a number of samples, or a fraction of them between 0 and 1,
             rounded up. By default all samples.
@@ -469,7 +469,7 @@ optional
         y : array-like of shape (n_samples,)
             Binary labels of the samples.
         alpha : float or array-like of shape (n_alpha,), default=0.05
-            Levels of significance, between 0 and 1.
+            Significance levels, between 0 and 1.
         max_k : int or float, optional
             Largest cut-off of interest: a number of samples of a fold, or a fraction of them
             between 0 and 1, rounded up. By default all samples.
