@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from sklearn_rankinf import __version__
 
@@ -66,11 +67,11 @@ def build_parser() -> argparse.ArgumentParser:
     _add_units(report)
     report.add_argument(
         "--k",
-        type=_cut_off,
+        type=_one_cut_off,
         action="append",
         default=[],
         help="count the hits among the first K items; a fraction such as 0.1 means this fraction "
-        "of all items; may be repeated",
+        "of all items; may be repeated; 10, 50 and 100 by default",
     )
     report.add_argument(
         "--metric",
@@ -113,6 +114,32 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Score(argparse.Action):
+    """Collect the columns of scores in the order of the command line.
+
+    ``score`` gets the columns of ``--score`` and ``--lower-score``; ``lower_score`` gets those of
+    ``--lower-score``.
+    """
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Add a column."""
+        is_lower = self.dest == "lower_score"
+        if values in namespace.score and (values in namespace.lower_score) != is_lower:
+            parser.error(
+                f"column {values!r} is given with --score and with --lower-score: use one of them"
+            )
+        # The lists of the defaults belong to the parser and must not grow.
+        namespace.score = [*namespace.score, values]
+        if is_lower:
+            namespace.lower_score = [*namespace.lower_score, values]
+
+
 def _add_file(command: argparse.ArgumentParser) -> None:
     """Add the arguments for the file and its columns."""
     command.add_argument(
@@ -125,17 +152,28 @@ def _add_file(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--score",
         metavar="COLUMN",
-        required=True,
-        action="append",
-        help="column of scores, larger for items more likely to be targets; may be repeated",
+        action=_Score,
+        default=[],
+        help="column of scores, larger for items more likely to be targets; may be repeated; "
+        "--score or --lower-score is required",
+    )
+    command.add_argument(
+        "--lower-score",
+        metavar="COLUMN",
+        action=_Score,
+        default=[],
+        help="column of scores that are smaller for items more likely to be targets, such as "
+        "energies or distances; may be repeated",
     )
     command.add_argument(
         "--lower-is-better",
         action="store_true",
-        help="scores are smaller for items more likely to be targets",
+        help="scores are smaller for items more likely to be targets, in all columns of scores",
     )
     command.add_argument(
-        "--pos-label", metavar="LABEL", help="label of the targets, needed unless it is 1 or True"
+        "--pos-label",
+        metavar="LABEL",
+        help="label of the targets; not needed for the labels 0 and 1, -1 and 1, False and True",
     )
     command.add_argument("--sep", metavar="TEXT", help="column separator; detected by default")
     command.add_argument(
@@ -213,6 +251,14 @@ def _add_plan(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         help="the effect as the odds of a target against another item at each rank",
     )
     plan.add_argument(
+        "--model",
+        choices=("wallenius", "fisher", "binormal"),
+        default="wallenius",
+        help="model of the rankings: wallenius (the default), the same odds at every rank; "
+        "binormal, normal scores, which needs --auc; or fisher, independent selection of the first "
+        "K items, for metrics of the hits at K",
+    )
+    plan.add_argument(
         "--alpha", type=float, default=0.05, help="significance level, 0.05 by default"
     )
     plan.add_argument(
@@ -245,7 +291,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
-            return _run(build_parser().parse_args(argv))
+            return _run(_parse(argv))
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -255,6 +301,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is not None:  # the error concerns a file, not the output
             raise
         return _give_up_output(f"cannot write the output: {error.strerror or error}", 1)
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the arguments, of which at least one column of scores is required."""
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if "score" in arguments and not arguments.score:
+        parser.exit(
+            2,
+            f"rankinf {arguments.command}: error: no column of scores: give --score COLUMN, or "
+            "--lower-score COLUMN if smaller scores mean targets.\n",
+        )
+    return arguments
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -301,7 +360,18 @@ def _cut_off(text: str) -> int | float:
         try:
             return float(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a number: give a number of items, such as 100, or a fraction of "
+                "them, such as 0.05 for 5 %"
+            ) from None
+
+
+def _one_cut_off(text: str) -> int | float:
+    """Return one of several cut-offs."""
+    try:
+        return _cut_off(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}; repeat --k for several") from None
 
 
 if __name__ == "__main__":

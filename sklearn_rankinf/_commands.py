@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import textwrap
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +17,10 @@ import numpy as np
 
 from sklearn_rankinf import _report
 from sklearn_rankinf._comparison import metric_comparison_test
+from sklearn_rankinf._engine.statistics import Statistic
 from sklearn_rankinf._files import CommandError, Table, read_table, save_figure, write_text
 from sklearn_rankinf._intervals import metric_interval
+from sklearn_rankinf._metrics import METRICS, as_metric, in_sentence, needs_k
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
 from sklearn_rankinf._multiple_comparison import metric_multiple_comparison_test
 from sklearn_rankinf._planning import metric_power
@@ -26,10 +29,20 @@ from sklearn_rankinf._plot._matplotlib import new_figure
 from sklearn_rankinf._plot.top_k import TopKSignificanceDisplay
 from sklearn_rankinf._queries import mean_average_precision_test
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._report_checks import counted
+from sklearn_rankinf._report_numbers import LEVEL, pvalue_less
+from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._validation import resolve_k
 
 _WIDTH = 100
+# The default of the report and of the comparison.
+_N_PERMUTATIONS = 9999
+_MODELS = {
+    "wallenius": "the odds of a target against another item are the same at every rank",
+    "fisher": "items are among the first k independently of each other",
+    "binormal": "the scores of targets and of other items have normal distributions",
+}
 
 
 def report(arguments: argparse.Namespace) -> None:
@@ -90,7 +103,7 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
             for name, pair in found.items()
         ]
         return _print_json({"rankings": rows})
-    _print_by_name(found)
+    _print_by_name({name: [one.summary() for one in pair] for name, pair in found.items()})
 
 
 def curve(arguments: argparse.Namespace) -> None:
@@ -114,18 +127,31 @@ def curve(arguments: argparse.Namespace) -> None:
         ]
         _print_json({"rankings": found, "plots": paths})
         return
-    _print_by_name({name: (curves[name], test) for name, test in tests.items()})
+    _print_by_name(
+        {name: [_without_best(curves[name]), test.summary()] for name, test in tests.items()}
+    )
     _print_paths(paths)
+
+
+def _without_best(curve: TopKSignificanceCurve) -> str:
+    """Return the summary of a curve without its first sentence, on the most significant k.
+
+    The minimum hypergeometric test states the most significant k with a p-value for all k.
+    """
+    best, *others = curve.summary().splitlines()
+    return "\n".join(others or [best])  # a single line says that there is nothing to test
 
 
 def compare(arguments: argparse.Namespace) -> None:
     """Print the comparison of the rankings of a file."""
     if len(arguments.score) < 2:
         raise CommandError(
-            f"a comparison needs two or more --score columns; got only {arguments.score[0]!r}."
+            "a comparison needs two or more columns of scores, each with --score or --lower-score; "
+            f"got only {arguments.score[0]!r}."
         )
     if len(set(arguments.score)) < len(arguments.score):
-        raise CommandError(f"give every --score column once; got {', '.join(arguments.score)}.")
+        raise CommandError(f"give every column of scores once; got {', '.join(arguments.score)}.")
+    _check_cut_off(arguments)
     table = _read(arguments)
     options = {
         "metric": arguments.metric,
@@ -137,9 +163,11 @@ def compare(arguments: argparse.Namespace) -> None:
     result: Any
     with _errors_in_one_line():
         if len(table.scores) == 2:
+            options["method"] = _comparison_method(table, arguments)
             result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
         else:
             result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
+    _warn_of_reversed_scores(table)
     if arguments.json:
         names = {"names": list(table.scores)} if len(table.scores) == 2 else {}
         _print_json({**names, **result.to_dict()})
@@ -149,13 +177,58 @@ def compare(arguments: argparse.Namespace) -> None:
     print("\n".join(_wrapped(result.summary())))
 
 
+def _warn_of_reversed_scores(table: Table) -> None:
+    """Warn of rankings that are significantly worse than chance, by the rule of the report."""
+    for name, score in table.scores.items():
+        try:
+            is_worse = _is_worse_than_chance(table, score)
+        except ValueError:
+            return  # clusters with different labels, which have no test against chance
+        if is_worse:
+            print(
+                f"rankinf compare: warning: {name!r} is significantly worse than a random order: "
+                "if smaller scores mean targets, give it with --lower-score; check "
+                "--pos-label too.",
+                file=sys.stderr,
+            )
+
+
+def _is_worse_than_chance(table: Table, score: Any) -> bool:
+    """Whether average precision is significantly lower than that of random labelling."""
+    is_long = table.is_positive.size * _N_PERMUTATIONS > _report._SWAPPED_ITEMS
+    result: Any
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the comparison warns of the same
+        if table.groups is not None:
+            result = mean_average_precision_test(
+                table.is_positive, score, groups=table.groups, clusters=table.clusters
+            )
+        elif table.clusters is not None:
+            result = metric_test(table.is_positive, score, clusters=table.clusters)
+        else:
+            # The exact distribution takes long far below chance.
+            result = metric_test(table.is_positive, score, method="pearson3" if is_long else "auto")
+    return bool(result.zscore < 0.0 and pvalue_less(result) <= LEVEL)
+
+
+def _comparison_method(table: Table, arguments: argparse.Namespace) -> str:
+    """Return the method that the report uses for two rankings of this length."""
+    n_items = table.is_positive.size * _N_PERMUTATIONS
+    is_long = table.groups is None and n_items > _report._SWAPPED_ITEMS
+    metric = as_metric(arguments.metric, arguments.k)
+    return "influence" if is_long and isinstance(metric, Statistic) else "auto"
+
+
 def plan(arguments: argparse.Namespace) -> None:
     """Print the power of a test, its smallest detectable effect, and the targets it needs."""
     given: dict[str, Any] = {
         "metric": arguments.metric,
         "k": arguments.k,
         "alpha": arguments.alpha,
+        "model": arguments.model,
     }
+    _check_cut_off(arguments)
+    _check_effect(arguments)
     effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
     has_effect = any(value is not None for value in effect.values())
     prevalence = _prevalence(arguments)
@@ -169,12 +242,13 @@ def plan(arguments: argparse.Namespace) -> None:
                 _say(arguments, power.summary())
             odds = min_detectable_odds(arguments.n, arguments.m, **given, power=arguments.power)
             found["min_detectable_odds"] = odds
-            _say(arguments, _smallest_effect(odds, arguments.power))
+            _say(arguments, _smallest_effect(odds, arguments))
         if has_effect:
             given["k"] = share
             needed = min_positives(prevalence=prevalence, **given, **effect, power=arguments.power)
             found["min_positives"] = needed
-            _say(arguments, _targets_needed(needed, prevalence, share, arguments.power))
+            _say(arguments, _targets_needed(needed, prevalence, share, arguments))
+    _say(arguments, f"The model of the rankings is {arguments.model}: {_MODELS[arguments.model]}.")
     if arguments.json:
         _print_json(found)
 
@@ -196,12 +270,43 @@ def _prevalence(arguments: argparse.Namespace) -> float:
     return float(arguments.prevalence)
 
 
-def _smallest_effect(odds: float, power: float) -> str:
+def _check_cut_off(arguments: argparse.Namespace) -> None:
+    """Raise an error if the metric needs a cut-off and has none."""
+    metric = arguments.metric
+    if arguments.k is None and metric in METRICS and needs_k(METRICS[metric]):
+        raise CommandError(
+            f"--metric {metric} needs --k: give a number of items, or a fraction of them such as "
+            "--k 0.1."
+        )
+
+
+def _check_effect(arguments: argparse.Namespace) -> None:
+    """Raise an error if the effect is not better than chance, or is not one of the model."""
+    odds, auc, power = arguments.odds, arguments.auc, arguments.power
+    if arguments.model == "binormal" and odds is not None and odds > 0.0:
+        raise CommandError(
+            f"--model binormal needs --auc: give --auc {odds / (1.0 + odds):.6g} instead of --odds "
+            f"{odds:g}."
+        )
+    is_chance = (odds is not None and 0.0 < odds <= 1.0) or (auc is not None and 0.0 < auc <= 0.5)
+    if is_chance and arguments.alpha <= power < 1.0:
+        raise CommandError(
+            f"an effect that is not better than chance is not detected with a power of {power:g}: "
+            "give --odds above 1, or --auc above 0.5."
+        )
+
+
+def _smallest_effect(odds: float, arguments: argparse.Namespace) -> str:
+    goal = (
+        f"{_metric_name(arguments.metric, arguments.k)} at the level {arguments.alpha:g} with a "
+        f"power of {arguments.power:g}"
+    )
+    sizes = f"{counted(arguments.m, 'target')} among {arguments.n} items"
     if math.isinf(odds):
-        return f"No effect, however large, would be detected with a power of {power:g}."
+        return f"With {sizes}, no effect, however large, is detected by {goal}."
     return (
-        f"The smallest effect that would be detected with a power of {power:g} has odds of "
-        f"{odds:.3g} (AUC {odds / (1.0 + odds):.3g})."
+        f"With {sizes}, the smallest effect detected by {goal} has odds of {odds:.3g} "
+        f"(AUC {odds / (1.0 + odds):.3g})."
     )
 
 
@@ -214,13 +319,27 @@ def _share(k: float | None, n: int | None) -> float | None:
     return k / n
 
 
-def _targets_needed(needed: int, prevalence: float, k: float | None, power: float) -> str:
-    cut = f" and a cut-off at {100 * k:.3g} % of the items" if isinstance(k, float) else ""
+def _targets_needed(
+    needed: int, prevalence: float, k: float | None, arguments: argparse.Namespace
+) -> str:
+    odds, auc = arguments.odds, arguments.auc
+    if odds is None:
+        odds = auc / (1.0 - auc)
+    else:
+        auc = odds / (1.0 + odds)
     return (
-        f"With a prevalence of {prevalence:.3g}{cut}, {needed} targets among "
-        f"{round(needed / prevalence)} items are needed to detect this effect with a power of "
-        f"{power:g}."
+        f"With a prevalence of {prevalence:.3g}, a study needs {counted(needed, 'target')} among "
+        f"{round(needed / prevalence)} items to detect odds of {odds:.3g} (AUC {auc:.3g}) by "
+        f"{_metric_name(arguments.metric, k)} at the level {arguments.alpha:g} with a power of "
+        f"{arguments.power:g}."
     )
+
+
+def _metric_name(metric: str, k: float | None) -> str:
+    """Return the name of a metric, with a fraction of the items as a percentage."""
+    if not isinstance(k, float):
+        return in_sentence(as_metric(metric, k).title)
+    return f"{in_sentence(as_metric(metric, 1).title).removesuffix('1')}{100 * k:.3g} %"
 
 
 def _read(arguments: argparse.Namespace) -> Table:
@@ -233,6 +352,7 @@ def _read(arguments: argparse.Namespace) -> Table:
         arguments.score,
         pos_label=arguments.pos_label,
         lower_is_better=arguments.lower_is_better,
+        lower_columns=arguments.lower_score,
         sep=arguments.sep,
         decimal=arguments.decimal,
         **options,
@@ -290,11 +410,11 @@ def _errors_in_one_line() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def _print_by_name(results: dict[str, tuple[Any, Any]]) -> None:
-    """Print the two summaries of each ranking below its name."""
+def _print_by_name(summaries: dict[str, list[str]]) -> None:
+    """Print the summaries of each ranking below its name."""
     parts = [
-        "\n".join([name, *(line for result in pair for line in _wrapped(result.summary(), "  "))])
-        for name, pair in results.items()
+        "\n".join([name, *(line for text in texts for line in _wrapped(text, "  "))])
+        for name, texts in summaries.items()
     ]
     print("\n\n".join(parts))
 

@@ -19,6 +19,9 @@ _KNOWN_LABELS = ({0, 1}, {-1, 1})
 # Column separators that are tried unless one is given.
 _SEPARATORS = (",", "\t", ";", "|")
 _PARQUET = (".parquet", ".pq")
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+# The first bytes of a workbook: a zip archive, or a compound file.
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 class CommandError(ValueError):
@@ -52,6 +55,7 @@ def read_table(
     *,
     pos_label: str | None = None,
     lower_is_better: bool = False,
+    lower_columns: Sequence[str] = (),
     group: str | None = None,
     cluster: str | None = None,
     sep: str | None = None,
@@ -72,8 +76,11 @@ def read_table(
         The label of the positives as it is written in the file. It can be left out for labels 0
         and 1, -1 and 1, and False and True.
     lower_is_better : bool, default=False
-        Whether scores are smaller for samples more likely to be positive. If True, the scores are
-        negated.
+        Whether scores are smaller for samples more likely to be positive, in all columns. If True,
+        all scores are negated.
+    lower_columns : sequence of str, default=()
+        Those of the `score_columns` whose scores are smaller for samples more likely to be
+        positive. They are negated.
     group, cluster : str, optional
         Columns with the query and with the cluster of each sample.
     sep : str, optional
@@ -102,16 +109,21 @@ def read_table(
         ) from error
     if label in score_columns:
         raise CommandError(
-            f"column {label!r} cannot be both --label and --score: give another --score column."
+            f"column {label!r} cannot be both --label and a column of scores: give another column "
+            "of scores."
         )
     wanted = list(dict.fromkeys([label, *score_columns, *filter(None, [group, cluster])]))
     frame = _read_frame(pd, path, wanted, sep, decimal)
     if frame.empty:
         raise CommandError(f"{path!r} has no rows below its header line.")
-    scores = {name: _as_scores(pd, frame[name], name) for name in score_columns}
+    negated = score_columns if lower_is_better else lower_columns
+    scores = {
+        name: _as_scores(pd, frame[name], name, "higher" if name in negated else "lower")
+        for name in score_columns
+    }
     return Table(
         _is_positive(frame[label], label, pos_label),
-        {name: -score for name, score in scores.items()} if lower_is_better else scores,
+        {name: -score if name in negated else score for name, score in scores.items()},
         *(None if name is None else _as_names(frame[name], name) for name in (group, cluster)),
     )
 
@@ -123,6 +135,8 @@ def _read_frame(pd: Any, path: str, wanted: list[str], sep: str | None, decimal:
         if Path(path).suffix.lower() in _PARQUET:
             return _read_parquet(pd, path, wanted)
         source = _standard_input() if path == "-" else path
+        if path != "-" and _is_spreadsheet(path):
+            raise CommandError(f"{path!r} is a spreadsheet: export it as CSV.")
         names, sep = _read_names(pd, source, wanted, sep)
         _check_columns(path, names, wanted)
         with warnings.catch_warnings():
@@ -147,6 +161,14 @@ def _read_frame(pd: Any, path: str, wanted: list[str], sep: str | None, decimal:
         raise CommandError(f"{path!r} cannot be read as a table: {_first_line(error)}.") from error
     except Exception as error:  # each archive format raises its own error class
         raise CommandError(f"cannot unpack {path!r}: {_first_line(error)}.") from error
+
+
+def _is_spreadsheet(path: str) -> bool:
+    """Whether a file is a workbook; a text file may have the same ending."""
+    if Path(path).suffix.lower() not in _SPREADSHEETS:
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(4) in _WORKBOOKS
 
 
 def _standard_input() -> io.BytesIO:
@@ -238,21 +260,28 @@ def _as_number(text: Any) -> float | str:
         return str(text)
 
 
-def _as_scores(pd: Any, column: Any, name: str) -> NDArray[np.float64]:
-    _check_complete(column, name)
+def _as_scores(pd: Any, column: Any, name: str, last: str) -> NDArray[np.float64]:
+    """Return scores as numbers; the `last` ones are lower or higher than the others."""
+    _check_complete(
+        column,
+        name,
+        f"remove these rows, or put these items last by giving them all one score that is {last} "
+        "than every other score",
+    )
     # A single word makes pandas read the whole column as text; the message shows that word.
     scores = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
     is_text = np.isnan(scores)
     if is_text.any():
         row = int(np.argmax(is_text))
         raise CommandError(
-            f"the score column {name!r} is not numeric: row {row + 1} has "
+            f"the score column {name!r} is not numeric: row {row + 1} below the header has "
             f"{column.iloc[row]!r}.{_decimal_comma(column.iloc[row])}"
         )
     if not np.isfinite(scores).all():
         row = int(np.argmin(np.isfinite(scores))) + 1
         raise CommandError(
-            f"the score column {name!r} has an infinite value in row {row}: scores must be finite."
+            f"the score column {name!r} has an infinite value in row {row} below the header: "
+            "scores must be finite."
         )
     return scores
 
@@ -269,12 +298,14 @@ def _as_names(column: Any, name: str) -> NDArray[Any]:
     return np.asarray(column)
 
 
-def _check_complete(column: Any, name: str) -> None:
+def _check_complete(
+    column: Any, name: str, remedy: str = "fill them in or remove these rows"
+) -> None:
     missing = np.asarray(column.isna())
     if missing.any():
         raise CommandError(
             f"column {name!r} has missing values in {int(missing.sum())} of {missing.size} rows, "
-            f"first in row {int(np.argmax(missing)) + 1}: fill them in or remove these rows."
+            f"first in row {int(np.argmax(missing)) + 1} below the header: {remedy}."
         )
 
 

@@ -326,15 +326,27 @@ class _Search:
         error = math.sqrt(self._target * (1.0 - self._target) / n_draws)
         return self._share(sized, n_draws) >= self._target - 6.0 * error
 
+    def _not_enough(self, most: int) -> ValueError:
+        """Return the error that the largest number of positives is not enough."""
+        k: Any = getattr(self._design.metric, "k", None)
+        fixed = ""
+        if isinstance(k, int | np.integer):
+            fixed = (
+                f" k={k} is a fixed number of samples, which becomes a smaller fraction as the "
+                "number of positives grows: pass k as a fraction, such as 0.01, if the cut-off "
+                "grows with the number of samples."
+            )
+        return ValueError(
+            f"{most} positives are not enough for a power of {self._target} at odds of "
+            f"{math.exp(self._effect):.6g}; pass a larger effect or a smaller power.{fixed}"
+        )
+
     def _bracket(self, is_enough: Callable[[int], bool], low: int, most: int) -> tuple[int, int]:
         """Return a number that is not enough, and a number that is enough."""
         high = 2 * low
         while not is_enough(min(high, most)):
             if high >= most:
-                raise ValueError(
-                    f"{most} positives are not enough for a power of {self._target} at odds of "
-                    f"{math.exp(self._effect):.6g}; pass a larger effect or a smaller power."
-                )
+                raise self._not_enough(most)
             low, high = high, 2 * high
         return low, min(high, most)
 
@@ -370,10 +382,7 @@ class _Search:
             else:
                 first = last
             last = min(first + _TOGETHER, _MOST_POSITIVES + 1)
-        raise ValueError(
-            f"{_MOST_POSITIVES} positives are not enough for a power of {self._target} at odds of "
-            f"{math.exp(self._effect):.6g}; pass a larger effect or a smaller power."
-        )
+        raise self._not_enough(_MOST_POSITIVES)
 
     def _first_between(self, first: int, last: int) -> int | None:
         """First number with the power, from `first` up to but excluding `last`."""

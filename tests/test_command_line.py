@@ -39,6 +39,7 @@ from sklearn_rankinf.__main__ import main
 from sklearn_rankinf._formatting import format_count, format_pvalue
 from sklearn_rankinf._plot import _distribution_shape, null_distribution
 from sklearn_rankinf._plot._distribution_shape import distribution_shape
+from sklearn_rankinf._report import DEFAULT_K
 
 RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amount of ink")
 
@@ -502,11 +503,20 @@ def test_report_takes_the_label_that_it_is_told(frame, csv, capsys):
 WRONG_REPORTS = {
     "label": (["--label", "z"], "has no column 'z'; its columns are 'y', 'name', 'truth'"),
     "score": (["--score", "s9"], "has no column 's9'; its columns are 'y', 'name', 'truth'"),
-    "label as score": (["--score", "y"], "column 'y' cannot be both --label and --score"),
-    "text": (["--score", "text"], "column 'text' is not numeric: row 5 has 'good'."),
-    "missing": (["--score", "missing"], "'missing' has missing values in 1 of 200 rows.* row 7"),
+    "label as score": (["--score", "y"], "column 'y' cannot be both --label and a column of"),
+    "text": (
+        ["--score", "text"],
+        "column 'text' is not numeric: row 5 below the header has 'good'.",
+    ),
+    "missing": (
+        ["--score", "missing"],
+        "'missing' has missing values in 1 of 200 rows.* row 7 below the header: r",
+    ),
     "missing label": (["--label", "missing"], "'missing' has missing values in 1 of 200 rows"),
-    "infinite": (["--score", "infinite"], "'infinite' has an infinite value in row 9:"),
+    "infinite": (
+        ["--score", "infinite"],
+        "'infinite' has an infinite value in row 9 below the header:",
+    ),
     "labels": (["--label", "group"], "'group' must have two different labels; it has 3: 0, 1, 2."),
     "many labels": (["--label", "s 2/b"], "it has 7: .*, ...\\.$"),
     "strings": (["--label", "name"], "'active', 'decoy': give the positive one with --pos-label."),
@@ -552,7 +562,9 @@ def test_wrong_files_end_in_one_line(tmp_path, capsys):
     path.write_text("y,s\n1,2,3,4\n5,6,7,8,9\n")
     assert "cannot be read as a table" in error_for(path)
     path.write_text("y,s\n" + "0,1\n1,2\n" * 300_000 + "0,x\n")
-    assert "the score column 's' is not numeric: row 600001 has 'x'." in error_for(path)
+    assert "the score column 's' is not numeric: row 600001 below the header has 'x'." in error_for(
+        path
+    )
     path.write_text("y,s\n")
     assert "has no rows below its header line." in error_for(path)
     path.write_text("y,s\n0,1\n0,2\n")
@@ -716,11 +728,33 @@ def test_report_without_columns_is_refused(csv, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["report", csv])
     assert stop.value.code == 2
-    assert "the following arguments are required: --label, --score" in capsys.readouterr().err
-
-
-def test_cut_off_that_is_no_number_is_refused(csv, capsys):
+    assert "the following arguments are required: --label" in capsys.readouterr().err
     with pytest.raises(SystemExit) as stop:
-        main(["report", csv, "--label", "y", "--score", "s1", "--k", "ten"])
+        main(["report", csv, "--label", "y"])
     assert stop.value.code == 2
-    assert "argument --k: 'ten' is not a number" in capsys.readouterr().err
+    assert "no column of scores: give --score COLUMN, or --lower-score" in one_line_of_error(capsys)
+
+
+@pytest.mark.parametrize("text", ["ten", "5%", "1000,5000"])
+def test_cut_off_that_is_no_number_is_refused(csv, capsys, text):
+    with pytest.raises(SystemExit) as stop:
+        main(["report", csv, "--label", "y", "--score", "s1", "--k", text])
+    assert stop.value.code == 2
+    message = (
+        f"argument --k: {text!r} is not a number: give a number of items, such as 100, or a "
+        "fraction of them, such as 0.05 for 5 %; repeat --k for several\n"
+    )
+    assert capsys.readouterr().err.endswith(message)
+    with pytest.raises(SystemExit) as stop:
+        main(["curve", csv, "--label", "y", "--score", "s1", "--max-k", text])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err.endswith("such as 0.05 for 5 %\n")
+
+
+def test_help_of_the_report_names_the_defaults(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    first, second, third = DEFAULT_K
+    assert f"may be repeated; {first}, {second} and {third} by default" in text
+    assert "not needed for the labels 0 and 1, -1 and 1, False and True" in text

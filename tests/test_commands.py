@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from sklearn_rankinf import (
+    _report,
     mean_average_precision_test,
     metric_comparison_test,
     metric_interval,
@@ -15,6 +16,7 @@ from sklearn_rankinf import (
     min_detectable_odds,
     min_positives,
     minimum_hypergeometric_test,
+    rank_significance_report,
     top_k_significance_curve,
 )
 from sklearn_rankinf.__main__ import main
@@ -48,7 +50,10 @@ def test_curve_says_what_the_functions_say(path, scores, capsys):
         assert part.startswith(f"{name}\n")
         curve = top_k_significance_curve(scores["hit"], scores[name])
         test = minimum_hypergeometric_test(scores["hit"], scores[name])
-        assert unwrapped(part) == unwrapped(f"{name} {curve.summary()} {test.summary()}")
+        # The p-value of the most significant k is printed once, at the end.
+        levels = curve.summary().split("\n", 1)[1]
+        assert unwrapped(part) == unwrapped(f"{name} {levels} {test.summary()}")
+        assert "for this k alone" not in part
 
 
 def test_curve_in_json_with_a_picture(path, scores, capsys, tmp_path):
@@ -82,6 +87,10 @@ def test_curve_refuses(path, options, message, capsys):
 
 
 RECALL = {"metric": "recall_at_k", "k": 30}
+WALLENIUS = (
+    "The model of the rankings is wallenius: the odds of a target against another item are the "
+    "same at every rank."
+)
 
 
 def test_plan_for_given_sizes(capsys):
@@ -92,10 +101,11 @@ def test_plan_for_given_sizes(capsys):
     odds = min_detectable_odds(300, 15, **RECALL, power=0.7)
     needed = min_positives(prevalence=0.05, metric="recall_at_k", k=0.1, auc=0.75, power=0.7)
     assert text == unwrapped(
-        f"""{power.summary()} The smallest effect that would be detected with a power of 0.7 has
-        odds of {odds:.3g} (AUC {odds / (1 + odds):.3g}). With a prevalence of 0.05 and a cut-off at
-        10 % of the items, {needed} targets among {round(needed / 0.05)} items are needed to detect
-        this effect with a power of 0.7."""
+        f"""{power.summary()} With 15 targets among 300 items, the smallest effect detected by
+        recall at 30 at the level 0.05 with a power of 0.7 has odds of {odds:.3g} (AUC
+        {odds / (1 + odds):.3g}). With a prevalence of 0.05, a study needs {needed} targets among
+        {round(needed / 0.05)} items to detect odds of 3 (AUC 0.75) by recall at 10 % at the level
+        0.05 with a power of 0.7. {WALLENIUS}"""
     )
 
 
@@ -108,7 +118,27 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
     needed = min_positives(prevalence=0.1, metric="recall_at_k", k=0.1, odds=4.0, alpha=0.1)
     assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
     assert main(["plan", "--n", "5", "--m", "1"]) == 0
-    assert "No effect, however large, would be detected" in capsys.readouterr().out
+    assert unwrapped(capsys.readouterr().out) == (
+        "With 1 target among 5 items, no effect, however large, is detected by average precision "
+        f"at the level 0.05 with a power of 0.8. {WALLENIUS}"
+    )
+
+
+def test_plan_for_another_model(capsys):
+    command = ["plan", "--prevalence", "0.1", "--alpha", "0.01", "--power", "0.6"]
+    hits = ["--metric", "recall_at_k", "--k", "0.05"]
+    assert main([*command, *hits, "--auc", "0.7", "--model", "binormal"]) == 0
+    options = {"metric": "recall_at_k", "k": 0.05, "alpha": 0.01, "power": 0.6}
+    needed = min_positives(prevalence=0.1, auc=0.7, model="binormal", **options)
+    assert unwrapped(capsys.readouterr().out) == (
+        f"With a prevalence of 0.1, a study needs {needed} targets among {10 * needed} items to "
+        "detect odds of 2.33 (AUC 0.7) by recall at 5 % at the level 0.01 with a power of 0.6. "
+        "The model of the rankings is binormal: the scores of targets and of other items have "
+        "normal distributions."
+    )
+    assert main([*command, *hits, "--odds", "3", "--model", "fisher", "--json"]) == 0
+    needed = min_positives(prevalence=0.1, odds=3.0, model="fisher", **options)
+    assert json.loads(capsys.readouterr().out) == {"min_positives": needed}
 
 
 @pytest.mark.parametrize(
@@ -122,7 +152,17 @@ def test_plan_without_an_effect_or_without_sizes(capsys):
         (["--prevalence", "0.1"], "--prevalence needs the effect to detect"),
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
         (["--n", "9", "--m", "3", "--odds", "-2"], "odds must be finite and larger than 0"),
-        (["--n", "9", "--m", "3", "--metric", "recall_at_k"], "needs k"),
+        (
+            ["--n", "9", "--m", "3", "--metric", "recall_at_k"],
+            "--metric recall_at_k needs --k: give",
+        ),
+        (["--prevalence", "0.1", "--odds", "0.5"], "give --odds above 1, or --auc above 0.5"),
+        (["--prevalence", "0.1", "--auc", "0.5"], "give --odds above 1, or --auc above 0.5"),
+        (
+            ["--n", "9", "--m", "3", "--odds", "2", "--model", "binormal"],
+            "needs --auc: give --auc 0.666667",
+        ),
+        (["--n", "9", "--m", "3", "--model", "fisher"], "model='fisher' is for recall, precision"),
         (["--n", "9", "--m", "3", "--metric", "recall_at_k", "--k", "9"], "--k 9 is the number of"),
     ],
 )
@@ -179,6 +219,97 @@ def test_compare_two_over_queries_in_json(three, scores, capsys):
     assert found["pvalue"] == result.pvalue
 
 
+def test_scores_of_opposite_direction(three, scores, capsys):
+    """Columns keep the order of the command line; only those of --lower-score are negated."""
+    options = ["--label", "hit", "--lower-score", "coarse", "--score", "good"]
+    assert main(["compare", three, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    result = metric_comparison_test(scores["hit"], -scores["coarse"], scores["good"])
+    assert found["names"] == ["coarse", "good"]
+    assert found["difference"] == result.difference
+    assert main(["compare", three, *options, "--lower-is-better", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    both = metric_comparison_test(scores["hit"], -scores["coarse"], -scores["good"])
+    assert found["difference"] == both.difference
+    for command in ("report", "curve"):
+        assert main([command, three, *options, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        rows = found if command == "report" else found["rankings"]
+        assert [row["name"] for row in rows] == ["coarse", "good"]
+    assert main(["curve", three, "--label", "hit", "--lower-score", "good", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["rankings"][0]
+    assert row["minimum_hypergeometric"]["k"] == (
+        minimum_hypergeometric_test(scores["hit"], -scores["good"]).k
+    )
+
+
+@pytest.mark.parametrize("first", ["--score", "--lower-score"])
+def test_a_column_has_one_direction(three, capsys, first):
+    second = {"--score": "--lower-score", "--lower-score": "--score"}[first]
+    with pytest.raises(SystemExit) as stop:
+        main(["report", three, "--label", "hit", first, "good", second, "good"])
+    assert stop.value.code == 2
+    assert "'good' is given with --score and with --lower-score" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("limit", "metric", "way"),
+    [
+        (3_000_000, "average_precision", "rank swaps"),
+        (2_999_000, "average_precision", "t test of influence values"),
+        (2_999_000, "reciprocal_rank", "rank swaps"),
+    ],
+)
+def test_compare_long_rankings_as_the_report_does(
+    path, scores, capsys, monkeypatch, limit, metric, way
+):
+    monkeypatch.setattr(_report, "_SWAPPED_ITEMS", limit)  # 300 items x 9999 permutations
+    options = ["--label", "hit", "--score", "good", "--score", "coarse", "--metric", metric]
+    assert main(["compare", path, *options]) == 0
+    assert f"by {way})" in unwrapped(capsys.readouterr().out)
+    assert main(["compare", path, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    if metric == "average_precision":
+        report = rank_significance_report(scores["hit"], scores[["good", "coarse"]])
+        assert found["pvalue"] == report.comparison.pvalue
+
+
+@pytest.mark.parametrize("unit", [[], ["--group", "query"], ["--cluster", "same"]])
+def test_compare_warns_of_reversed_scores(three, scores, capsys, tmp_path, unit):
+    same = scores.groupby("hit").cumcount() // 2 + 1000 * scores["hit"]
+    path = str(tmp_path / "reversed.csv")
+    table = pd.read_csv(three, sep="\t").assign(same=same)
+    table["energy"] = -table["good"]
+    table.to_csv(path, index=False)
+    command = ["compare", path, "--label", "hit", *unit, "--score", "good"]
+    assert main([*command, "--score", "energy"]) == 0
+    assert capsys.readouterr().err == (
+        "rankinf compare: warning: 'energy' is significantly worse than a random order: if smaller "
+        "scores mean targets, give it with --lower-score; check --pos-label too.\n"
+    )
+    assert main([*command, "--score", "third", "--lower-score", "energy"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("shift", [-1.0, -0.4, -0.3, -0.2, 0.0])
+def test_warning_follows_the_check_of_the_report(shift, capsys, tmp_path):
+    rng = np.random.default_rng(9)
+    y = np.arange(500) < 40
+    frame = pd.DataFrame({"y": y.astype(int), "s": rng.normal(size=500) + shift * y})
+    frame["good"] = rng.normal(size=500) + y
+    frame.to_csv(tmp_path / "s.csv", index=False)
+    options = ["--label", "y", "--score", "s", "--score", "good"]
+    assert main(["compare", str(tmp_path / "s.csv"), *options]) == 0
+    codes = [check.code for check in rank_significance_report(y, frame["s"]).checks]
+    assert ("'s' is signif" in capsys.readouterr().err) == ("worse-than-chance" in codes)
+
+
+def test_clusters_with_different_labels_are_compared_without_warning(three, capsys):
+    options = ["--label", "hit", "--score", "good", "--lower-score", "third"]
+    assert main(["compare", three, *options, "--cluster", "patient"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_compare_several(three, capsys):
     options = ["--score", "good", "--score", "coarse", "--score", "third"]
     assert main(["compare", three, "--label", "hit", *options]) == 0
@@ -190,9 +321,13 @@ def test_compare_several(three, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--score", "good"], "a comparison needs two or more --score columns; got only 'good'"),
-        (["--score", "good", "--score", "good"], "give every --score column once; got good, good"),
+        (["--score", "good"], "each with --score or --lower-score; got only 'good'"),
+        (
+            ["--score", "good", "--score", "good"],
+            "give every column of scores once; got good, good",
+        ),
         (["--score", "good", "--score", "coarse", "--metric", "auc"], "metric must be one of"),
+        (["--score", "good", "--score", "coarse", "--metric", "recall_at_k"], "needs --k: give"),
         (["--score", "good", "--score", "coarse", "--cluster", "nope"], "has no column 'nope'"),
     ],
 )

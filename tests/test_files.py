@@ -101,6 +101,36 @@ def test_lower_is_better_and_units(frame, tmp_path):
         read_table(str(path), "hit", ["score"], group="query")
 
 
+@pytest.mark.parametrize("ending", ["xlsx", "XLSM", "xls", "ods"])
+@pytest.mark.parametrize("start", [b"PK\x03\x04\x14", b"\xd0\xcf\x11\xe0\xa1"])
+def test_spreadsheets_are_to_be_exported(tmp_path, ending, start):
+    path = tmp_path / f"scores.{ending}"
+    path.write_bytes(start + bytes(range(256)))
+    with pytest.raises(CommandError, match=r"is a spreadsheet: export it as CSV\.$"):
+        read_table(str(path), "hit", ["score"])
+
+
+def test_a_text_file_may_end_like_a_spreadsheet(frame, tmp_path):
+    path = tmp_path / "scores.xls"
+    frame.to_csv(path, sep="\t", index=False)
+    check(read_table(str(path), "hit", ["score"]), frame)
+    with pytest.raises(CommandError, match="cannot read"):
+        read_table(str(tmp_path / "nowhere.xlsx"), "hit", ["score"])
+
+
+@pytest.mark.parametrize(("columns", "side"), [([], "lower"), (["score"], "higher")])
+def test_missing_scores_may_be_put_last(frame, tmp_path, columns, side):
+    path = tmp_path / "scores.csv"
+    frame.assign(score=[*frame["score"][:16], None, *frame["score"][17:]]).to_csv(path, index=False)
+    with pytest.raises(CommandError) as stop:
+        read_table(str(path), "hit", ["score"], lower_columns=columns)
+    assert str(stop.value) == (
+        "column 'score' has missing values in 1 of 40 rows, first in row 17 below the header: "
+        "remove these rows, or put these items last by giving them all one score that is "
+        f"{side} than every other score."
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     ["hit,score\n1,2,3,4\n0,6,7,8\n", "hit,score\n1,2,3\n0,6,7\n", "hit,score\n1,2\n0,6,7\n"],

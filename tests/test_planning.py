@@ -385,7 +385,9 @@ def test_the_first_number_of_positives_by_simulation():
 
 
 def test_no_number_of_positives():
-    with pytest.raises(ValueError, match=r"10000000 positives are not enough for a power of 0\.8"):
+    with pytest.raises(ValueError, match=r"k=1000 is a fixed number .* pass k as a fraction, such"):
+        min_positives(prevalence=0.0016, metric="recall_at_k", k=1000, auc=0.75)
+    with pytest.raises(ValueError, match=r"^10000000 positives are not .* smaller power\.$"):
         min_positives(prevalence=0.01, metric="recall_at_k", k=0.01, odds=1.001)
     with pytest.raises(
         ValueError, match=r"No number of positives has the power 0\.8, which is at least"
