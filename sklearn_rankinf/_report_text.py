@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sklearn_rankinf._comparison import MetricComparisonTestResult
+from sklearn_rankinf._comparison import MetricComparisonTestResult, log10_of
 from sklearn_rankinf._formatting import format_count, format_pvalue, format_table, format_value
 from sklearn_rankinf._metrics import RocAuc, in_sentence
 from sklearn_rankinf._plot._matplotlib import shortened
@@ -383,7 +383,7 @@ def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable
             _decimals(ranker.comparison.difference),
             _decimals(ranker.comparison.low),
             _decimals(ranker.comparison.high),
-            f"{ranker.comparison.pvalue:.4f}",
+            format_pvalue(log10_of(ranker.comparison.pvalue)),
             "yes" if ranker.comparison.may_be_best else "no",
         )
         for ranker in report.rankers

@@ -484,6 +484,16 @@ def test_conclusion_on_the_best(three):
     assert f"May also be the best ranking: {rivals[0]}." in flat
 
 
+def test_small_pvalues_of_comparisons_are_not_shown_as_zero():
+    y_true, scores = np.arange(2000) < 200, np.random.default_rng(0).normal(size=(3, 2000))
+    scores[0] += 4.0 * y_true
+    report = rank_significance_report(y_true, dict(zip("abc", scores, strict=True)), k=10)
+    assert 0.0 < report.rankers[1].comparison.pvalue < 1e-10
+    table = report.to_text().split("Difference from the best, a\n")[1].split("\n\n")[0]
+    assert re.search(r"^b .* \d\.\de-\d\d  ", table, flags=re.MULTILINE)
+    assert " 0.0000 " not in table
+
+
 def test_equations_stay_in_one_line():
     torn = 0
     for pad in range(12):
