@@ -44,6 +44,31 @@ def format_pvalue(log10_pvalue: float) -> str:
     return f"{mantissa:.1f}e{exponent:03d}"
 
 
+def state_pvalue(log10_pvalue: float, is_bound: bool = False) -> str:
+    """State a p-value in a sentence, such as "p = 0.0123".
+
+    Parameters
+    ----------
+    log10_pvalue : float
+        Logarithm to base 10 of the p-value.
+    is_bound : bool, default=False
+        Whether the p-value is the smallest possible one for its number of random permutations, so
+        that the p-value based on all permutations may be smaller.
+
+    Returns
+    -------
+    str
+        The p-value after "p = ", or after "p ≤ " for a bound.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._formatting import state_pvalue
+    >>> state_pvalue(-4.0), state_pvalue(-4.0, is_bound=True)
+    ('p = 1.0e-04', 'p ≤ 1.0e-04')
+    """
+    return f"p {'≤' if is_bound else '='} {format_pvalue(log10_pvalue)}"
+
+
 def format_value(value: float) -> str:
     """Format a value with three significant digits."""
     return f"{value:.3g}"

@@ -46,6 +46,8 @@ class HitsReport:
         P-value of the hits, exact without clusters, and its logarithm to base 10.
     splits_ties : bool
         Whether the cut-off splits a block of equal scores.
+    pvalue_is_bound : bool
+        Whether the p-value is the smallest possible one for the number of random labellings.
     """
 
     k: int
@@ -58,6 +60,7 @@ class HitsReport:
     pvalue: float
     log10_pvalue: float
     splits_ties: bool
+    pvalue_is_bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -309,4 +312,5 @@ def report_on_hits(
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
         splits_ties=cut not in np.cumsum(ranking.tie_sizes),
+        pvalue_is_bound=bool(result._is_bound),
     )

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, log10_of
-from sklearn_rankinf._formatting import format_count, format_pvalue, format_table, format_value
+from sklearn_rankinf._formatting import (
+    format_count,
+    format_pvalue,
+    format_table,
+    format_value,
+    state_pvalue,
+)
 from sklearn_rankinf._metrics import RocAuc, in_sentence
 from sklearn_rankinf._plot._matplotlib import shortened
 from sklearn_rankinf._report_checks import ReportCheck, counted
@@ -41,7 +47,7 @@ _LEGEND = (
 )
 
 # Short equations are not broken across lines.
-_EQUATION = re.compile(r"\b([pzk]) = ")
+_EQUATION = re.compile(r"\b([pzk]) ([=≤]) ")
 
 Name = Callable[[str], str]
 
@@ -89,7 +95,7 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
     """
     title = in_sentence(result.metric.title)
     value, chance = float(result.statistic), float(result.chance)
-    pvalue = f"p = {format_pvalue(float(result.log10_pvalue))}"
+    pvalue = state_pvalue(float(result.log10_pvalue), bool(result._is_bound))
     observed = f"{title} {format_value(value)}"
     expected = f"the {format_value(chance)} of a random order"
     if math.isnan(result.zscore):
@@ -272,12 +278,17 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
             _decimals(ranker.chance),
             _decimals(ranker.adjusted_statistic),
             f"{ranker.zscore:.2f}",
-            format_pvalue(ranker.log10_pvalue),
+            _as_cell(ranker.log10_pvalue, bool(result._is_bound)),
             _error(ranker.pvalue_relative_error),
         )
-        for ranker in report.rankers
+        for ranker, result in zip(report.rankers, report.results, strict=True)
     )
     return ReportTable(metric.title, headings, rows, _LEGEND)
+
+
+def _as_cell(log10_pvalue: float, is_bound: bool) -> str:
+    """Format a p-value for a table, after a sign if it is a bound."""
+    return f"{'≤ ' if is_bound else ''}{format_pvalue(log10_pvalue)}"
 
 
 def _decimals(value: float | None) -> str:
@@ -332,7 +343,7 @@ def _hits_cells(at_k: HitsReport) -> tuple[str, ...]:
         "none" if at_k.hits_needed is None else str(at_k.hits_needed),
         _decimals(at_k.recall),
         f"{at_k.enrichment:.2f}",
-        format_pvalue(at_k.log10_pvalue),
+        _as_cell(at_k.log10_pvalue, at_k.pvalue_is_bound),
     )
 
 
@@ -369,6 +380,9 @@ def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
 def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable:
     level = _level(report)
     best = name(report.rankers[report.best_index].name)
+    is_bound = isinstance(report.comparison, MetricComparisonTestResult) and (
+        report.comparison._is_bound
+    )
     headings = (
         ("", "ranking"),
         ("", "difference"),
@@ -383,7 +397,7 @@ def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable
             _decimals(ranker.comparison.difference),
             _decimals(ranker.comparison.low),
             _decimals(ranker.comparison.high),
-            format_pvalue(log10_of(ranker.comparison.pvalue)),
+            _as_cell(log10_of(ranker.comparison.pvalue), is_bound),
             "yes" if ranker.comparison.may_be_best else "no",
         )
         for ranker in report.rankers
@@ -519,7 +533,7 @@ def wrapped(text: str, indent: str = "") -> str:
     lines = []
     for line in text.splitlines():
         # textwrap does not break lines at a no-break space.
-        kept = _EQUATION.sub("\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", line)
+        kept = _EQUATION.sub("\\1\N{NO-BREAK SPACE}\\2\N{NO-BREAK SPACE}", line)
         lines += textwrap.wrap(
             kept,
             WIDTH,
