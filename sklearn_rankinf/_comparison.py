@@ -198,7 +198,12 @@ class MetricComparisonTestResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html({name: [value] for name, value in self.to_dict().items()})
+        row = {name: [value] for name, value in self.to_dict().items()}
+        low, high = self.confidence_interval()
+        limits = {} if math.isnan(low) else {"95 % from": [low], "95 % to": [high]}
+        # The limits follow the difference and its standard error.
+        start = {name: row.pop(name) for name in list(row)[:5]}
+        return as_html({**start, **limits, **row}, self.summary())
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence interval of the difference.

@@ -246,7 +246,8 @@ class CrossValComparisonResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html({name: [value] for name, value in self.to_dict().items()})
+        row = {name: [value] for name, value in self.to_dict().items()}
+        return as_html(row, self.summary())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain numbers.

@@ -107,7 +107,7 @@ class MetricIntervalResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html(self._columns())
+        return as_html(self._columns(), self.summary())
 
     def _columns(self) -> dict[str, Any]:
         """Return the numbers as columns with one entry per class."""

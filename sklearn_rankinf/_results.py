@@ -184,7 +184,7 @@ class MetricTestResult:
         return "\nworse than chance: is the direction of the score reversed?"
 
     def _repr_html_(self) -> str:
-        return as_html(self._columns())
+        return as_html(self._columns(), self.summary())
 
     @property
     def chance(self) -> Any:

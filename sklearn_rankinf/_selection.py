@@ -110,7 +110,7 @@ class BestCandidateTestResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html(self.to_dict())
+        return as_html(self.to_dict(), self.summary())
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Floats, Floats]:
         """Interval for the p-values that infinitely many random labellings would give.

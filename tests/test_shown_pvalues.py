@@ -1,4 +1,6 @@
-"""A p-value at the floor of random permutations is stated as a bound, any other as a value."""
+"""P-values in sentences, tables and legends: bounds are stated as such, numbers do not break."""
+
+import re
 
 import numpy as np
 import pytest
@@ -83,6 +85,19 @@ def test_reports_state_bounds():
     assert not report.rankers[1].at_k[0].pvalue_is_bound
     comparison = tables.split("Difference from the best")[1]
     assert "≤ 0.0100" in comparison.split("Method:")[0]
+
+
+def test_tables_of_notebooks_do_not_break_numbers():
+    perfect = average_precision_test(Y, np.arange(400.0)[::-1])
+    html = perfect._repr_html_()
+    style = 'style="white-space: nowrap"'
+    assert html.count("<td") == html.count(f"<td {style}>") > 0
+    assert f"<td {style}>{perfect.pvalue:.4g}</td>" in html
+    assert re.search(f"<p>Average precision was 1 .*<span {style}>p = \\d.\\de-\\d+</span> for", html)
+    assert re.sub("<.*?>", "", html).startswith(perfect.summary())
+    many = recall_at_k_test(Y, GOOD, k=np.arange(1, 20))
+    assert many._repr_html_().count("<p>") == 6
+    assert many._repr_html_().count("<tr>") == 20
 
 
 def test_legends_state_bounds():
