@@ -446,34 +446,36 @@ CHECKS = (
         "one-label",
         "labels",
         _one_label,
-        "Check how the labels are coded and which one pos_label selects; a test needs samples of "
-        "both classes.",
+        "Check how the labels are coded and which one pos_label (--pos-label) selects; a test needs "
+        "samples of both classes.",
     ),
     Check(
         "labels-1-2",
         "labels",
         _labels_1_2,
-        "Pass pos_label; if 1 is the class to be ranked first, pass y_true == 1 as the labels.",
+        "Pass pos_label (--pos-label); if 1 is the class to be ranked first, pass y_true == 1 as "
+        "the labels.",
     ),
     Check(
         "positives-in-majority",
         "labels",
         _positives_in_majority,
-        "If the targets are the rare class, pass its label as pos_label.",
+        "If the targets are the rare class, pass its label as pos_label (--pos-label).",
     ),
     Check(
         "too-few-to-be-significant",
         "labels",
         _too_small,
-        "Label more samples: metric_power and min_positives compute the number that is needed.",
+        "Label more samples: metric_power and min_positives (rankinf plan) compute the number that "
+        "is needed.",
     ),
     Check(
         "few-positives",
         "labels",
         _few_positives,
         "The p-value is still correct, but the value of the metric is imprecise and small effects "
-        "are missed: read the interval, and label more positives (min_positives computes how "
-        "many).",
+        "are missed: read the interval, and label more positives (min_positives or rankinf plan "
+        "computes how many).",
     ),
     Check(
         "few-negatives",
@@ -485,7 +487,7 @@ CHECKS = (
         "clusters-not-given",
         "labels",
         _index_repeats,
-        "Pass the source of each sample as clusters.",
+        "Pass the source of each sample as clusters (--cluster).",
     ),
     Check(
         "constant-score",
@@ -519,8 +521,8 @@ CHECKS = (
         "worse-than-chance",
         "ranker",
         _worse_than_chance,
-        "Larger scores must mean likelier positives: negate the scores if smaller scores do, and "
-        "check pos_label.",
+        "Larger scores must mean likelier positives: negate the scores if smaller scores do "
+        "(--lower-is-better), and check pos_label (--pos-label).",
     ),
     Check(
         "perfect-ranking",
@@ -533,7 +535,8 @@ CHECKS = (
         "repeated-samples",
         "ranker",
         _repeated_samples,
-        "Keep one sample from each source, or pass the source of each sample as clusters.",
+        "Keep one sample from each source, or pass the source of each sample as clusters "
+        "(--cluster).",
     ),
     Check(
         "few-labellings",

@@ -45,7 +45,8 @@ class HitsReport:
     pvalue, log10_pvalue : float
         P-value of the hits, exact without clusters, and its logarithm to base 10.
     splits_ties : bool
-        Whether the cut-off splits a block of equal scores.
+        Whether the cut-off splits a block of equal scores that contains positives and negatives,
+        so that the hits depend on the order within the block.
     pvalue_is_bound : bool
         Whether the p-value is the smallest possible one for the number of random labellings.
     """
@@ -267,6 +268,13 @@ def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
     )
 
 
+def _splits_mixed_block(ranking: Ranking, cut: int) -> bool:
+    """Whether a block with positives and negatives continues beyond the cut-off."""
+    ends = np.cumsum(ranking.tie_sizes)
+    block = int(np.searchsorted(ends, cut))
+    return bool(ends[block] > cut and 0 < ranking.hits[block] < ranking.tie_sizes[block])
+
+
 def report_on_hits(
     ranking: Ranking, k: float, alpha: float = LEVEL, result: MetricTestResult | None = None
 ) -> HitsReport:
@@ -311,6 +319,6 @@ def report_on_hits(
         hits_needed=needed,
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
-        splits_ties=cut not in np.cumsum(ranking.tie_sizes),
+        splits_ties=_splits_mixed_block(ranking, cut),
         pvalue_is_bound=bool(result._is_bound),
     )

@@ -37,7 +37,12 @@ _HITS_NOTE = (
 )
 CLUSTERS_HINT = (
     "All samples were treated as independent. If several samples come from one source, such as "
-    "images of one patient, pass clusters: without them p-values and intervals are wrong."
+    "images of one patient, pass clusters (--cluster): without them p-values and intervals are "
+    "wrong."
+)
+_CUMULATIVE = (
+    "Hits are cumulative: a list with many positives at its top stays above chance long after its "
+    "items are no better than random ones, so this range of k does not show how far down to work."
 )
 NOTHING_WRONG = "No problems were found with labels and scores."
 FOR_A_PAPER = "Sentences for a paper"
@@ -173,7 +178,7 @@ def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
                 "What to do: use the list from its top. The first k items contain more positives "
                 f"than chance explains for k = {_runs(ranker.significant_k)} (at "
                 f"{100 * report.alpha:g} % for all k together, so this holds even if k is chosen "
-                "after looking at the data)."
+                f"after looking at the data). {_CUMULATIVE}"
             )
         if ranker.significant_k is not None:
             return (
@@ -188,12 +193,13 @@ def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
         return (
             "What to do: look deeper in the list, and confirm the result on other samples. The "
             "first k items do contain more positives than chance explains for "
-            f"k = {_runs(ranker.significant_k)} (at {100 * report.alpha:g} % for all k together)."
+            f"k = {_runs(ranker.significant_k)} (at {100 * report.alpha:g} % for all k together). "
+            f"{_CUMULATIVE}"
         )
     return (
         "What to do: do not rely on the ranking yet. A result that is not significant does not "
-        "mean that there is no effect: metric_power computes how large an effect this number of "
-        "samples would detect."
+        "mean that there is no effect: metric_power (rankinf plan) computes how large an effect this "
+        "number of samples would detect."
     )
 
 

@@ -31,6 +31,7 @@ from sklearn_rankinf import (
     top_k_significance_curve,
 )
 from sklearn_rankinf._report_checks import DOCUMENTATION
+from sklearn_rankinf._report_html import _draw_intervals
 from sklearn_rankinf._report_numbers import pvalue_less
 from sklearn_rankinf._report_text import verdict, wrapped
 
@@ -484,6 +485,26 @@ def test_conclusion_on_the_best(three):
     assert f"May also be the best ranking: {rivals[0]}." in flat
 
 
+def test_range_of_k_is_no_advice_on_depth():
+    advice = "Hits are cumulative: a list with many positives at its top stays above chance"
+    assert advice in rank_significance_report(Y, GOOD).to_text().replace("\n  ", " ")
+    assert advice not in rank_significance_report(Y, NOISE).to_text().replace("\n  ", " ")
+
+
+@pytest.mark.parametrize(
+    ("in_block", "splits"), [([0, 0, 0, 0], False), ([1, 1, 1, 1], False), ([0, 1, 0, 0], True)]
+)
+def test_only_mixed_blocks_across_k_are_marked(in_block, splits):
+    y_true = np.r_[1, 1, in_block, np.zeros(94, dtype=int)]
+    y_score = np.r_[9, 8, 5, 5, 5, 5, -np.arange(94.0)]
+    report = rank_significance_report(y_true, y_score, k=4)
+    assert report.rankers[0].at_k[0].splits_ties == splits
+    assert ("ties-across-k" in [check.code for check in report.checks]) == splits
+    assert (f"{report.rankers[0].at_k[0].hits:g}*" in report.to_text().replace("2.50", "2.5")) == (
+        splits
+    )
+
+
 def test_small_pvalues_of_comparisons_are_not_shown_as_zero():
     y_true, scores = np.arange(2000) < 200, np.random.default_rng(0).normal(size=(3, 2000))
     scores[0] += 4.0 * y_true
@@ -586,6 +607,28 @@ def test_page_has_pictures(page, nasty):
         assert picture.rstrip().endswith("</svg>")
     # Letters that the font lacks are left to that of the reader.
     assert any("活性" in base64.b64decode(source.split(",")[1]).decode() for source in sources)
+
+
+def test_spikes_of_far_null_distributions_are_not_drawn():
+    y_true = np.arange(3000) < 300
+    scores = {"far": -np.arange(3000.0), "near": RNG.normal(size=3000) + 0.2 * y_true}
+    report = rank_significance_report(y_true, scores, k=10)
+    assert report.results[0].zscore > 50 > report.results[1].zscore
+    html = report.to_html()
+    assert "near: observed value and null distribution" in html
+    assert "far: observed value and null distribution" not in html
+    assert "The null distribution is not drawn for far: the observed value is" in html
+    (pvalue,) = re.findall("p = [0-9.]+e-[0-9]+", report.results[0].summary())
+    assert f'<span style="white-space: nowrap">{pvalue}</span> for better' in html
+
+
+def test_picture_of_intervals_has_the_chance_levels_of_the_tables():
+    report = rank_significance_report(Y, {"good": GOOD, "tied": TIED}, k=10)
+    figure = _draw_intervals(report, ["good", "tied"])
+    (lines,) = [one for one in figure.axes[0].collections if one.get_label() == "chance level"]
+    drawn = [segment[0, 0] for segment in lines.get_segments()]
+    assert drawn == [ranker.chance for ranker in report.rankers]
+    assert drawn[0] != drawn[1]
 
 
 def test_page_does_not_change_from_run_to_run():
