@@ -1,9 +1,10 @@
-"""P-values in sentences, tables and legends: bounds are stated as such, numbers do not break."""
+"""Sentences, tables and legends of results: p-values, bounds, and queries without positives."""
 
 import re
 
 import numpy as np
 import pytest
+from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf import (
     NullDistributionDisplay,
@@ -11,6 +12,7 @@ from sklearn_rankinf import (
     best_candidate_test,
     mean_average_precision_test,
     metric_comparison_test,
+    metric_interval,
     randomization_test,
     rank_significance_report,
     recall_at_k_test,
@@ -98,6 +100,22 @@ def test_tables_of_notebooks_do_not_break_numbers():
     many = recall_at_k_test(Y, GOOD, k=np.arange(1, 20))
     assert many._repr_html_().count("<p>") == 6
     assert many._repr_html_().count("<tr>") == 20
+
+
+def test_sentences_count_queries_without_positives():
+    groups = np.arange(400) // 10
+    with pytest.warns(UndefinedMetricWarning):
+        test = mean_average_precision_test(Y, GOOD, groups=groups)
+        interval = metric_interval(Y, GOOD, groups=groups)
+    start = "Mean average precision over 40 queries (36 without positives count as 0) was "
+    assert test.n_queries_without_positives == 36
+    for found in (test, test.confidence_interval(), interval):
+        assert found.summary().startswith(start)
+    with pytest.warns(UndefinedMetricWarning):
+        one = mean_average_precision_test(Y[30:50], GOOD[30:50], groups=groups[30:50])
+    assert "over 2 queries (1 without positives counts as 0) was" in one.summary()
+    full = metric_interval(Y, GOOD, groups=np.arange(400) % 4)
+    assert full.summary().startswith("Mean average precision over 4 queries was ")
 
 
 def test_legends_state_bounds():
