@@ -65,8 +65,11 @@ class LabelFacts:
         The label of the positives; None if a ranking was given.
     labels : list
         The distinct labels; empty if a ranking was given.
-    n_positive_clusters, n_negative_clusters : int or None
-        Number of clusters with positives and number with negatives; None without clusters.
+    n_clusters, n_positive_clusters, n_negative_clusters : int or None
+        Number of clusters, of those with positives and of those with negatives; None without
+        clusters.
+    mixed_clusters : tuple
+        Names of the clusters whose samples have different labels.
     has_repeated_index : bool
         Whether the labels have an index with repeated entries.
     """
@@ -76,6 +79,8 @@ class LabelFacts:
     alpha: float
     pos_label: Any = None
     labels: tuple[Any, ...] = ()
+    n_clusters: int | None = None
+    mixed_clusters: tuple[Any, ...] = ()
     n_positive_clusters: int | None = None
     n_negative_clusters: int | None = None
     has_repeated_index: bool = False
@@ -254,6 +259,16 @@ def _too_small(facts: LabelFacts) -> str | None:
         f"There are only {round(math.exp(log_labellings))} ways to place "
         f"{counted(m, 'positive')} among {n} samples: even a perfect ranking has "
         f"p = {math.exp(-log_labellings):.2g}, which is above {facts.alpha:g}."
+    )
+
+
+def _mixed_clusters(facts: LabelFacts) -> str | None:
+    if not facts.mixed_clusters:
+        return None
+    return (
+        f"Samples of one cluster have different labels in {len(facts.mixed_clusters)} of "
+        f"{counted(facts.n_clusters or 0, 'cluster')}, such as {facts.mixed_clusters[0]!r}. P-values "
+        "against chance are not given, because they permute the labels of whole clusters."
     )
 
 
@@ -482,6 +497,14 @@ CHECKS = (
         "labels",
         _few_negatives,
         "The value of the metric is imprecise: read the interval, and label more negatives.",
+    ),
+    Check(
+        "mixed-clusters",
+        "labels",
+        _mixed_clusters,
+        "Read the intervals and comparisons, which count clusters. If the clusters are passed as "
+        "strata to metric_test, it tests another hypothesis: that labels are random within each "
+        "cluster.",
     ),
     Check(
         "clusters-not-given",

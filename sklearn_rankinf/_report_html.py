@@ -160,6 +160,8 @@ def _pictures(report: RankSignificanceReport) -> list[tuple[str, Draw]]:
     if report.comparison is not None:
         found.append(("Differences", lambda: _draw_comparison(report, names)))
     for name, result in list(zip(names, report.results, strict=True))[:_N_DRAWN]:
+        if result is None:
+            continue
         if result.null_distribution.std() > 0.0 and not _is_too_far(result):
             title = f"{name}: observed value and null distribution"
             found.append((title, partial(_draw_null, name, result)))
@@ -179,7 +181,7 @@ def _not_drawn(report: RankSignificanceReport) -> list[str]:
         f"The null distribution is not drawn for {in_sentences(ranker.name)}: the observed value "
         f"is {abs(result.zscore):.0f} standard deviations from chance."
         for ranker, result in list(zip(report.rankers, report.results, strict=True))[:_N_DRAWN]
-        if _is_too_far(result)
+        if result is not None and _is_too_far(result)
     ]
 
 
@@ -188,7 +190,7 @@ def _draw_intervals(report: RankSignificanceReport, names: list[str]) -> Any:
     display = IntervalDisplay(list(report.intervals), name=_plain(names)).plot(figure.add_subplot())
     # The chance level of the tables depends on ties; an interval has no ties.
     chances = np.array([ranker.chance for ranker in report.rankers])
-    display._plot_chance_level(report.results[0].metric.symbol, chances, None)
+    display._plot_chance_level(report.metric.symbol, chances, None)
     return figure
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,8 @@ class HitsReport:
         Smallest number of hits that is significant without ties; None if no number is significant,
         or with clusters.
     pvalue, log10_pvalue : float
-        P-value of the hits, exact without clusters, and its logarithm to base 10.
+        P-value of the hits, exact without clusters, and its logarithm to base 10; nan if samples of
+        one cluster have different labels.
     splits_ties : bool
         Whether the cut-off splits a block of equal scores that contains positives and negatives,
         so that the hits depend on the order within the block.
@@ -127,9 +129,10 @@ class RankerReport:
         Value of the metric, mean under random labelling, value on a scale with chance at 0 and a
         perfect ranking at 1, and distance from chance in standard deviations.
     pvalue, log10_pvalue, pvalue_relative_error : float
-        P-value, its logarithm to base 10, and a conservative estimate of its relative error.
+        P-value, its logarithm to base 10, and a conservative estimate of its relative error. They,
+        `zscore` and `pvalue_less` are nan if samples of one cluster have different labels.
     method : str
-        Method of the p-value.
+        Method of the p-value; ``"none"`` if there is no p-value.
     pvalue_less : float
         P-value of the opposite alternative: the probability of a value this low or lower.
     low, high, standard_error : float or None
@@ -223,6 +226,8 @@ def numbers_of_ranking(
 
 def pvalue_less(result: MetricTestResult) -> float:
     """Return the p-value of the alternative that the ranking is worse than chance."""
+    if result.method == "none":
+        return math.nan
     return float(result.null_distribution.pvalue(result.statistic, "less"))
 
 

@@ -30,6 +30,7 @@ from sklearn_rankinf import (
     recall_at_k_test,
     top_k_significance_curve,
 )
+from sklearn_rankinf._report import report_as_json, write_plots
 from sklearn_rankinf._report_checks import DOCUMENTATION
 from sklearn_rankinf._report_html import _draw_intervals
 from sklearn_rankinf._report_numbers import pvalue_less
@@ -210,6 +211,45 @@ def test_clusters_are_those_of_the_functions():
     assert "in 125 clusters" in report.to_text()
 
 
+@pytest.mark.parametrize("n_rankers", [1, 2, 3])
+def test_clusters_with_different_labels_have_intervals_and_comparisons(n_rankers, recwarn):
+    names = np.array([f"S{number}" for number in CLUSTERS])
+    scores = dict(list(THREE.items())[:n_rankers])
+    report = rank_significance_report(Y, scores, clusters=names, k=20, n_permutations=199)
+    assert not report.is_tested
+    assert report.results == (None,) * n_rankers
+    assert report.checks[0].code == "mixed-clusters"
+    for found, column in zip(report.rankers, scores.values(), strict=True):
+        test = average_precision_test(Y, column)
+        assert (found.statistic, found.chance) == (test.statistic, test.chance)
+        interval = metric_interval(Y, column, clusters=names)
+        assert (found.low, found.high) == (interval.low, interval.high)
+        assert found.method == "none"
+        for part, fields in (
+            (found, ("pvalue", "log10_pvalue", "pvalue_less", "zscore", "pvalue_relative_error")),
+            (found.at_k[0], ("pvalue", "log10_pvalue")),
+        ):
+            assert all(math.isnan(getattr(part, field)) for field in fields)
+        assert (found.significant_k, found.mhg_pvalue) == (None, None)
+    text = report.to_text()
+    assert "was not tested against chance, because samples of one cluster have" in text
+    assert "nan" not in text
+    conclusion, others = text.split("\nAverage precision\n")
+    assert " p = " not in conclusion
+    assert "95 % confidence interval" in others.split("Sentences for a paper")[1]
+    if n_rankers == 2:
+        options = {"clusters": names, "n_permutations": 199, "random_state": 0}
+        one, other = (list(scores.values())[i] for i in report.compared)
+        assert report.comparison.pvalue == metric_comparison_test(Y, one, other, **options).pvalue
+    assert report.to_dict()["rankers"][0]["pvalue"] is None
+    assert report.to_frame()["pvalue"].isna().all()
+    assert json.loads(report_as_json(report, ["report.html"]))[0]["plot"] is None
+    assert write_plots("unused", dict(zip(scores, report.results, strict=True))) == {}
+    page = report.to_html()
+    assert ("null distribution" in page, "nan" in re.sub("base64,[^\"]*", "", page)) == (False, False)
+    assert not recwarn.list
+
+
 def test_a_label_in_every_row_is_reported():
     for y_true in (np.zeros(30, dtype=int), np.ones(30, dtype=int)):
         for scores in (NOISE[:30], {"a": NOISE[:30], "b": GOOD[:30]}):
@@ -314,7 +354,6 @@ def test_whoever_gives_no_clusters_is_asked_for_them(three):
         ((Y, {"a": GOOD, "b": GOOD * np.nan}), {}, ValueError, "Candidate 'b': y_score must be f"),
         ((np.arange(N), GOOD), {}, ValueError, "holds 250 different labels"),
         ((np.where(Y, "a", "b"), GOOD), {}, ValueError, "pos_label=1 is not a label"),
-        ((Y, GOOD), {"clusters": CLUSTERS}, ValueError, "cluster"),
         ((Y, GOOD), {"clusters": CLUSTERS[1:]}, ValueError, "cluster of each of the 250 samples"),
         ((Ranking([1, 1], [1, 0]),), {"clusters": [0, 1]}, TypeError, "clusters need the labels"),
         ((Ranking([1, 1], [1, 0]), GOOD), {}, TypeError, "y_score must be left out"),
