@@ -636,9 +636,9 @@ class _Study:
         m = self.problem.rankings[0].n_positives
         if self.problem.mixed_clusters:
             notes.append(
-                "P-values against chance, bounds over all k and the hits needed are left out because "
-                "samples of one cluster have different labels. Chance is the mean of a random order "
-                "of the samples."
+                "P-values against chance, bounds over all k and the hits needed are left out "
+                "because samples of one cluster have different labels. Chance is the mean of a "
+                "random order of the samples."
             )
         elif self.problem.clusters is not None:
             notes.append(
@@ -836,7 +836,9 @@ def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) ->
         checks = [one for one in whole["checks"] if one["ranker"] in (None, ranker["name"])]
         statistic, adjusted = ranker.pop("statistic"), ranker.pop("adjusted_statistic")
         row = {"name": ranker.pop("name"), "average_precision": statistic, "adjusted": adjusted}
-        rows.append({**row, **ranker, "checks": checks, "plot": pictures[number] if pictures else None})
+        rows.append(
+            {**row, **ranker, "checks": checks, "plot": pictures[number] if pictures else None}
+        )
     return json.dumps(rows, indent=2, allow_nan=False)
 
 

@@ -267,8 +267,8 @@ def _mixed_clusters(facts: LabelFacts) -> str | None:
         return None
     return (
         f"Samples of one cluster have different labels in {len(facts.mixed_clusters)} of "
-        f"{counted(facts.n_clusters or 0, 'cluster')}, such as {facts.mixed_clusters[0]!r}. P-values "
-        "against chance are not given, because they permute the labels of whole clusters."
+        f"{counted(facts.n_clusters or 0, 'cluster')}, such as {facts.mixed_clusters[0]!r}. "
+        "P-values against chance are not given, because they permute the labels of whole clusters."
     )
 
 
@@ -461,8 +461,8 @@ CHECKS = (
         "one-label",
         "labels",
         _one_label,
-        "Check how the labels are coded and which one pos_label (--pos-label) selects; a test needs "
-        "samples of both classes.",
+        "Check how the labels are coded and which one pos_label (--pos-label) selects; a test "
+        "needs samples of both classes.",
     ),
     Check(
         "labels-1-2",

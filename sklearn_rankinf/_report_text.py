@@ -211,8 +211,8 @@ def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
         )
     return (
         "What to do: do not rely on the ranking yet. A result that is not significant does not "
-        "mean that there is no effect: metric_power (rankinf plan) computes how large an effect this "
-        "number of samples would detect."
+        "mean that there is no effect: metric_power (rankinf plan) computes how large an effect "
+        "this number of samples would detect."
     )
 
 
@@ -277,7 +277,7 @@ def tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
 def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
     metric = report.metric
     level = _level(report)
-    headings = (
+    headings: tuple[tuple[str, str], ...] = (
         ("", "ranking"),
         ("", metric.symbol),
         (level, "from"),
@@ -288,7 +288,7 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
         ("", "p"),
         ("error", "of p"),
     )
-    rows = tuple(
+    rows: tuple[tuple[str, ...], ...] = tuple(
         (
             name(ranker.name),
             _decimals(ranker.statistic),

@@ -390,8 +390,8 @@ class MetricTestResult:
         return (
             f"{title} was {format_value(test['statistic'])} (chance "
             f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), "
-            f"{state_pvalue(test['log10_pvalue'], test['is_bound'])} for {_SIDES[self.alternative]} ({way}, "
-            f"{sides}; {positives} positives among {test['n_samples']} samples)."
+            f"{state_pvalue(test['log10_pvalue'], test['is_bound'])} for "
+            f"{_SIDES[self.alternative]} ({way}, {sides}; {positives} positives among {test['n_samples']} samples)."
         )
 
 
