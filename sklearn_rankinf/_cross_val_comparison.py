@@ -308,7 +308,8 @@ class CrossValComparisonResult:
                 f"{format_value(self.statistic_b)} (difference {format_value(models.difference)}"
                 f"{interval}; two-sided "
                 f"{state_pvalue(models.log10_pvalue, models._is_bound)} by "
-                f"{_WAYS[models.method]}). This concerns the models fitted in these {self.n_splits} folds."
+                f"{_WAYS[models.method]}). This concerns the models "
+                f"fitted in these {self.n_splits} folds."
             ]
         lines.append(
             f"Algorithms: mean difference {format_value(algorithms.difference)} over "

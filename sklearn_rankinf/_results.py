@@ -391,7 +391,8 @@ class MetricTestResult:
             f"{title} was {format_value(test['statistic'])} (chance "
             f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), "
             f"{state_pvalue(test['log10_pvalue'], test['is_bound'])} for "
-            f"{_SIDES[self.alternative]} ({way}, {sides}; {positives} positives among {test['n_samples']} samples)."
+            f"{_SIDES[self.alternative]} ({way}, {sides}; {positives} positives among "
+            f"{test['n_samples']} samples)."
         )
 
 
