@@ -820,7 +820,8 @@ def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) ->
     report : RankSignificanceReport
         The report.
     plots : sequence of str, optional
-        Files with pictures of the rankings, if any.
+        Files that were written. Those with the ending ``.png`` are the pictures of the rankings, if
+        any.
 
     Returns
     -------
@@ -831,7 +832,7 @@ def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) ->
     """
     whole = report.to_dict()
     rows: list[dict[str, Any]] = []
-    pictures = plots if report.is_tested else ()
+    pictures = [path for path in plots if path.endswith(".png")]
     for number, ranker in enumerate(whole["rankers"]):
         checks = [one for one in whole["checks"] if one["ranker"] in (None, ranker["name"])]
         statistic, adjusted = ranker.pop("statistic"), ranker.pop("adjusted_statistic")

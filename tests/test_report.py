@@ -243,7 +243,6 @@ def test_clusters_with_different_labels_have_intervals_and_comparisons(n_rankers
         assert report.comparison.pvalue == metric_comparison_test(Y, one, other, **options).pvalue
     assert report.to_dict()["rankers"][0]["pvalue"] is None
     assert report.to_frame()["pvalue"].isna().all()
-    assert json.loads(report_as_json(report, ["report.html"]))[0]["plot"] is None
     assert write_plots("unused", dict(zip(scores, report.results, strict=True))) == {}
     page = report.to_html()
     assert "null distribution" not in page
@@ -392,6 +391,16 @@ def test_dict_is_json(three, nasty):
         assert found["checks"] == [vars(check) for check in report.checks]
     (constant,) = found["rankers"]
     assert constant["zscore"] is None
+
+
+def test_page_is_no_picture_of_a_ranking(three):
+    for files, expected in (
+        ([], [None] * 3),
+        (["page.html"], [None] * 3),
+        (["a.png", "b.png", "c.png", "page.html"], ["a.png", "b.png", "c.png"]),
+    ):
+        rows = json.loads(report_as_json(three, files))
+        assert [row["plot"] for row in rows] == expected
 
 
 def test_frame_has_one_row_a_ranking(three):
