@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.sampling import chunk_sizes
 from sklearn_rankinf._engine.statistics import Floats, Integers
-from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue
+from sklearn_rankinf._formatting import as_frame, as_html, state_pvalue
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._validation import (
     PosLabel,
@@ -121,7 +121,8 @@ class RandomizationTestResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html({name: [value] for name, value in self.to_dict().items()})
+        row = {name: [value] for name, value in self.to_dict().items()}
+        return as_html(row, self.summary())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name.
@@ -157,12 +158,14 @@ class RandomizationTestResult:
             The test, the samples, the two values, their difference and the p-value.
         """
         test = _NAMES.get(self.method, f"Approximate randomization test, {self.n_resamples} swaps")
-        shown = format_pvalue(self.log10_pvalue)
+        n_drawn = self.n_resamples
+        is_bound = n_drawn is not None and self.pvalue * (n_drawn + 1) < 1.5
+        shown = state_pvalue(self.log10_pvalue, is_bound)
         sided = self.alternative if self.alternative == "two-sided" else "one-sided"
         return (
             f"{test}, {self.n_samples} samples of which {self.n_discordant} differ in output: "
             f"{_NAMES.get(self.metric, self.metric)} {self.statistic_a:.3f} against "
-            f"{self.statistic_b:.3f}, difference {self.difference:.3f}, {sided} p = {shown}."
+            f"{self.statistic_b:.3f}, difference {self.difference:.3f}, {sided} {shown}."
         )
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from sklearn_rankinf import _report
 from sklearn_rankinf._comparison import metric_comparison_test
-from sklearn_rankinf._engine.statistics import Statistic
 from sklearn_rankinf._files import CommandError, Table, read_table, save_figure, write_text
 from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import METRICS, as_metric, in_sentence, needs_k
@@ -213,10 +212,10 @@ def _is_worse_than_chance(table: Table, score: Any) -> bool:
 
 def _comparison_method(table: Table, arguments: argparse.Namespace) -> str:
     """Return the method that the report uses for two rankings of this length."""
-    n_items = table.is_positive.size * _N_PERMUTATIONS
-    is_long = table.groups is None and n_items > _report._SWAPPED_ITEMS
+    if table.groups is not None:
+        return "auto"
     metric = as_metric(arguments.metric, arguments.k)
-    return "influence" if is_long and isinstance(metric, Statistic) else "auto"
+    return _report.comparison_method(metric, table.is_positive.size, _N_PERMUTATIONS)
 
 
 def plan(arguments: argparse.Namespace) -> None:

@@ -32,7 +32,7 @@ from sklearn_rankinf._estimates import (
     covariance_of_values,
     recommended_interval,
 )
-from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._interval_results import (
     clustered_mean_limits,
@@ -185,6 +185,8 @@ class MetricComparisonTestResult:
     queries: list[Any] | None = None
     query_differences: Floats | None = None
     _interval: Callable[[float], tuple[float, float]] = _no_interval
+    # Whether the p-value is the smallest possible one for the number of random swaps or flips.
+    _is_bound: bool = False
 
     def __repr__(self) -> str:
         margin = "" if self.margin is None else f", margin={self.margin:g}"
@@ -196,7 +198,12 @@ class MetricComparisonTestResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html({name: [value] for name, value in self.to_dict().items()})
+        row = {name: [value] for name, value in self.to_dict().items()}
+        low, high = self.confidence_interval()
+        limits = {} if math.isnan(low) else {"95 % from": [low], "95 % to": [high]}
+        # The limits follow the difference and its standard error.
+        start = {name: row.pop(name) for name in list(row)[:5]}
+        return as_html({**start, **limits, **row}, self.summary())
 
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence interval of the difference.
@@ -272,8 +279,8 @@ class MetricComparisonTestResult:
         return (
             f"{title} was {format_value(self.statistic_a)} and {format_value(self.statistic_b)}"
             f"{queries} (difference {format_value(self.difference)}"
-            f"{'' if math.isnan(low) else interval}; {tested} p = "
-            f"{format_pvalue(self.log10_pvalue)} by {_WAYS[self.method]})."
+            f"{'' if math.isnan(low) else interval}; {tested} "
+            f"{state_pvalue(self.log10_pvalue, self._is_bound)} by {_WAYS[self.method]})."
         )
 
 
@@ -488,10 +495,13 @@ class _Drawing:
         )
         return np.concatenate(found), False
 
-    def pvalue(self, sampler: PairedSampler, alternative: str) -> tuple[float, int]:
-        """Return the p-value of the observed difference, and the number of resamples."""
+    def pvalue(self, sampler: PairedSampler, alternative: str) -> tuple[float, int, bool]:
+        """Return the p-value of the observed difference, and the number of resamples.
+
+        The last entry is whether no random resample was as extreme as the observed difference.
+        """
         if sampler.n_units == 0:
-            return 1.0, 0
+            return 1.0, 0, False
         differences, is_complete = self.differences(sampler)
         pvalue = randomization_pvalue(
             sampler.observed(),
@@ -500,7 +510,8 @@ class _Drawing:
             tolerance=sampler.tolerance,
             is_complete=is_complete,
         )
-        return pvalue, differences.size
+        is_bound = not is_complete and pvalue * (differences.size + 1) < 1.5
+        return pvalue, differences.size, is_bound
 
 
 def _draw(sampler: Any, size: int, seed: np.random.SeedSequence) -> Floats:
@@ -633,6 +644,7 @@ def _compare(
 ) -> MetricComparisonTestResult:
     """Compare two rankings by a method of their metric."""
     n_resamples: int | None = None
+    is_bound = False
     interval: Callable[[float], tuple[float, float]] = pair.interval
     if not pair.has_both_classes:
         warn_of_one_class(pair.positive, "a comparison is not possible, and the p-value is 1")
@@ -644,7 +656,7 @@ def _compare(
         pvalue = _within_margin(pair, margin, alternative)
     elif method in ("swap", "score_swap"):
         sampler = _swaps(pair, method == "score_swap")
-        pvalue, n_resamples = drawing.pvalue(sampler, alternative)
+        pvalue, n_resamples, is_bound = drawing.pvalue(sampler, alternative)
     elif method == "influence":
         pvalue = _influence_pvalue(pair, alternative)
     elif method == "delong":
@@ -671,6 +683,7 @@ def _compare(
         n_positives=int(pair.positive.sum()),
         n_resamples=n_resamples,
         _interval=interval,
+        _is_bound=is_bound,
     )
 
 
@@ -933,11 +946,13 @@ def _compare_runs(
         method = "sign_flip" if margin is None else "t"
     error = standard_error_of_mean(differences, clusters)
     n_resamples: int | None = None
+    is_bound = False
     if margin is not None:
         mean = float(differences.mean())
         pvalue = within_margin(mean, error, margin, differences.size - 1, alternative)
     elif method == "sign_flip":
-        pvalue, n_resamples = drawing.pvalue(SignFlipSampler(differences, clusters), alternative)
+        sampler = SignFlipSampler(differences, clusters)
+        pvalue, n_resamples, is_bound = drawing.pvalue(sampler, alternative)
     elif np.ptp(differences) == 0.0 and differences[0] == 0.0:
         pvalue = 1.0
     elif method == "t":
@@ -970,6 +985,7 @@ def _compare_runs(
         queries=queries.queries,
         query_differences=differences,
         _interval=interval,
+        _is_bound=is_bound,
     )
 
 

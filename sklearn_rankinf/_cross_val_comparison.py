@@ -34,7 +34,7 @@ from sklearn_rankinf._folds import (
     is_default,
     splitter,
 )
-from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
 from sklearn_rankinf._validation import (
@@ -94,6 +94,7 @@ class ModelComparison:
     df: float | None
     target: str
     _interval: Callable[[float], tuple[float, float]]
+    _is_bound: bool = False
 
     def __repr__(self) -> str:
         return (
@@ -245,7 +246,8 @@ class CrossValComparisonResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html({name: [value] for name, value in self.to_dict().items()})
+        row = {name: [value] for name, value in self.to_dict().items()}
+        return as_html(row, self.summary())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain numbers.
@@ -304,14 +306,15 @@ class CrossValComparisonResult:
             lines = [
                 f"Models: {in_sentence(title)} {taken} was {format_value(self.statistic_a)} and "
                 f"{format_value(self.statistic_b)} (difference {format_value(models.difference)}"
-                f"{interval}; two-sided p = "
-                f"{format_pvalue(models.log10_pvalue)} by {_WAYS[models.method]}). This concerns "
-                f"the models fitted in these {self.n_splits} folds."
+                f"{interval}; two-sided "
+                f"{state_pvalue(models.log10_pvalue, models._is_bound)} by "
+                f"{_WAYS[models.method]}). This concerns the models "
+                f"fitted in these {self.n_splits} folds."
             ]
         lines.append(
             f"Algorithms: mean difference {format_value(algorithms.difference)} over "
-            f"{self.n_splits} folds ({_interval_in_words(algorithms)}; two-sided p = "
-            f"{format_pvalue(algorithms.log10_pvalue)} by the corrected t test, {algorithms.note})."
+            f"{self.n_splits} folds ({_interval_in_words(algorithms)}; two-sided "
+            f"{state_pvalue(algorithms.log10_pvalue)} by the corrected t test, {algorithms.note})."
         )
         return "\n".join(lines)
 
@@ -786,6 +789,7 @@ def _compare_pooled(
         df=None,
         target=f"difference in {title} of these fitted models, by their pooled {what}",
         _interval=found.confidence_interval,
+        _is_bound=found._is_bound,
     )
     return (found.statistic_a, found.statistic_b), models
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from numbers import Real
@@ -12,6 +13,8 @@ import numpy as np
 
 # Number of values of an array that a short description shows.
 _N_SHOWN = 5
+# Equations such as "p = 0.01", and numbers with an exponent.
+_UNBROKEN = re.compile(r"\b[pzk] [=≤] -?\d+(\.\d+)?(e-?\d+)?\b|\b\d+(\.\d+)?e-\d+\b")
 
 
 def format_pvalue(log10_pvalue: float) -> str:
@@ -42,6 +45,31 @@ def format_pvalue(log10_pvalue: float) -> str:
     if mantissa >= 10.0:
         mantissa, exponent = 1.0, exponent + 1
     return f"{mantissa:.1f}e{exponent:03d}"
+
+
+def state_pvalue(log10_pvalue: float, is_bound: bool = False) -> str:
+    """State a p-value in a sentence, such as "p = 0.0123".
+
+    Parameters
+    ----------
+    log10_pvalue : float
+        Logarithm to base 10 of the p-value.
+    is_bound : bool, default=False
+        Whether the p-value is the smallest possible one for its number of random permutations, so
+        that the p-value based on all permutations may be smaller.
+
+    Returns
+    -------
+    str
+        The p-value after "p = ", or after "p ≤ " for a bound.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._formatting import state_pvalue
+    >>> state_pvalue(-4.0), state_pvalue(-4.0, is_bound=True)
+    ('p = 1.0e-04', 'p ≤ 1.0e-04')
+    """
+    return f"p {'≤' if is_bound else '='} {format_pvalue(log10_pvalue)}"
 
 
 def format_value(value: float) -> str:
@@ -128,15 +156,42 @@ def as_frame(columns: Mapping[str, Any], name: str) -> Any:
     return pd.DataFrame({**columns, name: pd.Series(names).infer_objects()})
 
 
-def as_html(columns: Mapping[str, Sequence[Any]]) -> str:
-    """Return columns as an HTML table."""
+def as_html(columns: Mapping[str, Sequence[Any]], sentences: str = "") -> str:
+    """Return columns as an HTML table for a notebook.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        The columns, by name.
+    sentences : str, optional
+        Lines of text above the table. Only the first few lines are shown.
+
+    Returns
+    -------
+    str
+        The table, which scrolls if it is wide. Numbers are not broken across lines.
+    """
+    lines = sentences.splitlines()
+    if len(lines) > _N_SHOWN:
+        lines = [*lines[:_N_SHOWN], "..."]
+    # Style sheets of notebooks break cells, unless the cells themselves have a style.
+    style = ' style="white-space: nowrap"'
     heads = "".join(f"<th>{escape(name)}</th>" for name in columns)
     rows = zip(*columns.values(), strict=True)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>"
+        "<tr>" + "".join(f"<td{style}>{escape(_cell(value))}</td>" for value in row) + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        "".join(f"<p>{unbroken(escape(line))}</p>" for line in lines)
+        + '<div style="overflow-x: auto">'
+        + f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def unbroken(html: str) -> str:
+    """Mark equations and small numbers in HTML text, so that they are not broken across lines."""
+    return _UNBROKEN.sub(r'<span style="white-space: nowrap">\g<0></span>', html)
 
 
 def _cell(value: Any) -> str:

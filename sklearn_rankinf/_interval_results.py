@@ -97,6 +97,7 @@ class MetricIntervalResult:
     n_positives: Any
     n_queries: int | None = None
     classes: list[Any] | None = None
+    _n_without_positives: int = 0
 
     def __repr__(self) -> str:
         queries = "" if self.n_queries is None else f", n_queries={self.n_queries}"
@@ -107,7 +108,7 @@ class MetricIntervalResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html(self._columns())
+        return as_html(self._columns(), self.summary())
 
     def _columns(self) -> dict[str, Any]:
         """Return the numbers as columns with one entry per class."""
@@ -168,6 +169,7 @@ class MetricIntervalResult:
         title = self.metric.title
         if self.n_queries is not None:
             title = f"Mean {in_sentence(title)} over {self.n_queries} queries"
+            title += in_parentheses(self._n_without_positives)
         if "class" in part:
             title = f"{title} of {part['class']!r}"
         return (
@@ -175,6 +177,25 @@ class MetricIntervalResult:
             f"confidence interval {format_value(part['low'])} to {format_value(part['high'])}; "
             f"{_WAYS[self.method]})."
         )
+
+
+def in_parentheses(n_without_positives: int) -> str:
+    """Return the number of queries without positives for a sentence, or nothing if there are none.
+
+    Parameters
+    ----------
+    n_without_positives : int
+        Number of queries without positives.
+
+    Returns
+    -------
+    str
+        The number in parentheses, after a space.
+    """
+    if not n_without_positives:
+        return ""
+    verb = "counts" if n_without_positives == 1 else "count"
+    return f" ({n_without_positives} without positives {verb} as 0)"
 
 
 def interval_of(
@@ -284,6 +305,7 @@ def interval_over_queries(
     method: str,
     n_resamples: int,
     random_state: Any,
+    n_without_positives: int,
 ) -> MetricIntervalResult:
     """Interval of the mean of a metric over queries, from its values."""
     check_option(method, "method", _QUERY_METHODS, " over queries")
@@ -301,4 +323,5 @@ def interval_over_queries(
         n_samples=size[0],
         n_positives=size[1],
         n_queries=values.size,
+        _n_without_positives=n_without_positives,
     )

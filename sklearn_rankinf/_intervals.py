@@ -191,6 +191,7 @@ def metric_interval(
             method,
             n_resamples,
             random_state,
+            queries.n_without_positives,
         )
     check_has_influence(chosen)
     method = choose_method(chosen, method, clusters is not None)

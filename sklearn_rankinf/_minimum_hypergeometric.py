@@ -78,7 +78,8 @@ class MinimumHypergeometricTestResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html({name: [value] for name, value in self.to_dict().items()})
+        row = {name: [value] for name, value in self.to_dict().items()}
+        return as_html(row, self.summary())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name.

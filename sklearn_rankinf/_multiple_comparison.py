@@ -155,7 +155,13 @@ class MetricMultipleComparisonTestResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html(self._columns())
+        rankers = {
+            "ranker": self.names,
+            "statistic": self.statistic.tolist(),
+            "standard_error": self.statistic_standard_error.tolist(),
+            "may be best": ["yes" if kept else "no" for kept in self.may_be_best],
+        }
+        return as_html(rankers, self.summary()) + as_html(self._columns())
 
     def best(self) -> list[Any]:
         """Names of the rankers that may be best.

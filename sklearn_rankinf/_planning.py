@@ -62,7 +62,8 @@ class PlanningResult:
     metric: Metric
 
     def _repr_html_(self) -> str:
-        return as_html({name: [value] for name, value in self.to_dict().items()})
+        row = {name: [value] for name, value in self.to_dict().items()}
+        return as_html(row, self.summary())  # type: ignore[attr-defined]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain numbers.

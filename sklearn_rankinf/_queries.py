@@ -32,7 +32,11 @@ from sklearn_rankinf._frozen_distributions import (
     with_known_error,
 )
 from sklearn_rankinf._guard import metric_function, result_function
-from sklearn_rankinf._interval_results import MetricIntervalResult, interval_over_queries
+from sklearn_rankinf._interval_results import (
+    MetricIntervalResult,
+    in_parentheses,
+    interval_over_queries,
+)
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import Ranking, as_ranking, block_of_each
@@ -408,7 +412,8 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
 
     @property
     def _title(self) -> str:
-        return f"Mean average precision over {len(self.queries)} queries"
+        empty = in_parentheses(self.n_queries_without_positives)
+        return f"Mean average precision over {len(self.queries)} queries{empty}"
 
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
@@ -443,6 +448,7 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
             method,
             9999,
             random_state,
+            self.n_queries_without_positives,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -1126,6 +1132,8 @@ class QueryValues:
         Value of the metric of each query in each run; 0 for queries without positives.
     n_samples, n_positives : int
         Total number of samples and of positives in all queries.
+    n_without_positives : int
+        Number of queries without positives.
     """
 
     metric: Metric
@@ -1133,6 +1141,7 @@ class QueryValues:
     values: Floats
     n_samples: int
     n_positives: int
+    n_without_positives: int
 
 
 def check_queries_alone(**given: Any) -> None:
@@ -1181,6 +1190,7 @@ def read_query_values(
         np.array(columns).T,
         sum(ranking.n_samples for ranking in rankings.values()),
         sum(ranking.n_positives for ranking in rankings.values()),
+        sum(ranking.n_positives == 0 for ranking in rankings.values()),
     )
 
 

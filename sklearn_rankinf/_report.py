@@ -107,8 +107,8 @@ class RankSignificanceReport:
         Findings of the checks, each with a code, a message, a remedy and a URL.
     notes : tuple of str
         What was left out and why, and assumptions that cannot be checked with the data.
-    results : tuple of MetricTestResult
-        The test of each ranking.
+    results : tuple of MetricTestResult or None
+        The test of each ranking; None if samples of one cluster have different labels.
     intervals : tuple of MetricIntervalResult or None
         The interval of each ranking.
     curves : tuple of TopKSignificanceCurve or None
@@ -144,7 +144,7 @@ class RankSignificanceReport:
     rankers: tuple[RankerReport, ...]
     checks: tuple[ReportCheck, ...]
     notes: tuple[str, ...]
-    results: tuple[MetricTestResult, ...]
+    results: tuple[MetricTestResult | None, ...]
     intervals: tuple[MetricIntervalResult | None, ...]
     curves: tuple[TopKSignificanceCurve | None, ...]
     comparison: MetricComparisonTestResult | MetricMultipleComparisonTestResult | None = None
@@ -173,6 +173,11 @@ class RankSignificanceReport:
     def is_single(self) -> bool:
         """Whether there is only one ranking."""
         return len(self.rankers) == 1
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the rankings were tested against chance."""
+        return self.results[0] is not None
 
     @property
     def best_index(self) -> int:
@@ -312,9 +317,10 @@ def rank_significance_report(
     pos_label : int, float, bool or str, default=1
         The label of the positives. Ignored when `y_true` is a ranking.
     clusters : array-like of shape (n_samples,), optional
-        Cluster of each sample, such as its patient. Samples of different clusters are independent;
-        samples of the same cluster must have the same label. With clusters, p-values come from
-        permutation tests, and the bounds over all k are left out.
+        Cluster of each sample, such as its patient. Samples of different clusters are independent.
+        With clusters, p-values come from permutation tests, and the bounds over all k are left out.
+        If samples of one cluster have different labels, there are no p-values against chance; the
+        report contains intervals and comparisons.
     alpha : float, default=0.05
         Significance level. Confidence intervals have the level 1 - alpha.
     output : {"report", "text", "dict", "frame", "html"}, default="report"
@@ -339,8 +345,7 @@ def rank_significance_report(
     TypeError
         If an argument has the wrong type.
     ValueError
-        If labels or scores are invalid, if a cluster has samples with different labels, or if an
-        option is not one of those above.
+        If labels or scores are invalid, or if an option is not one of those above.
 
     See Also
     --------
@@ -432,6 +437,12 @@ def make_report(
         return study.report(k, metrics)
 
 
+def comparison_method(metric: Metric, n_samples: int, n_permutations: int) -> str:
+    """Return the method for comparing two rankers: rank swaps unless they take long."""
+    is_long = n_samples * n_permutations > _SWAPPED_ITEMS
+    return "influence" if is_long and isinstance(metric, Statistic) else "auto"
+
+
 def _read_metric(metric: str | Metric) -> Metric:
     """Return the metric, or raise an error if it is a name that needs a cut-off."""
     if isinstance(metric, str) and metric in METRICS and needs_k(METRICS[metric]):
@@ -460,6 +471,8 @@ class _Problem:
         Scores of the rankers; empty if a ranking was given.
     clusters : ndarray of int of shape (n_samples,) or None
         Number of the cluster of each sample.
+    mixed_clusters : list
+        Names of the clusters whose samples have different labels.
     pos_label : object
         The label of the positives; None if a ranking was given.
     labels : tuple
@@ -473,6 +486,7 @@ class _Problem:
     positive: NDArray[np.bool_] | None = None
     scores: tuple[NDArray[Any], ...] = ()
     clusters: NDArray[np.int64] | None = None
+    mixed_clusters: tuple[Any, ...] = ()
     pos_label: Any = None
     labels: tuple[Any, ...] = ()
     has_repeated_index: bool = False
@@ -498,15 +512,18 @@ class _Problem:
         else:
             scores = [as_binary(positive, y_score, True)[1]]
             names = (_one_line(getattr(y_score, "name", None) or "ranking"),)
-        codes = None
+        codes, mixed = None, []
         if clusters is not None:
-            codes, _ = numbered(clusters, "clusters", "cluster", positive.size)
+            codes, known = numbered(clusters, "clusters", "cluster", positive.size)
+            share = np.bincount(codes, positive) / np.bincount(codes)
+            mixed = [known[code] for code in np.flatnonzero((share > 0.0) & (share < 1.0))]
         return cls(
             names,
             tuple(Ranking.from_scores(positive, column, pos_label=True) for column in scores),
             positive,
             tuple(scores),
             codes,
+            tuple(mixed),
             pos_label,
             tuple(distinct),
             not getattr(getattr(y_true, "index", None), "is_unique", True),
@@ -523,6 +540,8 @@ class _Problem:
             "has_repeated_index": self.has_repeated_index,
         }
         if self.clusters is not None and self.positive is not None:
+            facts["n_clusters"] = int(self.clusters.max()) + 1
+            facts["mixed_clusters"] = self.mixed_clusters
             facts["n_positive_clusters"] = np.unique(self.clusters[self.positive]).size
             facts["n_negative_clusters"] = np.unique(self.clusters[~self.positive]).size
         return facts
@@ -543,6 +562,12 @@ def _one_line(name: Any) -> str:
     """Return a name as printable text without line breaks."""
     text = " ".join(str(name).split())
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text) or "unnamed"
+
+
+def _untested(result: MetricTestResult) -> MetricTestResult:
+    """Return the result without its p-value and z-score, which need independent samples."""
+    unknown = dict.fromkeys(("pvalue", "log10_pvalue", "pvalue_relative_error", "zscore"), math.nan)
+    return replace(result, **unknown, method="none")  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -587,7 +612,7 @@ class _Study:
             rankers=tuple(one.numbers for one in facts),
             checks=checks,
             notes=tuple(notes),
-            results=tuple(one.result for one in facts),
+            results=tuple(None if problem.mixed_clusters else one.result for one in facts),
             intervals=tuple(intervals),
             curves=tuple(curves),
         )
@@ -615,7 +640,13 @@ class _Study:
         """Return notes on the results that are not computed."""
         notes = []
         m = self.problem.rankings[0].n_positives
-        if self.problem.clusters is not None:
+        if self.problem.mixed_clusters:
+            notes.append(
+                "P-values against chance, bounds over all k and the hits needed are left out "
+                "because samples of one cluster have different labels. Chance is the mean of a "
+                "random order of the samples."
+            )
+        elif self.problem.clusters is not None:
             notes.append(
                 "Bounds over all k, the hits needed and the minimum hypergeometric test are left "
                 "out because they need independent samples, and clusters were given."
@@ -656,6 +687,8 @@ class _Study:
         problem = self.problem
         if problem.clusters is None:
             return metric_test(problem.rankings[index], metric=self.metric), None
+        if problem.mixed_clusters:
+            return _untested(metric_test(problem.rankings[index], metric=self.metric)), None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = metric_test(
@@ -698,6 +731,9 @@ class _Study:
         ranking = problem.rankings[index]
         if problem.clusters is None:
             return report_on_hits(ranking, cut, self.alpha)
+        if problem.mixed_clusters:
+            result = _untested(recall_at_k_test(ranking, k=cut))
+            return report_on_hits(ranking, cut, self.alpha, result)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a check reports few labellings
             result = recall_at_k_test(
@@ -750,15 +786,15 @@ class _Study:
     def _two_compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
         problem, best = self.problem, report.best_index
         other = 1 - best
-        n_items = report.n_samples * self.drawing["n_permutations"]
-        is_long = n_items > _SWAPPED_ITEMS and isinstance(self.metric, Statistic)
+        n_permutations = self.drawing["n_permutations"]
+        method = comparison_method(self.metric, report.n_samples, n_permutations)
         found = metric_comparison_test(
             problem.positive,  # type: ignore[arg-type]
             problem.scores[other],
             problem.scores[best],
             metric=self.metric,
             pos_label=True,
-            method="influence" if is_long else "auto",
+            method=method,
             clusters=problem.clusters,
             **self.drawing,
         )
@@ -768,7 +804,7 @@ class _Study:
         )
         rankers = list(report.rankers)
         rankers[other] = replace(rankers[other], comparison=compared)
-        way = "t test of influence values" if is_long else "rank swaps"
+        way = "t test of influence values" if method == "influence" else "rank swaps"
         note = f"Method: metric_comparison_test, {way}, two-sided; MOVER interval."
         return replace(
             report,
@@ -790,7 +826,8 @@ def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) ->
     report : RankSignificanceReport
         The report.
     plots : sequence of str, optional
-        Files with pictures of the rankings, if any.
+        Files that were written. Those with the ending ``.png`` are the pictures of the rankings, if
+        any.
 
     Returns
     -------
@@ -800,12 +837,15 @@ def report_as_json(report: RankSignificanceReport, plots: Sequence[str] = ()) ->
         Undefined numbers are null.
     """
     whole = report.to_dict()
-    rows = []
+    rows: list[dict[str, Any]] = []
+    pictures = [path for path in plots if path.endswith(".png")]
     for number, ranker in enumerate(whole["rankers"]):
         checks = [one for one in whole["checks"] if one["ranker"] in (None, ranker["name"])]
         statistic, adjusted = ranker.pop("statistic"), ranker.pop("adjusted_statistic")
         row = {"name": ranker.pop("name"), "average_precision": statistic, "adjusted": adjusted}
-        rows.append({**row, **ranker, "checks": checks, "plot": plots[number] if plots else None})
+        rows.append(
+            {**row, **ranker, "checks": checks, "plot": pictures[number] if pictures else None}
+        )
     return json.dumps(rows, indent=2, allow_nan=False)
 
 
@@ -825,8 +865,8 @@ def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:
     ----------
     directory : str
         Directory of the files. It is created if necessary.
-    results : dict of str to test result
-        Results, keyed by the name of the ranking.
+    results : dict of str to test result or None
+        Results, keyed by the name of the ranking. Rankings that were not tested have no picture.
 
     Returns
     -------
@@ -842,6 +882,8 @@ def write_plots(directory: str, results: Mapping[str, Any]) -> dict[str, str]:
     """
     files: dict[str, str] = {}
     for name, result in results.items():
+        if result is None:
+            continue
         figure = new_figure("--plots")
         display = NullDistributionDisplay(result, name=name)
         scale = "log" if result.log10_pvalue < _FAR else "linear"

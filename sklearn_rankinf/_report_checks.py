@@ -65,8 +65,11 @@ class LabelFacts:
         The label of the positives; None if a ranking was given.
     labels : list
         The distinct labels; empty if a ranking was given.
-    n_positive_clusters, n_negative_clusters : int or None
-        Number of clusters with positives and number with negatives; None without clusters.
+    n_clusters, n_positive_clusters, n_negative_clusters : int or None
+        Number of clusters, of those with positives and of those with negatives; None without
+        clusters.
+    mixed_clusters : tuple
+        Names of the clusters whose samples have different labels.
     has_repeated_index : bool
         Whether the labels have an index with repeated entries.
     """
@@ -76,6 +79,8 @@ class LabelFacts:
     alpha: float
     pos_label: Any = None
     labels: tuple[Any, ...] = ()
+    n_clusters: int | None = None
+    mixed_clusters: tuple[Any, ...] = ()
     n_positive_clusters: int | None = None
     n_negative_clusters: int | None = None
     has_repeated_index: bool = False
@@ -254,6 +259,16 @@ def _too_small(facts: LabelFacts) -> str | None:
         f"There are only {round(math.exp(log_labellings))} ways to place "
         f"{counted(m, 'positive')} among {n} samples: even a perfect ranking has "
         f"p = {math.exp(-log_labellings):.2g}, which is above {facts.alpha:g}."
+    )
+
+
+def _mixed_clusters(facts: LabelFacts) -> str | None:
+    if not facts.mixed_clusters:
+        return None
+    return (
+        f"Samples of one cluster have different labels in {len(facts.mixed_clusters)} of "
+        f"{counted(facts.n_clusters or 0, 'cluster')}, such as {facts.mixed_clusters[0]!r}. "
+        "P-values against chance are not given, because they permute the labels of whole clusters."
     )
 
 
@@ -446,34 +461,36 @@ CHECKS = (
         "one-label",
         "labels",
         _one_label,
-        "Check how the labels are coded and which one pos_label selects; a test needs samples of "
-        "both classes.",
+        "Check how the labels are coded and which one pos_label (--pos-label) selects; a test "
+        "needs samples of both classes.",
     ),
     Check(
         "labels-1-2",
         "labels",
         _labels_1_2,
-        "Pass pos_label; if 1 is the class to be ranked first, pass y_true == 1 as the labels.",
+        "Pass pos_label (--pos-label); if 1 is the class to be ranked first, pass y_true == 1 as "
+        "the labels.",
     ),
     Check(
         "positives-in-majority",
         "labels",
         _positives_in_majority,
-        "If the targets are the rare class, pass its label as pos_label.",
+        "If the targets are the rare class, pass its label as pos_label (--pos-label).",
     ),
     Check(
         "too-few-to-be-significant",
         "labels",
         _too_small,
-        "Label more samples: metric_power and min_positives compute the number that is needed.",
+        "Label more samples: metric_power and min_positives (rankinf plan) compute the number that "
+        "is needed.",
     ),
     Check(
         "few-positives",
         "labels",
         _few_positives,
         "The p-value is still correct, but the value of the metric is imprecise and small effects "
-        "are missed: read the interval, and label more positives (min_positives computes how "
-        "many).",
+        "are missed: read the interval, and label more positives (min_positives or rankinf plan "
+        "computes how many).",
     ),
     Check(
         "few-negatives",
@@ -482,10 +499,18 @@ CHECKS = (
         "The value of the metric is imprecise: read the interval, and label more negatives.",
     ),
     Check(
+        "mixed-clusters",
+        "labels",
+        _mixed_clusters,
+        "Read the intervals and comparisons, which count clusters. If the clusters are passed as "
+        "strata to metric_test, it tests another hypothesis: that labels are random within each "
+        "cluster.",
+    ),
+    Check(
         "clusters-not-given",
         "labels",
         _index_repeats,
-        "Pass the source of each sample as clusters.",
+        "Pass the source of each sample as clusters (--cluster).",
     ),
     Check(
         "constant-score",
@@ -520,7 +545,8 @@ CHECKS = (
         "ranker",
         _worse_than_chance,
         "Larger scores must belong to samples that are more likely to be positive: negate the "
-        "scores if smaller scores do, and check pos_label.",
+        "scores if smaller scores do (--lower-is-better, --lower-score), and check pos_label "
+        "(--pos-label).",
     ),
     Check(
         "perfect-ranking",
@@ -533,7 +559,8 @@ CHECKS = (
         "repeated-samples",
         "ranker",
         _repeated_samples,
-        "Keep one sample from each source, or pass the source of each sample as clusters.",
+        "Keep one sample from each source, or pass the source of each sample as clusters "
+        "(--cluster).",
     ),
     Check(
         "few-labellings",

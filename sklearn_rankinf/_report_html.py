@@ -11,6 +11,9 @@ from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sklearn_rankinf._formatting import unbroken
 from sklearn_rankinf._plot._matplotlib import new_figure, shortened
 from sklearn_rankinf._plot.comparison import ComparisonDisplay
 from sklearn_rankinf._plot.interval import IntervalDisplay
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
 # Maximum number of null distributions that are drawn, and of letters of a name in a picture.
 _N_DRAWN, _IN_PICTURE = 6, 24
+# Beyond this number of standard deviations a null distribution is a spike beside empty space.
+_TOO_FAR = 50.0
 _STYLE = """
 .rankinf { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem;
   margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
@@ -98,18 +103,22 @@ def _content(report: RankSignificanceReport, pictures: Sequence[str]) -> str:
         "<h1>Rank significance report</h1>",
         f"<p>{escape(header(report))}</p>",
         '<h2>Conclusion</h2>\n<div class="conclusion">',
-        *(f"<p>{escape(text)}</p>" for text in conclusions(report, in_sentences)),
+        *(_paragraph(text) for text in conclusions(report, in_sentences)),
         "</div>",
         *(_table(table) for table in tables(report, str)),
     ]
     if pictures:
-        parts += ["<h2>Pictures</h2>", *pictures]
+        parts += ["<h2>Pictures</h2>", *pictures, *map(_paragraph, _not_drawn(report))]
     if report.notes:
-        parts += ["<h2>Notes</h2>", *(f"<p>{escape(note)}</p>" for note in report.notes)]
+        parts += ["<h2>Notes</h2>", *map(_paragraph, report.notes)]
     parts += ["<h2>Checks</h2>", _checks(report), f"<h2>{FOR_A_PAPER}</h2>"]
-    parts += [f"<p>{escape(text)}</p>" for text in sentences(report, in_sentences)]
+    parts += [_paragraph(text) for text in sentences(report, in_sentences)]
     content = "\n".join(parts)
     return f'<div class="rankinf">\n{content}\n</div>'
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{unbroken(escape(text))}</p>"
 
 
 def _table(table: ReportTable) -> str:
@@ -130,7 +139,7 @@ def _checks(report: RankSignificanceReport) -> str:
         return f"<p>{NOTHING_WRONG}</p>"
     items = [
         f"<li><code>{escape(check.code)}</code>{escape(about(report, names, str))}: "
-        f"{escape(check.message)} {escape(check.remedy)} "
+        f"{unbroken(escape(check.message))} {escape(check.remedy)} "
         f'<a href="{escape(check.url)}">More</a></li>'
         for check, names in grouped(report.checks)
     ]
@@ -151,7 +160,9 @@ def _pictures(report: RankSignificanceReport) -> list[tuple[str, Draw]]:
     if report.comparison is not None:
         found.append(("Differences", lambda: _draw_comparison(report, names)))
     for name, result in list(zip(names, report.results, strict=True))[:_N_DRAWN]:
-        if result.null_distribution.std() > 0.0:
+        if result is None:
+            continue
+        if result.null_distribution.std() > 0.0 and not _is_too_far(result):
             title = f"{name}: observed value and null distribution"
             found.append((title, partial(_draw_null, name, result)))
     if report.n_positives > 0 and all(curve is not None for curve in report.curves):
@@ -159,11 +170,27 @@ def _pictures(report: RankSignificanceReport) -> list[tuple[str, Draw]]:
     return found
 
 
+def _is_too_far(result: Any) -> bool:
+    """Whether the observed value is too far from chance for a picture with the distribution."""
+    return bool(abs(result.zscore) > _TOO_FAR)
+
+
+def _not_drawn(report: RankSignificanceReport) -> list[str]:
+    """Return a sentence for each null distribution that is left out because it is too narrow."""
+    return [
+        f"The null distribution is not drawn for {in_sentences(ranker.name)}: the observed value "
+        f"is {abs(result.zscore):.0f} standard deviations from chance."
+        for ranker, result in list(zip(report.rankers, report.results, strict=True))[:_N_DRAWN]
+        if result is not None and _is_too_far(result)
+    ]
+
+
 def _draw_intervals(report: RankSignificanceReport, names: list[str]) -> Any:
     figure = _figure(1.3 + 0.35 * len(names))
-    IntervalDisplay(list(report.intervals), name=_plain(names)).plot(
-        figure.add_subplot(), plot_chance_level=True
-    )
+    display = IntervalDisplay(list(report.intervals), name=_plain(names)).plot(figure.add_subplot())
+    # The chance level of the tables depends on ties; an interval has no ties.
+    chances = np.array([ranker.chance for ranker in report.rankers])
+    display._plot_chance_level(report.metric.symbol, chances, None)
     return figure
 
 

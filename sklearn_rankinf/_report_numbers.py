@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,9 +44,13 @@ class HitsReport:
         Smallest number of hits that is significant without ties; None if no number is significant,
         or with clusters.
     pvalue, log10_pvalue : float
-        P-value of the hits, exact without clusters, and its logarithm to base 10.
+        P-value of the hits, exact without clusters, and its logarithm to base 10; nan if samples of
+        one cluster have different labels.
     splits_ties : bool
-        Whether the cut-off splits a block of equal scores.
+        Whether the cut-off splits a block of equal scores that contains positives and negatives,
+        so that the hits depend on the order within the block.
+    pvalue_is_bound : bool
+        Whether the p-value is the smallest possible one for the number of random labellings.
     """
 
     k: int
@@ -58,6 +63,7 @@ class HitsReport:
     pvalue: float
     log10_pvalue: float
     splits_ties: bool
+    pvalue_is_bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,9 +129,10 @@ class RankerReport:
         Value of the metric, mean under random labelling, value on a scale with chance at 0 and a
         perfect ranking at 1, and distance from chance in standard deviations.
     pvalue, log10_pvalue, pvalue_relative_error : float
-        P-value, its logarithm to base 10, and a conservative estimate of its relative error.
+        P-value, its logarithm to base 10, and a conservative estimate of its relative error. They,
+        `zscore` and `pvalue_less` are nan if samples of one cluster have different labels.
     method : str
-        Method of the p-value.
+        Method of the p-value; ``"none"`` if there is no p-value.
     pvalue_less : float
         P-value of the opposite alternative: the probability of a value this low or lower.
     low, high, standard_error : float or None
@@ -219,6 +226,8 @@ def numbers_of_ranking(
 
 def pvalue_less(result: MetricTestResult) -> float:
     """Return the p-value of the alternative that the ranking is worse than chance."""
+    if result.method == "none":
+        return math.nan
     return float(result.null_distribution.pvalue(result.statistic, "less"))
 
 
@@ -262,6 +271,13 @@ def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
     )
+
+
+def _splits_mixed_block(ranking: Ranking, cut: int) -> bool:
+    """Whether a block with positives and negatives continues beyond the cut-off."""
+    ends = np.cumsum(ranking.tie_sizes)
+    block = int(np.searchsorted(ends, cut))
+    return bool(ends[block] > cut and 0 < ranking.hits[block] < ranking.tie_sizes[block])
 
 
 def report_on_hits(
@@ -308,5 +324,6 @@ def report_on_hits(
         hits_needed=needed,
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
-        splits_ties=cut not in np.cumsum(ranking.tie_sizes),
+        splits_ties=_splits_mixed_block(ranking, cut),
+        pvalue_is_bound=bool(result._is_bound),
     )

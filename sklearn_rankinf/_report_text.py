@@ -9,8 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sklearn_rankinf._comparison import MetricComparisonTestResult
-from sklearn_rankinf._formatting import format_count, format_pvalue, format_table, format_value
+from sklearn_rankinf._comparison import MetricComparisonTestResult, log10_of
+from sklearn_rankinf._formatting import (
+    format_count,
+    format_pvalue,
+    format_table,
+    format_value,
+    state_pvalue,
+)
 from sklearn_rankinf._metrics import RocAuc, in_sentence
 from sklearn_rankinf._plot._matplotlib import shortened
 from sklearn_rankinf._report_checks import ReportCheck, counted
@@ -31,17 +37,23 @@ _HITS_NOTE = (
 )
 CLUSTERS_HINT = (
     "All samples were treated as independent. If several samples come from one source, such as "
-    "images of one patient, pass clusters: without them p-values and intervals are wrong."
+    "images of one patient, pass clusters (--cluster): without them p-values and intervals are "
+    "wrong."
+)
+_CUMULATIVE = (
+    "Hits are cumulative: a list with many positives at its top stays above chance long after its "
+    "items are no better than random ones, so this range of k does not show how far down to work."
 )
 NOTHING_WRONG = "No problems were found with labels and scores."
 FOR_A_PAPER = "Sentences for a paper"
 _LEGEND = (
     "chance: mean of a random order with the same ties; adjusted: 0 at chance, 1 for a perfect "
-    "ranking; z: distance from chance in standard deviations; error: relative error of p."
+    "ranking"
 )
+_LEGEND_OF_TEST = "; z: distance from chance in standard deviations; error: relative error of p"
 
 # Short equations are not broken across lines.
-_EQUATION = re.compile(r"\b([pzk]) = ")
+_EQUATION = re.compile(r"\b([pzk]) ([=≤]) ")
 
 Name = Callable[[str], str]
 
@@ -89,7 +101,7 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
     """
     title = in_sentence(result.metric.title)
     value, chance = float(result.statistic), float(result.chance)
-    pvalue = f"p = {format_pvalue(float(result.log10_pvalue))}"
+    pvalue = state_pvalue(float(result.log10_pvalue), bool(result._is_bound))
     observed = f"{title} {format_value(value)}"
     expected = f"the {format_value(chance)} of a random order"
     if math.isnan(result.zscore):
@@ -124,19 +136,29 @@ def conclusions(report: RankSignificanceReport, name: Name) -> list[str]:
 
 
 def _of_ranker(
-    report: RankSignificanceReport, ranker: RankerReport, result: MetricTestResult, name: Name
+    report: RankSignificanceReport,
+    ranker: RankerReport,
+    result: MetricTestResult | None,
+    name: Name,
 ) -> str:
     """Return a paragraph on one ranking: its test, its interval, and what to do."""
     subject = "The ranking" if report.is_single else name(ranker.name)
-    parts = [verdict(subject, result, ranker.pvalue_less, report.alpha)]
-    if math.isnan(ranker.zscore):
+    title = in_sentence(report.metric.title)
+    if result is None:
+        parts = [
+            f"{subject} was not tested against chance, because samples of one cluster have "
+            f"different labels: {title} {format_value(ranker.statistic)} against the "
+            f"{format_value(ranker.chance)} of a random order."
+        ]
+    else:
+        parts = [verdict(subject, result, ranker.pvalue_less, report.alpha)]
+    if result is not None and math.isnan(ranker.zscore):
         return f"{parts[0]} What to do: see the checks below."
     if ranker.pvalue <= report.alpha:
         parts.append(
             f"The evidence is {_strength(ranker.pvalue)}. The ranking is "
             f"{_percent(ranker.adjusted_statistic)} of the way from chance to a perfect ranking."
         )
-    title = in_sentence(result.metric.title)
     if ranker.standard_error is not None and math.isnan(ranker.standard_error):
         parts.append(f"The uncertainty of the {title} cannot be estimated.")
     elif ranker.low is not None and ranker.high is not None:
@@ -161,13 +183,15 @@ def _percent(share: float) -> str:
 
 def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
     """Return advice for the user of the ranking."""
+    if not report.is_tested:
+        return "What to do: read the interval, and the check mixed-clusters below."
     if ranker.pvalue <= report.alpha:
         if ranker.significant_k:
             return (
                 "What to do: use the list from its top. The first k items contain more positives "
                 f"than chance explains for k = {_runs(ranker.significant_k)} (at "
                 f"{100 * report.alpha:g} % for all k together, so this holds even if k is chosen "
-                "after looking at the data)."
+                f"after looking at the data). {_CUMULATIVE}"
             )
         if ranker.significant_k is not None:
             return (
@@ -182,19 +206,20 @@ def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
         return (
             "What to do: look deeper in the list, and confirm the result on other samples. The "
             "first k items do contain more positives than chance explains for "
-            f"k = {_runs(ranker.significant_k)} (at {100 * report.alpha:g} % for all k together)."
+            f"k = {_runs(ranker.significant_k)} (at {100 * report.alpha:g} % for all k together). "
+            f"{_CUMULATIVE}"
         )
     return (
         "What to do: do not rely on the ranking yet. A result that is not significant does not "
-        "mean that there is no effect: metric_power computes how large an effect this number of "
-        "samples would detect."
+        "mean that there is no effect: metric_power (rankinf plan) computes how large an effect "
+        "this number of samples would detect."
     )
 
 
 def _of_best(report: RankSignificanceReport, name: Name) -> str:
     """Return a paragraph on which of several rankings is best."""
     best = report.rankers[report.best_index]
-    title = in_sentence(report.results[0].metric.title)
+    title = in_sentence(report.metric.title)
     others = [ranker for ranker in report.rankers if ranker.comparison is not None]
     worse = [name(o.name) for o in others if _is_worse(o, report.alpha)]
     rivals = [name(o.name) for o in others if o.comparison and o.comparison.may_be_best]
@@ -250,9 +275,9 @@ def tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
 
 
 def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
-    metric = report.results[0].metric
+    metric = report.metric
     level = _level(report)
-    headings = (
+    headings: tuple[tuple[str, str], ...] = (
         ("", "ranking"),
         ("", metric.symbol),
         (level, "from"),
@@ -263,7 +288,7 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
         ("", "p"),
         ("error", "of p"),
     )
-    rows = tuple(
+    rows: tuple[tuple[str, ...], ...] = tuple(
         (
             name(ranker.name),
             _decimals(ranker.statistic),
@@ -272,12 +297,23 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
             _decimals(ranker.chance),
             _decimals(ranker.adjusted_statistic),
             f"{ranker.zscore:.2f}",
-            format_pvalue(ranker.log10_pvalue),
+            _as_cell(ranker.log10_pvalue, result is not None and bool(result._is_bound)),
             _error(ranker.pvalue_relative_error),
         )
-        for ranker in report.rankers
+        for ranker, result in zip(report.rankers, report.results, strict=True)
     )
-    return ReportTable(metric.title, headings, rows, _LEGEND)
+    if not report.is_tested:
+        n_columns = headings.index(("", "z"))
+        headings, rows = headings[:n_columns], tuple(row[:n_columns] for row in rows)
+        return ReportTable(metric.title, headings, rows, f"{_LEGEND}.")
+    return ReportTable(metric.title, headings, rows, f"{_LEGEND}{_LEGEND_OF_TEST}.")
+
+
+def _as_cell(log10_pvalue: float, is_bound: bool) -> str:
+    """Format a p-value for a table, after a sign if it is a bound; nan is a dash."""
+    if math.isnan(log10_pvalue):
+        return "-"
+    return f"{'≤ ' if is_bound else ''}{format_pvalue(log10_pvalue)}"
 
 
 def _decimals(value: float | None) -> str:
@@ -329,11 +365,17 @@ def _hits_cells(at_k: HitsReport) -> tuple[str, ...]:
     return (
         format_count(at_k.hits) + ("*" if at_k.splits_ties else ""),
         _expected(at_k.expected_hits),
-        "none" if at_k.hits_needed is None else str(at_k.hits_needed),
+        _needed(at_k),
         _decimals(at_k.recall),
         f"{at_k.enrichment:.2f}",
-        format_pvalue(at_k.log10_pvalue),
+        _as_cell(at_k.log10_pvalue, at_k.pvalue_is_bound),
     )
+
+
+def _needed(at_k: HitsReport) -> str:
+    if math.isnan(at_k.pvalue):
+        return "-"
+    return "none" if at_k.hits_needed is None else str(at_k.hits_needed)
 
 
 def _expected(hits: float) -> str:
@@ -369,6 +411,9 @@ def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
 def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable:
     level = _level(report)
     best = name(report.rankers[report.best_index].name)
+    is_bound = isinstance(report.comparison, MetricComparisonTestResult) and (
+        report.comparison._is_bound
+    )
     headings = (
         ("", "ranking"),
         ("", "difference"),
@@ -383,7 +428,7 @@ def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable
             _decimals(ranker.comparison.difference),
             _decimals(ranker.comparison.low),
             _decimals(ranker.comparison.high),
-            f"{ranker.comparison.pvalue:.4f}",
+            _as_cell(log10_of(ranker.comparison.pvalue), is_bound),
             "yes" if ranker.comparison.may_be_best else "no",
         )
         for ranker in report.rankers
@@ -424,9 +469,14 @@ def _metric_table(report: RankSignificanceReport, number: int, name: Name) -> Re
 def sentences(report: RankSignificanceReport, name: Name) -> list[str]:
     """Return sentences for a paper, one for each ranking and one on the comparison."""
     found = []
-    for ranker, result in zip(report.rankers, report.results, strict=True):
-        text = result.summary()
-        if ranker.low is not None and ranker.high is not None:
+    parts = zip(report.rankers, report.results, report.intervals, strict=True)
+    for ranker, result, own in parts:
+        if result is None:
+            value = f"{report.metric.title} was {format_value(ranker.statistic)}."
+            text = value if own is None else own.summary()
+        else:
+            text = result.summary()
+        if result is not None and ranker.low is not None and ranker.high is not None:
             value = format_value(ranker.statistic)
             interval = (
                 f"{_level(report)} confidence interval {format_value(ranker.low)} to "
@@ -519,7 +569,7 @@ def wrapped(text: str, indent: str = "") -> str:
     lines = []
     for line in text.splitlines():
         # textwrap does not break lines at a no-break space.
-        kept = _EQUATION.sub("\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", line)
+        kept = _EQUATION.sub("\\1\N{NO-BREAK SPACE}\\2\N{NO-BREAK SPACE}", line)
         lines += textwrap.wrap(
             kept,
             WIDTH,

@@ -293,7 +293,8 @@ def check_clusters(
         raise ValueError(
             f"The labels in cluster {names[differs]!r} differ, but the labels of whole clusters "
             "are permuted; if labels differ within clusters, pass the clusters as strata, so that "
-            "labels are permuted within them."
+            "labels are permuted within them, which tests another hypothesis. metric_interval and "
+            "metric_comparison_test accept clusters with different labels."
         )
     differs = _differs_within(clusters, strata[:, None])
     if differs is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from sklearn_rankinf._engine.statistics import Metric
-from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value, shown
+from sklearn_rankinf._formatting import as_frame, as_html, format_value, shown, state_pvalue
 from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     plain,
@@ -184,7 +184,7 @@ class MetricTestResult:
         return "\nworse than chance: is the direction of the score reversed?"
 
     def _repr_html_(self) -> str:
-        return as_html(self._columns())
+        return as_html(self._columns(), self.summary())
 
     @property
     def chance(self) -> Any:
@@ -206,6 +206,14 @@ class MetricTestResult:
             return None
         drawn = np.asarray(self.n_resamples) > 0
         return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
+
+    @property
+    def _is_bound(self) -> Any:
+        """Whether no random labelling was as extreme as the observed one."""
+        if self.n_resamples is None:
+            return np.zeros(np.shape(self.statistic), dtype=bool)
+        none_as_extreme = np.asarray(self.n_exceedances) == 0
+        return (np.asarray(self.n_resamples) > 0) & none_as_extreme
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Any, Any]:
         """Interval for the p-value that accounts for the error of its computation.
@@ -356,6 +364,7 @@ class MetricTestResult:
         """
         columns = self._columns()
         columns["n_resamples"] = self._column("n_resamples", np.size(self.statistic))
+        columns["is_bound"] = np.ravel(self._is_bound).tolist()
         tests = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
@@ -382,8 +391,9 @@ class MetricTestResult:
         return (
             f"{title} was {format_value(test['statistic'])} (chance "
             f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), "
-            f"p = {format_pvalue(test['log10_pvalue'])} for {_SIDES[self.alternative]} ({way}, "
-            f"{sides}; {positives} positives among {test['n_samples']} samples)."
+            f"{state_pvalue(test['log10_pvalue'], test['is_bound'])} for "
+            f"{_SIDES[self.alternative]} ({way}, {sides}; {positives} positives among "
+            f"{test['n_samples']} samples)."
         )
 
 

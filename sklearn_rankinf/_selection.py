@@ -15,7 +15,7 @@ from sklearn_rankinf._engine.exchange import AnyExchange
 from sklearn_rankinf._engine.joint import JointSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
-from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
+from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence, warn_of_one_class
@@ -110,7 +110,7 @@ class BestCandidateTestResult:
         )
 
     def _repr_html_(self) -> str:
-        return as_html(self.to_dict())
+        return as_html(self.to_dict(), self.summary())
 
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Floats, Floats]:
         """Confidence intervals for the p-values that all random labellings would give.
@@ -173,10 +173,11 @@ class BestCandidateTestResult:
             The value, z-score and adjusted p-value of the best candidate.
         """
         best = self.best_index
+        is_bound = bool(self.pvalue[best] * (self.n_permutations + 1) < 1.5)
         return (
             f"Of {len(self.names)} candidates {self.best_name} was best, with "
             f"{in_sentence(self.metric.title)} {format_value(self.statistic[best])} "
-            f"(z = {self.zscore[best]:.2f}); p = {format_pvalue(np.log10(self.pvalue[best]))} "
+            f"(z = {self.zscore[best]:.2f}); {state_pvalue(np.log10(self.pvalue[best]), is_bound)} "
             "against random labelling, adjusted for the choice among all candidates (single-step "
             f"maxT with {self.n_permutations} random labellings; {self.n_positives} positives "
             "among "

@@ -108,7 +108,8 @@ class TopKSignificanceCurve:
 
     def _repr_html_(self) -> str:
         rows = np.unique(np.linspace(0, self.k.size - 1, _ROWS_SHOWN).astype(np.int64))
-        return as_html({name: values[rows].tolist() for name, values in self._columns().items()})
+        columns = {name: values[rows].tolist() for name, values in self._columns().items()}
+        return as_html(columns, self.summary())
 
     @cached_property
     def expected(self) -> Floats:

@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import re
 
 import joblib
 import numpy as np
@@ -840,7 +841,11 @@ def test_result_of_two_rankings():
     frame = found.to_frame()
     assert frame.shape[0] == 1
     assert frame["pvalue"].item() == found.pvalue
-    assert f"{found.pvalue:.4g}" in found._repr_html_()
+    html = found._repr_html_()
+    assert f"{found.pvalue:.4g}" in html
+    assert re.sub("<.*?>", "", html).startswith(found.summary())
+    for limit in found.confidence_interval():
+        assert f">{limit:.4g}</td>" in html
     low, high = found.confidence_interval(0.5)
     assert low > found.confidence_interval().low
     assert found.confidence_interval(0.5).high == high

@@ -407,7 +407,7 @@ def test_difference_is_drawn_below(labels, scores, pair):
     assert position(display.zero_line_) == 0.0
     assert display.margin_ is None
     upper, lower = display.ax_
-    assert lower.get_title() == f"two-sided p = {pair.pvalue:.4f} (swap)"
+    assert lower.get_title() == f"two-sided p ≤ {pair.pvalue:.4f} (swap)"
     assert lower.get_xlabel() == "Difference in average precision, 95 % interval\nnew − old"
     assert upper.get_ylabel() == "Precision"
     left, right = lower.get_xlim()

@@ -535,7 +535,7 @@ def test_result(aggregate, data):
         assert low < result.difference < high
     assert "algorithms.pvalue=" in repr(result)
     assert len(repr(result)) < 300
-    assert "<td>4</td>" in result._repr_html_()
+    assert ">4</td>" in result._repr_html_()
     assert pickle.loads(pickle.dumps(result)).to_dict() == values
 
 

@@ -556,7 +556,7 @@ def test_result_of_one_ranking():
     frame = found.to_frame()
     assert frame.shape[0] == 1
     assert frame["high"].item() == found.high
-    assert found._repr_html_().startswith("<table>")
+    assert found._repr_html_().startswith("<p>")
     assert f"{found.low:.4g}" in found._repr_html_()
     restored = pickle.loads(pickle.dumps(found))
     assert restored.to_dict() == numbers

@@ -596,7 +596,7 @@ def test_result_of_one_test(name, k, metric, data):
     assert list(frame.columns) == columns
     assert frame.to_dict("records") == [found]
     html = result._repr_html_()
-    assert html.startswith("<table>")
+    assert html.startswith("<p>")
     assert all(f"<th>{column}</th>" in html for column in columns)
     assert html.count("<tr>") == 2
     assert repr(metric.at(60)).replace("'", "&#x27;") in html

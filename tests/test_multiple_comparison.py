@@ -746,8 +746,12 @@ def test_result():
     assert_array_equal(rankers["best_pvalue"], found.best_pvalue)
     assert rankers.loc[rankers["may_be_best"], "ranker"].tolist() == found.best()
     html = found._repr_html_()
-    assert html.count("<tr>") == 4
+    # A table of four rankers, and a table of three pairs.
+    assert html.count("<table>") == 2
+    assert html.count("<tr>") == 5 + 4
     assert f"{found.pvalue[0]:.4g}" in html
+    assert "the best is among: " in html
+    assert html.count(">yes</td>") == len(found.best())
 
 
 @pytest.mark.parametrize(

@@ -520,7 +520,7 @@ def test_results(name):
     assert frame.shape == (1, len(columns))
     assert frame["n_samples"][0] == 50
     html = result._repr_html_()
-    assert html.startswith("<table>")
+    assert html.startswith("<p>")
     assert "<th>n_positives</th>" in html
     sentence = result.summary()
     assert sentence.startswith("With ")

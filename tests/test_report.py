@@ -30,7 +30,9 @@ from sklearn_rankinf import (
     recall_at_k_test,
     top_k_significance_curve,
 )
+from sklearn_rankinf._report import report_as_json, write_plots
 from sklearn_rankinf._report_checks import DOCUMENTATION
+from sklearn_rankinf._report_html import _draw_intervals
 from sklearn_rankinf._report_numbers import pvalue_less
 from sklearn_rankinf._report_text import verdict, wrapped
 
@@ -209,6 +211,45 @@ def test_clusters_are_those_of_the_functions():
     assert "in 125 clusters" in report.to_text()
 
 
+@pytest.mark.parametrize("n_rankers", [1, 2, 3])
+def test_clusters_with_different_labels_have_intervals_and_comparisons(n_rankers, recwarn):
+    names = np.array([f"S{number}" for number in CLUSTERS])
+    scores = dict(list(THREE.items())[:n_rankers])
+    report = rank_significance_report(Y, scores, clusters=names, k=20, n_permutations=199)
+    assert not report.is_tested
+    assert report.results == (None,) * n_rankers
+    assert report.checks[0].code == "mixed-clusters"
+    for found, column in zip(report.rankers, scores.values(), strict=True):
+        test = average_precision_test(Y, column)
+        assert (found.statistic, found.chance) == (test.statistic, test.chance)
+        interval = metric_interval(Y, column, clusters=names)
+        assert (found.low, found.high) == (interval.low, interval.high)
+        assert found.method == "none"
+        for part, fields in (
+            (found, ("pvalue", "log10_pvalue", "pvalue_less", "zscore", "pvalue_relative_error")),
+            (found.at_k[0], ("pvalue", "log10_pvalue")),
+        ):
+            assert all(math.isnan(getattr(part, field)) for field in fields)
+        assert (found.significant_k, found.mhg_pvalue) == (None, None)
+    text = report.to_text()
+    assert "was not tested against chance, because samples of one cluster have" in text
+    assert "nan" not in text
+    conclusion, others = text.split("\nAverage precision\n")
+    assert " p = " not in conclusion
+    assert "95 % confidence interval" in others.split("Sentences for a paper")[1]
+    if n_rankers == 2:
+        options = {"clusters": names, "n_permutations": 199, "random_state": 0}
+        one, other = (list(scores.values())[i] for i in report.compared)
+        assert report.comparison.pvalue == metric_comparison_test(Y, one, other, **options).pvalue
+    assert report.to_dict()["rankers"][0]["pvalue"] is None
+    assert report.to_frame()["pvalue"].isna().all()
+    assert write_plots("unused", dict(zip(scores, report.results, strict=True))) == {}
+    page = report.to_html()
+    assert "null distribution" not in page
+    assert "nan" not in re.sub('base64,[^"]*', "", page)
+    assert not recwarn.list
+
+
 def test_a_label_in_every_row_is_reported():
     for y_true in (np.zeros(30, dtype=int), np.ones(30, dtype=int)):
         for scores in (NOISE[:30], {"a": NOISE[:30], "b": GOOD[:30]}):
@@ -313,7 +354,6 @@ def test_whoever_gives_no_clusters_is_asked_for_them(three):
         ((Y, {"a": GOOD, "b": GOOD * np.nan}), {}, ValueError, "Candidate 'b': y_score must be f"),
         ((np.arange(N), GOOD), {}, ValueError, "holds 250 different labels"),
         ((np.where(Y, "a", "b"), GOOD), {}, ValueError, "pos_label=1 is not a label"),
-        ((Y, GOOD), {"clusters": CLUSTERS}, ValueError, "cluster"),
         ((Y, GOOD), {"clusters": CLUSTERS[1:]}, ValueError, "cluster of each of the 250 samples"),
         ((Ranking([1, 1], [1, 0]),), {"clusters": [0, 1]}, TypeError, "clusters need the labels"),
         ((Ranking([1, 1], [1, 0]), GOOD), {}, TypeError, "y_score must be left out"),
@@ -351,6 +391,16 @@ def test_dict_is_json(three, nasty):
         assert found["checks"] == [vars(check) for check in report.checks]
     (constant,) = found["rankers"]
     assert constant["zscore"] is None
+
+
+def test_page_is_no_picture_of_a_ranking(three):
+    for files, expected in (
+        ([], [None] * 3),
+        (["page.html"], [None] * 3),
+        (["a.png", "b.png", "c.png", "page.html"], ["a.png", "b.png", "c.png"]),
+    ):
+        rows = json.loads(report_as_json(three, files))
+        assert [row["plot"] for row in rows] == expected
 
 
 def test_frame_has_one_row_a_ranking(three):
@@ -484,6 +534,36 @@ def test_conclusion_on_the_best(three):
     assert f"May also be the best ranking: {rivals[0]}." in flat
 
 
+def test_range_of_k_is_no_advice_on_depth():
+    advice = "Hits are cumulative: a list with many positives at its top stays above chance"
+    assert advice in rank_significance_report(Y, GOOD).to_text().replace("\n  ", " ")
+    assert advice not in rank_significance_report(Y, NOISE).to_text().replace("\n  ", " ")
+
+
+@pytest.mark.parametrize(
+    ("in_block", "splits"), [([0, 0, 0, 0], False), ([1, 1, 1, 1], False), ([0, 1, 0, 0], True)]
+)
+def test_only_mixed_blocks_across_k_are_marked(in_block, splits):
+    y_true = np.r_[1, 1, in_block, np.zeros(94, dtype=int)]
+    y_score = np.r_[9, 8, 5, 5, 5, 5, -np.arange(94.0)]
+    report = rank_significance_report(y_true, y_score, k=4)
+    assert report.rankers[0].at_k[0].splits_ties == splits
+    assert ("ties-across-k" in [check.code for check in report.checks]) == splits
+    assert (f"{report.rankers[0].at_k[0].hits:g}*" in report.to_text().replace("2.50", "2.5")) == (
+        splits
+    )
+
+
+def test_small_pvalues_of_comparisons_are_not_shown_as_zero():
+    y_true, scores = np.arange(2000) < 200, np.random.default_rng(0).normal(size=(3, 2000))
+    scores[0] += 4.0 * y_true
+    report = rank_significance_report(y_true, dict(zip("abc", scores, strict=True)), k=10)
+    assert 0.0 < report.rankers[1].comparison.pvalue < 1e-10
+    table = report.to_text().split("Difference from the best, a\n")[1].split("\n\n")[0]
+    assert re.search(r"^b .* \d\.\de-\d\d  ", table, flags=re.MULTILINE)
+    assert " 0.0000 " not in table
+
+
 def test_equations_stay_in_one_line():
     torn = 0
     for pad in range(12):
@@ -576,6 +656,28 @@ def test_page_has_pictures(page, nasty):
         assert picture.rstrip().endswith("</svg>")
     # Letters that the font lacks are left to that of the reader.
     assert any("活性" in base64.b64decode(source.split(",")[1]).decode() for source in sources)
+
+
+def test_spikes_of_far_null_distributions_are_not_drawn():
+    y_true = np.arange(3000) < 300
+    scores = {"far": -np.arange(3000.0), "near": RNG.normal(size=3000) + 0.2 * y_true}
+    report = rank_significance_report(y_true, scores, k=10)
+    assert report.results[0].zscore > 50 > report.results[1].zscore
+    html = report.to_html()
+    assert "near: observed value and null distribution" in html
+    assert "far: observed value and null distribution" not in html
+    assert "The null distribution is not drawn for far: the observed value is" in html
+    (pvalue,) = re.findall("p = [0-9.]+e-[0-9]+", report.results[0].summary())
+    assert f'<span style="white-space: nowrap">{pvalue}</span> for better' in html
+
+
+def test_picture_of_intervals_has_the_chance_levels_of_the_tables():
+    report = rank_significance_report(Y, {"good": GOOD, "tied": TIED}, k=10)
+    figure = _draw_intervals(report, ["good", "tied"])
+    (lines,) = [one for one in figure.axes[0].collections if one.get_label() == "chance level"]
+    drawn = [segment[0, 0] for segment in lines.get_segments()]
+    assert drawn == [ranker.chance for ranker in report.rankers]
+    assert drawn[0] != drawn[1]
 
 
 def test_page_does_not_change_from_run_to_run():

@@ -52,6 +52,11 @@ CASES = {
     ),
     "few-positives": ((FEW, noise_of(FEW, 1)), {}, "only 4 positives"),
     "few-negatives": ((1 - FEW, noise_of(FEW, 1)), {}, "only 4 negatives"),
+    "mixed-clusters": (
+        (Y, GOOD),
+        {"clusters": np.char.add("S", CLUSTERS.astype(str))},
+        rf"different labels in {np.unique(CLUSTERS[Y == 1]).size} of 100 clusters, such as 'S\d+'",
+    ),
     "clusters-not-given": ((pd.Series(Y, index=CLUSTERS), GOOD), {}, "index of y_true"),
     "constant-score": ((Y, np.zeros(N)), {}, "All scores are equal"),
     "two-valued-score": ((Y, (GOOD > 1).astype(int)), {}, "only two different values"),

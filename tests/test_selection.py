@@ -645,7 +645,7 @@ def test_result():
     assert result._repr_html_().count("<tr>") == 6
     assert result.summary() == (
         f"Of 5 candidates model {best} was best, with average precision "
-        f"{result.statistic[best]:.3g} (z = {result.zscore[best]:.2f}); p = "
+        f"{result.statistic[best]:.3g} (z = {result.zscore[best]:.2f}); p ≤ "
         f"{result.pvalue[best]:.4f} against random labelling, adjusted for the choice "
         "among all candidates (single-step maxT with 499 random labellings; "
         "12 positives among 120 samples)."

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
 from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Metric
-from sklearn_rankinf._formatting import format_pvalue
+from sklearn_rankinf._formatting import state_pvalue
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._multiple_comparison import (
     MetricMultipleComparisonTestResult,
@@ -810,7 +810,7 @@ def _verdict(result: MetricComparisonTestResult) -> str:
         kind = "equivalence" if result.alternative == "two-sided" else "non-inferiority"
         tested = f"{kind} within {result.margin:g}:"
     method = result.method.replace("_", " ")
-    return f"{tested} p = {format_pvalue(result.log10_pvalue)} ({method})"
+    return f"{tested} {state_pvalue(result.log10_pvalue, result._is_bound)} ({method})"
 
 
 def _difference_label(

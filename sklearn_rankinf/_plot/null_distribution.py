@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from sklearn_rankinf._engine.statistics import Metric
-from sklearn_rankinf._formatting import format_pvalue
+from sklearn_rankinf._formatting import state_pvalue
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
 from sklearn_rankinf._plot._matplotlib import import_pyplot, merged_style
@@ -615,8 +615,9 @@ def _random_labellings(null: NullDistribution, size: int, random_state: Any) -> 
 
 def _label(result: Any, name: str | None) -> str:
     value = f"{_symbol(result)} = {result.statistic:.3g}"
-    pvalue = format_pvalue(float(result.log10_pvalue))
-    text = f"{value}, p = {pvalue}" if pvalue != "0" else f"{value}, p underflows"
+    log10_pvalue = float(result.log10_pvalue)
+    pvalue = state_pvalue(log10_pvalue, bool(result._is_bound))
+    text = f"{value}, {pvalue if log10_pvalue > -math.inf else 'p underflows'}"
     return text if name is None else f"{name}: {text}"
 
 
@@ -660,6 +661,8 @@ def _result_of_class(result: Any, number: int) -> Any:
         "statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
         "null_distribution n_positives"
     ).split()
+    if result.n_resamples is not None:
+        per_class += ["n_resamples", "n_exceedances"]
     return replace(result, **{field: getattr(result, field)[number] for field in per_class})
 
 
