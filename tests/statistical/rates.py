@@ -349,7 +349,7 @@ def query_rates(n_queries, shifts, n_data_sets, rng, n_permutations=199):
     for seed in rng.integers(2**31, size=n_data_sets):
         differences = query_values(n_queries, shifts, rng) @ [1.0, -1.0]
         drawing = _Drawing(n_permutations, int(seed), None, 0)
-        pvalue, _ = drawing.pvalue(SignFlipSampler(differences), "two-sided")
+        pvalue, *_ = drawing.pvalue(SignFlipSampler(differences), "two-sided")
         found["sign_flip"] += pvalue <= 0.05
         found["t"] += stats.ttest_1samp(differences, 0.0).pvalue <= 0.05
     return {name: count / n_data_sets for name, count in found.items()}

@@ -118,7 +118,7 @@ def test_simulated_pvalues_over_queries_are_those_of_the_public_function():
         for method in ("sign_flip", "t")
     }
     differences = public["t"].query_differences
-    pvalue, _ = _Drawing(99, 7, None, 0).pvalue(SignFlipSampler(differences), "two-sided")
+    pvalue, *_ = _Drawing(99, 7, None, 0).pvalue(SignFlipSampler(differences), "two-sided")
     assert pvalue == public["sign_flip"].pvalue
     assert stats.ttest_1samp(differences, 0.0).pvalue == pytest.approx(public["t"].pvalue)
 
