@@ -194,7 +194,7 @@ def _warn_of_reversed_scores(table: Table) -> None:
 
 def _is_worse_than_chance(table: Table, score: Any) -> bool:
     """Whether average precision is significantly lower than that of random labelling."""
-    is_long = table.is_positive.size * _N_PERMUTATIONS > _report._SWAPPED_ITEMS
+    is_long = _report.swaps_take_long(table.is_positive.size, _N_PERMUTATIONS)
     result: Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the comparison warns of the same

@@ -437,9 +437,14 @@ def make_report(
         return study.report(k, metrics)
 
 
+def swaps_take_long(n_samples: int, n_permutations: int) -> bool:
+    """Whether random rank swaps of two rankings take too long for a report."""
+    return n_samples * n_permutations > _SWAPPED_ITEMS
+
+
 def comparison_method(metric: Metric, n_samples: int, n_permutations: int) -> str:
     """Return the method for comparing two rankers: rank swaps unless they take long."""
-    is_long = n_samples * n_permutations > _SWAPPED_ITEMS
+    is_long = swaps_take_long(n_samples, n_permutations)
     return "influence" if is_long and isinstance(metric, Statistic) else "auto"
 
 
