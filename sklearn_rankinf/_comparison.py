@@ -14,16 +14,16 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine import limits
-from sklearn_rankinf._engine.influence import slope_at
-from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers, Metric, Statistic
-from sklearn_rankinf._engine.swaps import (
+from sklearn_rankinf._engine.inference import limits
+from sklearn_rankinf._engine.inference.influence import slope_at
+from sklearn_rankinf._engine.sampling.swaps import (
     PairedSampler,
     SignFlipSampler,
     SwapSampler,
     doubled_midranks,
     randomization_pvalue,
 )
+from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers, Metric, Statistic
 from sklearn_rankinf._estimates import (
     Estimate,
     Items,

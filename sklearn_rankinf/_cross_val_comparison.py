@@ -20,10 +20,10 @@ from sklearn_rankinf._comparison import (
     log10_of,
     metric_comparison_test,
 )
-from sklearn_rankinf._engine import limits
-from sklearn_rankinf._engine.limits import t_quantile
+from sklearn_rankinf._engine.inference import limits
+from sklearn_rankinf._engine.inference.limits import t_quantile
+from sklearn_rankinf._engine.sampling.swaps import doubled_midranks
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric, Statistic
-from sklearn_rankinf._engine.swaps import doubled_midranks
 from sklearn_rankinf._estimates import Items
 from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._engine import limits
-from sklearn_rankinf._engine.binormal import calibrated_limits, inverted_limits
-from sklearn_rankinf._engine.influence import centred, slope_at, sums_by_number
-from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.inference import limits
+from sklearn_rankinf._engine.inference.binormal import calibrated_limits, inverted_limits
+from sklearn_rankinf._engine.inference.influence import centred, slope_at, sums_by_number
+from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import (
     Floats,
     HitsAtK,

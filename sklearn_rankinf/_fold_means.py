@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._engine import limits
+from sklearn_rankinf._engine.inference import limits
 from sklearn_rankinf._engine.statistics import Floats, Integers
 
 

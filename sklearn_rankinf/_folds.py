@@ -22,7 +22,7 @@ from sklearn.model_selection import (
     cross_validate,
 )
 
-from sklearn_rankinf._engine.exchange import AnyExchange, Exchange
+from sklearn_rankinf._engine.sampling.exchange import AnyExchange, Exchange
 from sklearn_rankinf._engine.statistics import Integers
 from sklearn_rankinf._response import Fold, rows
 from sklearn_rankinf._restricted import Restrictions, few_labellings_warning

@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.cache import LawCache
-from sklearn_rankinf._engine.law import (
+from sklearn_rankinf._engine.cache import DistributionCache
+from sklearn_rankinf._engine.distribution import (
     UNKNOWN,
-    AtomicLaw,
-    BoundedLaw,
-    Law,
-    exact_law,
+    BoundedDistribution,
+    Distribution,
+    ListedDistribution,
+    exact_distribution,
     exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
-from sklearn_rankinf._engine.sampling import NullSampler, PermutationSampler, Sampler
+from sklearn_rankinf._engine.sampling.labellings import NullSampler, PermutationSampler, Sampler
 from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Integers, Statistic
 from sklearn_rankinf._validation import (
     as_seed_sequence,
@@ -43,7 +43,7 @@ _SMALLEST_ERROR = 1e-13
 _NEAR_ZERO = -1e-9
 # Exact distributions with few blocks are cheap and rarely requested twice. Of the others the most
 # recent are cached by value, up to about 160 MB.
-_DISTRIBUTIONS = LawCache(max_laws=64, max_numbers=2e7)
+_DISTRIBUTIONS = DistributionCache(max_distributions=64, max_numbers=2e7)
 
 
 class NullDistribution:
@@ -478,7 +478,7 @@ class NullDistribution:
         return math.nan if self.var() == 0.0 else self._skewness_and_kurtosis[order - 3]
 
     @cached_property
-    def _distribution(self) -> Law:
+    def _distribution(self) -> Distribution:
         sizes = self.tie_sizes
         if self.method == "analytic" and sizes is not None and sizes.size <= FEW_BLOCKS:
             return self._new_distribution()
@@ -487,16 +487,16 @@ class NullDistribution:
         if self.method == "permutation":
             key += (self._n_permutations, str(self._seeds.entropy), self._seeds.spawn_key)
             key += (self._stopped_after,)
-        null: Law = _DISTRIBUTIONS.find(key, self._new_distribution)
+        null: Distribution = _DISTRIBUTIONS.find(key, self._new_distribution)
         return null
 
-    def _new_distribution(self) -> Law:
+    def _new_distribution(self) -> Distribution:
         problem = self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         if self.method == "analytic" or self.var() == 0.0:
-            return exact_law(*problem, self._tolerance)
+            return exact_distribution(*problem, self._tolerance)
         if self.method == "permutation":
             sample = np.sort(self._permutation_sample())
-            return AtomicLaw(sample, np.zeros(sample.size))
+            return ListedDistribution(sample, np.zeros(sample.size))
         if self.method == "zhang_su":
             mean, variance = zhang_su_mean_and_variance(self.n_samples, self.n_positives)
             return ApproximateDistribution(stats.norm(mean, math.sqrt(variance)))
@@ -568,7 +568,7 @@ class NullDistribution:
         null = copy(self)
         null._stopped_after = stopped_after
         sample = np.sort(values)
-        vars(null)["_distribution"] = AtomicLaw(sample, np.zeros(sample.size))
+        vars(null)["_distribution"] = ListedDistribution(sample, np.zeros(sample.size))
         return null
 
     @property
@@ -645,7 +645,7 @@ class NullDistribution:
     def _bounds(self, t: Floats, alternative: str) -> tuple[Floats, Floats]:
         """Bounds of p-values if the values are not listed."""
         null = self._distribution
-        assert isinstance(null, BoundedLaw)
+        assert isinstance(null, BoundedDistribution)
         if alternative == "greater":
             return null.bounds(_down(t), 1)
         if alternative == "less":
@@ -777,9 +777,9 @@ class PermutationDistribution(NullDistribution):
         return self._permuted
 
     @cached_property
-    def _distribution(self) -> AtomicLaw:
+    def _distribution(self) -> ListedDistribution:
         sample = np.sort(self._permutation_sample())
-        return AtomicLaw(sample, np.zeros(sample.size))
+        return ListedDistribution(sample, np.zeros(sample.size))
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:

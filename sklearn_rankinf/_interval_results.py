@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from sklearn_rankinf._engine.limits import mean_limits, t_quantile
+from sklearn_rankinf._engine.inference.limits import mean_limits, t_quantile
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._estimates import (
     Estimate,

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expi
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.influence import (
+from sklearn_rankinf._engine.inference.influence import (
     Influence,
     average_precision_at_k_influence,
     average_precision_influence,

@@ -12,8 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from sklearn_rankinf._comparison import on_g_scale, warn_of_unknown_errors
-from sklearn_rankinf._engine.limits import difference_error, g_scale, g_slope, mover_limits
-from sklearn_rankinf._engine.simultaneous import (
+from sklearn_rankinf._engine.inference.limits import (
+    difference_error,
+    g_scale,
+    g_slope,
+    mover_limits,
+)
+from sklearn_rankinf._engine.inference.simultaneous import (
     all_pairs,
     best_pvalues,
     critical_value,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.exchange import AnyExchange, reciprocal_ranks
-from sklearn_rankinf._engine.graded import GradedGain, PermutedGain
+from sklearn_rankinf._engine.inference.graded import GradedGain, PermutedGain
+from sklearn_rankinf._engine.sampling.exchange import AnyExchange, reciprocal_ranks
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,
     Floats,

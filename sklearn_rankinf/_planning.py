@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from sklearn_rankinf._critical_values import Region, critical_region
-from sklearn_rankinf._engine.odds import (
+from sklearn_rankinf._engine.inference.odds import (
     Binormal,
     ProportionalOdds,
     RankingModel,
@@ -23,7 +23,7 @@ from sklearn_rankinf._engine.odds import (
     placement_probabilities,
     placements,
 )
-from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,
     Floats,

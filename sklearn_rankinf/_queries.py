@@ -15,12 +15,17 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.exchange import Exchange
-from sklearn_rankinf._engine.law import UNKNOWN, AtomicLaw, Law, exact_mean_and_variance
-from sklearn_rankinf._engine.mean import MeanSampler, Part, mean_law
+from sklearn_rankinf._engine.distribution import (
+    UNKNOWN,
+    Distribution,
+    ListedDistribution,
+    exact_mean_and_variance,
+)
+from sklearn_rankinf._engine.mean import MeanSampler, Part, mean_distribution
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
-from sklearn_rankinf._engine.resampling import JointLists, ObservedLists
-from sklearn_rankinf._engine.sampling import Sampler
+from sklearn_rankinf._engine.sampling.exchange import Exchange
+from sklearn_rankinf._engine.sampling.labellings import Sampler
+from sklearn_rankinf._engine.sampling.resampling import JointLists, ObservedLists
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import (
@@ -146,12 +151,12 @@ class MeanNullDistribution(NullDistribution):
         return [Part(*problems[key], count) for key, count in counts.items()]
 
     @cached_property
-    def _distribution(self) -> Law:
+    def _distribution(self) -> Distribution:
         if self.method == "analytic" or self.var() == 0.0:
-            return mean_law(self.statistic, self._parts)
+            return mean_distribution(self.statistic, self._parts)
         if self.method == "permutation":
             sample = np.sort(self._permutation_sample())
-            return AtomicLaw(sample, np.zeros(sample.size))
+            return ListedDistribution(sample, np.zeros(sample.size))
         if self.method == "normal":
             return ApproximateDistribution(stats.norm(self.mean(), self.std()))
         skewness = self._standardized_cumulant(3)

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf._engine.law import AtomicLaw, exact_law, exact_mean_and_variance
+from sklearn_rankinf._engine.distribution import (
+    ListedDistribution,
+    exact_distribution,
+    exact_mean_and_variance,
+)
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
-from sklearn_rankinf._engine.sampling import NullSampler, chunk_sizes
+from sklearn_rankinf._engine.sampling.labellings import NullSampler, chunk_sizes
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,
     Floats,
@@ -73,7 +77,7 @@ class RankNullDistribution(NullDistribution):
 
     def _new_distribution(self) -> Any:
         if self.method == "analytic" or self.var() == 0.0:
-            return exact_law(*self._problem, self._tolerance)
+            return exact_distribution(*self._problem, self._tolerance)
         return super()._new_distribution()
 
     @cached_property
@@ -179,7 +183,7 @@ class ListedNullDistribution(NullDistribution):
         return _AtomSampler(*self._values_and_shares)
 
 
-class _ListedDistribution(AtomicLaw):
+class _ListedDistribution(ListedDistribution):
     """Listed distribution; the relative error of its tails grows with their logarithms."""
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import pearson3, rankdata
 
-from sklearn_rankinf._engine.exchange import AnyExchange, Exchange
-from sklearn_rankinf._engine.resampling import PermutedRows, RankedCells
+from sklearn_rankinf._engine.sampling.exchange import AnyExchange, Exchange
+from sklearn_rankinf._engine.sampling.resampling import PermutedRows, RankedCells
 from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
 from sklearn_rankinf._frozen_distributions import PermutationDistribution
 from sklearn_rankinf._rank_distributions import rounding_of

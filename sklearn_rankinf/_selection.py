@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.exchange import AnyExchange
-from sklearn_rankinf._engine.joint import JointSampler
+from sklearn_rankinf._engine.sampling.exchange import AnyExchange
+from sklearn_rankinf._engine.sampling.joint import JointSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue

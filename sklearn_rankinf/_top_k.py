@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from sklearn_rankinf._engine.hits import binomial_tail, normal_tail
+from sklearn_rankinf._engine.exact.hits import binomial_tail, normal_tail
 from sklearn_rankinf._engine.hypergeometric import (
     log_tail,
     mean_and_deviation,

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.hits import log_tail_in_parts
-from sklearn_rankinf._engine.paths import HitBounds, SimultaneousBounds
+from sklearn_rankinf._engine.exact.hits import log_tail_in_parts
+from sklearn_rankinf._engine.inference.boundary_crossing import HitBounds, SimultaneousBounds
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import result_function

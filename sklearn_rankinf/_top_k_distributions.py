@@ -11,8 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.hits import ApproximateHits, BinomialHits, HitsLaw, NormalHits
-from sklearn_rankinf._engine.law import AtomicLaw
+from sklearn_rankinf._engine.distribution import ListedDistribution
+from sklearn_rankinf._engine.exact.hits import (
+    ApproximateHits,
+    BinomialHits,
+    HitsDistribution,
+    NormalHits,
+)
 from sklearn_rankinf._engine.moments import (
     linear_mean_and_variance,
     linear_standardized_moment,
@@ -119,8 +124,8 @@ class TopKNullDistribution(NullDistribution):
     # Computation.
 
     @cached_property
-    def _exact(self) -> HitsLaw:
-        return HitsLaw(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
+    def _exact(self) -> HitsDistribution:
+        return HitsDistribution(self.statistic, self.n_samples, self.n_positives, self.tie_sizes)
 
     @cached_property
     def _distribution(self) -> Any:
@@ -136,14 +141,14 @@ class TopKNullDistribution(NullDistribution):
         distributions = []
         for k in cuts.ravel().tolist():
             statistic = replace(self.statistic, k=k)  # type: ignore[type-var]
-            null = HitsLaw(statistic, self.n_samples, self.n_positives, self.tie_sizes)
+            null = HitsDistribution(statistic, self.n_samples, self.n_positives, self.tie_sizes)
             low, high = null.support()
             sample = np.sort(self._sample_of(null)[: self._stopped_after])
             sample = np.array([low]) if low == high else sample
-            distributions.append(AtomicLaw(sample, np.zeros(sample.size)))
+            distributions.append(ListedDistribution(sample, np.zeros(sample.size)))
         return _DistributionsByEntry(distributions, cuts.shape)
 
-    def _sample_of(self, null: HitsLaw) -> Floats:
+    def _sample_of(self, null: HitsDistribution) -> Floats:
         (seed,) = copy(self._seeds).spawn(1)
         return null.draw((self._n_permutations,), np.random.default_rng(seed))
 
@@ -223,7 +228,7 @@ class _DistributionsByEntry:
 
     is_listed = False
 
-    def __init__(self, distributions: list[AtomicLaw], shape: tuple[int, ...]) -> None:
+    def __init__(self, distributions: list[ListedDistribution], shape: tuple[int, ...]) -> None:
         self._distributions, self._shape = distributions, shape
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
@@ -245,7 +250,7 @@ class _DistributionsByEntry:
         ends = np.array([null.support() for null in self._distributions])
         return plain(ends[:, 0].reshape(self._shape)), plain(ends[:, 1].reshape(self._shape))
 
-    def _entries(self, shape: tuple[int, ...]) -> list[tuple[AtomicLaw, Any]]:
+    def _entries(self, shape: tuple[int, ...]) -> list[tuple[ListedDistribution, Any]]:
         order = np.arange(len(self._distributions)).reshape(self._shape)
         entry = np.broadcast_to(order, shape)
         return [(null, entry == i) for i, null in enumerate(self._distributions)]

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import bounds
+from sklearn_rankinf._engine.exact import bounds
 
 PROBLEMS = {
     "nothing to find": (20, 0, {}),

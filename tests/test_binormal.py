@@ -8,14 +8,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, special, stats
 from sklearn.metrics import average_precision_score, dcg_score
 
-from sklearn_rankinf._engine.binormal import (
+from sklearn_rankinf._engine.inference.binormal import (
     BinormalRankings,
     average_precision_values,
     average_precision_variances,
     calibrated_limits,
     inverted_limits,
 )
-from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._metrics import AveragePrecision, DiscountedCumulativeGain
 
 pytestmark = pytest.mark.numeric

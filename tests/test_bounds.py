@@ -13,8 +13,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sklearn_rankinf import RankStatistic, ap_null_distribution
-from sklearn_rankinf._engine import bounds, lattice
-from sklearn_rankinf._engine.law import ContinuedLaw
+from sklearn_rankinf._engine.distribution import ComputedDistribution
+from sklearn_rankinf._engine.exact import bounds, lattice
 from sklearn_rankinf._engine.statistics import Increments, increments_of
 from sklearn_rankinf._metrics import AveragePrecision
 
@@ -39,7 +39,9 @@ SMALL = [
 def continued(n_samples, n_positives, tie_sizes, k):
     """The law, small as it is, treated as one with too many atoms to list."""
     law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes, k=k)
-    law._distribution = ContinuedLaw(law.statistic, law.n_samples, law.n_positives, law.tie_sizes)
+    law._distribution = ComputedDistribution(
+        law.statistic, law.n_samples, law.n_positives, law.tie_sizes
+    )
     return law
 
 

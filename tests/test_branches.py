@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from by_name import bedroc_null_distribution, dcg_null_distribution
 
-from sklearn_rankinf._engine import branches
-from sklearn_rankinf._engine.branches import Branches
-from sklearn_rankinf._engine.halves import Halves, best_split
-from sklearn_rankinf._engine.law import ContinuedLaw
+from sklearn_rankinf._engine.distribution import ComputedDistribution
+from sklearn_rankinf._engine.exact import branch_and_bound as branches
+from sklearn_rankinf._engine.exact.branch_and_bound import Branches
+from sklearn_rankinf._engine.exact.meet_in_the_middle import Halves, best_split
 from sklearn_rankinf._engine.statistics import Increments, increments_of
 
 pytestmark = pytest.mark.numeric
@@ -119,7 +119,7 @@ def test_errors_of_a_few_positives_cover_what_halves_say():
     increments = increments_of(law.statistic, n_samples, n_positives, None)
     split, _ = best_split(increments.sizes, n_positives)
     t = np.unique(law.rvs(60, random_state=3)) * (1.0 - 1e-12)
-    continued = ContinuedLaw(law.statistic, n_samples, n_positives, None)
+    continued = ComputedDistribution(law.statistic, n_samples, n_positives, None)
     t = t[t > continued._mean]
     exact = Halves(increments, n_positives, split).log_tail(t, 1)
     log_p, error = continued._tails.log_tail(t, 1)

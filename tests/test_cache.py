@@ -1,4 +1,4 @@
-"""Laws that are kept."""
+"""Distributions that are kept."""
 
 import threading
 
@@ -8,9 +8,9 @@ from by_name import dcg_null_distribution
 
 from sklearn_rankinf import _frozen_distributions as nd
 from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
-from sklearn_rankinf._engine import stratified
-from sklearn_rankinf._engine.cache import LawCache
-from sklearn_rankinf._engine.law import AtomicLaw
+from sklearn_rankinf._engine import conditioning as stratified
+from sklearn_rankinf._engine.cache import DistributionCache
+from sklearn_rankinf._engine.distribution import ListedDistribution
 
 pytestmark = pytest.mark.numeric
 
@@ -61,7 +61,7 @@ def test_laws_of_few_blocks_are_not_kept():
 
 
 def test_no_more_laws_are_kept_than_the_last_ones():
-    cache = LawCache(max_laws=3, max_numbers=50)
+    cache = DistributionCache(max_distributions=3, max_numbers=50)
     made = []
 
     def make(name):
@@ -79,10 +79,10 @@ def test_no_more_laws_are_kept_than_the_last_ones():
 
 
 def test_long_lists_are_not_kept():
-    cache = LawCache(max_laws=3, max_numbers=50)
+    cache = DistributionCache(max_distributions=3, max_numbers=50)
     # Five numbers an atom: the third list pushes the first two out, the last is too long.
     for n_atoms, kept in ((3, 1), (4, 2), (10, 1), (11, 0)):
-        cache.find(n_atoms, lambda n=n_atoms: AtomicLaw(np.arange(float(n)), np.zeros(n)))
+        cache.find(n_atoms, lambda n=n_atoms: ListedDistribution(np.arange(float(n)), np.zeros(n)))
         assert len(cache) == kept
 
 
@@ -95,7 +95,7 @@ def test_lists_that_are_made_later_count():
 
 
 def test_a_failure_is_not_kept():
-    cache = LawCache(max_laws=3, max_numbers=50)
+    cache = DistributionCache(max_distributions=3, max_numbers=50)
     with pytest.raises(ZeroDivisionError):
         cache.find("a", lambda: 1 / 0)
     assert cache.find("a", lambda: 5) == 5

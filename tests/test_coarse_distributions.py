@@ -17,14 +17,14 @@ from scipy.stats import hypergeom
 
 import sklearn_rankinf as rankinf
 from sklearn_rankinf import _frozen_distributions
-from sklearn_rankinf._engine import law as engine_law
-from sklearn_rankinf._engine import whole_numbers
-from sklearn_rankinf._engine.chain import n_outcomes
-from sklearn_rankinf._engine.halves import best_split
+from sklearn_rankinf._engine import distribution as engine_distribution
+from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_block
+from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
+from sklearn_rankinf._engine.exact.enumeration import n_outcomes
+from sklearn_rankinf._engine.exact.integer_weights import step_of
+from sklearn_rankinf._engine.exact.meet_in_the_middle import best_split
+from sklearn_rankinf._engine.exact.sums_of_atoms import SumsOfAtoms
 from sklearn_rankinf._engine.statistics import increments_of
-from sklearn_rankinf._engine.stratified import block_to_condition_on, bulk_block
-from sklearn_rankinf._engine.sums import SumsOfAtoms
-from sklearn_rankinf._engine.whole_numbers import step_of
 from sklearn_rankinf._metrics import AveragePrecision, RocAuc
 
 pytestmark = pytest.mark.numeric
@@ -200,7 +200,9 @@ def test_a_row_of_clusters_behind_a_lucky_hit(monkeypatch, by_contours_alone):
     # Rank 1 and the large block are all that counts: the others add less than 1e-40.
     n, m, alpha, size = 2241, 157, 160.9, 1383
     if by_contours_alone:
-        monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
+        monkeypatch.setattr(
+            engine_distribution.ComputedDistribution, "_stratified_tail", without_strata
+        )
     law = by_name.bedroc_null_distribution(n, m, alpha=alpha, tie_sizes=[1, size, 9] + [1] * 848)
     weights = np.exp(-alpha * np.arange(1, n + 1) / n)
     hits, share = np.arange(m + 1), m / n
@@ -224,7 +226,9 @@ def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_
     # Positives outside the large block differ by 1e-8 of what they are worth: within a cluster of
     # values these differences decide.
     if by_contours_alone:
-        monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
+        monkeypatch.setattr(
+            engine_distribution.ComputedDistribution, "_stratified_tail", without_strata
+        )
     sizes = [1606] + [1] * 79 + [35, 1, 20]
     law = by_name.bedroc_null_distribution(1741, 1567, alpha=20.0, tie_sizes=sizes)
     draws = law.rvs(100_000, random_state=1)
@@ -240,7 +244,9 @@ def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_
 
 def test_mass_just_below_a_value_is_part_of_the_error(monkeypatch):
     # Values of few hits of geometric weights have structure on every scale.
-    monkeypatch.setattr(engine_law.ContinuedLaw, "_stratified_tail", without_strata)
+    monkeypatch.setattr(
+        engine_distribution.ComputedDistribution, "_stratified_tail", without_strata
+    )
     rng = np.random.default_rng(30)
     sizes = rng.integers(1, 3, 155)
     law = by_name.bedroc_null_distribution(int(sizes.sum()), 6, alpha=80.5, tie_sizes=sizes)

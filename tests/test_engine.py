@@ -10,18 +10,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
-from sklearn_rankinf._engine import (
-    bands,
-    bounds,
-    chain,
-    contour,
-    lattice,
-    moments,
-    sampling,
-    statistics,
-    tilted,
-    transform,
-)
+from sklearn_rankinf._engine import moments, statistics
+from sklearn_rankinf._engine.exact import bounds, lattice
+from sklearn_rankinf._engine.exact import enumeration as chain
+from sklearn_rankinf._engine.inversion import bands, contour, transform
+from sklearn_rankinf._engine.inversion import ranking_transform as tilted
+from sklearn_rankinf._engine.sampling import labellings as sampling
 from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
@@ -52,7 +46,7 @@ def contour_law(n_samples, n_positives, tie_sizes=None):
     coarse = statistics.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
-    law = contour.ContourLaw(
+    law = contour.ContourInversion(
         tilted.RankingTransform(fine, coarse, n_positives), math.sqrt(variance), body
     )
     return law, mean, math.sqrt(variance)
@@ -233,7 +227,7 @@ def test_values_of_a_dense_law_share_contours(n_samples, n_positives, most_tilts
     transform_of_law = _CountedTransform(fine, coarse, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
     std = math.sqrt(variance)
-    law = contour.ContourLaw(transform_of_law, std, body, (0.0, 1.0))
+    law = contour.ContourInversion(transform_of_law, std, body, (0.0, 1.0))
     for sign, z in ((1, np.linspace(0.01, 19.9, 200)), (-1, np.linspace(-1.8, -0.01, 30))):
         found = law.inverted(mean + z * std, sign)
         assert found.error.max() < 1e-6

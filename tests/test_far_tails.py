@@ -10,8 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import bands, contour, lucky, tails, transform
-from sklearn_rankinf._engine.law import ContinuedLaw
+from sklearn_rankinf._engine import solvers as tails
+from sklearn_rankinf._engine.distribution import ComputedDistribution
+from sklearn_rankinf._engine.inversion import bands, contour, lucky, transform
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
 from sklearn_rankinf._metrics import AveragePrecision
@@ -200,17 +201,17 @@ def test_convolutions_in_parts_are_direct_sums(monkeypatch, largest_exponent):
 def test_a_short_contour_where_the_usual_one_is_not_affordable(monkeypatch):
     monkeypatch.setattr(tails, "_UNMERGED_UP_TO", 5_000)
     x, problem = np.array([0.5]), (AveragePrecision(), 20_000, 60, None)
-    _, usual, usual_error = ContinuedLaw(*problem).tail(x, 1)
+    _, usual, usual_error = ComputedDistribution(*problem).tail(x, 1)
     looked_ahead = []
-    look_ahead = contour.ContourLaw._looked_ahead
+    look_ahead = contour.ContourInversion._looked_ahead
     monkeypatch.setattr(
-        contour.ContourLaw,
+        contour.ContourInversion,
         "_looked_ahead",
         lambda *args: looked_ahead.append(args) or look_ahead(*args),
     )
     monkeypatch.setattr(contour, "_BEYOND_MEANS", 1e-3)
     monkeypatch.setattr(tails.Tails, "_far_up", None)
-    _, short, short_error = ContinuedLaw(*problem).tail(x, 1)
+    _, short, short_error = ComputedDistribution(*problem).tail(x, 1)
     assert looked_ahead
     assert np.all(np.abs(np.expm1(short - usual)) <= short_error + usual_error)
     assert np.all(short_error < 1e-4)
@@ -235,7 +236,7 @@ def test_very_few_positives_in_a_very_long_list_have_an_answer(n_positives, k, x
 @pytest.mark.long
 def test_a_state_that_leaves_the_range_of_floats_is_no_warning():
     # So far below the mean some tilts are too steep for floats.
-    law = ContinuedLaw(AveragePrecision(), 10_000, 50, None)
+    law = ComputedDistribution(AveragePrecision(), 10_000, 50, None)
     null = ap_null_distribution(10_000, 50)
     x = np.array([null.mean() - 1.5338983050847457 * null.std()])
     with warnings.catch_warnings():
@@ -256,9 +257,9 @@ def test_one_list_serves_many_values(monkeypatch):
     monkeypatch.setattr(tails, "atoms", counted)
     x = np.linspace(0.9, 0.99, 20)
     problem = AveragePrecision(), 1000, 6, None
-    together = ContinuedLaw(*problem).tail(x, 1)
+    together = ComputedDistribution(*problem).tail(x, 1)
     assert 1 <= len(followed) <= 2
-    alone = [ContinuedLaw(*problem).tail(x[i : i + 1], 1) for i in (0, 19)]
+    alone = [ComputedDistribution(*problem).tail(x[i : i + 1], 1) for i in (0, 19)]
     for part, expected in zip(together, np.concatenate(alone, axis=1), strict=True):
         assert_allclose(part[[0, 19]], expected, rtol=1e-13)
 

@@ -9,17 +9,19 @@ from oracles import inverted_tail
 from scipy.special import logsumexp
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import cascade, far_up, tails
-from sklearn_rankinf._engine.bands import carrying_bands, feasible_bands
-from sklearn_rankinf._engine.cascade import Cascade
-from sklearn_rankinf._engine.chain import atoms
-from sklearn_rankinf._engine.contour import ContourLaw
-from sklearn_rankinf._engine.far_up import FarUp
-from sklearn_rankinf._engine.law import ContinuedLaw, exact_mean_and_variance
+from sklearn_rankinf._engine import solvers as tails
+from sklearn_rankinf._engine.distribution import ComputedDistribution, exact_mean_and_variance
+from sklearn_rankinf._engine.exact.enumeration import atoms
+from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_bands
+from sklearn_rankinf._engine.inversion.contour import ContourInversion
+from sklearn_rankinf._engine.inversion.far_up import FarUp
+from sklearn_rankinf._engine.inversion.multirate import Cascade
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.transform import log_transform
+from sklearn_rankinf._engine.inversion.trapezoid import far_up
+from sklearn_rankinf._engine.inversion.trapezoid import multirate as cascade
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import grouped_increments, increments_of, log_binomial
-from sklearn_rankinf._engine.tilted import RankingTransform
-from sklearn_rankinf._engine.transform import log_transform
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc
 
 pytestmark = pytest.mark.numeric
@@ -92,7 +94,7 @@ def test_contours_of_all_blocks(statistic, n_samples, n_positives, x):
     _, variance = exact_mean_and_variance(statistic, n_samples, n_positives, None)
     body = deviation_of_the_body(coarse, n_positives)
     transform = RankingTransform(blocks, coarse, n_positives)
-    other, other_error = ContourLaw(transform, math.sqrt(variance), body).log_tail(x, 1)
+    other, other_error = ContourInversion(transform, math.sqrt(variance), body).log_tail(x, 1)
     assert np.all(other_error < 2e-2)
     for merged in (False, True):
         law = law_far_up(statistic, n_samples, n_positives, merged=merged)
@@ -116,7 +118,7 @@ def test_logarithms_are_right_to_one_in_a_million(n_samples, n_positives, x):
     log_p = null.log_pvalue(x)
     assert np.all(null.relative_error(x) < -1e-6 * log_p + 1e-5)
     # A longer contour of the blocks merged otherwise, for more numbers of lucky hits.
-    law = ContinuedLaw(AveragePrecision(), n_samples, n_positives, None)._tails
+    law = ComputedDistribution(AveragePrecision(), n_samples, n_positives, None)._tails
     blocks = law._blocks
     law._blocks = lambda level, deep=False: blocks(level, deep) if level else blocks(0, True)
     again, error = law._far_up.log_tail(x)
@@ -172,11 +174,11 @@ def test_no_answer_depends_on_what_else_was_asked():
 def test_laws_that_are_not_steep_have_far_tails_too(monkeypatch):
     monkeypatch.setattr(tails, "_MERGE_ABOVE", 2_000)
     x = np.array([0.2])
-    law = ContinuedLaw(AveragePrecision(), 3000, 200, None)
+    law = ComputedDistribution(AveragePrecision(), 3000, 200, None)
     assert law._tails._steep is None
     _, log_p, error = law.tail(x, 1)
     monkeypatch.setattr(tails.Tails, "_far_up", None)
-    _, other, other_error = ContinuedLaw(AveragePrecision(), 3000, 200, None).tail(x, 1)
+    _, other, other_error = ComputedDistribution(AveragePrecision(), 3000, 200, None).tail(x, 1)
     assert log_p[0] != other[0]
     assert abs(math.expm1(log_p[0] - other[0])) <= error[0] + other_error[0]
     assert error[0] < -1e-6 * log_p[0]

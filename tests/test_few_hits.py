@@ -11,10 +11,10 @@ from by_name import dcg_null_distribution
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import RankStatistic, ap_null_distribution
-from sklearn_rankinf._engine import law as engine_law
-from sklearn_rankinf._engine.bounds import TailBounds
-from sklearn_rankinf._engine.few_hits import Pairs, Triples
-from sklearn_rankinf._engine.law import CountedLaw, exact_law
+from sklearn_rankinf._engine import distribution as engine_distribution
+from sklearn_rankinf._engine.distribution import CountedDistribution, exact_distribution
+from sklearn_rankinf._engine.exact.bounds import TailBounds
+from sklearn_rankinf._engine.exact.pairs import Pairs, Triples
 from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain, RocAuc
 
@@ -66,8 +66,8 @@ def test_does_not_apply_to_ties_and_growing_gains():
 
 @pytest.mark.parametrize("statistic", STATISTICS[:2], ids=repr)
 def test_law_lies_within_guaranteed_bounds(statistic):
-    law = exact_law(statistic, 700, 3, None)
-    assert isinstance(law, CountedLaw)
+    law = exact_distribution(statistic, 700, 3, None)
+    assert isinstance(law, CountedDistribution)
     enclosed = TailBounds(statistic, 700, 3, None)
     low, high = law.support()
     t = low + (high - low) * np.array([0.002, 0.01, 0.05, 0.3, 0.7])
@@ -164,7 +164,7 @@ def test_contours_agree_with_counts(law, monkeypatch):
     values = counted.rvs(3, random_state=0)
     exact = counted.pvalue(values)
     assert np.all(counted.relative_error(values) <= 1e-12)
-    monkeypatch.setattr(engine_law, "_MOST_SEARCHES", 0)
+    monkeypatch.setattr(engine_distribution, "_MOST_SEARCHES", 0)
     p, error = inverted.pvalue(values), inverted.relative_error(values)
     assert np.all(error > 1e-9)
     known = np.isfinite(error)

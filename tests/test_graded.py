@@ -17,8 +17,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import dcg_score, ndcg_score
 
-from sklearn_rankinf._engine.exchange import Exchange, Shifts
-from sklearn_rankinf._engine.graded import (
+from sklearn_rankinf._engine.distribution import exact_mean_and_variance
+from sklearn_rankinf._engine.inference.graded import (
     Factor,
     GradedGain,
     PermutedGain,
@@ -26,8 +26,8 @@ from sklearn_rankinf._engine.graded import (
     _Placement,
     _Tables,
 )
-from sklearn_rankinf._engine.law import exact_mean_and_variance
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
+from sklearn_rankinf._engine.sampling.exchange import Exchange, Shifts
 from sklearn_rankinf._metrics import DiscountedCumulativeGain
 
 N_DRAWS = 20_000

@@ -1,4 +1,4 @@
-"""Laws of few blocks, listed by halves."""
+"""Distributions of few blocks, listed by halves."""
 
 import itertools
 import math
@@ -8,7 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import halves, law, statistics
+from sklearn_rankinf._engine import statistics
+from sklearn_rankinf._engine.distribution import MeetInTheMiddle
+from sklearn_rankinf._engine.exact import meet_in_the_middle as halves
 from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
@@ -96,7 +98,7 @@ def test_many_values_are_taken_in_turns(monkeypatch):
 def test_law_is_the_same_listed_whole_and_by_halves(tie_sizes, n_positives):
     null = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
     by_halves = null._distribution
-    assert isinstance(by_halves, law.HalvesLaw)
+    assert isinstance(by_halves, MeetInTheMiddle)
     whole = by_halves._whole
     values = whole.values[:: max(1, whole.values.size // 25)]
     for sign in (1, -1):
@@ -112,7 +114,7 @@ def test_law_is_the_same_listed_whole_and_by_halves(tie_sizes, n_positives):
 def test_quantiles_of_too_many_outcomes_to_list():
     sizes = (490,) * 4
     null = ap_null_distribution(sum(sizes), 895, tie_sizes=sizes)
-    assert isinstance(null._distribution, law.HalvesLaw)
+    assert isinstance(null._distribution, MeetInTheMiddle)
     for q in (0.03, 0.6):
         x = null.ppf(q)
         assert null.cdf(x) >= q > null.cdf(x * (1 - 1e-9))

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
-from sklearn_rankinf._engine.influence import (
+from sklearn_rankinf._engine.inference.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
     centred,

@@ -1,7 +1,7 @@
 """Queries whose labels are permuted together, and p-values adjusted for the number of queries.
 
-Laws are compared with all labellings, enumerated from the definition: units of rows that have as
-many rows in each query, and the same stratum, exchange their labels.
+Distributions are compared with all labellings, enumerated from the definition: units of rows that
+have as many rows in each query, and the same stratum, exchange their labels.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import Ranking, average_precision_test, mean_average_precision_test
-from sklearn_rankinf._engine import sampling
+from sklearn_rankinf._engine.sampling import labellings as sampling
 from sklearn_rankinf._queries import holm
 
 Z = 4.5

@@ -95,7 +95,7 @@ def test_folds_are_tested_by_themselves(estimator, response, data):
     result = cross_val_significance(estimator, X, y, cv=CV)
     expected = by_hand(estimator, X, y, response=response)
     assert result.n_splits == len(expected) == 4
-    # Laws of folds of one size may be shared, in another order of questions.
+    # Distributions of folds of one size may be shared, in another order of questions.
     pvalues, logs = zip(*[(test.pvalue, test.log10_pvalue) for test in expected], strict=True)
     assert result.fold_pvalues == pytest.approx(pvalues, rel=1e-12, abs=0.0)
     assert result.fold_log10_pvalues == pytest.approx(logs, rel=1e-12)

@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine.law import ContinuedLaw
+from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._metrics import AveragePrecision
 
 SMALL = [
@@ -35,7 +35,7 @@ SMALL = [
 ]
 
 
-def exact_law(n_samples, n_positives, tie_sizes=None, k=None, normalize="min"):
+def exact_distribution(n_samples, n_positives, tie_sizes=None, k=None, normalize="min"):
     """Values (float) and cumulative probabilities (Fraction) of the enumerated law."""
     values, counts = oracles.average_precision_law(n_samples, n_positives, tie_sizes, k, normalize)
     total = sum(counts)
@@ -78,7 +78,7 @@ def test_pvalues_are_ratios_of_counts_over_placements(n_samples, n_positives, ti
 @pytest.mark.parametrize("tie_sizes", [None, (2, 3, 1, 3), (9,), (1, 1, 6, 1), (4, 5)])
 def test_average_precision_at_k_is_a_ratio_of_counts(tie_sizes, k, normalize):
     law = ap_null_distribution(9, 4, k=k, normalize=normalize, tie_sizes=tie_sizes)
-    values, cumulative = exact_law(9, 4, tie_sizes, k, normalize)
+    values, cumulative = exact_distribution(9, 4, tie_sizes, k, normalize)
     for i, x in enumerate(values):
         assert_allclose(law.pvalue(x), float(at_least(cumulative, i)), rtol=1e-12)
         assert_allclose(law.pvalue(x, "less"), float(cumulative[i]), rtol=1e-12)
@@ -172,7 +172,7 @@ def hit_vectors(tie_sizes, n_positives):
 @pytest.mark.parametrize(("n_samples", "n_positives", "tie_sizes"), SMALL)
 def test_cdf_is_inclusive_and_sf_is_strict(n_samples, n_positives, tie_sizes):
     law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
-    values, cumulative = exact_law(n_samples, n_positives, tie_sizes)
+    values, cumulative = exact_distribution(n_samples, n_positives, tie_sizes)
     expected = np.array([float(c) for c in cumulative])
     beyond = np.array([float(1 - c) for c in cumulative])
     assert_allclose(law.cdf(values), expected, rtol=1e-12)
@@ -190,7 +190,7 @@ def test_cdf_is_inclusive_and_sf_is_strict(n_samples, n_positives, tie_sizes):
 @pytest.mark.parametrize("tie_sizes", [None, (2, 3, 1, 3), (9,)])
 def test_cdf_and_sf_of_a_statistic_that_can_be_zero(tie_sizes, k):
     law = ap_null_distribution(9, 4, tie_sizes=tie_sizes, k=k)
-    values, cumulative = exact_law(9, 4, tie_sizes, k)
+    values, cumulative = exact_distribution(9, 4, tie_sizes, k)
     assert_allclose(law.cdf(values), [float(c) for c in cumulative], rtol=1e-12)
     assert_allclose(law.sf(values), [float(1 - c) for c in cumulative], rtol=1e-12)
 
@@ -208,7 +208,7 @@ def test_zero_is_an_atom_of_a_long_list_too():
 @pytest.mark.parametrize(("n_samples", "n_positives", "tie_sizes"), SMALL)
 def test_quantiles_are_the_smallest_values_that_reach_the_level(n_samples, n_positives, tie_sizes):
     law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
-    values, cumulative = exact_law(n_samples, n_positives, tie_sizes)
+    values, cumulative = exact_distribution(n_samples, n_positives, tie_sizes)
     # Levels strictly between two steps: rounding cannot decide.
     steps = np.array([0.0] + [float(c) for c in cumulative])
     q = (steps[1:] + steps[:-1]) / 2
@@ -254,7 +254,7 @@ def test_cdf_and_ppf_belong_together(arguments):
 
 @pytest.mark.parametrize(("n_samples", "n_positives", "tie_sizes"), SMALL)
 def test_support_is_the_smallest_and_largest_value(n_samples, n_positives, tie_sizes):
-    values, _ = exact_law(n_samples, n_positives, tie_sizes)
+    values, _ = exact_distribution(n_samples, n_positives, tie_sizes)
     law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
     assert_allclose(law.support(), (values[0], values[-1]), rtol=1e-12)
 
@@ -262,7 +262,7 @@ def test_support_is_the_smallest_and_largest_value(n_samples, n_positives, tie_s
 @pytest.mark.parametrize("k", [1, 3, 4, 5])
 @pytest.mark.parametrize("tie_sizes", [None, (2, 3, 1, 3), (4, 5)])
 def test_support_at_k(k, tie_sizes):
-    values, _ = exact_law(9, 6, tie_sizes, k)
+    values, _ = exact_distribution(9, 6, tie_sizes, k)
     law = ap_null_distribution(9, 6, tie_sizes=tie_sizes, k=k)
     assert_allclose(law.support(), (values[0], values[-1]), rtol=1e-12, atol=1e-15)
 
@@ -365,7 +365,7 @@ def test_pvalue_is_monotone_and_a_probability(n_samples, n_positives, tie_sizes)
 
 def test_values_equal_up_to_rounding_count_as_ties():
     law = ap_null_distribution(11, 5)
-    values, _ = exact_law(11, 5)
+    values, _ = exact_distribution(11, 5)
     for x in values[::7]:
         for near in (x * (1 + 3e-16), x * (1 - 3e-16), np.nextafter(x, 2), np.nextafter(x, 0)):
             assert_allclose(law.pvalue(near), law.pvalue(x), rtol=1e-12)
@@ -805,7 +805,7 @@ def test_values_with_two_negatives_are_those_of_scikit_learn():
 def test_two_negatives_in_a_thousand(q):
     values = all_values_with_two_negatives(1000)
     x = float(np.quantile(values, q, method="inverted_cdf"))
-    law = ContinuedLaw(AveragePrecision(), 1000, 998, None)
+    law = ComputedDistribution(AveragePrecision(), 1000, 998, None)
     for sign in (1, -1):
         t = x * (1 - sign * 1e-12)
         p, _, error = law.tail(np.array([t]), sign)
@@ -863,7 +863,7 @@ def test_large_tied_problems_raise_no_warning(tie_sizes):
 
 
 # ---------------------------------------------------------------------------------------------
-# Laws as objects
+# Distributions as objects
 # ---------------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """Restricted permutation, sequential stopping and Monte Carlo error of permutation p-values.
 
-Laws are compared with all labellings, enumerated from the definition: clusters of one size and one
-stratum exchange their labels, and scikit-learn computes the value of each labelling.
+Distributions are compared with all labellings, enumerated from the definition: clusters of one size
+and one stratum exchange their labels, and scikit-learn computes the value of each labelling.
 """
 
 import itertools
@@ -46,9 +46,9 @@ from sklearn_rankinf import (
     roc_auc_test,
     score_strata,
 )
-from sklearn_rankinf._engine import sampling
-from sklearn_rankinf._engine.exchange import Exchange, ExchangedHits
-from sklearn_rankinf._engine.sampling import uniform_hit_ranks
+from sklearn_rankinf._engine.sampling import labellings as sampling
+from sklearn_rankinf._engine.sampling.exchange import Exchange, ExchangedHits
+from sklearn_rankinf._engine.sampling.labellings import uniform_hit_ranks
 from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
 
 N_PERMUTATIONS = 9999

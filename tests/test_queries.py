@@ -26,7 +26,7 @@ from sklearn_rankinf import (
     mean_average_precision_score,
     mean_average_precision_test,
 )
-from sklearn_rankinf._engine.mean import MeanLaw, MeanSampler, Part
+from sklearn_rankinf._engine.mean import MeanDistribution, MeanSampler, Part
 from sklearn_rankinf._metrics import AveragePrecision
 
 ALTERNATIVES = ("greater", "less", "two-sided")
@@ -205,7 +205,7 @@ def test_law_where_one_query_of_several_varies(n_positives, precision):
     assert law.isf(0.01) == pytest.approx((one.isf(0.01) + 2.0) / 4.0, rel=1e-6)
 
 
-# Laws too large to list, on problems that can be listed
+# Distributions too large to list, on problems that can be listed
 
 
 def atoms_of(law, rng):
@@ -241,7 +241,7 @@ ONLY_LONG = (
     [pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in COARSE],
 )
 def test_continued_law_keeps_its_stated_error(name):
-    law = MeanLaw(AveragePrecision(), parts_of(COARSE[name]))
+    law = MeanDistribution(AveragePrecision(), parts_of(COARSE[name]))
     listed, atoms = atoms_of(law, np.random.default_rng(0))
     for sign in (1, -1):
         t = atoms * (1.0 - sign * 1e-12)
@@ -262,7 +262,7 @@ def test_continued_law_keeps_its_stated_error(name):
 @pytest.mark.parametrize("name", ["single positives", "two sizes", "few ties", "half"])
 def test_listed_law_is_that_of_its_draws(name):
     parts = parts_of(COARSE[name])
-    listed = MeanLaw(AveragePrecision(), parts).listed()
+    listed = MeanDistribution(AveragePrecision(), parts).listed()
     draws = np.sort(MeanSampler(AveragePrecision(), parts).draw(20_000, np.random.default_rng(5)))
     for q in (0.01, 0.1, 0.5, 0.9, 0.99):
         t = listed.quantile(np.array([q]), -1) * (1.0 + 1e-12)
@@ -295,7 +295,7 @@ def test_large_law_against_simulation(name):
         ),
         tie_sizes=[part[2] for part in LARGE[name] for _ in range(part[3])],
     )
-    assert isinstance(law._distribution, MeanLaw)
+    assert isinstance(law._distribution, MeanDistribution)
     n_draws = 10_000
     sampler = MeanSampler(AveragePrecision(), parts)
     draws = np.sort(sampler.draw(n_draws, np.random.default_rng(11)))
@@ -325,7 +325,7 @@ def test_simulated_means():
         ],
         axis=0,
     )
-    assert isinstance(law._distribution, MeanLaw)
+    assert isinstance(law._distribution, MeanDistribution)
     assert stats.kstest(draws, law.cdf).pvalue > 1e-3
 
 
@@ -408,7 +408,7 @@ def fine_bounds(problem, count, t):
     ],
 )
 def test_means_of_short_lists_between_bounds(problem, count):
-    law = MeanLaw(AveragePrecision(), parts_of([(*problem, count)]))
+    law = MeanDistribution(AveragePrecision(), parts_of([(*problem, count)]))
     z = np.array([-3.0, -2.1, -1.2, -0.5, -0.1, 0.01, 0.3, 0.7, 1.0, 1.4, 1.8, 2.2, 2.6, 3.0, 3.3])
     t = law._mean + z * law._std
     t = t[t > law.support()[0]]
@@ -432,7 +432,7 @@ def test_means_of_short_lists_between_bounds(problem, count):
     ],
 )
 def test_lattice_and_contour_agree(parts, long):
-    law = MeanLaw(AveragePrecision(), parts_of(parts))
+    law = MeanDistribution(AveragePrecision(), parts_of(parts))
     assert law.listed() is None
     high = law.support()[1]
     above = np.linspace(law._mean, 0.7 * high, 9 if long else 2)
@@ -458,7 +458,7 @@ def values_of_three_hits():
 def test_mean_of_two_long_lists_of_few_hits(values_of_three_hits, sign):
     # Too many outcomes to be listed, and clusters of them that no contour resolves.
     values = values_of_three_hits
-    law = MeanLaw(AveragePrecision(), [Part(200, 3, None, 2)])
+    law = MeanDistribution(AveragePrecision(), [Part(200, 3, None, 2)])
     assert law.listed() is None
     t = law._mean + law._std * np.array([-0.6, 0.4, 5.0])
     _, log_p, error = law.tail(t, sign)

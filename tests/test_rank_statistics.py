@@ -32,7 +32,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import MetricTestResult, Ranking, roc_auc_null_distribution, roc_auc_test
-from sklearn_rankinf._engine.law import ContinuedLaw, LinearLaw
+from sklearn_rankinf._engine.distribution import AffineDistribution, ComputedDistribution
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._metrics import (
     Bedroc,
@@ -436,9 +436,9 @@ def test_reciprocal_rank_of_long_lists_is_refused():
 def test_continued_law_agrees_with_the_listed_one(name, n_samples):
     law = CASES[name].null(n_samples, 8)
     problem = law.statistic, n_samples, 8, None
-    continued = ContinuedLaw(*problem)
+    continued = ComputedDistribution(*problem)
     offset = law.statistic.offset(n_samples, 8)
-    other = LinearLaw(continued, offset) if offset else continued
+    other = AffineDistribution(continued, offset) if offset else continued
     assert law._distribution.is_listed
     assert not other.is_listed
     for alternative, sign in (("greater", 1), ("less", -1)):

@@ -8,10 +8,13 @@ import oracles
 import pytest
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import bounds, contour, moments, tilted
-from sklearn_rankinf._engine.law import ContinuedLaw
+from sklearn_rankinf._engine import moments
+from sklearn_rankinf._engine.distribution import ComputedDistribution
+from sklearn_rankinf._engine.exact import bounds
+from sklearn_rankinf._engine.inversion import contour
+from sklearn_rankinf._engine.inversion import ranking_transform as tilted
+from sklearn_rankinf._engine.solvers import Tails
 from sklearn_rankinf._engine.statistics import Increments, grouped_increments, increments_of
-from sklearn_rankinf._engine.tails import Tails
 from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
@@ -23,7 +26,7 @@ def contour_law(n_samples, n_positives):
     mean, variance = moments.mean_and_variance(fine, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
     transform = tilted.RankingTransform(fine, coarse, n_positives)
-    return contour.ContourLaw(transform, math.sqrt(variance), body), mean, math.sqrt(variance)
+    return contour.ContourInversion(transform, math.sqrt(variance), body), mean, math.sqrt(variance)
 
 
 @pytest.mark.parametrize(("length", "aliasing"), [(24.0, 2.0), (16.0, 0.0)])
@@ -37,7 +40,7 @@ def test_errors_of_contours_cover_values_a_period_away(length, aliasing, monkeyp
     finer = oracles.inverted_tail(tie_sizes, n_positives, s, 1.5 / std, 0.08 / std, 1500)
     assert np.all(np.abs(truth - finer) < 1e-9)
     # A period that is too short, and taken none the less.
-    monkeypatch.setattr(contour.ContourLaw, "_period", lambda self, index: length * std)
+    monkeypatch.setattr(contour.ContourInversion, "_period", lambda self, index: length * std)
     monkeypatch.setattr(contour, "_ALIASING", aliasing)
     monkeypatch.setattr(contour, "_ALIASING_OF_DENSE", aliasing)
     found = law.inverted(s, 1)
@@ -53,9 +56,9 @@ def test_no_tail_is_less_than_that_of_the_best_value(n_samples, n_positives, mon
         return np.full(t.shape, -1e4), np.full(t.shape, np.inf)
 
     monkeypatch.setattr(Tails, "log_tail", too_low)
-    monkeypatch.setattr(ContinuedLaw, "_stratified_tail", too_low)
+    monkeypatch.setattr(ComputedDistribution, "_stratified_tail", too_low)
     law = ap_null_distribution(n_samples, n_positives)
-    law._distribution = ContinuedLaw(law.statistic, n_samples, n_positives, None)
+    law._distribution = ComputedDistribution(law.statistic, n_samples, n_positives, None)
     log_p = law.log_pvalue(np.array([0.96, 0.99, 1.0]))
     assert np.all(log_p >= -oracles.log_comb(n_samples, n_positives) - 1e-9)
 

@@ -10,13 +10,13 @@ from oracles import inverted_tail, tail_bounds
 from scipy.special import logsumexp
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import lucky, steep
-from sklearn_rankinf._engine.contour import ContourLaw
-from sklearn_rankinf._engine.law import ContinuedLaw, exact_mean_and_variance
+from sklearn_rankinf._engine.distribution import ComputedDistribution, exact_mean_and_variance
+from sklearn_rankinf._engine.inversion.contour import ContourInversion
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.steep import SteepInversion
+from sklearn_rankinf._engine.inversion.trapezoid import lucky, steep
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
-from sklearn_rankinf._engine.steep import SteepLaw
-from sklearn_rankinf._engine.tilted import RankingTransform
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc
 
 pytestmark = pytest.mark.numeric
@@ -35,7 +35,7 @@ def steep_law(n_samples, n_positives, tie_sizes=None, merged=False):
             return grouped_increments(*problem, 0.02, 1.5 * body, around)
         return increments_of(*problem)
 
-    return SteepLaw(blocks, merged, n_positives, body, 0.0, mean)
+    return SteepInversion(blocks, merged, n_positives, body, 0.0, mean)
 
 
 def quantiles(n_samples, n_positives, probabilities):
@@ -133,7 +133,7 @@ def test_merging_errs_to_either_side_from_one_lucky_rank_to_the_next(n_samples, 
             less = finer if level else 2.5 * finer
             return grouped_increments(*problem, 0.02 * less, less * body)
 
-        return SteepLaw(blocks, True, n_positives, body, 0.0, mean).log_tail(s, 1)
+        return SteepInversion(blocks, True, n_positives, body, 0.0, mean).log_tail(s, 1)
 
     log_p, error = answers(1.0)
     finer, its_error = answers(0.4)
@@ -152,7 +152,7 @@ def test_far_below_the_mean_against_the_contours_of_the_best_tilts():
     transform = RankingTransform(blocks, coarse, n_positives)
     mean, variance = exact_mean_and_variance(*problem)
     body = deviation_of_the_body(coarse, n_positives)
-    contours = ContourLaw(transform, math.sqrt(variance), body)
+    contours = ContourInversion(transform, math.sqrt(variance), body)
     x = mean - np.array([0.5, 1.2, 1.6, 1.9]) * math.sqrt(variance)
     log_p, error = law.log_tail(x, -1)
     other, other_error = contours.log_tail(x, -1)
@@ -169,13 +169,16 @@ def test_few_contours_serve_all_values(monkeypatch):
         "contours",
         lambda *args: followed.append(args) or contours(*args),
     )
-    law = ContinuedLaw(AveragePrecision(), 1000, 10, None)
+    law = ComputedDistribution(AveragePrecision(), 1000, 10, None)
     x = ap_null_distribution(1000, 10).rvs(3000, random_state=0)
     p, _, error = law.tail(x, 1)
     assert len(followed) <= 3
     assert np.all(error < 5e-3)
     # No answer depends on what else was asked.
-    alone = [ContinuedLaw(AveragePrecision(), 1000, 10, None).tail(x[i : i + 1], 1) for i in (0, 7)]
+    alone = [
+        ComputedDistribution(AveragePrecision(), 1000, 10, None).tail(x[i : i + 1], 1)
+        for i in (0, 7)
+    ]
     assert_allclose([one[0][0] for one in alone], p[[0, 7]], rtol=1e-12)
     assert_array_equal(np.argsort(p), np.argsort(-x))
 
@@ -212,7 +215,7 @@ def test_more_lucky_hits_than_are_told_apart_are_improbable():
     ("n_samples", "n_positives"), [(1000, 5), (10_000, 50), (1_000_000, 1000), (10**9, 1000)]
 )
 def test_laws_of_few_positives_are_steep(n_samples, n_positives):
-    law = ContinuedLaw(AveragePrecision(), n_samples, n_positives, None)
+    law = ComputedDistribution(AveragePrecision(), n_samples, n_positives, None)
     assert law._tails._steep is not None
 
 
@@ -221,5 +224,5 @@ def test_laws_of_few_positives_are_steep(n_samples, n_positives):
 )
 def test_other_laws_are_not(statistic, n_positives):
     # Many positives, and few of which most add next to nothing.
-    law = ContinuedLaw(statistic, 1000, n_positives, None)
+    law = ComputedDistribution(statistic, 1000, n_positives, None)
     assert law._tails._steep is None

@@ -25,9 +25,9 @@ from sklearn_rankinf import (
     recall_at_k_null_distribution,
     recall_at_k_test,
 )
-from sklearn_rankinf._engine.chain import atoms
-from sklearn_rankinf._engine.law import AtomicLaw
-from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.distribution import ListedDistribution
+from sklearn_rankinf._engine.exact.enumeration import atoms
+from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK
 
@@ -250,7 +250,7 @@ def test_the_engine_for_any_additive_statistic_gives_the_same_law():
         for metric, make in ((RecallAtK, LAWS["recall"]), (PrecisionAtK, LAWS["precision"])):
             increments = increments_of(metric(k), 30, 11, tie_sizes)
             listing = atoms(increments, 11, limit=1e7)
-            listed = AtomicLaw(listing.values, listing.log_counts)
+            listed = ListedDistribution(listing.values, listing.log_counts)
             law = make(30, 11, k=k, tie_sizes=tie_sizes)
             x = listed.values
             # Atoms that differ by rounding are one.

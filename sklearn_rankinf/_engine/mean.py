@@ -1,9 +1,9 @@
-"""The law of the mean of a statistic over independent rankings.
+"""The distribution of the mean of a statistic over independent rankings.
 
 Where the outcomes of all rankings together are few every atom is listed. Else the transform of the
 mean is the product of those of the rankings, and a contour inverts it. Where that is too coarse, as
-for a few short rankings, the laws of the rankings are convolved on a lattice under a tilt, once
-with every value rounded down.
+for a few short rankings, the distributions of the rankings are convolved on a lattice under a tilt,
+once with every value rounded down.
 """
 
 from __future__ import annotations
@@ -17,30 +17,36 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.bands import feasible_bands
-from sklearn_rankinf._engine.bounds import middle
-from sklearn_rankinf._engine.chain import (
+from sklearn_rankinf._engine.distribution import (
+    MAX_ATOMS,
+    UNKNOWN,
+    AffineDistribution,
+    Distribution,
+    ListedDistribution,
+    about_the_mean,
+    bracketed,
+    constant_value,
+    exact_distribution,
+    exact_mean_and_variance,
+)
+from sklearn_rankinf._engine.exact.bounds import middle
+from sklearn_rankinf._engine.exact.enumeration import (
     atoms,
     largest_value,
     n_outcomes,
     smallest_value,
 )
-from sklearn_rankinf._engine.contour import ContourLaw, InvertedTails, Transform
-from sklearn_rankinf._engine.lattice import histograms
-from sklearn_rankinf._engine.law import (
-    MAX_ATOMS,
-    UNKNOWN,
-    AtomicLaw,
-    Law,
-    LinearLaw,
-    about_the_mean,
-    bracketed,
-    constant_value,
-    exact_law,
-    exact_mean_and_variance,
+from sklearn_rankinf._engine.exact.lattice import histograms
+from sklearn_rankinf._engine.exact.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
+from sklearn_rankinf._engine.inversion.bands import feasible_bands
+from sklearn_rankinf._engine.inversion.contour import ContourInversion, InvertedTails, Transform
+from sklearn_rankinf._engine.inversion.ranking_transform import (
+    RankingTransform,
+    has_large_blocks,
+    largest_increment,
 )
 from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import (
     Complexes,
     Floats,
@@ -51,8 +57,6 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
     log_binomial,
 )
-from sklearn_rankinf._engine.sums import MOST_VARIABLES, SumsOfAtoms
-from sklearn_rankinf._engine.tilted import RankingTransform, has_large_blocks, of_the_luckiest_hit
 
 # Atoms of a ranking serve its transform up to this many, and its cells up to that many.
 _FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
@@ -109,7 +113,7 @@ class Part:
 
 
 class _AtomicTransform:
-    """The transform of a law with few atoms."""
+    """The transform of a distribution with few atoms."""
 
     merged = False
 
@@ -134,8 +138,8 @@ class _AtomicTransform:
         return has_large_blocks(int(sizes.max()), int(sizes.sum()), self._n_positives)
 
     @property
-    def of_the_luckiest_hit(self) -> float:
-        return of_the_luckiest_hit(self._increments)
+    def largest_increment(self) -> float:
+        return largest_increment(self._increments)
 
     @property
     def log_placement(self) -> float:
@@ -166,7 +170,7 @@ class _AtomicTransform:
 
 
 class _MeanTransform:
-    """The transform of a mean of independent variables, some of which have the same law."""
+    """The transform of a mean of independent variables, some with the same distribution."""
 
     def __init__(self, parts: Sequence[tuple[Transform, int]], n_variables: int) -> None:
         self._parts, self._n = parts, n_variables
@@ -188,8 +192,8 @@ class _MeanTransform:
         return any(part.has_large_blocks for part, _ in self._parts)
 
     @property
-    def of_the_luckiest_hit(self) -> float:
-        return max(part.of_the_luckiest_hit for part, _ in self._parts) / self._n
+    def largest_increment(self) -> float:
+        return max(part.largest_increment for part, _ in self._parts) / self._n
 
     @property
     def log_placement(self) -> float:
@@ -217,8 +221,8 @@ class _MeanTransform:
             return np.asarray(self._total(lambda part: part.at(*own)))
 
 
-class MeanLaw:
-    """The law of the mean of a statistic over independent rankings.
+class MeanDistribution:
+    """The distribution of the mean of a statistic over independent rankings.
 
     Parameters
     ----------
@@ -316,8 +320,8 @@ class MeanLaw:
             for part in self._parts
         )
 
-    def listed(self, most: float = MAX_ATOMS) -> AtomicLaw | None:
-        """The law by its atoms; None where they are too many."""
+    def listed(self, most: float = MAX_ATOMS) -> ListedDistribution | None:
+        """The distribution by its atoms; None where they are too many."""
         if any(self._n_outcomes(part) > most for part in self._parts):
             return None
         values, log_counts = np.zeros(1), np.zeros(1)
@@ -329,15 +333,15 @@ class MeanLaw:
                 sums = np.add.outer(values, one.values).ravel()
                 counts = np.add.outer(log_counts, one.log_counts).ravel()
                 values, log_counts = _merged(sums, counts)
-        return AtomicLaw(values / self._n + self._constant, log_counts)
+        return ListedDistribution(values / self._n + self._constant, log_counts)
 
-    def of_one(self) -> LinearLaw | None:
-        """The law by that of the only ranking that varies; None if there are several."""
+    def of_one(self) -> AffineDistribution | None:
+        """The distribution by that of the only ranking that varies; None if there are several."""
         if sum(part.count for part in self._parts) != 1:
             return None
         part = self._parts[0]
-        one = exact_law(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
-        return LinearLaw(one, self._constant, 1.0 / self._n)
+        one = exact_distribution(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
+        return AffineDistribution(one, self._constant, 1.0 / self._n)
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""
@@ -458,8 +462,8 @@ class MeanLaw:
         return _MeanTransform([(own, part.count) for (own, _), part in parts], self._n)
 
     @cached_property
-    def _contour(self) -> ContourLaw:
-        return ContourLaw(self._transform_of_mean, self._std, self._body, self._ends)
+    def _contour(self) -> ContourInversion:
+        return ContourInversion(self._transform_of_mean, self._std, self._body, self._ends)
 
     @cached_property
     def _body(self) -> float:
@@ -492,7 +496,7 @@ class MeanLaw:
 
     @cached_property
     def _lattice(self) -> _Lattice | None:
-        """The laws of the rankings in cells; None where that takes too long."""
+        """The distributions of the rankings in cells; None where that takes too long."""
         n_additions = sum(
             self._increments(part).sizes.size * part.n_positives
             for part in self._parts
@@ -543,12 +547,13 @@ class MeanLaw:
 
 
 class _Lattice:
-    """The sum of independent variables whose laws are known in cells of a width.
+    """The sum of independent variables whose distributions are known in cells of a width.
 
     Parameters
     ----------
     parts : list of tuple
-        Log probabilities of the cells of a variable, rounded down, and how many have that law.
+        Log probabilities of the cells of a variable, rounded down, and how many have that
+        distribution.
     n_cells : int
         Number of cells of the sum.
     width : float
@@ -623,10 +628,10 @@ def _mean(values: Sequence[float], n: int) -> float:
     return math.fsum(values) / n if n else 0.0
 
 
-def mean_law(statistic: Statistic, parts: Sequence[Part]) -> Law:
-    """The law of the mean: listed where its outcomes are few, continued else."""
-    law = MeanLaw(statistic, parts)
-    return law.listed(_MOST_LISTED) or law.of_one() or law
+def mean_distribution(statistic: Statistic, parts: Sequence[Part]) -> Distribution:
+    """The distribution of the mean: listed where its outcomes are few, continued else."""
+    distribution = MeanDistribution(statistic, parts)
+    return distribution.listed(_MOST_LISTED) or distribution.of_one() or distribution
 
 
 class MeanSampler:

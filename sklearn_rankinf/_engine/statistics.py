@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, zeta
 
 if TYPE_CHECKING:
-    from sklearn_rankinf._engine.influence import Influence
+    from sklearn_rankinf._engine.inference.influence import Influence
 
-# With so many blocks of equal scores or fewer a law is coarse, with so few very coarse.
+# With so many blocks of equal scores or fewer a distribution is coarse, with so few very coarse.
 FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
 # More ranks are not listed one by one.
 _MOST_RANKS = 20_000_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.law import AtomicLaw
+from sklearn_rankinf._engine.distribution import ListedDistribution
 from sklearn_rankinf._engine.statistics import HitsAtK
 from sklearn_rankinf._frozen_distributions import NullDistribution
 
@@ -170,7 +170,7 @@ def _edges(
 
 def _n_bins(null: NullDistribution) -> int:
     """Number of bins in the body; fewer for few values or few resamples."""
-    if not isinstance(null._distribution, AtomicLaw):
+    if not isinstance(null._distribution, ListedDistribution):
         return _N_BINS
     return min(
         _N_BINS,

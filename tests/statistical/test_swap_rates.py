@@ -9,7 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_rankinf._engine.swaps import SwapSampler, doubled_midranks, randomization_pvalue
+from sklearn_rankinf._engine.sampling.swaps import (
+    SwapSampler,
+    doubled_midranks,
+    randomization_pvalue,
+)
 from sklearn_rankinf._metrics import AveragePrecision
 
 IS_HIT = np.arange(200) < 20

@@ -1,4 +1,4 @@
-"""Guaranteed bounds of the tails of a law that has too many atoms to list.
+"""Guaranteed bounds of the tails of a distribution that has too many atoms to list.
 
 On a lattice where every increment is rounded down, a sum of K increments loses at least nothing and
 less than K cells, and K is known from the hits. One forward pass therefore bounds both tails at
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
-from sklearn_rankinf._engine.bands import Bands, feasible_bands
-from sklearn_rankinf._engine.lattice import ROUNDING, Histogram, histograms, n_numbers
+from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms, n_numbers
+from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
 from sklearn_rankinf._engine.moments import mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     Floats,
@@ -67,7 +67,7 @@ class TailBounds:
         self._best = float(statistic.best(n_samples, n_positives))
         n_ranks = min(n_samples, statistic.horizon or n_samples)
         self._n_blocks = n_ranks if tie_sizes is None else tie_sizes.size
-        self._laws: dict[tuple[bool, int], Enclosure | None] = {}
+        self._distributions: dict[tuple[bool, int], Enclosure | None] = {}
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1): 0 and 1 if unaffordable."""
@@ -85,11 +85,11 @@ class TailBounds:
         for above in (False, True):
             for level in np.unique(levels[(z > 0.0) == above]).tolist():
                 same = (levels == level) & ((z > 0.0) == above)
-                law = self._law(above, level)
-                if law is not None:
+                distribution = self._distribution(above, level)
+                if distribution is not None:
                     slack = side * _CANCELLED * everything
-                    lower[same] = law.bounds(sums[same] + slack, side)[0]
-                    upper[same] = law.bounds(sums[same] - slack, side)[1]
+                    lower[same] = distribution.bounds(sums[same] + slack, side)[0]
+                    upper[same] = distribution.bounds(sums[same] - slack, side)[1]
         return _monotone(t, lower, upper, sign)
 
     @cached_property
@@ -103,12 +103,12 @@ class TailBounds:
         mean, variance = mean_and_variance(self._increments[0], self._n_counted)
         return mean, math.sqrt(variance)
 
-    def _law(self, above: bool, level: int) -> Enclosure | None:
-        """A law for sums below or above the mean, so far away from it; None if unaffordable.
+    def _distribution(self, above: bool, level: int) -> Enclosure | None:
+        """A distribution for sums on one side of the mean; None if it is not affordable.
 
         Where the level is not affordable the one before bounds what lies beyond its top.
         """
-        if (above, level) not in self._laws:
+        if (above, level) not in self._distributions:
             mean, deviation = self._mean_and_deviation
             reach = _REACH * 2.0 ** (level / _LEVELS)
             # What is left out is far less than the tail at the far end of the level; the upper one
@@ -118,11 +118,13 @@ class TailBounds:
             else:
                 top, log_omitted = mean, -50.0 - 2.0 * reach**2
             close, widest = _CLOSE * deviation, _WIDEST * reach * deviation
-            law = enclosure(self._increments[0], self._n_counted, top, close, widest, log_omitted)
-            if law is None and level > 0:
-                law = self._law(above, level - 1)
-            self._laws[above, level] = law
-        return self._laws[above, level]
+            distribution = enclosure(
+                self._increments[0], self._n_counted, top, close, widest, log_omitted
+            )
+            if distribution is None and level > 0:
+                distribution = self._distribution(above, level - 1)
+            self._distributions[above, level] = distribution
+        return self._distributions[above, level]
 
 
 def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
@@ -137,7 +139,7 @@ def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """A law between those of two sums, one never larger and one never smaller than the sum.
+    """A distribution between those of two sums that enclose the sum.
 
     Attributes
     ----------
@@ -146,7 +148,7 @@ class Enclosure:
     slack : float
         The sum exceeds the larger one by fewer cells, for rounding errors.
     smaller, larger : Histogram
-        Laws of the two sums.
+        Distributions of the two sums.
     omitted : float
         More than the probability of what was left out.
     """
@@ -176,7 +178,7 @@ def enclosure(
     widest: float,
     log_omitted: float,
 ) -> Enclosure | None:
-    """An enclosure of a law up to `top`, as close as is affordable, or as `close`.
+    """An enclosure of a distribution up to `top`, as close as is affordable, or as `close`.
 
     None if it leaves a sum uncertain by more than `widest`. Paths of a probability of up to
     ``exp(log_omitted)`` together are left out.

@@ -1,4 +1,4 @@
-"""The whole law of a statistic on a value lattice, rounded down and up.
+"""The whole distribution of a statistic on a value lattice, rounded down and up.
 
 The forward pass carries a histogram of the sum so far for every number of hits. An increment that
 falls between two cells is rounded down; what passes the top is absorbed. Only positive terms are
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import binom
 
-from sklearn_rankinf._engine.bands import Bands
-from sklearn_rankinf._engine.chain import binomial_log_weights
+from sklearn_rankinf._engine.exact.enumeration import binomial_log_weights
+from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # Weights are brought back to 1 before they leave the range of floats.
@@ -78,7 +78,7 @@ def _n_rows(first: Integers, high: Integers) -> int:
 def histograms(
     increments: Increments, n_positives: int, width: float, n_cells: int, bands: Bands
 ) -> tuple[Histogram, Histogram]:
-    """Law of the sum in cells of a width: rounded down, and raised by what that may have lost.
+    """Distribution of the sum in cells: rounded down, and raised by what rounding may have lost.
 
     Each block that has hits loses less than a cell and `ROUNDING`. Paths outside `bands` are left
     out.

@@ -78,7 +78,7 @@ class Sampler(Protocol):
 
 
 class PermutationSampler(Sampler, Protocol):
-    """Draws of a statistic whose law is known by its resamples alone."""
+    """Draws of a statistic whose distribution is known by its resamples alone."""
 
     def exact_moments(self) -> tuple[float | None, float | None]:
         """Exact mean and variance, where they are known."""

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import random_table
 
-from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, Shifts
-from sklearn_rankinf._engine.sampling import chunk_sizes, ranks_drawn, uniform_hit_ranks
+from sklearn_rankinf._engine.sampling.exchange import AnyExchange, Exchange, Shifts
+from sklearn_rankinf._engine.sampling.labellings import chunk_sizes, ranks_drawn, uniform_hit_ranks
 from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
 
 # Arrangements are listed one by one only if their number has a logarithm below this, and fits an
@@ -134,7 +134,7 @@ class GradedGain:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankinf._engine.graded import GradedGain
+    >>> from sklearn_rankinf._engine.inference.graded import GradedGain
     >>> from sklearn_rankinf import DiscountedCumulativeGain
     >>> discount = DiscountedCumulativeGain()
     >>> gain = GradedGain(discount, np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2]))
@@ -364,8 +364,8 @@ class _Tables:
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw independent values."""
         (gains, n_rows), (discounts, n_columns) = self.gains.levels, self.discounts.levels
-        law = random_table(n_rows, n_columns)
-        tables = law.rvs(size=n_draws, method="patefield", random_state=rng)
+        distribution = random_table(n_rows, n_columns)
+        tables = distribution.rvs(size=n_draws, method="patefield", random_state=rng)
         return np.asarray(tables @ discounts @ gains)
 
 
@@ -421,7 +421,7 @@ class PermutedGain:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankinf._engine.graded import GradedGain, PermutedGain
+    >>> from sklearn_rankinf._engine.inference.graded import GradedGain, PermutedGain
     >>> from sklearn_rankinf import DiscountedCumulativeGain
     >>> relevances, places = np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2])
     >>> gain = GradedGain(DiscountedCumulativeGain(), relevances, places, normalize=True)

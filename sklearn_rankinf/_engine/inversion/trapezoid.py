@@ -18,8 +18,8 @@ import numpy as np
 from scipy.fft import fft, ifft, irfft, next_fast_len
 from scipy.ndimage import maximum_filter1d
 
+from sklearn_rankinf._engine.inversion.transform import geometric_rows
 from sklearn_rankinf._engine.statistics import Complexes, Floats
-from sklearn_rankinf._engine.transform import geometric_rows
 
 # Values up to this part of a period above the lowest are served by damped contours.
 SERVED = 0.6
@@ -326,15 +326,15 @@ def faded(n_nodes: int, part: float) -> Floats:
 
 
 def waves_between(waves: Complexes, factor: int, offset: float, n_nodes: int) -> Complexes:
-    """Transforms (rows) of laws that a period covers, at so many nodes, so many times as dense.
+    """Transforms (rows) of distributions that a period covers, at nodes that are denser.
 
     From those at the multiples of 2 pi over the period; the first of the others is the offset over
     the period.
     """
     n_places = next_fast_len(2 * waves.shape[1])
-    law = irfft(waves.conj(), n_places, axis=1)
-    law = law * np.exp(1j * offset / n_places * np.arange(n_places))
-    between = ifft(law, n_places * factor, axis=1)[:, :n_nodes]
+    distribution = irfft(waves.conj(), n_places, axis=1)
+    distribution = distribution * np.exp(1j * offset / n_places * np.arange(n_places))
+    between = ifft(distribution, n_places * factor, axis=1)[:, :n_nodes]
     return np.asarray(between * (n_places * factor))
 
 

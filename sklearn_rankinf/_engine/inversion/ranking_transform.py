@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine import positions
-from sklearn_rankinf._engine.bands import (
+from sklearn_rankinf._engine.inversion import positions
+from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     balances,
     feasible_bands,
@@ -18,9 +18,9 @@ from sklearn_rankinf._engine.bands import (
     tilted_bands,
     windows,
 )
+from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._engine.moments import influences, log_size_at_return
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
-from sklearn_rankinf._engine.transform import log_transform
 
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
 _FEW_HITS = 64
@@ -100,9 +100,9 @@ class RankingTransform:
         return any(log_size_at_return(blocks, m, block) > _LOG_NO_RETURN for block in first)
 
     @cached_property
-    def of_the_luckiest_hit(self) -> float:
+    def largest_increment(self) -> float:
         """The most that a single hit adds."""
-        return of_the_luckiest_hit(self._increments)
+        return largest_increment(self._increments)
 
     @cached_property
     def log_placement(self) -> float:
@@ -237,7 +237,7 @@ class ClosedTransform:
         self._log_mgf = log_mgf
         self._n_factors = min(n_positives, n_samples - n_positives)
         self.n_blocks, self.n_counted = n_samples, float(n_positives)
-        self.of_the_luckiest_hit = luckiest
+        self.largest_increment = luckiest
         self.log_placement = -log_binomial(n_samples, n_positives)
         self.log_edge = math.log(n_positives / n_samples) + self.log_placement
 
@@ -262,7 +262,7 @@ class ClosedTransform:
         return self._log_mgf(z)
 
 
-def of_the_luckiest_hit(increments: Increments) -> float:
+def largest_increment(increments: Increments) -> float:
     """The most that a single hit adds."""
     return float(np.abs(increments.of_one_hit).max())
 

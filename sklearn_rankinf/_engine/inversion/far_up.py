@@ -1,4 +1,4 @@
-"""Upper tails of steep laws that are the work of several lucky hits.
+"""Upper tails of steep distributions that are the work of several lucky hits.
 
 Far above the mean a ranking has a few hits at the very top; rankings with more of them, and with
 all of them, are as likely under a tilt, or likelier, and hide those that matter. Given how many
@@ -16,21 +16,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.bands import (
+from sklearn_rankinf._engine.exact.enumeration import largest_value, log_probability_of_hits
+from sklearn_rankinf._engine.hypergeometric import log_pmf
+from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     carrying_bands,
     feasible_bands,
     log_weights,
     tilted_bands,
 )
-from sklearn_rankinf._engine.cascade import LOST, Cascade
-from sklearn_rankinf._engine.chain import largest_value, log_probability_of_hits
-from sklearn_rankinf._engine.hypergeometric import log_pmf
-from sklearn_rankinf._engine.inversion import ContourTails, Nodes, exp_of_error
-from sklearn_rankinf._engine.lucky import lucky_apart
+from sklearn_rankinf._engine.inversion.lucky import lucky_apart
+from sklearn_rankinf._engine.inversion.multirate import LOST, Cascade
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
+from sklearn_rankinf._engine.inversion.trapezoid import ContourTails, Nodes, exp_of_error
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
-from sklearn_rankinf._engine.tilted import RankingTransform
-from sklearn_rankinf._engine.transform import LeftTheRangeError, walked_through
 
 # A hit is lucky if it adds more than this part of the standard deviation of the others. So many
 # numbers of lucky hits are told apart that more are this improbable, in logarithms, or twice as

@@ -1,10 +1,11 @@
-"""Laws of the number of hits at k: the exact one, conditional on the ties, and two approximations.
+"""Distributions of the number of hits at k: exact given the ties, and two approximations.
 
 With a items in blocks that end by k, and j places left for the g items of the block that straddles
 k, the number of hits at k is ``H + Y j / g``: H hits among the a, Y among the g. In lowest terms
 ``j / g = p / q``, its values are whole multiples of 1 / q, here called units.
 
-All laws hold one problem for every entry of k, and take values of a shape that k broadcasts to.
+All distributions hold one problem for every entry of k, and take values of a shape that k
+broadcasts to.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ _TERMS = 2**17
 _GENERATOR_LIMIT = 10**9
 
 
-class HitsLaw:
-    """The exact law of the number of hits at k, divided as the statistic says.
+class HitsDistribution:
+    """The exact distribution of the number of hits at k, divided as the statistic says.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ class HitsLaw:
         return (low, high) if low.ndim else (float(low), float(high))
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw from the law, for every entry of k independently."""
+        """Draw from the distribution, for every entry of k independently."""
         shape = shape + self.before.shape
         n, m = self.n_samples, self.n_positives
         if n >= _GENERATOR_LIMIT:
@@ -279,19 +280,19 @@ def _portions(widths: Integers) -> Iterator[slice]:
 
 
 class ApproximateHits:
-    """An approximation of the law of hits at k, on the values that hits can have.
+    """An approximation of the distribution of hits at k, on the values that hits can have.
 
-    Where the exact law has a single value, so has the approximation.
+    Where the exact distribution has a single value, so has the approximation.
 
     Parameters
     ----------
-    exact : HitsLaw
-        The law that is approximated.
+    exact : HitsDistribution
+        The distribution that is approximated.
     """
 
     is_listed = False
 
-    def __init__(self, exact: HitsLaw) -> None:
+    def __init__(self, exact: HitsDistribution) -> None:
         self._exact = exact
         low, high = exact.support()
         self._constant = np.asarray(low) == np.asarray(high)
@@ -323,7 +324,7 @@ class ApproximateHits:
         return (low, high) if low.ndim else (float(low), float(high))
 
     def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw from the law, for every entry of k independently."""
+        """Draw from the distribution, for every entry of k independently."""
         shape = shape + self._exact.before.shape
         return self.quantile(rng.uniform(1e-300, 1.0, size=shape), -1)
 
@@ -340,7 +341,7 @@ class ApproximateHits:
 class BinomialHits(ApproximateHits):
     """Hits as if items were drawn with replacement: binomial with k trials, whole numbers only."""
 
-    def __init__(self, exact: HitsLaw) -> None:
+    def __init__(self, exact: HitsDistribution) -> None:
         super().__init__(exact)
         self._trials = exact.before + exact.counted
         self._share = exact.n_positives / exact.n_samples
@@ -349,25 +350,25 @@ class BinomialHits(ApproximateHits):
         return binomial_tail(hits, self._trials, self._share, sign)
 
     def _approximate_quantile(self, q: Floats, sign: int) -> Floats:
-        law = stats.binom(self._trials, self._share)
-        return np.asarray(law.isf(q) if sign > 0 else law.ppf(q), dtype=float)
+        distribution = stats.binom(self._trials, self._share)
+        return np.asarray(distribution.isf(q) if sign > 0 else distribution.ppf(q), dtype=float)
 
     def _approximate_ends(self) -> tuple[Any, Any]:
         return np.zeros_like(self._trials), self._trials
 
 
 class NormalHits(ApproximateHits):
-    """The normal law of the same mean and variance, with a continuity correction of half a step.
+    """The normal approximation by mean and variance, with a continuity correction.
 
     Parameters
     ----------
-    exact : HitsLaw
-        The law that is approximated.
+    exact : HitsDistribution
+        The distribution that is approximated.
     mean, deviation : ndarray
         Exact mean and standard deviation of the statistic, given the ties.
     """
 
-    def __init__(self, exact: HitsLaw, mean: Floats, deviation: Floats) -> None:
+    def __init__(self, exact: HitsDistribution, mean: Floats, deviation: Floats) -> None:
         super().__init__(exact)
         self._mean = np.asarray(mean * exact.divisor)
         deviation = np.asarray(deviation * exact.divisor)
@@ -394,16 +395,16 @@ def binomial_tail(hits: Any, trials: Any, share: float, sign: int) -> tuple[Floa
 
     Where the probability underflows the logarithm is that of its bound by a geometric series.
     """
-    law = stats.binom(trials, share)
+    distribution = stats.binom(trials, share)
     hits = np.ceil(hits) if sign > 0 else np.floor(hits)
-    p = np.asarray(law.sf(hits - 1.0) if sign > 0 else law.cdf(hits))
+    p = np.asarray(distribution.sf(hits - 1.0) if sign > 0 else distribution.cdf(hits))
     with np.errstate(divide="ignore", invalid="ignore"):
         log_p = np.log(p)
         possible = (hits >= 0.0) & (hits <= trials) & (0.0 < share < 1.0)
         odds = share / (1.0 - share) if share < 1.0 else np.inf
         up = (trials - hits) / (hits + 1.0) * odds
         down = hits / ((trials - hits + 1.0) * odds)
-        bound = law.logpmf(hits) - np.log1p(-(up if sign > 0 else down))
+        bound = distribution.logpmf(hits) - np.log1p(-(up if sign > 0 else down))
     return p, np.asarray(np.where((p < 1e-290) & possible, bound, log_p))
 
 

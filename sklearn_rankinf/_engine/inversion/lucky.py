@@ -1,10 +1,10 @@
-"""Upper tails of steep laws: the hits at the very top apart from all others.
+"""Upper tails of steep distributions: the hits at the very top apart from all others.
 
-Where one lucky hit is worth many standard deviations of what the others add, the law is a mixture:
-given the number of hits at the top and what they add, the rest is smooth and narrow. What the top
-adds is counted on a lattice, for every number of hits in it, each of them rounded down by less than
-a cell; the law of the rest, given the hits before it, comes from a short contour with a period that
-need not cover more than the rest.
+Where one lucky hit is worth many standard deviations of what the others add, the distribution is a
+mixture: given the number of hits at the top and what they add, the rest is smooth and narrow. What
+the top adds is counted on a lattice, for every number of hits in it, each of them rounded down by
+less than a cell; the distribution of the rest, given the hits before it, comes from a short contour
+with a period that need not cover more than the rest.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.bands import tilted_bands
-from sklearn_rankinf._engine.lattice import placements_at_the_top
+from sklearn_rankinf._engine.exact.lattice import placements_at_the_top
+from sklearn_rankinf._engine.inversion.bands import tilted_bands
+from sklearn_rankinf._engine.inversion.transform import log_transforms
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers, log_binomial
-from sklearn_rankinf._engine.transform import log_transforms
 
 # A hit is lucky if it adds more than this part of the standard deviation of the others.
 _LUCKY = 0.35
@@ -67,7 +67,7 @@ class LuckyHits:
         self._top, self._others = increments[:n_top], increments[n_top:]
         self._body = body
         self._rests: dict[int, _Rest] = {}
-        self._laws: dict[tuple[int, int], _Mixture] = {}
+        self._distributions: dict[tuple[int, int], _Mixture] = {}
 
     def log_tail(self, t: Floats) -> tuple[Floats, Floats]:
         """Log of ``P(S >= t)`` and its relative error."""
@@ -76,10 +76,10 @@ class LuckyHits:
         most_lucky = np.full(t.shape, self._most_lucky(_RARE))
         open_ = np.arange(t.size)
         while open_.size:
-            laws = np.column_stack([levels[open_], most_lucky[open_]])
-            for level, most in np.unique(laws, axis=0).tolist():
-                same = open_[(laws == (level, most)).all(axis=1)]
-                p[same], error[same] = self._law(level, most).tail(t[same])
+            distributions = np.column_stack([levels[open_], most_lucky[open_]])
+            for level, most in np.unique(distributions, axis=0).tolist():
+                same = open_[(distributions == (level, most)).all(axis=1)]
+                p[same], error[same] = self._distribution(level, most).tail(t[same])
             # Where nothing is known yet there are many of them.
             needed = np.where(
                 p[open_] > 0.0,
@@ -103,8 +103,8 @@ class LuckyHits:
         rare = log_rarity(self._log_expected, k) < np.log(max(negligible, 1e-300))
         return int(k[np.argmax(rare)]) if rare.any() else self._n_positives - 1
 
-    def _law(self, level: int, most: int) -> _Mixture:
-        if (level, most) not in self._laws:
+    def _distribution(self, level: int, most: int) -> _Mixture:
+        if (level, most) not in self._distributions:
             m = self._n_positives
             if most not in self._rests:
                 self._rests[most] = _Rest(self._others, m, most, self._body)
@@ -120,10 +120,10 @@ class LuckyHits:
             ]
             share = np.exp(np.array(log_ways) - log_binomial(self._n_samples, m))
             omitted = math.exp(log_rarity(self._log_expected, most))
-            self._laws[level, most] = _Mixture(
+            self._distributions[level, most] = _Mixture(
                 cells * share[:, None], passed * share, width, self._rests[most], omitted
             )
-        return self._laws[level, most]
+        return self._distributions[level, most]
 
 
 def n_lucky_blocks(increments: Increments, body: float) -> int:
@@ -172,7 +172,7 @@ def _most_lucky(n: int, m: int, n_top: int, log_rare: float) -> tuple[int, float
 
 
 class _Rest:
-    """What the others add, given each number of lucky hits before them: its law by a contour.
+    """Distribution of what the others add, given each number of lucky hits before them.
 
     ``P(S >= u) = 1/2 + (step / pi) sum Re M(i w) exp(-i w u) / (i w)`` over ``w = (j + 1/2) step``
     is right to the probability that S is farther than half a period, ``pi / step``, from u. How
@@ -236,7 +236,7 @@ class _Rest:
 
 @dataclass(frozen=True, eq=False)
 class _Contour:
-    """The law of what the others add, given a number of lucky hits.
+    """The distribution of what the others add, given a number of lucky hits.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class _Contour:
 
 
 class _Mixture:
-    """The law of the sum of what lucky hits and the others add.
+    """The distribution of the sum of what lucky hits and the others add.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Tails of a law that has too many atoms to list: the best of several algorithms.
+"""Tails of a distribution that has too many atoms to list: the best of several algorithms.
 
 A tail comes from contour inversion where the transform has decayed relative to it, from the list of
-the few placements beyond it at the very ends, and from guaranteed bounds where the law is too
-coarse for the contour and the bounds are close. Every answer carries an error estimate, and the
+the few placements beyond it at the very ends, and from guaranteed bounds where the distribution is
+too coarse for the contour and the bounds are close. Every answer carries an error estimate, and the
 answer with the smallest one is given.
 """
 
@@ -16,13 +16,17 @@ from functools import cached_property
 
 import numpy as np
 
-from sklearn_rankinf._engine.bands import tilted_bands, windows
-from sklearn_rankinf._engine.bounds import bounding_increments, middle
-from sklearn_rankinf._engine.chain import Atoms, atoms
-from sklearn_rankinf._engine.contour import ContourLaw, Transform, is_steep
-from sklearn_rankinf._engine.far_up import FarUp
-from sklearn_rankinf._engine.inversion import DOUBT_OF_MERGING, LEFT_OF_MERGING
-from sklearn_rankinf._engine.lucky import LuckyHits, n_lucky_blocks
+from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
+from sklearn_rankinf._engine.exact.enumeration import Atoms, atoms
+from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
+from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
+from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transform, is_steep
+from sklearn_rankinf._engine.inversion.far_up import FarUp
+from sklearn_rankinf._engine.inversion.lucky import LuckyHits, n_lucky_blocks
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, largest_increment
+from sklearn_rankinf._engine.inversion.steep import SteepInversion
+from sklearn_rankinf._engine.inversion.transform import log_transform
+from sklearn_rankinf._engine.inversion.trapezoid import DOUBT_OF_MERGING, LEFT_OF_MERGING
 from sklearn_rankinf._engine.moments import deviation_of_the_body, mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
@@ -32,13 +36,9 @@ from sklearn_rankinf._engine.statistics import (
     Integers,
     log_binomial,
 )
-from sklearn_rankinf._engine.steep import SteepLaw
-from sklearn_rankinf._engine.tilted import RankingTransform, of_the_luckiest_hit
-from sklearn_rankinf._engine.transform import log_transform
-from sklearn_rankinf._engine.whole_numbers import near_periods, nearly_step_of
 
-# Up to this many placements are listed at the ends of both tails, and far up in steep laws, where
-# other ways take longer; rounding errors of their sum.
+# Up to this many placements are listed at the ends of both tails, and far up in steep
+# distributions, where other ways take longer; rounding errors of their sum.
 _MAX_LISTED, _MANY_LISTED, _LISTED = 3e5, 5e6, 1e-12
 # It is tried where a bound of their number, which is too large by about this in logarithms, allows;
 # at the lower end, where merged blocks bound it badly, if the log of the tail is this part of the
@@ -47,19 +47,19 @@ _LOOSE, _EXTREME, _SURELY = 5.0, 0.3, 0.8
 # A contour is good enough from here on. Bounds, which take seconds, are tried for errors above the
 # second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
 _GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 1e-2, 1e-2, -12.0
-# Of steep laws of merged blocks this is good enough; tails as far out as that want less merging.
-# Contours of longer lists take longer than to tell the luckiest of so many hits apart.
+# Of steep distributions of merged blocks this is good enough; tails as far out as that want less
+# merging. Contours of longer lists take longer than to tell the luckiest of so many hits apart.
 _ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
-# Tails of steep laws with lucky hits apart are good enough up to this, and their blocks are merged
-# where there are more than that. Fewer hits that add no less than a part of the deviation of the
-# others tell nothing smooth.
+# Tails of steep distributions with lucky hits apart are good enough up to this, and their blocks
+# are merged where there are more than that. Fewer hits that add no less than a part of the
+# deviation of the others tell nothing smooth.
 _GOOD_STEEP, _MERGE_STEEP_ABOVE = 5e-3, 2_500
 # They are not taken apart where more blocks are left, which add too much to be merged, nor where
 # the luckiest adds less than this part of the deviation.
 _MAX_BLOCKS_APART, _NOT_LUCKY = 20_000, 0.1
 _LEAST_HITS, _SMALL = 4, 0.01
-# Below this logarithm they are if they are that good; and tails of other laws are looked for far up
-# so many deviations above the mean.
+# Below this logarithm they are if they are that good; and tails of other distributions are looked
+# for far up so many deviations above the mean.
 _FAR_UP, _GOOD_FAR_UP, _SO_FAR_UP = -15.0, 1.5e-5, 15.0
 # Blocks are merged, up to a ratio of their ends, where there are more than this; and further where
 # there are far more. Comparison is with blocks that are merged up to so many times the ratio. Lucky
@@ -73,7 +73,7 @@ _MOST_BLOCKS_OF_BOUNDS = 1_000_000
 _MAX_COMPLETIONS, _OVERHEAD = 1e8, 2_000
 # Contours tell little of the upper tail of fewer hits.
 _HITS_OF_A_CONTOUR = 4
-# Laws of very few blocks are coarse far out, and their outcomes beyond a value few.
+# Distributions of very few blocks are coarse far out, and their outcomes beyond a value few.
 _VERY_FEW_BLOCKS_DOUBT = 5e-3
 # Periods of the transform of values on a lattice that is not known to be one.
 _PERIODS = 3
@@ -162,7 +162,7 @@ class Tails:
             first = [(self._far_up_tail, good)]
         tried = [(self._listed_tail, good), (contour, good)]
         if sign > 0 and self._n_positives < _HITS_OF_A_CONTOUR:
-            # The law is a cluster of values above each value of the luckiest alone.
+            # The distribution is a cluster of values above each value of the luckiest alone.
             tried[1:] = [(self._enclosed_tail, good), (contour, _TOLERABLE)]
         elif sign > 0 and self._merged:
             tried.insert(0 if self._n_blocks > _LONG else 2, (self._lucky_tail, good))
@@ -195,7 +195,7 @@ class Tails:
         return self._n_blocks <= VERY_FEW_BLOCKS
 
     def _steep_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tails of a steep law, the luckiest hits apart from all others."""
+        """Tails of a steep distribution, the luckiest hits apart from all others."""
         assert self._steep is not None
         log_p, error = self._steep.log_tail(t, sign)
         if sign > 0 and self._far_up is not None:
@@ -331,21 +331,21 @@ class Tails:
         return log_p
 
     @cached_property
-    def _contour(self) -> ContourLaw:
+    def _contour(self) -> ContourInversion:
         return (
-            self._contour_law(*self._ratios)
+            self._contour_inversion(*self._ratios)
             if self._merged
-            else self._contour_law(None, _COARSER * _MERGED)
+            else self._contour_inversion(None, _COARSER * _MERGED)
         )
 
     @cached_property
-    def _contour_far_out(self) -> ContourLaw:
+    def _contour_far_out(self) -> ContourInversion:
         """For tails that are far out, where hits fill the top ranks."""
         if self._transform is not None:
             return self._contour
         if self._n_blocks <= _UNMERGED_UP_TO:
-            return self._contour_law(None, _COARSER * _MERGED, self._last)
-        return self._contour_law(_MERGED_LESS, _COARSER * _MERGED_LESS, self._last)
+            return self._contour_inversion(None, _COARSER * _MERGED, self._last)
+        return self._contour_inversion(_MERGED_LESS, _COARSER * _MERGED_LESS, self._last)
 
     @property
     def _ratios(self) -> tuple[float, float]:
@@ -354,21 +354,21 @@ class Tails:
         return fine, _COARSER * fine
 
     @cached_property
-    def _steep(self) -> SteepLaw | None:
-        """The law with lucky hits apart; None where it is not steep, or hits are few to tell it."""
+    def _steep(self) -> SteepInversion | None:
+        """The inversion with lucky hits apart; None where it does not apply."""
         if self._n_blocks <= FEW_BLOCKS or not self._only_adds:
             return None
         coarse, body, m = self._blocks(0), self._body, self._n_positives
         if coarse.sizes.size > _MAX_BLOCKS_APART:
             return None
-        # Hits that add next to nothing make no law smooth.
+        # Hits that add next to nothing make no distribution smooth.
         typical = coarse.of_one_hit + coarse.cross * coarse.starts * (m / coarse.n_samples)
         n_counted = coarse.sizes[typical > _SMALL * body].sum()
         if not is_steep(coarse, self._std) or m * n_counted < _LEAST_HITS * coarse.n_samples:
             return None
         mean, _ = mean_and_variance(coarse, m)
         lowest = self._support_within[0]
-        return SteepLaw(self._blocks, self._steep_is_merged, m, body, lowest, mean)
+        return SteepInversion(self._blocks, self._steep_is_merged, m, body, lowest, mean)
 
     @cached_property
     def _far_up(self) -> FarUp | None:
@@ -378,13 +378,13 @@ class Tails:
         blocks = self._blocks(0)
         if blocks.sizes.size > _MAX_BLOCKS_APART:
             return None
-        if of_the_luckiest_hit(blocks) < _NOT_LUCKY * self._body:
+        if largest_increment(blocks) < _NOT_LUCKY * self._body:
             return None
         return FarUp(self._blocks, self._steep_is_merged, self._n_positives, self._body)
 
     @cached_property
     def _only_adds(self) -> bool:
-        """Whether no hit takes anything away, in a law that is told block by block."""
+        """Whether no hit takes anything away, in a distribution that is told block by block."""
         if self._transform is not None or self._span > 0.0:
             return False
         coarse = self._blocks(0)
@@ -421,7 +421,7 @@ class Tails:
         more, _ = self._merged_blocks(coarse, coarse)
         m = self._n_positives
         n_counted = merged.sizes[merged.of_one_hit != 0.0].sum()
-        # Of a few others the law is not smooth.
+        # Of a few others the distribution is not smooth.
         if not is_steep(merged, self._std) or m * n_counted < _ENOUGH_HITS * merged.n_samples:
             return None, None
         if n_lucky_blocks(merged, body) == merged.sizes.size:
@@ -436,9 +436,9 @@ class Tails:
         resolution = _RESOLUTION * body if body > 0.0 else math.inf
         return self._increments(ratio, resolution, around), body
 
-    def _contour_law(
+    def _contour_inversion(
         self, ratio: float | None, coarse: float, around: int | None = None
-    ) -> ContourLaw:
+    ) -> ContourInversion:
         """Contours with blocks merged up to one ratio, planned with another."""
         transform, body = self._transform, self._std
         if transform is None:
@@ -450,7 +450,7 @@ class Tails:
                 more, _ = self._merged_blocks(coarse, coarse, around)
             largest = self._largest_block if merged else None
             transform = RankingTransform(blocks, more, self._n_positives, merged, largest)
-        return ContourLaw(
+        return ContourInversion(
             transform,
             self._std,
             body,

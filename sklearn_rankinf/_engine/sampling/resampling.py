@@ -2,7 +2,7 @@
 
 Row j of the labels falls on item ``where[j]``; the items keep their scores. Weights either fall
 with the rows of labels they belong to or stay with the items. Neither weighted nor averaged
-average precision is additive in a single set of hits, so that no exact law is at hand.
+average precision is additive in a single set of hits, so that no exact distribution is at hand.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.exchange import AnyExchange, Exchange, Shifts
-from sklearn_rankinf._engine.law import exact_mean_and_variance
-from sklearn_rankinf._engine.sampling import (
+from sklearn_rankinf._engine.distribution import exact_mean_and_variance
+from sklearn_rankinf._engine.sampling.exchange import AnyExchange, Exchange, Shifts
+from sklearn_rankinf._engine.sampling.labellings import (
     HitValues,
     NullSampler,
     chunk_sizes,
@@ -390,7 +390,8 @@ class JointLists:
         for number, (n, m, ties) in enumerate(sizes):
             if m:
                 same.setdefault((n, m, ties.tobytes()), []).append(number)
-        # For lists with the same law: their numbers, their columns of sorted hits, their values.
+        # For lists with the same distribution: their numbers, their columns of sorted hits, their
+        # values.
         self._parts: list[tuple[Integers, Integers, Integers, HitValues]] = []
         for (n, m, _), numbers in same.items():
             own = np.array(numbers)

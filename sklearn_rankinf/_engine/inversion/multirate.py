@@ -1,10 +1,10 @@
-"""The transform along a contour, by a pass whose nodes become as many as its part of the law asks.
+"""The transform along a contour, by a pass whose nodes become more from part to part.
 
-A contour has as many nodes as the widest part of the law asks for, but only the blocks at the top
-of the ranking make it wide. The pass starts at the end, with the few nodes that a period asks for
-that covers what the blocks so far add, given the hits before them. Where that becomes too wide,
-Fourier sums tell the transform at more nodes in between, which is exact for laws that a period
-covers.
+A contour has as many nodes as the widest part of the distribution asks for, but only the blocks at
+the top of the ranking make it wide. The pass starts at the end, with the few nodes that a period
+asks for that covers what the blocks so far add, given the hits before them. Where that becomes too
+wide, Fourier sums tell the transform at more nodes in between, which is exact for distributions
+that a period covers.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.bands import Bands
-from sklearn_rankinf._engine.chain import log_probability_of_hits
-from sklearn_rankinf._engine.inversion import faded, waves_between
+from sklearn_rankinf._engine.exact.enumeration import log_probability_of_hits
+from sklearn_rankinf._engine.inversion.bands import Bands
+from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
+from sklearn_rankinf._engine.inversion.trapezoid import faded, waves_between
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
-from sklearn_rankinf._engine.transform import LeftTheRangeError, walked_through
 
-# Windows leave out less than this of a law, on either side.
+# Windows leave out less than this of a distribution, on either side.
 LOST = 4e-11
-# How wide laws are is looked at after each so many blocks. Tilts that change a law by more than
-# this over its width, in logarithms, tell nothing of it.
+# How wide distributions are is looked at after each so many blocks. Tilts that change a
+# distribution by more than this over its width, in logarithms, tell nothing of it.
 _BLOCKS, _STEEP = 6, 100.0
 # Windows become wider by a power of this, and have so many nodes at least.
 _WIDER, _LEAST_NODES = 4, 32
@@ -58,7 +58,7 @@ class Cascade:
     log_total : float
         Log of the transform at the tilt.
     scale : float
-        A distance within which the law is smooth, or nearly so.
+        A distance within which the distribution is smooth, or nearly so.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class _Part:
     first : int
         Fewest hits up to there.
     lowest, highest : ndarray
-        Between what nearly all of the law is, for each number of hits.
+        Between what nearly all of the distribution is, for each number of hits.
     """
 
     begin: int
@@ -268,7 +268,7 @@ def _power(ratio: float) -> int:
 
 
 def _within(tilts: Floats, logs: Floats) -> tuple[Floats, Floats]:
-    """Between what nearly all of each law (row) is, from log transforms at tilts, the first 0.
+    """Ends of nearly all of each distribution (row), from log transforms at tilts, the first 0.
 
     ``P(S > a) <= exp(K(t) - K(0) - t a)`` for any t > 0, and likewise below.
     """

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sklearn_rankinf._engine.bands import Bands
+from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.statistics import Floats, Increments, log_binomial
 
 # Up to so many products passes at one tilt, and at many, take less time than walking through
@@ -56,7 +56,7 @@ def log_mgfs(increments: Increments, n_positives: int, tilts: Floats) -> Floats:
 def likely_bands(
     increments: Increments, n_positives: int, tilt: float, share: float
 ) -> Bands | None:
-    """Paths that carry the law tilted by ``exp(tilt S)``; None where floats do not reach so far.
+    """Paths that carry the tilted distribution; None where floats do not reach so far.
 
     Positions of a hit are left out where they carry less than `share` of the likeliest.
     """

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
-from sklearn_rankinf._engine.sampling import (
+from sklearn_rankinf._engine.sampling.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
+from sklearn_rankinf._engine.sampling.labellings import (
     HitValues,
     NullSampler,
     chunk_sizes,

@@ -1,4 +1,4 @@
-"""The exact law of an additive rank statistic.
+"""The exact distribution of an additive rank statistic.
 
 Where its outcomes are few every atom is listed. Else its tails are computed one by one.
 """
@@ -14,22 +14,33 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._engine.bounds import TailBounds, middle
-from sklearn_rankinf._engine.branches import Branches
-from sklearn_rankinf._engine.chain import (
+from sklearn_rankinf._engine.conditioning import (
+    ACCEPTED,
+    LOG_LEFT_OUT,
+    Budget,
+    Stratum,
+    block_to_condition_on,
+    linear_support,
+)
+from sklearn_rankinf._engine.exact.bounds import TailBounds, middle
+from sklearn_rankinf._engine.exact.branch_and_bound import Branches
+from sklearn_rankinf._engine.exact.enumeration import (
     atoms,
     cumulative_shares,
     largest_value,
     n_outcomes,
     smallest_value,
 )
-from sklearn_rankinf._engine.contour import is_steep
-from sklearn_rankinf._engine.few_hits import Pairs, Triples
-from sklearn_rankinf._engine.halves import Halves, best_split
+from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, nearly_step_of, step_of
+from sklearn_rankinf._engine.exact.meet_in_the_middle import Halves, best_split
+from sklearn_rankinf._engine.exact.pairs import Pairs, Triples
+from sklearn_rankinf._engine.inversion.contour import is_steep
+from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
 from sklearn_rankinf._engine.moments import (
     adds_most_above,
     mean_and_variance,
 )
+from sklearn_rankinf._engine.solvers import Tails, put_better
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     Complexes,
@@ -43,17 +54,6 @@ from sklearn_rankinf._engine.statistics import (
     log_binomial,
     merged_increments,
 )
-from sklearn_rankinf._engine.stratified import (
-    ACCEPTED,
-    LOG_LEFT_OUT,
-    Budget,
-    Stratum,
-    block_to_condition_on,
-    linear_support,
-)
-from sklearn_rankinf._engine.tails import Tails, put_better
-from sklearn_rankinf._engine.tilted import ClosedTransform
-from sklearn_rankinf._engine.whole_numbers import counted_atoms, nearly_step_of, step_of
 
 # All atoms are kept up to this many different outcomes.
 MAX_ATOMS = 5e6
@@ -143,8 +143,8 @@ def constant_value(statistic: Statistic, n_samples: int, n_positives: int) -> fl
     return float(total) + statistic.offset(n_samples, n_positives)
 
 
-class Law(Protocol):
-    """Tails, quantiles and support of a law."""
+class Distribution(Protocol):
+    """Tails, quantiles and support of a distribution."""
 
     @property
     def is_listed(self) -> bool:
@@ -161,15 +161,15 @@ class Law(Protocol):
 
 
 @runtime_checkable
-class BoundedLaw(Law, Protocol):
-    """A law that is not listed, with guaranteed bounds of its tails."""
+class BoundedDistribution(Distribution, Protocol):
+    """A distribution that is not listed, with guaranteed bounds of its tails."""
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
 
 
-class AtomicLaw:
-    """A law given by its atoms.
+class ListedDistribution:
+    """A distribution given by its atoms.
 
     Parameters
     ----------
@@ -223,8 +223,8 @@ class AtomicLaw:
         return float(self.values[0]), float(self.values[-1])
 
 
-class ContinuedLaw:
-    """A law with too many atoms to list, by contour inversion, partial lists and bounds."""
+class ComputedDistribution:
+    """A distribution with too many atoms to list, whose tails are computed one by one."""
 
     is_listed = False
 
@@ -675,8 +675,8 @@ def _inverted(increments: Increments, n_positives: int) -> _FarTail:
     return lambda t, sign: about_the_mean(tails.log_tail, t, sign, mean)
 
 
-class HalvesLaw(ContinuedLaw):
-    """A law whose outcomes are many, and listed by halves.
+class MeetInTheMiddle(ComputedDistribution):
+    """A distribution whose outcomes are many, and listed by halves.
 
     Where they can be listed whole they are as soon as that is less work.
     """
@@ -720,11 +720,11 @@ class HalvesLaw(ContinuedLaw):
         return super().n_kept + float(sum(made.n_kept for made in lists))
 
     @cached_property
-    def _whole(self) -> AtomicLaw:
+    def _whole(self) -> ListedDistribution:
         listed = atoms(self._blocks, self._n_positives)
         assert listed is not None
         best = self._statistic.best(self._n_samples, self._n_positives)
-        return AtomicLaw(np.minimum(listed.values, best), listed.log_counts)
+        return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
 
     @cached_property
     def _halves(self) -> Halves:
@@ -735,8 +735,8 @@ class HalvesLaw(ContinuedLaw):
         return increments_of(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
 
 
-class CountedLaw(ContinuedLaw):
-    """A law of two or three hits, whose placements are counted for each value.
+class CountedDistribution(ComputedDistribution):
+    """A distribution of two or three hits, whose placements are counted for each value.
 
     Of many values in long lists only some are counted.
     """
@@ -815,14 +815,14 @@ def about_the_mean(
     return log_p, error
 
 
-def is_reached(law: Law, v: Floats, q: Floats, sign: int) -> NDArray[np.bool_]:
+def is_reached(distribution: Distribution, v: Floats, q: Floats, sign: int) -> NDArray[np.bool_]:
     """Whether ``P(S <= v) >= q`` (sign -1) or ``P(S >= v) <= q`` (sign 1)."""
-    return _excess(law, v, q, sign)[0] >= 0.0
+    return _excess(distribution, v, q, sign)[0] >= 0.0
 
 
-def _excess(law: Law, v: Floats, q: Floats, sign: int) -> tuple[Floats, Floats]:
+def _excess(distribution: Distribution, v: Floats, q: Floats, sign: int) -> tuple[Floats, Floats]:
     """``log P(S <= v) - log q`` (sign -1), ``log q - log P(S >= v)`` (sign 1), and its error."""
-    _, log_p, error = law.tail(v, sign)
+    _, log_p, error = distribution.tail(v, sign)
     with np.errstate(divide="ignore"):
         # Where both are 0 the value is reached.
         excess = np.where(log_p == np.log(q), 0.0, -sign * (log_p - np.log(q)))
@@ -830,7 +830,12 @@ def _excess(law: Law, v: Floats, q: Floats, sign: int) -> tuple[Floats, Floats]:
 
 
 def bracketed(
-    law: Law, q: Floats, sign: int, mean: float, std: float, ends: tuple[float, float]
+    distribution: Distribution,
+    q: Floats,
+    sign: int,
+    mean: float,
+    std: float,
+    ends: tuple[float, float],
 ) -> Floats:
     """Quantiles between two ends, by the safeguarded secants of ITP (Oliveira and Takahashi, 2021).
 
@@ -845,7 +850,7 @@ def bracketed(
     error = np.zeros(q.shape)
 
     def look(v: Floats, at: Integers) -> None:
-        excess, error[at] = _excess(law, v, q[at], sign)
+        excess, error[at] = _excess(distribution, v, q[at], sign)
         reached = excess >= 0.0
         above, below = at[reached], at[~reached]
         high[above], exceeds[above] = v[reached], excess[reached]
@@ -890,68 +895,68 @@ def _log_complement(log_p: Any) -> Any:
         return np.log(-np.expm1(np.minimum(log_p, 0.0)))
 
 
-class LinearLaw:
-    """The law of ``offset + scale X``, with a positive scale, by that of X."""
+class AffineDistribution:
+    """The distribution of ``offset + scale X``, with a positive scale, by that of X."""
 
-    def __init__(self, law: Law, offset: float, scale: float = 1.0) -> None:
-        self._law, self._offset, self._scale = law, offset, scale
+    def __init__(self, distribution: Distribution, offset: float, scale: float = 1.0) -> None:
+        self._distribution, self._offset, self._scale = distribution, offset, scale
 
     @property
     def is_listed(self) -> bool:
         """Whether every atom is known."""
-        return self._law.is_listed
+        return self._distribution.is_listed
 
     @property
     def n_kept(self) -> float:
         """Numbers that are kept in lists."""
-        return float(getattr(self._law, "n_kept", 0.0))
+        return float(getattr(self._distribution, "n_kept", 0.0))
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
-        return self._law.tail((t - self._offset) / self._scale, sign)
+        return self._distribution.tail((t - self._offset) / self._scale, sign)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        return np.asarray(self._offset + self._scale * self._law.quantile(q, sign))
+        return np.asarray(self._offset + self._scale * self._distribution.quantile(q, sign))
 
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
-        low, high = self._law.support()
+        low, high = self._distribution.support()
         return self._offset + self._scale * low, self._offset + self._scale * high
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        assert isinstance(self._law, BoundedLaw)
-        return self._law.bounds((t - self._offset) / self._scale, sign)
+        assert isinstance(self._distribution, BoundedDistribution)
+        return self._distribution.bounds((t - self._offset) / self._scale, sign)
 
 
-def exact_law(
+def exact_distribution(
     statistic: Statistic,
     n_samples: int,
     n_positives: int,
     tie_sizes: Integers | None,
     tolerance: float = 0.0,
-) -> Law:
-    """The exact law: listed, whole or by halves, where its outcomes are few, continued else.
+) -> Distribution:
+    """The exact distribution: enumerated where its outcomes are few, computed by tails else.
 
     A relative error of `tolerance` is good enough for the tails.
     """
     if n_positives in (0, n_samples):
         value = constant_value(statistic, n_samples, n_positives)
-        return AtomicLaw(np.array([value]), np.zeros(1))
-    law = _law_of_sum(statistic, n_samples, n_positives, tie_sizes, tolerance)
+        return ListedDistribution(np.array([value]), np.zeros(1))
+    distribution = _distribution_of_sum(statistic, n_samples, n_positives, tie_sizes, tolerance)
     offset = statistic.offset(n_samples, n_positives)
-    return LinearLaw(law, offset) if offset else law
+    return AffineDistribution(distribution, offset) if offset else distribution
 
 
-def _law_of_sum(
+def _distribution_of_sum(
     statistic: Statistic,
     n_samples: int,
     n_positives: int,
     tie_sizes: Integers | None,
     tolerance: float,
-) -> AtomicLaw | ContinuedLaw:
-    """The law of the sum of the increments, of both hits and misses."""
+) -> ListedDistribution | ComputedDistribution:
+    """The distribution of the sum of the increments, of both hits and misses."""
     problem = statistic, n_samples, n_positives, tie_sizes
     n_fewer = min(n_positives, n_samples - n_positives)
     n_counted = min(n_fewer, statistic.horizon or n_samples)
@@ -968,12 +973,12 @@ def _law_of_sum(
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
     counts = None if few_placements else _few_hits(*problem)
     if counts is not None:
-        return CountedLaw(*problem, tolerance, counts)
+        return CountedDistribution(*problem, tolerance, counts)
     # Without ties and horizon every placement is an outcome of its own.
     may_be_listed = few_placements or statistic.horizon is not None
     may_be_listed |= n_samples <= _MAX_BLOCKS_OF_HALVES
     if tie_sizes is None and not (few_ranks and may_be_listed):
-        return ContinuedLaw(*problem, tolerance)
+        return ComputedDistribution(*problem, tolerance)
     increments = increments_of(*problem)
     outcomes = n_outcomes(increments.sizes, n_positives)
     few_blocks = increments.sizes.size <= FEW_BLOCKS
@@ -982,14 +987,14 @@ def _law_of_sum(
         most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
             worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf
-            return HalvesLaw(*problem, split, worth)
+            return MeetInTheMiddle(*problem, split, worth)
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
         if listed is not None:
             best = statistic.best(n_samples, n_positives)
-            return AtomicLaw(np.minimum(listed.values, best), listed.log_counts)
+            return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
     if not _is_in_closed_form(*problem):
         counted = counted_atoms(increments, n_positives)
         if counted is not None:
-            return AtomicLaw(counted.values, counted.log_counts)
-    return ContinuedLaw(*problem, tolerance)
+            return ListedDistribution(counted.values, counted.log_counts)
+    return ComputedDistribution(*problem, tolerance)

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import fft, ifft, next_fast_len
 
-from sklearn_rankinf._engine.bands import Bands, feasible_bands
-from sklearn_rankinf._engine.chain import (
+from sklearn_rankinf._engine.exact.enumeration import (
     binomial_log_weights,
     log_probability_of_hits,
 )
+from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
 
 # The state is brought back to the middle of the range of floats after so many blocks, or as soon as

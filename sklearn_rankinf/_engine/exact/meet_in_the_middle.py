@@ -1,4 +1,4 @@
-"""Exact tails of laws of few blocks, listed by halves.
+"""Exact tails of distributions of few blocks, listed by halves.
 
 The hits of all blocks but the last few and of the last few are listed separately: a value is the
 sum of one from each list, given the hits that the first half holds. With the second list sorted a
@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.chain import Listed, partial_outcomes
+from sklearn_rankinf._engine.exact.enumeration import Listed, partial_outcomes
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
 
 # Sums of both halves that are held in memory together.

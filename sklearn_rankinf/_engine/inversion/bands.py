@@ -1,8 +1,8 @@
 """Which paths of the hits matter under a tilt: bands of hits up to the end of each block and in it.
 
-Tilted by ``exp(theta S)`` the law concentrates around a mean path. A forward and a backward pass in
-a generous window around it give the share of every row, and the window grows until the bands leave
-room in it.
+Tilted by ``exp(theta S)`` the distribution concentrates around a mean path. A forward and a
+backward pass in a generous window around it give the share of every row, and the window grows until
+the bands leave room in it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, rel_entr
 
-from sklearn_rankinf._engine.chain import binomial_log_weights, log_probability_of_hits
+from sklearn_rankinf._engine.exact.enumeration import binomial_log_weights, log_probability_of_hits
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # Paths whose share of the tilted total is below this are left out; far below double precision,
@@ -145,8 +145,8 @@ def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple
     """Mean hits of every block (columns) under the tilts: one or two rows for each; and balances.
 
     Each block's log odds are shifted by the tilt times what one more hit in it adds, given the mean
-    hits of the others. There may be two solutions, the law as it is and most hits at the top; where
-    their weights are far apart the lighter does not count.
+    hits of the others. There may be two solutions, the distribution as it is and most hits at the
+    top; where their weights are far apart the lighter does not count.
     """
     sizes = increments.sizes.astype(float)
     even = n_positives * sizes / sizes.sum()
@@ -164,7 +164,8 @@ def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple
     kept_high = ~comparable | (ahead < _FAR_APART)
     heavier = (ahead > 0.0)[:, None]
     hits, shift = np.where(heavier, low, high), np.where(heavier, low_shift, high_shift)
-    # The odds are those of the law as it is, what a hit adds, and what it is worth farther on.
+    # The odds are those of the distribution as it is, what a hit adds, and what it is worth farther
+    # on.
     beyond = tilts[:, None] * _worth_farther_on(increments, hits)
     balance = shift - logit(n_positives / increments.n_samples) + beyond
     return np.concatenate([low[kept_low], high[kept_high]]), balance.T
@@ -235,7 +236,7 @@ def _hits_at_odds(
 def tilted_bands(
     increments: Increments, n_positives: int, tilt: float, share: float = _NEGLIGIBLE
 ) -> tuple[Bands, float]:
-    """Paths that carry the law tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
+    """Paths that carry the distribution tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
 
     Paths are left out where they carry less than `share` of the tilted total. Where many hits may
     follow two mean paths that differ by far, none are, and the logarithm is not known (nan).

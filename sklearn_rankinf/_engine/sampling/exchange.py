@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.sampling import (
+from sklearn_rankinf._engine.sampling.labellings import (
     HitValues,
     chunk_sizes,
     ranks_drawn,

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import chdtr, chdtrc, fdtr, fdtrc, ndtr, stdtr, stdtrit
 
-from sklearn_rankinf._engine.limits import difference_error
+from sklearn_rankinf._engine.inference.limits import difference_error
 from sklearn_rankinf._engine.statistics import Floats, Integers
 
 # Directions drawn: a p-value near .05 has a standard error below .0004 for the pairs of twenty

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.fft import next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 
-from sklearn_rankinf._engine.chain import Atoms, binomial_log_weights
+from sklearn_rankinf._engine.exact.enumeration import Atoms, binomial_log_weights
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     Floats,

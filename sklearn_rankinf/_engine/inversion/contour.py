@@ -5,10 +5,10 @@ near 1, whose sum is known, so that the contour may come as close to the pole at
 the other side they must be negligible, and bounds of Chernoff say whether they are.
 
 At an atom the integral converges to ``P(S > s) + P(S = s) / 2``, so the transform must have decayed
-relative to the probability where the sum is cut, or the law is too coarse for this method: the
-error says so. A positive tilt goes straight to the upper tail. A negative one damps the few
-placements with hits at the very top, which make a law of few hits coarse, and gives the upper tail
-as the complement of the lower.
+relative to the probability where the sum is cut, or the distribution is too coarse for this method:
+the error says so. A positive tilt goes straight to the upper tail. A negative one damps the few
+placements with hits at the very top, which make a distribution of few hits coarse, and gives the
+upper tail as the complement of the lower.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._engine.inversion import (
+from sklearn_rankinf._engine.inversion.ranking_transform import largest_increment
+from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGING,
     EDGE,
     LEFT_OF_MERGING,
@@ -30,7 +31,6 @@ from sklearn_rankinf._engine.inversion import (
     exp_of_error,
 )
 from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Complexes, Floats, Increments, Integers
-from sklearn_rankinf._engine.tilted import of_the_luckiest_hit
 
 # Tilts are _TILT_RATIO**index in units of one over the scale of their side. The log transform is
 # computed at _LADDER real ones, the first _TOGETHER of them _PASS in one pass, and to a few beyond
@@ -41,8 +41,8 @@ _PASS, _PASS_OF_DENSE = 9, 12
 # by more than this; of few blocks, by more than the slack.
 _FRACTIONS, _WORTH_REFINING = 8, 7.0
 # Values share tilts: those that leave the exponent that bounds their tail larger than necessary by
-# no more than this. Of dense laws the usual one and those so many indices apart are the first
-# choice, of others one unit, then those of indices that are multiples of 8, of 4 and of 2.
+# no more than this. Of dense distributions the usual one and those so many indices apart are the
+# first choice, of others one unit, then those of indices that are multiples of 8, of 4 and of 2.
 # The transform of few blocks returns, and slack makes larger what returns.
 _SLACK_DENSE, _SLACK_FAR_OUT, _SLACK, _SLACK_COARSE, _SLACK_FEW = 12.5, 7.0, 8.0, 4.0, 1.0
 _USUAL, _APART, _APART_OF_VERY_DENSE = 1, 4, 5
@@ -51,27 +51,29 @@ _SHARED_FIRST = sorted(_LADDER, key=lambda index: (-math.gcd(index, 8), index < 
 _MORE_BY_THE_USUAL = 2.0
 # The usual tilt serves values on the other side of the mean, up to this exponent.
 _BEYOND_THE_MEAN = 6.0
-# A unit is at least this part of what a hit at the top adds; a law with a larger hit is steep.
+# A unit is at least this part of what a hit at the top adds; a distribution with a larger hit is
+# steep.
 _UNITS_PER_HIT = 1.0 / 3.0
 # A contour whose terms are so much larger than their sum tells little of a tail, and of a coarse or
-# rough one nothing: the transform then does not show how coarse the law is at s.
+# rough one nothing: the transform then does not show how coarse the distribution is at s.
 # A tail of very many placements, in logarithms, is dense, and only digits are lost.
 _FAR_OFF, _FAR_OFF_STEEP, _FAR_OFF_COARSE = 5e4, 1e3, 40.0
 _FAR_OFF_DENSE, _MANY_BEYOND = 1e9, 100.0
-# Reflected contours of steep laws have every third of these periods and tilts of even indices,
-# others every second period, and serve more values each.
+# Reflected contours of steep distributions have every third of these periods and tilts of even
+# indices, others every second period, and serve more values each.
 _STEPS, _STEPS_OF_STEEP, _FIRST_OF_STEEP, _LOOKS = 2, 3, 5, 2.0
-# Lower tails of steep laws share reflected contours with upper tails if their bound is larger.
+# Lower tails of steep distributions share reflected contours with upper tails if their bound is
+# larger.
 _NOT_SMALL = -2.0
-# A longer reach tells more of a law of fewer placements, in logarithms, than this.
+# A longer reach tells more of a distribution of fewer placements, in logarithms, than this.
 _MANY = 40.0
-# Of so many a law is dense, and of so many very dense. The transform at a tilt falls by about this
-# part of their number under it, in logarithms, and has to fall so far.
+# Of so many a distribution is dense, and of so many very dense. The transform at a tilt falls by
+# about this part of their number under it, in logarithms, and has to fall so far.
 _DENSE, _VERY_DENSE, _FALLS_TO, _FAR_ENOUGH = 90.0, 300.0, 0.4, 20.0
-# Tilts under which it falls short by more than this are chosen as for other laws.
+# Tilts under which it falls short by more than this are chosen as for other distributions.
 _LEAST_MARGIN = -6.0
 # Periods, in units, are the powers of sqrt(2) that leave aliasing below exp(-_ALIASING) beside the
-# tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep law
+# tail. A reflected contour lets its harmless side have exp(-_REFLECTED), of a steep distribution
 # exp(-_REFLECTED_STEEP): more damping costs digits. A complement of smaller tails has none.
 _FIRST_PERIOD, _SHORTEST, _N_PERIODS = 8.0, -12, 48
 _ALIASING, _ALIASING_OF_DENSE = 25.0, 18.5
@@ -80,10 +82,11 @@ _REFLECTED, _REFLECTED_STEEP, _STEEPEST_REFLECTED, _LEAST_REFLECTED = 19.0, 13.0
 # long as the work (nodes times products a node) is affordable, until no more than this is cut off.
 _FIRST_REACH, _DECAYED = 9.0, 3e-9
 # A look takes at least so many rows times nodes: fewer cost as much. Of many short steps, those of
-# steep laws whose blocks are not merged, it takes fewer.
+# steep distributions whose blocks are not merged, it takes fewer.
 _CHEAP_LOOK, _CHEAP_LOOK_STEEP = 8192, 4096
 # If no hit adds more than this part of the standard deviation the transform decays almost like that
-# of a normal law: a look takes so many, the first so far in one over the deviation under the tilt.
+# of a normal distribution: a look takes so many, the first so far in one over the deviation under
+# the tilt.
 _SMALL_HIT, _CHEAP_LOOK_SMOOTH, _REACH_OF_SMOOTH = 0.4, 4096, 12.0
 # That deviation, from differences, is not trusted where it is less than this part of the unit.
 _LEAST_DEVIATION = 0.1
@@ -91,7 +94,7 @@ _MOST_WORK, _FEWEST_NODES, _MAX_NODES, _INSISTENT = 1.5e9, 64, 8192, 6
 # Of merged blocks a contour is not begun that is so many times longer than is affordable, unless at
 # so many nodes farther on its terms are below this part of the largest.
 _BEYOND_MEANS, _N_AHEAD, _SILENT = 2, 12, 1e-3
-# Of so many nodes, of merged blocks or of a steep law, that may be more.
+# Of so many nodes, of merged blocks or of a steep distribution, that may be more.
 _MANY_NODES, _DECAYED_ENOUGH, _TAPERED_ENOUGH = 768, 1e-5, 1e-4
 # As long as that, what jumps may hold is worth more nodes if it is more than this.
 _GOOD_JUMP = 1e-3
@@ -100,8 +103,8 @@ _GOOD_JUMP = 1e-3
 _PATIENCE, _PROGRESS = 4, 0.7
 # Terms of a rough contour that are cut off add up to about this part of its second half.
 _ROUGHLY = 0.3
-# With fewer hits than this a law that looks dense, as far as its transform is seen, is not. Else so
-# many outcomes may lie so close together that they are not seen either.
+# With fewer hits than this a distribution that looks dense, as far as its transform is seen, is
+# not. Else so many outcomes may lie so close together that they are not seen either.
 _HITS_OF_A_DENSITY, _CLUSTER = 4, 50.0
 # The transform is sampled for its return from the end of the first look up to so many times as far,
 # at so many nodes; at more where blocks of equal scores are large.
@@ -111,9 +114,9 @@ _SPREAD, _GOLDEN, _LOOKS_FOR_RETURNS, _LOOKS_WITH_LARGE_BLOCKS = 1e4, 0.61803398
 _SILENT_RETURN, _LARGER_AGAIN = 1e-13, 2.0
 # Nodes of one pass: a state of few rows takes more of them.
 _STATE, _CHUNK = 32768, 512
-# Answers with a smaller error are not improved by another contour; of dense laws with one up to
-# the second, of merged blocks up to the third, of steep ones up to the last, but for what another
-# contour shares.
+# Answers with a smaller error are not improved by another contour; of dense distributions with one
+# up to the second, of merged blocks up to the third, of steep ones up to the last, but for what
+# another contour shares.
 _GOOD, _GOOD_DENSE, _GOOD_MERGED, _GOOD_STEEP = 1e-7, 3e-7, 5e-4, 5e-3
 # Where less will do, digits are still taken while they are cheap.
 _CHEAP_DIGITS, _CHEAP_NODES = 1e-5, 64
@@ -124,8 +127,8 @@ _EXTREME = 10
 # No contour is known to be more precise than this.
 _PRECISION = 3e-10
 # Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes. Of
-# dense laws that is more than twice the most that was seen of 60 contours compared with others of
-# smaller terms.
+# dense distributions that is more than twice the most that was seen of 60 contours compared with
+# others of smaller terms.
 _ROUNDING_OF_DENSE, _ROUNDING = 2e-15, 4e-15
 
 
@@ -178,7 +181,7 @@ class Transform(Protocol):
         """Whether the number of hits in a single block varies by several."""
 
     @property
-    def of_the_luckiest_hit(self) -> float:
+    def largest_increment(self) -> float:
         """The most that a single hit adds."""
 
     @property
@@ -211,7 +214,7 @@ _Key = tuple[int, float, int]
 _Choice = dict[_Key, Integers]
 
 
-class ContourLaw:
+class ContourInversion:
     """Tail probabilities of a statistic by contour inversion.
 
     Parameters
@@ -323,16 +326,16 @@ class ContourLaw:
 
     @cached_property
     def _units(self) -> dict[int, float]:
-        """Scale of either side: for the lower one that of the law without its luckiest hits."""
+        """Scale of either side: for the lower one that of the body of the distribution."""
         lower = self._body if 0.0 < self._body < self._scale else self._scale
         return {
-            1: max(self._scale, _UNITS_PER_HIT * self._transform.of_the_luckiest_hit),
+            1: max(self._scale, _UNITS_PER_HIT * self._transform.largest_increment),
             -1: lower,
         }
 
     @cached_property
     def _is_steep(self) -> bool:
-        return _is_steep(self._transform.of_the_luckiest_hit, self._scale)
+        return _is_steep(self._transform.largest_increment, self._scale)
 
     @cached_property
     def _is_dense(self) -> bool:
@@ -342,19 +345,19 @@ class ContourLaw:
 
     @cached_property
     def _is_smooth(self) -> bool:
-        """Whether the law is dense and, where it is not very skew, close to a normal law."""
+        """Whether the distribution is dense and, where it is not very skew, close to normal."""
         small = _SMALL_HIT * self._scale
-        return self._is_dense and self._transform.of_the_luckiest_hit < small
+        return self._is_dense and self._transform.largest_increment < small
 
     @cached_property
     def _apart(self) -> int:
-        """Between tilts that values of a dense law share."""
+        """Between tilts that values of a dense distribution share."""
         is_very_dense = -self._transform.log_placement >= _VERY_DENSE
         return _APART_OF_VERY_DENSE if is_very_dense else _APART
 
     @cached_property
     def _usual_indices(self) -> list[int]:
-        """Indices of the tilts that values of a dense law share first."""
+        """Indices of the tilts that values of a dense distribution share first."""
         return list(range(_USUAL, _LADDER.stop, self._apart))
 
     def _are_many_beyond(self, log_p: Floats) -> NDArray[np.bool_]:
@@ -363,17 +366,17 @@ class ContourLaw:
 
     @property
     def _slack(self) -> float:
-        """How much larger than necessary the exponents of tails may be, unless the law is dense."""
+        """How much larger than necessary exponents of tails may be, of a distribution not dense."""
         if self._few_blocks:
             return _SLACK_FEW
         return _SLACK_COARSE if self._is_steep or self._is_coarse else _SLACK
 
     def _most_slack(self, log_p: Floats) -> Floats:
-        """The same for tails of a dense law."""
+        """The same for tails of a dense distribution."""
         return np.where(self._are_many_beyond(log_p), _SLACK_DENSE, _SLACK_FAR_OUT)
 
     def _slack_at(self, side: int, index: int) -> float:
-        """The same for a tilt of a dense law, under which placements must be many.
+        """The same for a tilt of a dense distribution, under which placements must be many.
 
         Of their number the transform falls to a power, where it has lost all order.
         """
@@ -403,7 +406,7 @@ class ContourLaw:
 
     @property
     def _pass(self) -> int:
-        """Tilts of the first pass: of dense laws as far as the second that values share."""
+        """Tilts of the first pass; if the distribution is dense, up to the second shared one."""
         return _PASS_OF_DENSE if self._is_dense else _PASS
 
     def _ladder(self, side: int, n_tilts: int = 1) -> tuple[Floats, Floats]:
@@ -437,7 +440,8 @@ class ContourLaw:
             if thetas.size == len(_LADDER) or not at_the_end.any():
                 break
         if self._is_steep:
-            # Between a law without lucky hits and one of nothing else, the latter decays sooner.
+            # Between a distribution without lucky hits and one of nothing else, the latter decays
+            # sooner.
             more = np.minimum(best + 1, thetas.size - 1)
             is_close = exponents[more, np.arange(s.size)] < bound + self._slack
             best = np.where(is_close, more, best)
@@ -461,7 +465,7 @@ class ContourLaw:
         bound = np.minimum(bound, 0.0)
         order = [i for i in _SHARED_FIRST if i < thetas.size + _LADDER.start]
         close = exponents[np.subtract(order, _LADDER.start)] <= bound + self._slack
-        # A steeper one would do as well for the bound; but far out laws are rough.
+        # A steeper one would do as well for the bound; but far out distributions are rough.
         close &= np.less_equal.outer(order, np.maximum(index, 0.0))
         if self._is_steep and side > 0:
             close[1:] = False
@@ -473,7 +477,7 @@ class ContourLaw:
         return index, bound
 
     def _shared_of_dense(self, exponents: Floats, side: int, bound: Floats) -> Floats:
-        """Indices of tilts of a dense law: those that values share, or the safest, or nan."""
+        """Indices of tilts if the distribution is dense: shared ones, or the safest, or nan."""
         n_tilts = exponents.shape[0] - 1
         order = [i for i in self._usual_indices if i - _LADDER.start < n_tilts]
         order += [i for i in _SHARED_FIRST if i not in order and i - _LADDER.start < n_tilts]
@@ -622,7 +626,8 @@ class ContourLaw:
         first = n_nodes = min(max(self._first_look(contour), cheap), whole)
         rest = np.inf
         if self._merged and first > _BEYOND_MEANS * most_nodes:
-            # Where lucky hits are many the law is broad, and its transform decays long before.
+            # Where lucky hits are many the distribution is broad, and its transform decays long
+            # before.
             largest = self._contour(contour, 1, True).heights[0]
             if self._looked_ahead(contour, first)[1].max() > _SILENT * largest:
                 return found
@@ -747,8 +752,8 @@ class ContourLaw:
         """How much the terms that are cut off may add up to.
 
         If they do not oscillate: their sums over octaves go on falling as the last two did. If they
-        do and decay fast, less than the last eighth of what there is; of a coarse law, whose terms
-        need not decay, about a tenth to the whole of the second half.
+        do and decay fast, less than the last eighth of what there is; of a coarse distribution,
+        whose terms need not decay, about a tenth to the whole of the second half.
         """
         if nodes.is_whole and not self._merged:
             return 0.0
@@ -909,8 +914,8 @@ class ContourLaw:
     def _first_period(self, side: int, index: float) -> int:
         """Index of the shortest period of the contours of a tilt.
 
-        Of a dense law it is long enough for all values that share the tilt. Else a longer reach
-        tells more, and on a lattice the shortest is soon followed to its end.
+        Of a dense distribution it is long enough for all values that share the tilt. Else a longer
+        reach tells more, and on a lattice the shortest is soon followed to its end.
         """
         if index > _EXTREME:
             return _SHORTEST
@@ -1010,7 +1015,7 @@ class ContourLaw:
 
 def is_steep(increments: Increments, scale: float) -> bool:
     """Whether one lucky hit is several standard deviations."""
-    return _is_steep(of_the_luckiest_hit(increments), scale)
+    return _is_steep(largest_increment(increments), scale)
 
 
 def _is_steep(luckiest: float, scale: float) -> bool:

@@ -55,8 +55,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_rankinf._engine.exchange import reciprocal_ranks
-from sklearn_rankinf._engine.sampling import NullSampler
+from sklearn_rankinf._engine.sampling.exchange import reciprocal_ranks
+from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,
     Floats,

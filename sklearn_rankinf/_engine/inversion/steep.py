@@ -1,12 +1,12 @@
-"""Tails of steep laws: the hits at the very top apart from all others.
+"""Tails of steep distributions: the hits at the very top apart from all others.
 
-Where one lucky hit is worth many standard deviations of what the others add, the law is a mixture:
-given how many hits are at the top, and what they add, the rest is smooth and narrow. The transform
-of the whole varies quickly along a contour and needs many nodes, but those come from the few blocks
-at the top alone; the transform of the rest, given the hits before it, varies slowly. It is computed
-at as few nodes as a period asks for that covers the rest, and told between them by Fourier sums,
-which are exact for a law that a period covers. One contour then serves all values up to a height,
-and a few with steeper tilts the lower tail.
+Where one lucky hit is worth many standard deviations of what the others add, the distribution is a
+mixture: given how many hits are at the top, and what they add, the rest is smooth and narrow. The
+transform of the whole varies quickly along a contour and needs many nodes, but those come from the
+few blocks at the top alone; the transform of the rest, given the hits before it, varies slowly. It
+is computed at as few nodes as a period asks for that covers the rest, and told between them by
+Fourier sums, which are exact for a distribution that a period covers. One contour then serves all
+values up to a height, and a few with steeper tilts the lower tail.
 """
 
 from __future__ import annotations
@@ -19,13 +19,19 @@ import numpy as np
 from scipy.fft import irfft, next_fast_len
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.bands import Bands, feasible_bands, tilted_bands
 from sklearn_rankinf._engine.hypergeometric import log_pmf
-from sklearn_rankinf._engine.inversion import SERVED, ContourTails, Nodes, faded, waves_between
-from sklearn_rankinf._engine.lucky import log_rarity, lucky_apart
+from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands, tilted_bands
+from sklearn_rankinf._engine.inversion.lucky import log_rarity, lucky_apart
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.transform import log_transforms
+from sklearn_rankinf._engine.inversion.trapezoid import (
+    SERVED,
+    ContourTails,
+    Nodes,
+    faded,
+    waves_between,
+)
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers
-from sklearn_rankinf._engine.tilted import RankingTransform
-from sklearn_rankinf._engine.transform import log_transforms
 
 # A hit is lucky if it adds more than this part of the standard deviation of the others. More lucky
 # hits than are that improbable, in logarithms, are left out.
@@ -64,7 +70,7 @@ _CLOSE = 0.03
 _FADES, _EDGE = 4, 16
 
 
-class SteepLaw:
+class SteepInversion:
     """Both tails of a steep statistic whose increments are not negative.
 
     Parameters
@@ -387,7 +393,7 @@ class _Mixture:
 
 @dataclass(frozen=True, eq=False)
 class _Narrow:
-    """Laws, one for each number of lucky hits, that a period covers.
+    """Distributions, one for each number of lucky hits, that a period covers.
 
     Attributes
     ----------
@@ -412,7 +418,7 @@ class _Narrow:
     def continued(self, logs: Complexes, n_windows: int, mixture: _Mixture) -> tuple[Nodes, float]:
         """Nodes of the mixture for a period of so many windows, and what a window does not cover.
 
-        From log transforms of the laws, multiplied by shares, at the nodes for one window.
+        From log transforms of the distributions, multiplied by shares, at the nodes for one window.
         """
         n_nodes = logs.shape[1]
         frequencies = np.arange(n_nodes) * (2.0 * math.pi / self.window)

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr
 
-from sklearn_rankinf._engine.chain import (
+from sklearn_rankinf._engine.exact.enumeration import (
     Atoms,
     atoms,
     cumulative_shares,
@@ -30,7 +30,7 @@ from sklearn_rankinf._engine.chain import (
     n_outcomes,
     smallest_value,
 )
-from sklearn_rankinf._engine.halves import Halves, best_split
+from sklearn_rankinf._engine.exact.meet_in_the_middle import Halves, best_split
 from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.moments import influences, log_size_at_return, mean_and_variance
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers

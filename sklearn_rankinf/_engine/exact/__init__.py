@@ -1,0 +1,1 @@
+"""Answers that need no inversion: enumeration, counting, branch and bound, guaranteed bounds."""

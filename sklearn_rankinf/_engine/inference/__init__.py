@@ -1,0 +1,1 @@
+"""Influence, limits, simultaneous bounds, models with odds: what tests and intervals need."""

@@ -1,0 +1,1 @@
+"""Tail probabilities by inversion of the characteristic function under exponential tilting."""

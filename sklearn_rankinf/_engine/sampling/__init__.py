@@ -1,0 +1,1 @@
+"""Random labellings, exchanges, swaps and resamples, in memory that does not grow with n."""
