@@ -18,8 +18,8 @@ from sklearn_rankinf._engine.inversion.far_up import FarUp
 from sklearn_rankinf._engine.inversion.multirate import Cascade
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._engine.inversion.trapezoid import far_up
-from sklearn_rankinf._engine.inversion.trapezoid import multirate as cascade
+from sklearn_rankinf._engine.inversion import far_up
+from sklearn_rankinf._engine.inversion import multirate as cascade
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import grouped_increments, increments_of, log_binomial
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc
