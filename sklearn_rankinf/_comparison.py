@@ -14,15 +14,6 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.inference import limits
-from sklearn_rankinf._engine.inference.influence import slope_at
-from sklearn_rankinf._engine.sampling.swaps import (
-    PairedSampler,
-    SignFlipSampler,
-    SwapSampler,
-    doubled_midranks,
-    randomization_pvalue,
-)
 from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers, Metric, Statistic
 from sklearn_rankinf._estimates import (
     Estimate,
@@ -34,6 +25,8 @@ from sklearn_rankinf._estimates import (
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._inference import limits
+from sklearn_rankinf._inference.influence import slope_at
 from sklearn_rankinf._interval_results import (
     clustered_mean_limits,
     mean_interval,
@@ -56,6 +49,13 @@ from sklearn_rankinf._queries import (
 )
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._results import as_log10
+from sklearn_rankinf._sampling.swaps import (
+    PairedSampler,
+    SignFlipSampler,
+    SwapSampler,
+    doubled_midranks,
+    randomization_pvalue,
+)
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

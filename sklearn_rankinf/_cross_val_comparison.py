@@ -20,9 +20,6 @@ from sklearn_rankinf._comparison import (
     log10_of,
     metric_comparison_test,
 )
-from sklearn_rankinf._engine.inference import limits
-from sklearn_rankinf._engine.inference.limits import t_quantile
-from sklearn_rankinf._engine.sampling.swaps import doubled_midranks
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric, Statistic
 from sklearn_rankinf._estimates import Items
 from sklearn_rankinf._fold_means import FoldMean
@@ -35,8 +32,11 @@ from sklearn_rankinf._folds import (
     splitter,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
+from sklearn_rankinf._inference import limits
+from sklearn_rankinf._inference.limits import t_quantile
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
+from sklearn_rankinf._sampling.swaps import doubled_midranks
 from sklearn_rankinf._validation import (
     PosLabel,
     as_labels,

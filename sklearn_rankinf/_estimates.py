@@ -11,10 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._engine.inference import limits
-from sklearn_rankinf._engine.inference.binormal import calibrated_limits, inverted_limits
-from sklearn_rankinf._engine.inference.influence import centred, slope_at, sums_by_number
-from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import (
     Floats,
     HitsAtK,
@@ -22,6 +18,9 @@ from sklearn_rankinf._engine.statistics import (
     Metric,
     Statistic,
 )
+from sklearn_rankinf._inference import limits
+from sklearn_rankinf._inference.binormal import calibrated_limits, inverted_limits
+from sklearn_rankinf._inference.influence import centred, slope_at, sums_by_number
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,
@@ -30,6 +29,7 @@ from sklearn_rankinf._metrics import (
     value_of,
 )
 from sklearn_rankinf._ranking import Ranking, block_of_each
+from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._validation import check_option, numbered
 
 # Standard errors below this fraction of the largest value are rounding errors.

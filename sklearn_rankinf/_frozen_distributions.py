@@ -25,8 +25,8 @@ from sklearn_rankinf._engine.distribution import (
     exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
-from sklearn_rankinf._engine.sampling.labellings import NullSampler, PermutationSampler, Sampler
 from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Integers, Statistic
+from sklearn_rankinf._sampling.labellings import NullSampler, PermutationSampler, Sampler
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     as_shape,

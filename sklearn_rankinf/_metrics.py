@@ -19,16 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expi
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.inference.influence import (
-    Influence,
-    average_precision_at_k_influence,
-    average_precision_influence,
-    delete_one_influence,
-    enrichment_at_k_influence,
-    precision_at_k_influence,
-    recall_at_k_influence,
-    roc_auc_influence,
-)
 from sklearn_rankinf._engine.moments import average_precision_mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     Complexes,
@@ -44,6 +34,16 @@ from sklearn_rankinf._engine.statistics import (
     harmonic_between,
     log_binomial,
     log_probability_of_hits_down_to,
+)
+from sklearn_rankinf._inference.influence import (
+    Influence,
+    average_precision_at_k_influence,
+    average_precision_influence,
+    delete_one_influence,
+    enrichment_at_k_influence,
+    precision_at_k_influence,
+    recall_at_k_influence,
+    roc_auc_influence,
 )
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._validation import (

@@ -12,20 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from sklearn_rankinf._comparison import on_g_scale, warn_of_unknown_errors
-from sklearn_rankinf._engine.inference.limits import (
-    difference_error,
-    g_scale,
-    g_slope,
-    mover_limits,
-)
-from sklearn_rankinf._engine.inference.simultaneous import (
-    all_pairs,
-    best_pvalues,
-    critical_value,
-    difference_contrasts,
-    pointwise_level,
-    step_down_pvalues,
-)
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._estimates import (
     Estimate,
@@ -38,6 +24,20 @@ from sklearn_rankinf._estimates import (
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._inference.limits import (
+    difference_error,
+    g_scale,
+    g_slope,
+    mover_limits,
+)
+from sklearn_rankinf._inference.simultaneous import (
+    all_pairs,
+    best_pvalues,
+    critical_value,
+    difference_contrasts,
+    pointwise_level,
+    step_down_pvalues,
+)
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence, warn_of_one_class
 from sklearn_rankinf._queries import (
     check_queries_alone,

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.inference.graded import GradedGain, PermutedGain
-from sklearn_rankinf._engine.sampling.exchange import AnyExchange, reciprocal_ranks
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,
     Floats,
@@ -20,6 +18,7 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
 )
 from sklearn_rankinf._frozen_distributions import NullDistribution, PermutationDistribution
+from sklearn_rankinf._inference.graded import GradedGain, PermutedGain
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     DiscountedCumulativeGain,
@@ -40,6 +39,7 @@ from sklearn_rankinf._restricted import (
     few_labellings_warning,
 )
 from sklearn_rankinf._row_permutations import observe_rows, weights_warning
+from sklearn_rankinf._sampling.exchange import AnyExchange, reciprocal_ranks
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

@@ -10,7 +10,16 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from sklearn_rankinf._critical_values import Region, critical_region
-from sklearn_rankinf._engine.inference.odds import (
+from sklearn_rankinf._engine.statistics import (
+    FirstHitStatistic,
+    Floats,
+    HitsAtK,
+    Integers,
+    Metric,
+    Statistic,
+)
+from sklearn_rankinf._formatting import as_frame, as_html, format_value
+from sklearn_rankinf._inference.odds import (
     Binormal,
     ProportionalOdds,
     RankingModel,
@@ -23,16 +32,6 @@ from sklearn_rankinf._engine.inference.odds import (
     placement_probabilities,
     placements,
 )
-from sklearn_rankinf._engine.sampling.labellings import NullSampler
-from sklearn_rankinf._engine.statistics import (
-    FirstHitStatistic,
-    Floats,
-    HitsAtK,
-    Integers,
-    Metric,
-    Statistic,
-)
-from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     RocAuc,
@@ -40,6 +39,7 @@ from sklearn_rankinf._metrics import (
     check_scalar_k,
     in_sentence,
 )
+from sklearn_rankinf._sampling.labellings import NullSampler
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_between,

@@ -21,11 +21,8 @@ from sklearn_rankinf._engine.distribution import (
     ListedDistribution,
     exact_mean_and_variance,
 )
-from sklearn_rankinf._engine.mean import MeanSampler, Part, mean_distribution
+from sklearn_rankinf._engine.mean import Part, mean_distribution
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
-from sklearn_rankinf._engine.sampling.exchange import Exchange
-from sklearn_rankinf._engine.sampling.labellings import Sampler
-from sklearn_rankinf._engine.sampling.resampling import JointLists, ObservedLists
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import (
@@ -53,6 +50,10 @@ from sklearn_rankinf._restricted import (
     few_labellings_warning,
 )
 from sklearn_rankinf._results import MetricTestResult, as_log10, significance_fields
+from sklearn_rankinf._sampling.exchange import Exchange
+from sklearn_rankinf._sampling.labellings import Sampler
+from sklearn_rankinf._sampling.mean import MeanSampler
+from sklearn_rankinf._sampling.resampling import JointLists, ObservedLists
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

@@ -13,7 +13,6 @@ from sklearn_rankinf._engine.distribution import (
     exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
-from sklearn_rankinf._engine.sampling.labellings import NullSampler, chunk_sizes
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,
     Floats,
@@ -22,6 +21,7 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
 )
 from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._sampling.labellings import NullSampler, chunk_sizes
 
 # Relative rounding error of adding a constant to a sum.
 _ROUNDING = 1e-14

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.sampling.exchange import AnyExchange
-from sklearn_rankinf._engine.sampling.joint import JointSampler
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
@@ -23,6 +21,8 @@ from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import block_of_each, read_rankers
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import permutation_interval
+from sklearn_rankinf._sampling.exchange import AnyExchange
+from sklearn_rankinf._sampling.joint import JointSampler
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._validation import (
     PosLabel,

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._engine.exact.hits import log_tail_in_parts
-from sklearn_rankinf._engine.inference.boundary_crossing import HitBounds, SimultaneousBounds
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._inference.boundary_crossing import HitBounds, SimultaneousBounds
 from sklearn_rankinf._metrics import no_positives
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import as_log10

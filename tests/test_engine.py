@@ -15,8 +15,8 @@ from sklearn_rankinf._engine.exact import bounds, lattice
 from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.inversion import bands, contour, transform
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
-from sklearn_rankinf._engine.sampling import labellings as sampling
 from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._sampling import labellings as sampling
 
 pytestmark = pytest.mark.numeric
 

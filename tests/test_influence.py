@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
-from sklearn_rankinf._engine.inference.influence import (
+from sklearn_rankinf._engine.statistics import RankStatistic
+from sklearn_rankinf._inference.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
     centred,
@@ -22,7 +23,6 @@ from sklearn_rankinf._engine.inference.influence import (
     roc_auc_influence,
     slope_at,
 )
-from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._metrics import (
     AveragePrecision,
     Bedroc,

@@ -17,7 +17,7 @@ from sklearn_rankinf._engine.hypergeometric import (
     min_hits,
     n_terms_of_tail,
 )
-from sklearn_rankinf._engine.inference.boundary_crossing import HitBounds, SimultaneousBounds
+from sklearn_rankinf._inference.boundary_crossing import HitBounds, SimultaneousBounds
 
 
 @cache

@@ -46,10 +46,10 @@ from sklearn_rankinf import (
     roc_auc_test,
     score_strata,
 )
-from sklearn_rankinf._engine.sampling import labellings as sampling
-from sklearn_rankinf._engine.sampling.exchange import Exchange, ExchangedHits
-from sklearn_rankinf._engine.sampling.labellings import uniform_hit_ranks
 from sklearn_rankinf._frozen_distributions import _DISTRIBUTIONS
+from sklearn_rankinf._sampling import labellings as sampling
+from sklearn_rankinf._sampling.exchange import Exchange, ExchangedHits
+from sklearn_rankinf._sampling.labellings import uniform_hit_ranks
 
 N_PERMUTATIONS = 9999
 # Deviations from enumeration, in standard errors, that a right law does not reach: with some

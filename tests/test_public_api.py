@@ -536,11 +536,14 @@ def test_engine_imports_numpy_and_scipy_only():
         "import sys, importlib, pkgutil, types; "
         "package = types.ModuleType('sklearn_rankinf'); "
         "path = sys.argv[1]; package.__path__ = [path]; sys.modules['sklearn_rankinf'] = package; "
-        "engine = importlib.import_module('sklearn_rankinf._engine'); "
-        "[importlib.import_module(f'sklearn_rankinf._engine.{m.name}') "
-        "for m in pkgutil.iter_modules(engine.__path__)]; "
+        "names = [f'sklearn_rankinf.{name}' for name in ('_engine', '_sampling', '_inference')]; "
+        "lower = [importlib.import_module(name) for name in names]; "
+        "[importlib.import_module(m.name) for package in lower "
+        "for m in pkgutil.walk_packages(package.__path__, package.__name__ + '.')]; "
         "print(sorted({'sklearn', 'joblib', 'pandas'} & set(sys.modules)), "
-        "sorted(n for n in sys.modules if n.startswith('sklearn_rankinf.') and '_engine' not in n))"
+        "sorted(n for n in sys.modules if n.startswith('sklearn_rankinf.') "
+        "and not n.startswith(tuple(names))), "
+        "sum(n.startswith(tuple(names)) for n in sys.modules) > 40)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(sklearn_rankinf.__path__[0])],
@@ -548,7 +551,7 @@ def test_engine_imports_numpy_and_scipy_only():
         text=True,
         check=True,
     )
-    assert done.stdout.strip() == "[] []"
+    assert done.stdout.strip() == "[] [] True"
 
 
 def test_import_is_light():

@@ -26,8 +26,9 @@ from sklearn_rankinf import (
     mean_average_precision_score,
     mean_average_precision_test,
 )
-from sklearn_rankinf._engine.mean import MeanDistribution, MeanSampler, Part
+from sklearn_rankinf._engine.mean import MeanDistribution, Part
 from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._sampling.mean import MeanSampler
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 COLUMNS = (

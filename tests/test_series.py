@@ -40,8 +40,8 @@ from sklearn_rankinf import (
     rie_score,
     roc_auc_test,
 )
-from sklearn_rankinf._engine.sampling import labellings as sampling
-from sklearn_rankinf._engine.sampling.exchange import Exchange, Shifts
+from sklearn_rankinf._sampling import labellings as sampling
+from sklearn_rankinf._sampling.exchange import Exchange, Shifts
 
 Z = 4.5
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from sklearn_rankinf._engine.inference import simultaneous
-from sklearn_rankinf._engine.inference.simultaneous import (
+from sklearn_rankinf._inference import simultaneous
+from sklearn_rankinf._inference.simultaneous import (
     all_pairs,
     best_pvalues,
     critical_value,

@@ -11,10 +11,10 @@ from scipy.special import logsumexp
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine.distribution import ComputedDistribution, exact_mean_and_variance
+from sklearn_rankinf._engine.inversion import lucky, steep
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.steep import SteepInversion
-from sklearn_rankinf._engine.inversion import lucky, steep
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc

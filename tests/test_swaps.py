@@ -17,12 +17,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import average_precision_score, dcg_score
 
-from sklearn_rankinf._engine.sampling.swaps import (
-    SignFlipSampler,
-    SwapSampler,
-    doubled_midranks,
-    randomization_pvalue,
-)
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._metrics import (
     AveragePrecision,
@@ -31,6 +25,12 @@ from sklearn_rankinf._metrics import (
     RecallAtK,
     ReciprocalRank,
     RocAuc,
+)
+from sklearn_rankinf._sampling.swaps import (
+    SignFlipSampler,
+    SwapSampler,
+    doubled_midranks,
+    randomization_pvalue,
 )
 
 pytestmark = pytest.mark.numeric

@@ -27,9 +27,9 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine.distribution import ListedDistribution
 from sklearn_rankinf._engine.exact.enumeration import atoms
-from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK
+from sklearn_rankinf._sampling.labellings import NullSampler
 
 LAWS = {"recall": recall_at_k_null_distribution, "precision": precision_at_k_null_distribution}
 TESTS = {"recall": recall_at_k_test, "precision": precision_at_k_test}

@@ -1,1 +1,1 @@
-"""Floor 0, probability: additive rank statistics under random labelling (numpy and scipy only)."""
+"""Exact null distributions of additive rank statistics (numpy and scipy only)."""

@@ -46,7 +46,6 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
     largest_increment,
 )
 from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import (
     Complexes,
     Floats,
@@ -632,33 +631,3 @@ def mean_distribution(statistic: Statistic, parts: Sequence[Part]) -> Distributi
     """The distribution of the mean: listed where its outcomes are few, continued else."""
     distribution = MeanDistribution(statistic, parts)
     return distribution.listed(_MOST_LISTED) or distribution.of_one() or distribution
-
-
-class MeanSampler:
-    """Draws values of the mean of a statistic over independent rankings."""
-
-    def __init__(self, statistic: Statistic, parts: Sequence[Part]) -> None:
-        self._n = sum(part.count for part in parts)
-        self._constant = sum(
-            constant_value(statistic, part.n_samples, part.n_positives) * part.count
-            for part in parts
-            if part.is_constant()
-        )
-        self._samplers = [
-            (NullSampler(statistic, part.n_samples, part.n_positives, part.tie_sizes), part.count)
-            for part in parts
-            if not part.is_constant()
-        ]
-
-    def chunks(self, n_resamples: int) -> list[int]:
-        """Sizes of the chunks for `n_resamples` draws: those of the most expensive ranking."""
-        chunks = [sampler.chunks(n_resamples) for sampler, _ in self._samplers]
-        return max(chunks, key=len, default=[n_resamples])
-
-    def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw independent values of the mean."""
-        total = np.full(n_draws, float(self._constant))
-        for sampler, count in self._samplers:
-            for _ in range(count):
-                total += sampler.draw(n_draws, rng)
-        return np.asarray(total / self._n)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, zeta
 
 if TYPE_CHECKING:
-    from sklearn_rankinf._engine.inference.influence import Influence
+    from sklearn_rankinf._inference.influence import Influence
 
 # With so many blocks of equal scores or fewer a distribution is coarse, with so few very coarse.
 FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16

@@ -19,9 +19,9 @@ from scipy.special import ndtr
 
 from sklearn_rankinf import Ranking
 from sklearn_rankinf._comparison import Pair, _compare, _Drawing
-from sklearn_rankinf._engine.sampling.swaps import SignFlipSampler
 from sklearn_rankinf._estimates import Estimate, Items, Units, interval_methods
 from sklearn_rankinf._interval_results import mean_interval
+from sklearn_rankinf._sampling.swaps import SignFlipSampler
 
 LEVEL = 0.95
 SEED = np.random.SeedSequence(0)

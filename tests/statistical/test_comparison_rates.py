@@ -35,7 +35,7 @@ from sklearn_rankinf import (
     metric_comparison_test,
 )
 from sklearn_rankinf._comparison import _compare, _Drawing
-from sklearn_rankinf._engine.sampling.swaps import SignFlipSampler
+from sklearn_rankinf._sampling.swaps import SignFlipSampler
 
 D0, D05, D1, D15, D2 = (BY_NAME[f"d = {d}"] for d in ("0", "0.5", "1", "1.5", "2"))
 WAYS = ("swap", "influence")

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_rankinf._engine.sampling.swaps import (
+from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._sampling.swaps import (
     SwapSampler,
     doubled_midranks,
     randomization_pvalue,
 )
-from sklearn_rankinf._metrics import AveragePrecision
 
 IS_HIT = np.arange(200) < 20
 # Five levels of equal scores.

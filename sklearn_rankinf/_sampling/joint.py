@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.sampling.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
-from sklearn_rankinf._engine.sampling.labellings import (
-    HitValues,
-    NullSampler,
-    chunk_sizes,
-    ranks_drawn,
-    uniform_hit_ranks,
-)
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,
     Floats,
     Integers,
     Metric,
     Statistic,
+)
+from sklearn_rankinf._sampling.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
+from sklearn_rankinf._sampling.labellings import (
+    HitValues,
+    NullSampler,
+    chunk_sizes,
+    ranks_drawn,
+    uniform_hit_ranks,
 )
 
 

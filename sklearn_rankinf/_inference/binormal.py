@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr, ndtri
 
-from sklearn_rankinf._engine.inference.limits import g_inverse, g_scale, g_slope
 from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._inference.limits import g_inverse, g_scale, g_slope
 
 # Ranks of one chunk of draws: the arrays made of them stay below 50 MB together.
 _RANKS_PER_CHUNK = 200_000
@@ -211,7 +211,7 @@ def average_precision_variances(ranks: Integers, n_samples: int) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankinf._engine.inference.binormal import average_precision_variances
+    >>> from sklearn_rankinf._inference.binormal import average_precision_variances
     >>> np.sqrt(average_precision_variances(np.array([[1, 2, 4]]), n_samples=8)).round(7)
     array([0.1041667])
     """
@@ -296,7 +296,7 @@ def calibrated_limits(
 
     Examples
     --------
-    >>> from sklearn_rankinf._engine.inference.binormal import calibrated_limits
+    >>> from sklearn_rankinf._inference.binormal import calibrated_limits
     >>> low, high, fit = calibrated_limits(0.3, 0.006, 200, 20, 0.95, seed=0)
     >>> low < 0.3 < high, 0.7 < fit.low_shift < 1.1
     (True, True)
@@ -392,7 +392,7 @@ def inverted_limits(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankinf._engine.inference.binormal import inverted_limits
+    >>> from sklearn_rankinf._inference.binormal import inverted_limits
     >>> def gain(ranks):
     ...     return (1 / np.log2(ranks + 1)).sum(axis=1)
     >>> low, high, fit = inverted_limits(gain, 5.0, 200, 20, 0.95, seed=0)

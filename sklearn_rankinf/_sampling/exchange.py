@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.sampling.labellings import (
+from sklearn_rankinf._engine.statistics import Floats, Integers, mean_reciprocals_of_firsts
+from sklearn_rankinf._sampling.labellings import (
     HitValues,
     chunk_sizes,
     ranks_drawn,
     uniform_hit_ranks,
 )
-from sklearn_rankinf._engine.statistics import Floats, Integers, mean_reciprocals_of_firsts
 
 
 class HitItems(Protocol):

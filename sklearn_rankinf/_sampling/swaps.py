@@ -55,8 +55,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_rankinf._engine.sampling.exchange import reciprocal_ranks
-from sklearn_rankinf._engine.sampling.labellings import NullSampler
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,
     Floats,
@@ -65,6 +63,8 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
     mean_reciprocals_of_firsts,
 )
+from sklearn_rankinf._sampling.exchange import reciprocal_ranks
+from sklearn_rankinf._sampling.labellings import NullSampler
 
 # Arrays of a chunk have about so many cells, whatever number of workers shares the chunks.
 _CELLS_PER_CHUNK = 4_000_000

@@ -29,8 +29,8 @@ import numpy as np
 from scipy.special import betainc, expit, log_expit, log_ndtr, ndtri, ndtri_exp, polygamma
 
 from sklearn_rankinf._engine.hypergeometric import log_pmf
-from sklearn_rankinf._engine.inference.binormal import BinormalRankings, RankingDraws
 from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._inference.binormal import BinormalRankings, RankingDraws
 
 # Points of the trapezoidal rule over the logit of a share, from and to where the density of an
 # order statistic has fallen by so many nats.

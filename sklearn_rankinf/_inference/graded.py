@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import random_table
 
-from sklearn_rankinf._engine.sampling.exchange import AnyExchange, Exchange, Shifts
-from sklearn_rankinf._engine.sampling.labellings import chunk_sizes, ranks_drawn, uniform_hit_ranks
 from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
+from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
+from sklearn_rankinf._sampling.labellings import chunk_sizes, ranks_drawn, uniform_hit_ranks
 
 # Arrangements are listed one by one only if their number has a logarithm below this, and fits an
 # integer of 64 bits by far.
@@ -134,7 +134,7 @@ class GradedGain:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankinf._engine.inference.graded import GradedGain
+    >>> from sklearn_rankinf._inference.graded import GradedGain
     >>> from sklearn_rankinf import DiscountedCumulativeGain
     >>> discount = DiscountedCumulativeGain()
     >>> gain = GradedGain(discount, np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2]))
@@ -421,7 +421,7 @@ class PermutedGain:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_rankinf._engine.inference.graded import GradedGain, PermutedGain
+    >>> from sklearn_rankinf._inference.graded import GradedGain, PermutedGain
     >>> from sklearn_rankinf import DiscountedCumulativeGain
     >>> relevances, places = np.array([3.0, 0.0, 1.0]), np.array([0, 1, 2])
     >>> gain = GradedGain(DiscountedCumulativeGain(), relevances, places, normalize=True)

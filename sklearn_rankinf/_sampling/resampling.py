@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._engine.sampling.exchange import AnyExchange, Exchange, Shifts
-from sklearn_rankinf._engine.sampling.labellings import (
+from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
+from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
+from sklearn_rankinf._sampling.labellings import (
     HitValues,
     NullSampler,
     chunk_sizes,
@@ -24,7 +25,6 @@ from sklearn_rankinf._engine.sampling.labellings import (
     ranks_drawn,
     uniform_hit_ranks,
 )
-from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,108 @@
+"""Tail probabilities with one error budget.
+
+Every solver states the relative error of a tail as the sum of the same six parts, so that answers
+of different solvers can be compared, and the best one kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankinf._engine.statistics import Floats
+
+_UNKNOWN = ""
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorEstimate:
+    """Relative error of tail probabilities, by its sources.
+
+    All parts have the shape of the values; a part that does not occur is 0.
+
+    Attributes
+    ----------
+    rounding : ndarray
+        Rounding errors of floats, which grow with the terms of a sum relative to the sum.
+    truncation : ndarray
+        Terms of a trapezoidal rule beyond its last node, and paths, strata or branches left out.
+    aliasing : ndarray
+        Probability that lies a period of the trapezoidal rule away.
+    atoms : ndarray
+        Part of the probability at the value itself that a smooth method counts wrongly.
+    merging : ndarray
+        Neighbouring blocks of ranks that are treated as one.
+    enclosure : ndarray
+        Half the distance between guaranteed bounds.
+    """
+
+    rounding: Floats
+    truncation: Floats
+    aliasing: Floats
+    atoms: Floats
+    merging: Floats
+    enclosure: Floats
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], **parts: ArrayLike) -> ErrorEstimate:
+        """An estimate of the given parts; all others are 0."""
+        names = [field.name for field in fields(cls)]
+        assert set(parts) <= set(names), parts
+        return cls(*(np.array(np.broadcast_to(parts.get(name, 0.0), shape)) for name in names))
+
+    @property
+    def total(self) -> Floats:
+        """Stated relative error: the sum of all parts."""
+        return np.asarray(sum(getattr(self, field.name) for field in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class TailEstimates:
+    """Logarithms of tail probabilities, their relative errors, and the solvers that gave them.
+
+    Attributes
+    ----------
+    log_p : ndarray of shape (n_values,)
+        Natural logarithms of the probabilities; -inf where nothing is known.
+    error : ErrorEstimate
+        Relative errors of the probabilities; infinite where only an upper bound is known.
+    solver : ndarray of shape (n_values,)
+        Name of the solver of each value; empty where nothing is known.
+    """
+
+    log_p: Floats
+    error: ErrorEstimate
+    solver: NDArray[Any]
+
+    @classmethod
+    def of(cls, log_p: Floats, solver: str, **parts: ArrayLike) -> TailEstimates:
+        """Tails from one solver, with the parts of their errors."""
+        names = np.full(log_p.shape, solver, dtype=object)
+        return cls(log_p, ErrorEstimate.of(log_p.shape, **parts), names)
+
+    @classmethod
+    def unknown(cls, shape: tuple[int, ...]) -> TailEstimates:
+        """Nothing known: each probability is 0 with an infinite error."""
+        return cls.of(np.full(shape, -np.inf), _UNKNOWN, enclosure=np.inf)
+
+    def at(self, where: NDArray[Any]) -> TailEstimates:
+        """Those of some values."""
+        parts = (getattr(self.error, field.name)[where] for field in fields(self.error))
+        return TailEstimates(self.log_p[where], ErrorEstimate(*parts), self.solver[where])
+
+    def put(self, where: NDArray[Any], other: TailEstimates) -> None:
+        """Replace those of some values, in place."""
+        self.log_p[where], self.solver[where] = other.log_p, other.solver
+        for field in fields(self.error):
+            getattr(self.error, field.name)[where] = getattr(other.error, field.name)
+
+    def put_better(self, where: NDArray[Any], other: TailEstimates) -> None:
+        """Replace those of some values, in place, where the others have smaller errors.
+
+        An answer of any error replaces an unknown one.
+        """
+        better = (other.error.total < self.error.total[where]) | np.isneginf(self.log_p[where])
+        self.put(where[better], other.at(better))

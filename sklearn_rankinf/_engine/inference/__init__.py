@@ -1,1 +1,0 @@
-"""Influence, limits, simultaneous bounds, models with odds: what tests and intervals need."""

@@ -1,0 +1,1 @@
+"""Mathematics of intervals, comparisons, simultaneous bounds and planning (numpy and scipy)."""
