@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -22,6 +23,7 @@ from sklearn_rankinf._engine.conditioning import (
     block_to_condition_on,
     linear_support,
 )
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import TailBounds, middle
 from sklearn_rankinf._engine.exact.branch_and_bound import Branches
 from sklearn_rankinf._engine.exact.enumeration import (
@@ -40,7 +42,7 @@ from sklearn_rankinf._engine.moments import (
     adds_most_above,
     mean_and_variance,
 )
-from sklearn_rankinf._engine.solvers import Tails, put_better
+from sklearn_rankinf._engine.solvers import Solver, Tails, solve_in_turn
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     Complexes,
@@ -107,10 +109,14 @@ _WORTH_STRATA, _MAX_BLOCKS_OF_STRATA = 1e-2, 5_000
 _WORTH_INVERSION, _ROUGHER = 1e-3, 4.0
 
 # What is left of 1 does not matter if it is lost in rounding.
-_LOG_SLIGHT = math.log(0.25 * np.finfo(float).eps)
+_LOG_NEGLIGIBLE = math.log(0.25 * np.finfo(float).eps)
 
-# Log tails of values on the tail's side of the mean, and their relative errors.
-_FarTail = Callable[[Floats, int], tuple[Floats, Floats]]
+# Tails of values on the tail's side of the mean.
+_FarTail = Callable[[Floats, int], TailEstimates]
+# Log tails of any values, and their relative errors.
+_Tail = Callable[[Floats, int], tuple[Floats, Floats]]
+# Rounding error of a ratio of counts.
+_ROUNDING = 1e-13
 
 
 def exact_mean_and_variance(
@@ -251,43 +257,61 @@ class ComputedDistribution:
 
         Where it is 1 its log comes from a bound of the rest.
         """
+        found = self.estimates(t, sign)
+        return np.exp(found.log_p), found.log_p, found.error.total
+
+    def estimates(self, t: Floats, sign: int) -> TailEstimates:
+        """The same with the parts of the errors, and the solvers that answered."""
         low, high = self._attained
         if np.any((t <= low) | (t >= high)):
             low, high = self._ends
-        log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
-        error = np.full(t.shape, 1e-13)
+        log_end = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
+        found = TailEstimates.of(log_end, "end of the support", rounding=_ROUNDING)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
         log_zero, next_value = self._atom_at_zero
         at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
-        log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
+        found.log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
         bottom = np.flatnonzero(inside & ~at_zero & (t < _BOTTOM * self._std))
         if bottom.size and self._n_blocks <= _MAX_BLOCKS_AT_THE_BOTTOM:
-            upper, lower = self._log_bounds_at_the_bottom(t[bottom])
-            if sign > 0:
-                upper, lower = _log_complement(lower), _log_complement(upper)
-            log_p[bottom] = upper
-            error[bottom] = np.expm1(np.minimum(upper - lower, 50.0)) + 1e-12
-            weak = bottom[error[bottom] > ACCEPTED]
-            if weak.size and self._branches is not None:
-                found = self._branching_tail(*self._as_counted(t[weak], sign))
-                put_better(log_p, error, weak, *found)
-            error[bottom[error[bottom] > UNKNOWN]] = np.inf
+            found.put(bottom, self._tail_at_the_bottom(t[bottom], sign))
             inside[bottom] = False
-        left = inside & ~at_zero
-        rest = partial(self._far_tail, log_slight=_LOG_SLIGHT)
-        log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean, rest)
-        log_p = np.minimum(log_p, 0.0)
-        unknown = left & (error > UNKNOWN)
+        left = np.flatnonzero(inside & ~at_zero)
+        if left.size:
+            rest = partial(self._far_tail, log_negligible=_LOG_NEGLIGIBLE)
+            found.put(left, about_the_mean(self._far_tail, t[left], sign, self._mean, rest))
+            self._hold_within_bounds(found, left, t, sign)
+        np.minimum(found.log_p, 0.0, out=found.log_p)
+        return found
+
+    def _tail_at_the_bottom(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of values that are nearly 0 beside the standard deviation, from bounds."""
+        upper, lower = self._log_bounds_at_the_bottom(t)
+        if sign > 0:
+            upper, lower = _log_complement(lower), _log_complement(upper)
+        width = np.expm1(np.minimum(upper - lower, 50.0)) + 1e-12
+        found = TailEstimates.of(upper, "hypergeometric bounds", enclosure=width)
+        open_ = np.flatnonzero(width > ACCEPTED)
+        if open_.size and self._branches is not None:
+            found.put_better(open_, self._branching_tail(*self._as_counted(t[open_], sign)))
+        found.error.enclosure[found.error.total > UNKNOWN] = np.inf
+        return found
+
+    def _hold_within_bounds(
+        self, found: TailEstimates, where: Integers, t: Floats, sign: int
+    ) -> None:
+        """Keep rough tails within their guaranteed bounds; of unknown ones keep an upper bound."""
+        error = found.error.total[where]
+        unknown = where[error > UNKNOWN]
         is_coarse = self._n_blocks <= FEW_BLOCKS or self._is_stratified
-        rough = np.flatnonzero(left & (error > (_ROUGH if is_coarse else _VERY_ROUGH)) & ~unknown)
+        rough = where[(error > (_ROUGH if is_coarse else _VERY_ROUGH)) & (error <= UNKNOWN)]
         is_affordable = is_coarse or self._n_blocks <= _MAX_BLOCKS_OF_ROUGH
         if rough.size and is_affordable and not self._tolerance:
             with np.errstate(divide="ignore"):
                 lower, upper = np.log(np.maximum(self.bounds(t[rough], sign), 0.0))
-            log_p[rough] = np.clip(log_p[rough], lower, upper)
-        if unknown.any():
-            log_p[unknown], error[unknown] = self._log_upper_bound(t[unknown], sign), np.inf
-        return np.exp(log_p), log_p, error
+            found.log_p[rough] = np.clip(found.log_p[rough], lower, upper)
+        if unknown.size:
+            log_p = self._log_upper_bound(t[unknown], sign)
+            found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
 
     def _log_bounds_at_the_bottom(self, t: Floats) -> tuple[Floats, Floats]:
         """Hypergeometric bounds of the lower tails of values that are next to nothing.
@@ -414,78 +438,96 @@ class ComputedDistribution:
             total += float(np.sum(ranks.cross * hits + ranks.linear + ranks.square))
         return total
 
-    def _far_tail(
-        self, t: Floats, sign: int, log_slight: float = -math.inf
-    ) -> tuple[Floats, Floats]:
-        """Tails of values on the tail's side of the mean, up to a slight probability."""
+    def _far_tail(self, t: Floats, sign: int, log_negligible: float = -math.inf) -> TailEstimates:
+        """Tails of values on the tail's side of the mean, unless they are negligible."""
         log_best = self._log_probability_of_best
-        log_p, error = np.full(t.shape, log_best), np.full(t.shape, 1e-12)
+        found = TailEstimates.of(np.full(t.shape, log_best), "closed form", rounding=1e-12)
         below = (t < self._best * (1.0 - 2e-12)) | math.isnan(log_best)
         inner = np.flatnonzero(below | (sign < 0))
         if inner.size:
-            # What is far out for the hits is far out, on the other side, for the misses.
-            log_p[inner], error[inner] = self._tail_of_counted(
-                *self._as_counted(t[inner], sign), log_slight
-            )
+            # Values far from the mean of the hits are far from that of the misses, on the other
+            # side.
+            counted, side = self._as_counted(t[inner], sign)
+            found.put(inner, self._tail_of_counted(counted, side, log_negligible))
         if sign > 0:
             # A bound from merged blocks may be too low at the very end.
-            log_p = np.fmax(log_p, log_best)
-        return log_p, error
+            np.fmax(found.log_p, log_best, out=found.log_p)
+        return found
 
-    def _tail_of_counted(self, t: Floats, sign: int, log_slight: float) -> tuple[Floats, Floats]:
-        """Tails of what is counted by inversion, branches and strata, each where others are weak.
+    def _tail_of_counted(self, t: Floats, sign: int, log_negligible: float) -> TailEstimates:
+        """Tails of what is counted, hits or misses, by the solvers of `_sequence` in turn."""
+        found = TailEstimates.unknown(t.shape)
+        solve_in_turn(self._sequence(log_negligible), t, sign, found, log_negligible)
+        return found
+
+    def _sequence(self, log_negligible: float) -> list[Solver]:
+        """Inversion, branch and bound, and conditioning, in the order in which they are tried.
 
         Where a block is to be conditioned on inversion comes last.
         """
-        inverted: _FarTail = partial(self._tails.log_tail, log_slight=log_slight)
-        roughly: _FarTail = partial(self._rough_tail, log_slight=log_slight)
-        branching, stratified = self._branching_tail, self._stratified_tail
-        # The first is tried for all values, the others where errors are so large.
-        ways: list[tuple[_FarTail, float]] = [(inverted, 0.0)]
-        if self._n_blocks <= _MAX_BLOCKS_OF_STRATA:
-            ways.append((stratified, _WORTH_STRATA))
-        if self._is_stratified:
-            ways = [(stratified, _WORTH_INVERSION), (roughly, _WORTH_INVERSION)]
-        if self._branches is not None:
-            is_quick = self._branches.is_quick
-            enough = ACCEPTED if is_quick else _WORTH_STRATA
-            ways.insert(0 if is_quick and self._is_stratified else 1, (branching, enough))
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        for way, enough in ways:
-            known = np.where(np.isfinite(log_p), log_p, 0.0)
-            slight = np.exp(np.minimum(log_slight - known, 0.0))
-            weak = np.flatnonzero(error > np.maximum(max(enough, self._tolerance), slight))
-            if not weak.size:
-                break
-            put_better(log_p, error, weak, *way(t[weak], sign))
-        return log_p, error
 
-    def _rough_tail(self, t: Floats, sign: int, log_slight: float) -> tuple[Floats, Floats]:
-        """By inversion, of a row of clusters."""
-        log_p, error = self._tails.log_tail(t, sign, log_slight)
-        # What is cut off of a rough contour of clusters has been more than its error.
-        return log_p, np.where(error > ACCEPTED, _ROUGHER * error, error)
+        def inverted(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+            found = self._tails.tail(t, sign, log_negligible)
+            if conditions:
+                # What is cut off of a rough contour of clusters has been more than its error.
+                error = found.error.total
+                rough = (error > ACCEPTED) & np.isfinite(error)
+                found.error.truncation[rough] += (_ROUGHER - 1.0) * error[rough]
+            return found
 
-    def _branching_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        def branching(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+            return self._branching_tail(t, sign)
+
+        def conditioned(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+            return self._conditioned_tail(t, sign)
+
+        conditions, branches = self._is_stratified, self._branches
+        first, later = _WORTH_INVERSION if conditions else 0.0, _WORTH_STRATA
+        is_quick = branches is not None and branches.is_quick
+        branching_above = ACCEPTED if is_quick else _WORTH_STRATA
+        declared = [
+            (conditions and is_quick, Solver("branch and bound", branching, branching_above)),
+            (conditions, Solver("conditioning on a block", conditioned, first)),
+            (not conditions, Solver("inversion", inverted, first)),
+            (
+                branches is not None and not (conditions and is_quick),
+                Solver("branch and bound", branching, branching_above),
+            ),
+            (conditions, Solver("inversion", inverted, first)),
+            (
+                not conditions and self._n_blocks <= _MAX_BLOCKS_OF_STRATA,
+                Solver("conditioning on a block", conditioned, later),
+            ),
+        ]
+        tolerance = self._tolerance
+        return [
+            replace(solver, above=np.maximum(solver.above, tolerance), of_log=0.0)
+            for applies, solver in declared
+            if applies
+        ]
+
+    def _branching_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by branch and bound."""
         assert self._branches is not None
         log_p, error = middle(*self._branches.bounds(t, sign))
-        return log_p, error + _ROUNDING_OF_SHARES
+        return TailEstimates.of(
+            log_p, "branch and bound", enclosure=error, rounding=_ROUNDING_OF_SHARES
+        )
 
-    def _stratified_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+    def _conditioned_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by conditioning on single blocks.
 
-        What several values could not afford together each may by itself.
+        Values that several could not afford together each may by itself.
         """
-        log_slight = self._tails.log_bound(t, sign) + LOG_LEFT_OUT
-        log_p, error = self._strata.log_tail(t, sign, log_slight, Budget())
+        log_negligible = self._tails.log_bound(t, sign) + LOG_LEFT_OUT
+        log_p, error = self._strata.log_tail(t, sign, log_negligible, Budget())
         enough = max(_WORTH_STRATA, self._tolerance)
         for i in np.flatnonzero((error > enough) & (t.size > 1)):
             alone = slice(i, i + 1)
-            found, its_error = self._strata.log_tail(t[alone], sign, log_slight[alone], Budget())
-            if its_error[0] < error[i]:
-                log_p[i], error[i] = found[0], its_error[0]
-        return log_p, error
+            found = self._strata.log_tail(t[alone], sign, log_negligible[alone], Budget())
+            if found[1][0] < error[i]:
+                log_p[i], error[i] = found[0][0], found[1][0]
+        return TailEstimates.of(log_p, "conditioning on a block", truncation=error)
 
     @cached_property
     def _branches(self) -> Branches | None:
@@ -567,7 +609,8 @@ class ComputedDistribution:
         span = self._statistic.span(n, self._n_positives, self._tie_sizes)
         options = self._tolerance, span, self._transform, self._at_the_top
         numbers = n, n_blocks, m, self._n_positives
-        return Tails(grouped, *numbers, self._std, within, bounds, *options)
+        mean = self._all_hits - self._mean if self._by_misses else self._mean
+        return Tails(grouped, *numbers, mean, self._std, within, bounds, *options)
 
     def _at_the_top(self, t: float) -> Increments | None:
         """A list without ties whose ranks are as one from where a hit leaves no value of t.
@@ -633,7 +676,7 @@ class ComputedDistribution:
         return grouped_increments(*problem, ratio, resolution, around)
 
 
-def _inversion(increments: Increments, n_positives: int) -> _FarTail:
+def _inversion(increments: Increments, n_positives: int) -> _Tail:
     """Tails of a statistic that is given by its increments, on either side of the mean."""
     n, m = increments.n_samples, n_positives
     if 2 * m > n:
@@ -652,7 +695,7 @@ def _inversion(increments: Increments, n_positives: int) -> _FarTail:
     return _inverted(increments, m)
 
 
-def _inverted(increments: Increments, n_positives: int) -> _FarTail:
+def _inverted(increments: Increments, n_positives: int) -> _Tail:
     """The same for no more positives than other items, whose luckiest ones add most."""
     n, m = increments.n_samples, n_positives
 
@@ -669,10 +712,16 @@ def _inverted(increments: Increments, n_positives: int) -> _FarTail:
     within = 0.0 if only_adds else -math.inf, math.inf
     n_blocks = increments.sizes.size
     std = math.sqrt(variance)
-    # On a lattice lucky hits are not taken apart.
+    # Values on a lattice have no stratified contours.
     span = 0.0 if is_steep(increments, std) else step_of(increments)
-    tails = Tails(merged, n, n_blocks, m, m, std, within, nothing, ACCEPTED, span, insists=False)
-    return lambda t, sign: about_the_mean(tails.log_tail, t, sign, mean)
+    numbers = n, n_blocks, m, m, mean, std
+    tails = Tails(merged, *numbers, within, nothing, ACCEPTED, span, insists=False)
+
+    def tail(t: Floats, sign: int) -> tuple[Floats, Floats]:
+        found = about_the_mean(tails.tail, t, sign, mean)
+        return found.log_p, found.error.total
+
+    return tail
 
 
 class MeetInTheMiddle(ComputedDistribution):
@@ -794,25 +843,20 @@ def _is_in_closed_form(
 
 def about_the_mean(
     far_tail: _FarTail, t: Floats, sign: int, mean: float, rest: _FarTail | None = None
-) -> tuple[Floats, Floats]:
-    """Log tails and their relative errors, from those of values on the tail's side of the mean.
+) -> TailEstimates:
+    """Tails on either side of the mean, from those of values on the tail's side of the mean.
 
-    On the other side of it a tail is what the opposite one leaves, which may be told more roughly.
+    On the other side a tail is the complement of the opposite one, which may be computed with less
+    accuracy.
     """
-    log_p, error = np.empty(t.shape), np.empty(t.shape)
+    found = TailEstimates.unknown(t.shape)
     beyond = sign * (t - mean) >= 0.0
     if beyond.any():
-        log_p[beyond], error[beyond] = far_tail(t[beyond], sign)
-    near = ~beyond
-    if near.any():
-        log_rest, rest_error = (rest or far_tail)(t[near], -sign)
-        complement = _log_complement(log_rest)
-        # Where only an upper bound of the rest is known all of it may belong here.
-        bounded = np.isinf(rest_error)
-        log_p[near] = np.where(bounded, 0.0, complement)
-        uncertain = np.minimum(rest_error, 1.0)
-        error[near] = 1e-13 + uncertain * np.exp(np.minimum(log_rest - complement, 50.0))
-    return log_p, error
+        found.put(np.flatnonzero(beyond), far_tail(t[beyond], sign))
+    if not beyond.all():
+        opposite = (rest or far_tail)(t[~beyond], -sign)
+        found.put(np.flatnonzero(~beyond), opposite.complement())
+    return found
 
 
 def is_reached(distribution: Distribution, v: Floats, q: Floats, sign: int) -> NDArray[np.bool_]:

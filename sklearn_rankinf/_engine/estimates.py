@@ -93,6 +93,26 @@ class TailEstimates:
         parts = (getattr(self.error, field.name)[where] for field in fields(self.error))
         return TailEstimates(self.log_p[where], ErrorEstimate(*parts), self.solver[where])
 
+    def complement(self) -> TailEstimates:
+        """Tails on the other side, ``1 - p``, with the same absolute errors.
+
+        Where only an upper bound of p is known the complement may be 1, and is 0 at least.
+        """
+        total = self.error.total
+        is_bound = np.isinf(total)
+        with np.errstate(divide="ignore"):
+            log_rest = np.log(-np.expm1(np.minimum(self.log_p, 0.0)))
+        ratio = np.exp(np.minimum(self.log_p - log_rest, 50.0))
+        scale = np.where(is_bound, 0.0, ratio / np.maximum(total, 1.0))
+        parts = {
+            field.name: np.where(is_bound, 0.0, getattr(self.error, field.name)) * scale
+            for field in fields(self.error)
+        }
+        parts["enclosure"] += np.where(is_bound, ratio, 0.0)
+        parts["rounding"] += 1e-13
+        log_rest = np.where(is_bound, 0.0, log_rest)
+        return TailEstimates(log_rest, ErrorEstimate(**parts), self.solver.copy())
+
     def put(self, where: NDArray[Any], other: TailEstimates) -> None:
         """Replace those of some values, in place."""
         self.log_p[where], self.solver[where] = other.log_p, other.solver

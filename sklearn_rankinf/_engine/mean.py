@@ -29,6 +29,7 @@ from sklearn_rankinf._engine.distribution import (
     exact_distribution,
     exact_mean_and_variance,
 )
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import middle
 from sklearn_rankinf._engine.exact.enumeration import (
     atoms,
@@ -267,7 +268,8 @@ class MeanDistribution:
         at_best = inside & near_best & (sign > 0 and log_best > -np.inf)
         log_p[at_best] = log_best
         left = inside & ~at_best
-        log_p[left], error[left] = about_the_mean(self._far_tail, t[left], sign, self._mean)
+        found = about_the_mean(self._far_estimates, t[left], sign, self._mean)
+        log_p[left], error[left] = found.log_p, found.error.total
         # A tail that the other one leaves has bounds of its own.
         near = np.flatnonzero(left & (sign * (t - self._mean) < 0.0))
         near_log_p, near_error = log_p[near], error[near]
@@ -341,6 +343,10 @@ class MeanDistribution:
         part = self._parts[0]
         one = exact_distribution(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
         return AffineDistribution(one, self._constant, 1.0 / self._n)
+
+    def _far_estimates(self, t: Floats, sign: int) -> TailEstimates:
+        log_p, error = self._far_tail(t, sign)
+        return TailEstimates.of(log_p, "contour", truncation=error)
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""

@@ -1,82 +1,142 @@
-"""Tails of a distribution that has too many atoms to list: the best of several algorithms.
+"""Tails by a declared sequence of solvers, each tried where the stated error is still too large.
 
-A tail comes from contour inversion where the transform has decayed relative to it, from the list of
-the few placements beyond it at the very ends, and from guaranteed bounds where the distribution is
-too coarse for the contour and the bounds are close. Every answer carries an error estimate, and the
-answer with the smallest one is given.
+A solver returns tails with an `ErrorEstimate`. The next one of the sequence answers for the values
+whose error is above its threshold, and each value keeps the answer with the smallest error, with
+the name of the solver that gave it.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from bisect import bisect_left
-from collections.abc import Callable
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
-from sklearn_rankinf._engine.exact.enumeration import Atoms, atoms
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
+from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUNDING, NearMaximum
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transform, is_steep
-from sklearn_rankinf._engine.inversion.far_up import FarUp
-from sklearn_rankinf._engine.inversion.lucky import LuckyHits, n_lucky_blocks
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, largest_increment
-from sklearn_rankinf._engine.inversion.steep import SteepInversion
+from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._engine.inversion.trapezoid import DOUBT_OF_MERGING, LEFT_OF_MERGING
-from sklearn_rankinf._engine.moments import deviation_of_the_body, mean_and_variance
+from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     VERY_FEW_BLOCKS,
     Floats,
     Increments,
-    Integers,
     log_binomial,
 )
 
-# Up to this many placements are listed at the ends of both tails, and far up in steep
-# distributions, where other ways take longer; rounding errors of their sum.
-_MAX_LISTED, _MANY_LISTED, _LISTED = 3e5, 5e6, 1e-12
-# It is tried where a bound of their number, which is too large by about this in logarithms, allows;
-# at the lower end, where merged blocks bound it badly, if the log of the tail is this part of the
-# log of the probability of so many.
-_LOOSE, _EXTREME, _SURELY = 5.0, 0.3, 0.8
-# A contour is good enough from here on. Bounds, which take seconds, are tried for errors above the
-# second; and of merged blocks, or a longer contour of tails as far out as that, above the third.
-_GOOD, _WORTH_BOUNDS, _TOLERABLE, _FAR = 1e-6, 1e-2, 1e-2, -12.0
-# Of steep distributions of merged blocks this is good enough; tails as far out as that want less
-# merging. Contours of longer lists take longer than to tell the luckiest of so many hits apart.
-_ACCURATE, _VERY_FAR, _LONG, _ENOUGH_HITS = 1e-3, -30.0, 200_000, 8
-# Tails of steep distributions with lucky hits apart are good enough up to this, and their blocks
-# are merged where there are more than that. Fewer hits that add no less than a part of the
-# deviation of the others tell nothing smooth.
-_GOOD_STEEP, _MERGE_STEEP_ABOVE = 5e-3, 2_500
-# They are not taken apart where more blocks are left, which add too much to be merged, nor where
-# the luckiest adds less than this part of the deviation.
-_MAX_BLOCKS_APART, _NOT_LUCKY = 20_000, 0.1
-_LEAST_HITS, _SMALL = 4, 0.01
-# Below this logarithm they are if they are that good; and tails of other distributions are looked
-# for far up so many deviations above the mean.
-_FAR_UP, _GOOD_FAR_UP, _SO_FAR_UP = -15.0, 1.5e-5, 15.0
-# Blocks are merged, up to a ratio of their ends, where there are more than this; and further where
-# there are far more. Comparison is with blocks that are merged up to so many times the ratio. Lucky
-# hits are told apart to this part of the standard deviation that the others have. Very far out
-# merging errs more, and up to so many blocks are not merged again.
-_MERGE_ABOVE, _MERGE_MORE_ABOVE, _MERGED, _MERGED_MORE = 5_000, 10_000_000, 0.02, 0.04
-_COARSER, _RESOLUTION, _MERGED_LESS, _UNMERGED_UP_TO = 2.5, 1.0, 0.004, 50_000
-# Chernoff's bound is guaranteed up to this number of blocks, as are bounds from lattices.
-_MOST_BLOCKS_OF_BOUNDS = 1_000_000
-# Operations on short arrays cost as much as on so many numbers.
-_MAX_COMPLETIONS, _OVERHEAD = 1e8, 2_000
-# Contours tell little of the upper tail of fewer hits.
-_HITS_OF_A_CONTOUR = 4
-# Distributions of very few blocks are coarse far out, and their outcomes beyond a value few.
-_VERY_FEW_BLOCKS_DOUBT = 5e-3
-# Periods of the transform of values on a lattice that is not known to be one.
-_PERIODS = 3
+Solve: TypeAlias = Callable[[Floats, int, TailEstimates], TailEstimates]
+"""Tails of values, for a sign, given what is known of them so far."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """One algorithm of a sequence.
+
+    Attributes
+    ----------
+    name : str
+        Name, as users see it.
+    solve : callable
+        Returns `TailEstimates` of values, for a sign, given what is known of them.
+    above : float or callable
+        Relative error above which it is tried; or that error for given logarithms of tails.
+    of_log : float, default=1e-6
+        Relative error of the logarithm of a tail above which it is tried: far out it is the
+        logarithm that has to be accurate.
+    """
+
+    name: str
+    solve: Solve
+    above: float | Callable[[Floats], Floats]
+    of_log: float = 1e-6
+
+
+def solve_in_turn(
+    solvers: Sequence[Solver], t: Floats, sign: int, found: TailEstimates, log_negligible: float
+) -> None:
+    """Let each solver improve, in place, the tails whose errors are too large.
+
+    Errors of the probability below ``exp(log_negligible)`` are accepted from every solver.
+    """
+    for solver in solvers:
+        error = found.error.total
+        known = np.where(np.isfinite(error) & np.isfinite(found.log_p), found.log_p, 0.0)
+        above = solver.above(known) if callable(solver.above) else solver.above
+        above = np.maximum(above, -solver.of_log * known)
+        above = np.maximum(above, np.exp(np.minimum(log_negligible - known, 0.0)))
+        open_ = np.flatnonzero(error > above)
+        if open_.size:
+            found.put_better(open_, solver.solve(t[open_], sign, found.at(open_)))
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """Thresholds of the sequence. Errors are relative errors of tails."""
+
+    # Error that is accepted without another solver.
+    accurate: float = 1e-6
+    # The same for upper tails of merged blocks, and for stratified contours.
+    accurate_merged: float = 1e-3
+    accurate_stratified: float = 5e-3
+    # The same for stratified contours below exp(log_far), where ascending ones are more accurate.
+    log_far: float = -15.0
+    accurate_far: float = 1.5e-5
+    # Error above which bounds and longer contours, which take seconds, are tried.
+    tolerable: float = 1e-2
+    # Log of a tail below which a longer contour is tried, and one with blocks merged less.
+    log_longer: float = -12.0
+    log_less_merging: float = -30.0
+    # Placements of a tail that are listed where other solvers take seconds.
+    many_placements: float = 5e6
+    # A Chernoff bound of the number of placements may be too large by this, as a logarithm, for
+    # the upper tail; for the lower one, where it is less accurate, by this factor of the logarithm.
+    # A bound of merged blocks may be too low by the last factor.
+    loose: float = 5.0
+    extreme: float = 0.3
+    surely: float = 0.8
+    # Positives without which a contour does not resolve the upper tail.
+    least_positives: int = 4
+    # Error by which the transform of very few blocks may return beyond any node.
+    error_of_few_blocks: float = 5e-3
+    # Blocks above which neighbouring ones are merged: for contours, and for stratified contours.
+    merge_above: int = 5_000
+    merge_stratified_above: int = 2_500
+    # Ratio of the ends of merged blocks, with more blocks than the third, and far above the mean.
+    ratio: float = 0.02
+    ratio_of_many: float = 0.04
+    many_blocks: int = 10_000_000
+    ratio_far: float = 0.004
+    # Blocks up to which none are merged far above the mean.
+    unmerged_up_to: int = 50_000
+    # Ratio between the levels of merging, by whose difference the error is estimated.
+    coarser: float = 2.5
+    # Merged blocks that stratified contours are affordable for.
+    most_merged: int = 20_000
+    # Expected number of positives that add more than a part of the body, at least.
+    least_counted: float = 4.0
+    part_counted: float = 0.01
+    # Part of the body that a positive adds at least where contours are stratified.
+    least_increment: float = 0.1
+    # Standard deviations above the mean from which ascending contours serve other distributions.
+    far_above: float = 15.0
+    # Blocks up to which Chernoff bounds are computed from blocks that are not merged wrongly.
+    most_blocks_of_bounds: int = 1_000_000
+    # Periods of the transform of values that are nearly on a lattice.
+    n_periods: int = 3
+
+
+SETTINGS = SolverSettings()
 
 
 class Tails:
@@ -85,25 +145,25 @@ class Tails:
     Parameters
     ----------
     increments : callable
-        Returns the increments, with far blocks merged up to the ratio and the resolution that it is
-        given, or block by block for None; and merged less around a rank that is a third argument.
+        Returns the increments, with far blocks merged up to a ratio and a resolution, or block by
+        block for None; and merged less around a rank that is a third argument.
     n_samples, n_blocks, n_positives, last : int
         Numbers of items, of blocks and of hits, and the rank of the last hit of a perfect ranking.
-    std : float
-        Standard deviation.
+    mean, std : float
+        Mean and standard deviation.
     support_within : tuple of float
         Values that the support does not exceed.
     bounds : callable
         Returns guaranteed bounds of the tails at given values, for a sign.
     tolerance : float, default=0.0
-        Relative error that is good enough.
+        Relative error that is accepted.
     span : float, default=0.0
         Distance of which all values are multiples; 0 if there is none.
     transform : Transform, optional
         The transform in closed form, where there is one.
-    at_the_top : callable, optional
-        Returns the increments with all blocks as one that no placement with a given value, or more,
-        has a hit in; None if these are few.
+    first_ranks : callable, optional
+        Returns the increments of the first ranks alone, if no placement with a given value, or
+        more, has a hit behind them; else None.
     insists : bool, default=True
         Whether contours that are far too long are followed where nothing else answers.
     """
@@ -115,193 +175,236 @@ class Tails:
         n_blocks: int,
         n_positives: int,
         last: int,
+        mean: float,
         std: float,
         support_within: tuple[float, float],
         bounds: Callable[[Floats, int], tuple[Floats, Floats]],
         tolerance: float = 0.0,
         span: float = 0.0,
         transform: Transform | None = None,
-        at_the_top: Callable[[float], Increments | None] = lambda t: None,
+        first_ranks: Callable[[float], Increments | None] = lambda t: None,
         insists: bool = True,
     ) -> None:
-        self._insists = insists
-        self._span, self._transform = span, transform
-        self._at_the_top = at_the_top
         self._increments = increments
         self._n_samples, self._n_blocks, self._last = n_samples, n_blocks, last
-        self._n_positives = n_positives
+        self._n_positives, self._mean, self._std = n_positives, mean, std
+        self._support_within, self._bounds = support_within, bounds
+        self._tolerance, self._span, self._transform = tolerance, span, transform
+        self._insists = insists
         self._log_placements = log_binomial(n_samples, n_positives)
-        self._std = std
-        self._support_within = support_within
-        self._bounds = bounds
-        self._tolerance = tolerance
-        self._listed: dict[tuple[int, float], tuple[float, Atoms]] = {}
-        self._unlisted: dict[tuple[int, float], float] = {}
+        n_ranks = n_blocks if n_blocks == n_samples else None
+        self._near_maximum = NearMaximum(
+            lambda: increments(None, math.inf),
+            first_ranks,
+            n_positives,
+            self._log_placements,
+            n_ranks,
+        )
 
-    def log_tail(
-        self, t: Floats, sign: int, log_slight: float = -math.inf
-    ) -> tuple[Floats, Floats]:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error.
+    def tail(self, t: Floats, sign: int, log_negligible: float = -math.inf) -> TailEstimates:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1).
 
-        An error of the probability that is so slight, in logarithms, is good enough, and of slight
-        probabilities a bound.
+        Of probabilities below ``exp(log_negligible)`` only a bound is computed.
         """
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        if log_slight > -math.inf:
-            bound = self._cheap_bound(t, sign, log_slight)
-            slight = bound < log_slight
-            log_p[slight], error[slight] = bound[slight], 1.0
-        contour = self._contour_tail_of_merged if self._merged else self._contour_tail
-        good = max(_GOOD, self._tolerance)
-        if self._merged and sign > 0:
-            good = max(good, _ACCURATE)
-        first = []
-        if self._steep is not None:
-            first, good = [(self._steep_tail, good)], max(good, _GOOD_STEEP)
-        elif sign > 0 and self._merged:
-            first = [(self._far_up_tail, good)]
-        tried = [(self._listed_tail, good), (contour, good)]
-        if sign > 0 and self._n_positives < _HITS_OF_A_CONTOUR:
-            # The distribution is a cluster of values above each value of the luckiest alone.
-            tried[1:] = [(self._enclosed_tail, good), (contour, _TOLERABLE)]
-        elif sign > 0 and self._merged:
-            tried.insert(0 if self._n_blocks > _LONG else 2, (self._lucky_tail, good))
-        if sign > 0:
-            first.insert(0, (self._nearly_best_tail, good))
-        tried = first + tried
-        worth = _TOLERABLE if self._merged else _WORTH_BOUNDS
-        tried += [
-            (self._enclosed_tail, max(good, worth)),
-            (self._insistent_tail, _TOLERABLE),
-            (self._bound, np.finfo(float).max),
+        found = TailEstimates.unknown(t.shape)
+        if log_negligible > -math.inf:
+            bound = self._cheap_bound(t, sign, log_negligible)
+            below = np.flatnonzero(bound < log_negligible)
+            found.put(below, TailEstimates.of(bound[below], "Chernoff bound", enclosure=1.0))
+        solve_in_turn(self.sequence(sign), t, sign, found, log_negligible)
+        return found
+
+    def sequence(self, sign: int) -> list[Solver]:
+        """The solvers of a tail, in the order in which they are tried."""
+        s, upper = SETTINGS, sign > 0
+        stratified, ascends = self._is_stratified, upper and self._ascends
+        few_hits = upper and self._n_positives < s.least_positives
+        first = max(s.accurate, self._tolerance)
+        if self._merged and upper:
+            first = max(first, s.accurate_merged)
+        good = max(first, s.accurate_stratified) if stratified else first
+        enumeration, contour = "near-maximum enumeration", "contour"
+        far_above = ascends and self._merged and not stratified
+        declared: list[tuple[bool, Solver]] = [
+            (upper, Solver(enumeration, self._first_ranks, first)),
+            (stratified, Solver("stratified contour", self._stratified, first)),
+            (stratified and ascends, Solver(enumeration, self._many_listed, self._far_error)),
+            (
+                stratified and ascends,
+                Solver("stratified contour", self._ascending, self._far_error),
+            ),
+            (stratified, Solver(enumeration, self._few_listed, ROUNDING, of_log=0.0)),
+            (far_above, Solver("stratified contour", self._ascending_far_above, first)),
+            (True, Solver(enumeration, self._listed, good)),
+            (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
+            (True, Solver(contour, self._contour_tail, s.tolerable if few_hits else good)),
+            (True, Solver("midpoint of bounds", self._enclosed, max(good, s.tolerable))),
+            (True, Solver("longer contour", self._longer_contour, s.tolerable)),
+            (True, Solver("Chernoff bound", self._bound, np.finfo(float).max)),
         ]
-        for algorithm, good_enough in tried:
-            # Far out it is the logarithm that has to be right.
-            known = np.where(np.isfinite(error) & np.isfinite(log_p), log_p, 0.0)
-            enough = np.maximum(good_enough, -_GOOD * known)
-            enough = np.maximum(enough, np.exp(np.minimum(log_slight - known, 0.0)))
-            weak = np.flatnonzero(error > enough)
-            if weak.size:
-                put_better(log_p, error, weak, *algorithm(t[weak], sign))
-        return log_p, error
+        return [solver for applies, solver in declared if applies]
 
-    @property
-    def _merged(self) -> bool:
-        """Whether far blocks are merged."""
-        return self._n_blocks > _MERGE_ABOVE and self._transform is None
+    # Near-maximum enumeration
 
-    @property
-    def _very_few_blocks(self) -> bool:
-        return self._n_blocks <= VERY_FEW_BLOCKS
+    def _first_ranks(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        return self._near_maximum.tail(t, sign)
 
-    def _steep_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tails of a steep distribution, the luckiest hits apart from all others."""
-        assert self._steep is not None
-        log_p, error = self._steep.log_tail(t, sign)
-        if sign > 0 and self._far_up is not None:
-            weak = np.flatnonzero(error > np.where(log_p > _FAR_UP, _GOOD_STEEP, _GOOD_FAR_UP))
-            told = weak[error[weak] < 1.0]
-            told = told[log_p[told] + np.log1p(error[told]) < self._log_few(_MANY_LISTED)]
-            few = np.union1d(told, self._surely_few(t, weak))
-            self._list_few(t, sign, few, log_p, error, _MANY_LISTED)
-            weak = weak[error[weak] > _GOOD_FAR_UP]
-            put_better(log_p, error, weak, *self._far_up.log_tail(t[weak]))
-            weak = weak[(log_p[weak] < _FAR_UP) & (error[weak] > -_GOOD * log_p[weak])]
-            few = weak[log_p[weak] < self._log_few(_MANY_LISTED)]
-            self._list_few(t, sign, few, log_p, error, _MANY_LISTED)
-        few = np.flatnonzero(log_p < self._log_few(_MAX_LISTED))
-        self._list_few(t, sign, few, log_p, error)
-        return log_p, error
+    def _listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        return self._near_maximum.tail(t, sign, lambda value: self._may_be_few(value, sign))
 
-    def _surely_few(self, t: Floats, weak: Integers) -> Integers:
-        """Those beyond which there are few placements by a bound that falls with the value."""
-        assert self._far_up is not None
-        upwards, bound = weak[np.argsort(t[weak])], self._far_up.log_bound
-        at_most = self._log_few(_MANY_LISTED)
-        return upwards[bisect_left(t[upwards], -at_most, key=lambda s: -bound(float(s))) :]
+    def _few_listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Lists where the known tails hold few placements."""
+        return self._listed_among(known.log_p < self._log_few(FEW), t, sign, FEW)
+
+    def _many_listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Longer lists, before ascending contours, where known tails or bounds allow."""
+        limit = SETTINGS.many_placements
+        error = known.error.total
+        allowed = error < 1.0
+        allowed[allowed] &= (known.log_p + np.log1p(np.minimum(error, 1.0)))[allowed] < (
+            self._log_few(limit)
+        )
+        upwards, bound = np.argsort(t), self._stratified_inversion.log_bound
+        first = bisect_left(t[upwards], -self._log_few(limit), key=lambda s: -bound(float(s)))
+        allowed[upwards[first:]] = True
+        return self._listed_among(allowed, t, sign, limit)
+
+    def _listed_among(
+        self, allowed: NDArray[np.bool_], t: Floats, sign: int, limit: float
+    ) -> TailEstimates:
+        found, where = TailEstimates.unknown(t.shape), np.flatnonzero(allowed)
+        if where.size:
+            may_be_few = partial(self._may_be_few, sign=sign, limit=limit)
+            found.put(where, self._near_maximum.tail(t[where], sign, may_be_few, limit))
+        return found
 
     def _log_few(self, limit: float) -> float:
-        """Log of the probability of so many placements."""
+        """Log of the probability of as many placements as are listed."""
         return math.log(limit) - self._log_placements
 
-    def _list_few(
-        self,
-        t: Floats,
-        sign: int,
-        few: Integers,
-        log_p: Floats,
-        error: Floats,
-        limit: float = _MAX_LISTED,
-    ) -> None:
-        """List placements where they are said to be few, and that is not done."""
-        few = few[error[few] > _LISTED]
-        put_better(log_p, error, few, *self._listed_tail(t[few], sign, limit=limit))
+    def _may_be_few(self, t: float, sign: int, limit: float = FEW) -> bool:
+        """Whether Chernoff bounds allow no more placements from t outwards than the limit."""
+        if self._n_blocks <= VERY_FEW_BLOCKS:
+            return True
+        far = self._log_few(limit)
+        far = far + SETTINGS.loose if sign > 0 else SETTINGS.extreme * far
+        at = np.array([t])
+        # The first bound, of blocks that are merged, costs less and may be a little too low.
+        if self._contour.log_bound(at, sign, far)[0] > SETTINGS.surely * far:
+            return False
+        return bool(self.log_bound(at, sign, far)[0] <= far)
 
-    def _far_up_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Upper tails so far up that they are the work of several lucky hits."""
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        mean, _ = mean_and_variance(self._blocks(0), self._n_positives)
-        far = np.flatnonzero(t > mean + _SO_FAR_UP * self._std)
-        if far.size and self._far_up is not None:
-            log_p[far], error[far] = self._far_up.log_tail(t[far])
-        return log_p, error
+    # Stratified contours
 
-    def _lucky_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Upper tails of merged blocks, the luckiest hits apart from all others."""
-        fine, coarse = self._lucky
-        if fine is None or coarse is None:
-            return np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        log_p, error = fine.log_tail(t)
-        known = np.flatnonzero(np.isfinite(error))
-        if known.size:
-            merging = log_p[known] - coarse.log_tail(t[known])[0]
-            log_p[known] += LEFT_OF_MERGING * merging
-            error[known] += DOUBT_OF_MERGING * np.abs(merging)
-        return log_p, error
+    def _stratified(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        return self._stratified_inversion.tail(t, sign)
 
-    def _contour_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        log_p, error = self._contour.log_tail(t, sign)
-        return log_p, error + self._doubt
+    def _ascending(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        return self._stratified_inversion.far_tail(t)
 
-    @property
-    def _doubt(self) -> float:
-        """The transform of few blocks may come back beyond any node, by as much as an atom."""
-        return _VERY_FEW_BLOCKS_DOUBT if self._very_few_blocks else 0.0
+    def _ascending_far_above(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Ascending contours of a distribution that is not steep."""
+        found = TailEstimates.unknown(t.shape)
+        far = np.flatnonzero(t > self._mean + SETTINGS.far_above * self._std)
+        if far.size:
+            found.put(far, self._stratified_inversion.far_tail(t[far]))
+        return found
 
-    def _contour_tail_of_merged(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Very far up, where merging errs more, from blocks that are merged less."""
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        log_bound = self._contour.log_bound(t, sign)
-        very_far = np.flatnonzero((sign > 0) & (log_bound < _VERY_FAR))
-        if very_far.size:
-            log_p[very_far], error[very_far] = self._contour_far_out.log_tail(t[very_far], sign)
-        left = np.flatnonzero(np.isinf(error))
+    def _far_error(self, log_p: Floats) -> Floats:
+        """Accepted error of a stratified contour: far above the body ascending ones are better."""
+        far = np.where(
+            log_p > SETTINGS.log_far, SETTINGS.accurate_stratified, SETTINGS.accurate_far
+        )
+        return np.maximum(far, self._tolerance)
+
+    @cached_property
+    def _stratified_inversion(self) -> StratifiedInversion:
+        lowest, m = self._support_within[0], self._n_positives
+        is_merged = self._merges_strata
+        return StratifiedInversion(self._blocks, is_merged, m, self._body, lowest, self._mean)
+
+    @cached_property
+    def _is_stratified(self) -> bool:
+        """Whether one positive at the top moves the statistic by several standard deviations.
+
+        And enough positives are expected below the top, which add something, for their sum to be
+        smooth.
+        """
+        if self._n_blocks <= FEW_BLOCKS or not self._has_strata:
+            return False
+        coarse, m = self._blocks(0), self._n_positives
+        typical = coarse.of_one_hit + coarse.cross * coarse.starts * (m / coarse.n_samples)
+        n_counted = coarse.sizes[typical > SETTINGS.part_counted * self._body].sum()
+        enough = m * n_counted >= SETTINGS.least_counted * coarse.n_samples
+        return is_steep(coarse, self._std) and bool(enough)
+
+    @cached_property
+    def _ascends(self) -> bool:
+        """Whether upper tails may have ascending contours."""
+        if not self._has_strata or self._body <= 0.0:
+            return False
+        return largest_increment(self._blocks(0)) >= SETTINGS.least_increment * self._body
+
+    @cached_property
+    def _has_strata(self) -> bool:
+        """Whether no positive takes anything away, and merged blocks are affordable."""
+        if self._transform is not None or self._span > 0.0:
+            return False
+        coarse = self._blocks(0)
+        only_adds = min(coarse.of_one_hit.min(), coarse.cross.min()) >= 0.0
+        return bool(only_adds) and coarse.sizes.size <= SETTINGS.most_merged
+
+    # Contours
+
+    def _contour_tail(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """Contours; far above the mean, where merging errs more, with blocks merged less."""
+        found = TailEstimates.unknown(t.shape)
+        if self._merged and sign > 0:
+            log_bound = self._contour.log_bound(t, sign)
+            far = np.flatnonzero(log_bound < SETTINGS.log_less_merging)
+            if far.size:
+                found.put(far, self._contour_far_out.tail(t[far], sign))
+        left = np.flatnonzero(np.isinf(found.error.total))
         if left.size:
-            log_p[left], error[left] = self._contour.log_tail(t[left], sign)
-        return log_p, error
+            found.put(left, self._contour.tail(t[left], sign))
+        return self._with_returns(found)
 
-    def _insistent_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Far out, a longer contour, of blocks that are not merged."""
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        far = self._contour.log_bound(t, sign) < _FAR
-        far &= self._insists and self._n_blocks <= _UNMERGED_UP_TO
-        if far.any():
-            log_p[far], error[far] = self._contour_far_out.log_tail(t[far], sign, insist=True)
-        return log_p, error + self._doubt
+    def _longer_contour(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """A longer contour, of blocks that are not merged."""
+        found = TailEstimates.unknown(t.shape)
+        if self._insists and self._n_blocks <= SETTINGS.unmerged_up_to:
+            far = np.flatnonzero(self._contour.log_bound(t, sign) < SETTINGS.log_longer)
+            if far.size:
+                found.put(far, self._contour_far_out.tail(t[far], sign, insist=True))
+        return self._with_returns(found)
 
-    def _bound(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Chernoff's bound, of unknown error, where nothing else answers."""
-        return self.log_upper_bound(t, sign), np.full(t.shape, np.inf)
+    def _with_returns(self, found: TailEstimates) -> TailEstimates:
+        """The transform of very few blocks may return beyond any node, by as much as an atom."""
+        if self._n_blocks <= VERY_FEW_BLOCKS:
+            found.error.atoms[:] += SETTINGS.error_of_few_blocks
+        return found
+
+    # Bounds
+
+    def _enclosed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """The middle between guaranteed bounds; the error is half their distance."""
+        log_p, error = middle(*self._bounds(t, sign))
+        return TailEstimates.of(log_p, "midpoint of bounds", enclosure=error)
+
+    def _bound(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        """A bound, of unknown error, where nothing else answers."""
+        log_p = self.log_upper_bound(t, sign)
+        return TailEstimates.of(log_p, "Chernoff bound", enclosure=np.inf)
 
     def log_upper_bound(self, t: Floats, sign: int) -> Floats:
-        """Chernoff's bound of the log of the tail, at tilts that are good for merged blocks.
+        """Chernoff bound of the log of the tail, at tilts that are good for merged blocks.
 
-        It is guaranteed where blocks are not too many to be looked at one by one: they are kept, or
-        merged so that they never add less (sign 1) or more (sign -1).
+        It is guaranteed for up to a million blocks: they are kept, or merged so that they never add
+        less (sign 1) or more (sign -1).
         """
-        if self._transform is not None or self._n_blocks > _MOST_BLOCKS_OF_BOUNDS:
+        if self._transform is not None or self._n_blocks > SETTINGS.most_blocks_of_bounds:
             return self.log_bound(t, sign)
-        ratio = 0.0 if self._n_blocks <= _UNMERGED_UP_TO else _MERGED_LESS
+        ratio = 0.0 if self._n_blocks <= SETTINGS.unmerged_up_to else SETTINGS.ratio_far
         bounding = bounding_increments(self._increments(None, math.inf), ratio)
         blocks = bounding[1 if sign > 0 else 0]
         tilts, log_p = self._contour.tilts(t, sign), np.zeros(t.shape)
@@ -317,124 +420,80 @@ class Tails:
         return log_p
 
     def _cheap_bound(self, t: Floats, sign: int, enough: float) -> Floats:
-        """A bound of the log of the tail from what tails are computed with anyway."""
-        if sign < 0 and self._steep is not None:
-            return self._steep.log_bound_below(t, enough)
+        """A bound of the log of the tail from transforms that the tails need as well."""
+        if sign < 0 and self._is_stratified:
+            return self._stratified_inversion.log_bound_below(t, enough)
         return self._contour.cheap_log_bound(t, sign)
 
     def log_bound(self, t: Floats, sign: int, enough: float = -math.inf) -> Floats:
-        """Chernoff's bound of the log of the tail; the lowest unless it is enough."""
+        """Chernoff bound of the log of the tail; the lowest unless it is below `enough`."""
         log_p = self._contour.log_bound(t, sign, enough)
-        far = log_p < _FAR
+        far = log_p < SETTINGS.log_longer
         if far.any():
             log_p[far] = self._contour_far_out.log_bound(t[far], sign, enough)
         return log_p
 
+    # Blocks of ranks, and the contours that use them
+
+    @property
+    def _merged(self) -> bool:
+        """Whether far blocks are merged in contours."""
+        return self._n_blocks > SETTINGS.merge_above and self._transform is None
+
+    @property
+    def _merges_strata(self) -> bool:
+        """Whether blocks are merged in stratified contours."""
+        return self._n_blocks > SETTINGS.merge_stratified_above
+
+    @property
+    def _ratios(self) -> tuple[float, float]:
+        """Ratios up to which blocks are merged, and merged further for comparison."""
+        many = self._n_blocks > SETTINGS.many_blocks
+        ratio = SETTINGS.ratio_of_many if many else SETTINGS.ratio
+        return ratio, SETTINGS.coarser * ratio
+
+    @cached_property
+    def _body(self) -> float:
+        """Standard deviation without the top positives."""
+        coarse = SETTINGS.coarser * SETTINGS.ratio
+        return self._merged_blocks(coarse, coarse)[1]
+
+    def _blocks(self, level: int, deep: bool = False) -> Increments:
+        """Increments for stratified contours, merged the less the higher the level.
+
+        Few blocks are merged at level 0 only, where contours are planned; with less merging near
+        the bottom if `deep` is set.
+        """
+        if level > 0 and not self._merges_strata:
+            return self._increments(None, math.inf)
+        less = SETTINGS.coarser ** (1 - level)
+        resolution = less * self._body if self._body > 0.0 else math.inf
+        around = self._n_samples if deep else None
+        return self._increments(less * self._ratios[0], resolution, around)
+
+    def _merged_blocks(
+        self, ratio: float | None, coarse: float, around: int | None = None
+    ) -> tuple[Increments, float]:
+        """Blocks merged up to a ratio, and the deviation of the body, which is their resolution."""
+        body = deviation_of_the_body(self._increments(coarse, math.inf), self._n_positives)
+        resolution = body if body > 0.0 else math.inf
+        return self._increments(ratio, resolution, around), body
+
     @cached_property
     def _contour(self) -> ContourInversion:
-        return (
-            self._contour_inversion(*self._ratios)
-            if self._merged
-            else self._contour_inversion(None, _COARSER * _MERGED)
-        )
+        if self._merged:
+            return self._contour_inversion(*self._ratios)
+        return self._contour_inversion(None, SETTINGS.coarser * SETTINGS.ratio)
 
     @cached_property
     def _contour_far_out(self) -> ContourInversion:
         """For tails that are far out, where hits fill the top ranks."""
         if self._transform is not None:
             return self._contour
-        if self._n_blocks <= _UNMERGED_UP_TO:
-            return self._contour_inversion(None, _COARSER * _MERGED, self._last)
-        return self._contour_inversion(_MERGED_LESS, _COARSER * _MERGED_LESS, self._last)
-
-    @property
-    def _ratios(self) -> tuple[float, float]:
-        """Up to which ratios blocks are merged, and merged more for comparison."""
-        fine = _MERGED if self._n_blocks <= _MERGE_MORE_ABOVE else _MERGED_MORE
-        return fine, _COARSER * fine
-
-    @cached_property
-    def _steep(self) -> SteepInversion | None:
-        """The inversion with lucky hits apart; None where it does not apply."""
-        if self._n_blocks <= FEW_BLOCKS or not self._only_adds:
-            return None
-        coarse, body, m = self._blocks(0), self._body, self._n_positives
-        if coarse.sizes.size > _MAX_BLOCKS_APART:
-            return None
-        # Hits that add next to nothing make no distribution smooth.
-        typical = coarse.of_one_hit + coarse.cross * coarse.starts * (m / coarse.n_samples)
-        n_counted = coarse.sizes[typical > _SMALL * body].sum()
-        if not is_steep(coarse, self._std) or m * n_counted < _LEAST_HITS * coarse.n_samples:
-            return None
-        mean, _ = mean_and_variance(coarse, m)
-        lowest = self._support_within[0]
-        return SteepInversion(self._blocks, self._steep_is_merged, m, body, lowest, mean)
-
-    @cached_property
-    def _far_up(self) -> FarUp | None:
-        """The upper tail far up; None if a hit may take something away, or none is lucky."""
-        if not self._only_adds or self._body <= 0.0:
-            return None
-        blocks = self._blocks(0)
-        if blocks.sizes.size > _MAX_BLOCKS_APART:
-            return None
-        if largest_increment(blocks) < _NOT_LUCKY * self._body:
-            return None
-        return FarUp(self._blocks, self._steep_is_merged, self._n_positives, self._body)
-
-    @cached_property
-    def _only_adds(self) -> bool:
-        """Whether no hit takes anything away, in a distribution that is told block by block."""
-        if self._transform is not None or self._span > 0.0:
-            return False
-        coarse = self._blocks(0)
-        return bool(min(coarse.of_one_hit.min(), coarse.cross.min()) >= 0.0)
-
-    @property
-    def _steep_is_merged(self) -> bool:
-        """Whether blocks are merged where lucky hits are told apart."""
-        return self._n_blocks > _MERGE_STEEP_ABOVE
-
-    @cached_property
-    def _body(self) -> float:
-        """Standard deviation without the luckiest hits."""
-        return self._merged_blocks(_COARSER * _MERGED, _COARSER * _MERGED)[1]
-
-    def _blocks(self, level: int, deep: bool = False) -> Increments:
-        """The increments where lucky hits are told apart, the less merged the higher the level.
-
-        Of few blocks only those of level 0 are merged, by which contours are planned; with less
-        merging near the bottom if it is told so.
-        """
-        if level > 0 and not self._steep_is_merged:
-            return self._increments(None, math.inf)
-        less = _COARSER ** (1 - level)
-        resolution = less * _RESOLUTION * self._body if self._body > 0.0 else math.inf
-        around = self._n_samples if deep else None
-        return self._increments(less * self._ratios[0], resolution, around)
-
-    @cached_property
-    def _lucky(self) -> tuple[LuckyHits | None, LuckyHits | None]:
-        """The upper tail of merged blocks and of those merged more; None where it is not steep."""
-        fine, coarse = self._ratios
-        merged, body = self._merged_blocks(fine, coarse)
-        more, _ = self._merged_blocks(coarse, coarse)
-        m = self._n_positives
-        n_counted = merged.sizes[merged.of_one_hit != 0.0].sum()
-        # Of a few others the distribution is not smooth.
-        if not is_steep(merged, self._std) or m * n_counted < _ENOUGH_HITS * merged.n_samples:
-            return None, None
-        if n_lucky_blocks(merged, body) == merged.sizes.size:
-            return None, None
-        return LuckyHits(merged, m, body), LuckyHits(more, m, body)
-
-    def _merged_blocks(
-        self, ratio: float | None, coarse: float, around: int | None = None
-    ) -> tuple[Increments, float]:
-        """Blocks merged up to a ratio, and the deviation of the body, which tells hits apart."""
-        body = deviation_of_the_body(self._increments(coarse, math.inf), self._n_positives)
-        resolution = _RESOLUTION * body if body > 0.0 else math.inf
-        return self._increments(ratio, resolution, around), body
+        if self._n_blocks <= SETTINGS.unmerged_up_to:
+            return self._contour_inversion(None, SETTINGS.coarser * SETTINGS.ratio, self._last)
+        ratio = SETTINGS.ratio_far
+        return self._contour_inversion(ratio, SETTINGS.coarser * ratio, self._last)
 
     def _contour_inversion(
         self, ratio: float | None, coarse: float, around: int | None = None
@@ -462,9 +521,9 @@ class Tails:
 
     @cached_property
     def _near_periods(self) -> Floats:
-        """Where the transform of values on a lattice may return before the end of its period.
+        """Heights at which the transform of values on a lattice may return within a period.
 
-        Of values that are not known to be on one the first periods are among them.
+        Of values that are only nearly on one the first periods are among them.
         """
         if self._merged or self._transform is not None:
             return np.empty(0)
@@ -475,7 +534,8 @@ class Tails:
         heights = near_periods(increments, step)
         if self._span:
             return heights
-        return np.append(heights, 2.0 * np.pi / step * np.arange(1.0, _PERIODS + 1.0))
+        periods = 2.0 * np.pi / step * np.arange(1.0, SETTINGS.n_periods + 1.0)
+        return np.append(heights, periods)
 
     @cached_property
     def _largest_block(self) -> int:
@@ -483,90 +543,3 @@ class Tails:
         if self._n_blocks == self._n_samples:
             return 1
         return int(self._increments(None, math.inf).sizes.max())
-
-    def _nearly_best_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """`_listed_tail` where that takes no more than the first ranks."""
-        return self._listed_tail(t, sign, only_at_the_top=True)
-
-    def _listed_tail(
-        self,
-        t: Floats,
-        sign: int,
-        only_at_the_top: bool = False,
-        limit: float = _MAX_LISTED,
-    ) -> tuple[Floats, Floats]:
-        """Exact tail by listing all placements from t outwards, where they are few."""
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        outermost = np.argsort(-sign * t)
-        listed, n_listed, n_few = None, 0, t.size
-        # Most often no value has few beyond it, or all have: then one list serves them.
-        for probe in itertools.chain([0, t.size - 1], itertools.repeat(None)):
-            if n_listed == n_few:
-                break
-            at = (n_listed + n_few) // 2 if probe is None else probe
-            found = self._list_from(float(t[outermost[at]]), sign, only_at_the_top, limit)
-            if found is None:
-                n_few = at
-            else:
-                listed, n_listed = found, at + 1
-        if listed is not None:
-            few = outermost[:n_listed]
-            error[few] = _LISTED
-            log_p[few] = listed.log_counts_from(sign * t[few]) - self._log_placements
-        return log_p, error
-
-    def _list_from(self, t: float, sign: int, only_at_the_top: bool, limit: float) -> Atoms | None:
-        """Placements from t outwards; None where they are too many to list."""
-        known_from, known = self._listed.get((sign, limit), (math.inf, None))
-        if sign * t >= known_from:
-            return known
-        if sign * t <= self._unlisted.get((sign, limit), -math.inf):
-            return None
-        increments = self._at_the_top(t) if sign > 0 else None
-        if increments is None:
-            if only_at_the_top or not self._may_be_few(t, sign, limit):
-                return None
-            increments = self._increments(None, math.inf)
-        signed = increments if sign > 0 else increments.negated()
-        listed = atoms(signed, self._n_positives, sign * t, limit)
-        if listed is None:
-            self._unlisted[sign, limit] = sign * t
-        else:
-            self._listed[sign, limit] = sign * t, listed
-        return listed
-
-    @cached_property
-    def _n_completions(self) -> float:
-        """Operations that it takes to find the best completions of all partial outcomes."""
-        # Where few items are in a block, and where blocks are few.
-        if self._n_blocks == self._n_samples:
-            return float(self._n_blocks) * self._n_positives
-        sizes = self._increments(None, math.inf).sizes
-        n_ways = float(np.minimum(sizes, self._n_positives).sum())
-        return n_ways * max(self._n_positives, _OVERHEAD)
-
-    def _may_be_few(self, t: float, sign: int, limit: float) -> bool:
-        """Whether placements from t outwards may be few enough to be listed block by block."""
-        if self._n_completions > _MAX_COMPLETIONS:
-            return False
-        if self._very_few_blocks:
-            return True
-        far = self._log_few(limit)
-        far = far + _LOOSE if sign > 0 else _EXTREME * far
-        at = np.array([t])
-        # The first bound, of blocks that are merged, costs less and may be a little too low.
-        if self._contour.log_bound(at, sign, far)[0] > _SURELY * far:
-            return False
-        return bool(self.log_bound(at, sign, far)[0] <= far)
-
-    def _enclosed_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """The middle between guaranteed bounds; the error is half their distance."""
-        return middle(*self._bounds(t, sign))
-
-
-def put_better(
-    log_p: Floats, error: Floats, where: Integers, other: Floats, other_error: Floats
-) -> None:
-    """Write down other answers where their errors are smaller, or nothing was known."""
-    better = (other_error < error[where]) | np.isneginf(log_p[where])
-    log_p[where[better]], error[where[better]] = other[better], other_error[better]

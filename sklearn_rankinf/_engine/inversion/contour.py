@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.ranking_transform import largest_increment
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGING,
@@ -273,6 +274,11 @@ class ContourInversion:
         """Log of ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and the relative error."""
         found = self.inverted(s, sign, insist)
         return found.log_p, found.error
+
+    def tail(self, s: Floats, sign: int, insist: bool = False) -> TailEstimates:
+        """Temporary."""
+        found = self.inverted(s, sign, insist)
+        return TailEstimates.of(found.log_p, "contour", truncation=found.error)
 
     def inverted(self, s: Floats, sign: int, insist: bool = False) -> InvertedTails:
         """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1).

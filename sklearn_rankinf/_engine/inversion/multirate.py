@@ -1,10 +1,18 @@
-"""The transform along a contour, by a pass whose nodes become more from part to part.
+"""The transform along a contour by a pass from coarse to fine nodes.
 
-A contour has as many nodes as the widest part of the distribution asks for, but only the blocks at
-the top of the ranking make it wide. The pass starts at the end, with the few nodes that a period
-asks for that covers what the blocks so far add, given the hits before them. Where that becomes too
-wide, Fourier sums tell the transform at more nodes in between, which is exact for distributions
-that a period covers.
+The trapezoidal rule needs nodes whose spacing is 2 pi over a period that covers the whole
+distribution. Most ranks do not need that many: the hits far from the top add up to a narrow
+distribution, given their number, and only the top ranks make it wide. The forward pass therefore
+starts at the end of the ranking. Each row of its state is a number of hits so far, and the
+transform of what these hits add. A row whose distribution lies within a window is determined by
+nodes with a spacing of 2 pi over the window (the sampling theorem, with frequency and value
+exchanged). When the windows have grown to a multiple of the present one, the transform is
+interpolated by Fourier sums at nodes that are denser by the same factor, and the pass goes on.
+
+The windows come from Chernoff bounds of every row, ``P(S > a) <= exp(K(t) - t a)``, so that what
+they leave out is known: `LOST` of the probability of a row, at each side.
+
+See "Stratified contours" in doc/theory.rst.
 """
 
 from __future__ import annotations
@@ -20,45 +28,74 @@ from numpy.typing import NDArray
 from sklearn_rankinf._engine.exact.enumeration import log_probability_of_hits
 from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
-from sklearn_rankinf._engine.inversion.trapezoid import faded, waves_between
+from sklearn_rankinf._engine.inversion.trapezoid import fade, interpolated, over_a_period
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
 
-# Windows leave out less than this of a distribution, on either side.
+# Share of a row's probability that a window may leave out, at each side.
 LOST = 4e-11
-# How wide distributions are is looked at after each so many blocks. Tilts that change a
-# distribution by more than this over its width, in logarithms, tell nothing of it.
-_BLOCKS, _STEEP = 6, 100.0
-# Windows become wider by a power of this, and have so many nodes at least.
-_WIDER, _LEAST_NODES = 4, 32
-# The logarithm of the transform falls by this up to the first part of a contour, if it is not much
-# farther than where it falls by less, and the rest fades out, in the last, one node in so many. It
-# is looked at in some places, in one over the scale.
-_FALL, _LEAST_FALL, _FARTHER = 20.0, 15.0, 1.25
-_FIRST_PART, _FADES, _PLACES = 0.6, 4, 4.0 * 1.25 ** np.arange(24)
-# Logarithms of the transform that are no less alike than this are the same.
-_ALIKE = 1e-6
-# Rows times nodes, and products of rows, that are affordable; products that are little work; and
-# nodes of one pass.
-_STATES, _WORK, _LITTLE_WORK, _CHUNK = 2e6, 4e8, 5e7, 2048
 
 
-class Cascade:
+@dataclass(frozen=True)
+class MultirateSettings:
+    """Settings of a pass."""
+
+    # Blocks after which the windows of the rows are determined again.
+    blocks_of_stage: int = 6
+    # Ratio of the windows of consecutive parts.
+    ratio: int = 2
+    # Tilts times widths above which a bound of a row's width is not accurate, as a logarithm.
+    steepest: float = 100.0
+    # Nodes of the coarsest part, at least; more are needed where its windows lose too much, which
+    # they do if rows of very few hits carry some of the distribution.
+    least_nodes: int = 32
+    more_nodes: int = 128
+    loses_too_much: float = 1e-11
+    # Fall of the log transform after which a contour ends, if that is not much farther out than a
+    # smaller fall: exp(-20) of a smooth distribution is cut off.
+    fall: float = 20.0
+    least_fall: float = 15.0
+    farther: float = 1.25
+    # Share of a contour that reaches that fall; the rest is faded out by a taper.
+    first_part: float = 0.6
+    # Distances at which the fall is determined: 4 over the scale, and 14 more by a ratio.
+    first_place: float = 4.0
+    place_ratio: float = 1.45
+    n_places: int = 15
+    # Logs of the transform at the tilt, by two ways, that differ by less agree.
+    agrees: float = 1e-6
+    # Share of the nodes of the first part that fades out, as one over it.
+    n_fades: int = 4
+    # The part of a window at either end, as one over it, in which there must be next to nothing.
+    edges: int = 32
+    # Rows times nodes that memory allows.
+    most_states: float = 2e6
+    # Products that a contour may take at first, and at most.
+    little_work: float = 5e7
+    most_work: float = 4e8
+    # Nodes of one call of the forward pass.
+    chunk: int = 1024
+
+
+SETTINGS = MultirateSettings()
+
+
+class MultiratePass:
     """A contour of a statistic whose blocks are given from the end of the ranking.
 
     Parameters
     ----------
     blocks : Increments
-        What hits add from the end of the ranking on, with blocks merged, to plan the contour.
+        What hits add, from the end of the ranking on. These blocks plan the contour.
     n_positives : int
         Number of positives.
     theta, period : float
-        Tilt, and the period of the nodes, ``theta + i (j + 1/2) 2 pi / period``.
+        Tilt, and the period of the trapezoidal rule: nodes are ``theta + i (j + 1/2) 2 pi / T``.
     bands : Bands
-        The paths that matter.
-    log_total : float
-        Log of the transform at the tilt.
+        Numbers of hits that carry the tilted distribution.
+    log_mgf : float
+        Log transform at the tilt.
     scale : float
-        A distance within which the distribution is smooth, or nearly so.
+        Standard deviation of the distribution without its top positives.
     """
 
     def __init__(
@@ -68,128 +105,142 @@ class Cascade:
         theta: float,
         period: float,
         bands: Bands,
-        log_total: float,
+        log_mgf: float,
         scale: float,
     ) -> None:
         self._blocks, self._n_positives = blocks, n_positives
         self._p = n_positives / blocks.n_samples
-        self._theta, self._period = theta, period
-        self._bands, self._log_total, self._scale = bands, log_total, scale
+        self.theta, self.step = theta, 2.0 * math.pi / period
+        self._period = period
+        self._bands, self._log_mgf, self._scale = bands, log_mgf, scale
+        self._least_nodes = SETTINGS.least_nodes
 
     def log_transform(
-        self, blocks: Increments, bands: Bands, insist: bool
-    ) -> tuple[Complexes, Complexes] | None:
-        """Nodes, and the log transform there of the same statistic with blocks merged otherwise.
+        self, blocks: Increments, bands: Bands, is_long: bool
+    ) -> tuple[Complexes, Complexes, float] | None:
+        """Nodes, the log transform there with blocks merged otherwise, and what windows lose.
 
-        The bands are those of these blocks. As far as it is not much work, or much farther if one
-        insists. None where that is too short.
+        The bands are those of these blocks. The loss is a share of the transform at the tilt. A long contour may take `most_work`. None where the
+        affordable contour has too few nodes, or floats do not reach far enough.
         """
         try:
-            return self._told(blocks, bands, self._reach(_WORK if insist else _LITTLE_WORK))
+            reach = self._reach(SETTINGS.most_work if is_long else SETTINGS.little_work)
+            return self._from_coarse_to_fine(blocks, bands, reach)
         except LeftTheRangeError:
             return None
 
+    def need_more_nodes(self) -> None:
+        """Let the coarsest part have more nodes from now on."""
+        self._least_nodes = SETTINGS.more_nodes
+
     @property
-    def is_short(self) -> bool:
-        """Whether contours end where much work begins."""
+    def may_be_longer(self) -> bool:
+        """Whether a long contour has more nodes."""
         try:
-            return self._reach(_LITTLE_WORK) < self._reach(_WORK)
+            return self._reach(SETTINGS.little_work) < self._reach(SETTINGS.most_work)
         except LeftTheRangeError:
             return False
 
-    def _told(
+    def _from_coarse_to_fine(
         self, blocks: Increments, bands: Bands, reach: float
-    ) -> tuple[Complexes, Complexes] | None:
+    ) -> tuple[Complexes, Complexes, float] | None:
         parts = self._parts(reach)
         n_nodes = math.ceil(self._n_nodes(reach) / parts[0].n_windows)
-        if n_nodes < _LEAST_NODES:
+        if n_nodes < self._least_nodes:
             return None
         ends = np.cumsum(blocks.sizes)
+        z = self._nodes(n_nodes, parts[0].n_windows)
         first, logs, begin = 0, np.zeros((1, n_nodes), complex), 0
-        before: _Part | None = None
-        for part in parts:
-            if before is None:
-                z = self._nodes(n_nodes, part.n_windows)
-            else:
-                z = self._nodes(
-                    (logs.shape[1] - 1) * before.n_windows // part.n_windows, part.n_windows
-                )
-                logs = self._told_between(logs, first, before, z)
+        # Log weights, at the tilt, of what windows have lost, by the number of hits so far.
+        lost = np.full(self._n_positives + 1, -np.inf)
+        for part, following in zip(parts, [*parts[1:], None], strict=True):
             end = int(np.searchsorted(ends, part.n_items, side="right"))
-            first, logs = self._through(blocks, bands, slice(begin, end), z, first, logs)
-            begin, before = end, part
+            some = slice(begin, end)
+            first, logs = self._through(blocks[some], bands.of(some), z, first, logs)
+            lost = self._carried(lost, part)
+            begin = end
+            if following is not None:
+                factor = part.n_windows // following.n_windows
+                z = self._nodes((logs.shape[1] - 1) * factor, following.n_windows)
+                logs, lost_here = self._interpolated(logs, first, part, z)
+                rows = slice(first, first + logs.shape[0])
+                lost[rows] = np.logaddexp(lost[rows], lost_here)
         total = log_probability_of_hits(self._n_positives, int(ends[-1]), self._p)
-        return z, np.asarray(logs[-1] - total)
+        share = math.exp(min(float(lost[-1]) - total - self._log_mgf, 0.0))
+        if share > SETTINGS.loses_too_much:
+            self.need_more_nodes()
+        return z, np.asarray(logs[-1] - total), share
+
+    def _carried(self, lost: Floats, part: _Part) -> Floats:
+        """Log weights of what windows have lost, by the hits behind a part of the pass."""
+        rows = np.flatnonzero(lost > -np.inf)
+        carried = np.full(lost.shape, -np.inf)
+        if rows.size:
+            first, some = int(rows[0]), slice(part.begin, part.end)
+            logs = lost[first : rows[-1] + 1, None]
+            at_tilt, bands = np.array([self.theta]), self._bands.of(some)
+            first, logs = self._through(self._blocks[some], bands, at_tilt, first, logs)
+            carried[first : first + logs.shape[0]] = logs[:, 0]
+        return carried
 
     def _nodes(self, n_nodes: int, n_windows: int) -> Complexes:
-        """Nodes for a period that is one of so many windows; the last lie beside the real axis."""
-        step = 2.0 * math.pi * n_windows / self._period
+        """Nodes for a period divided into windows; those of a whole period avoid the real axis."""
+        step = self.step * n_windows
         places = np.arange(n_nodes) + (0.5 if n_windows == 1 else 0.0)
-        return np.asarray(self._theta + 1j * step * places, dtype=complex)
+        return np.asarray(self.theta + 1j * step * places, dtype=complex)
 
     def _through(
-        self,
-        blocks: Increments,
-        bands: Bands,
-        some: slice,
-        z: NDArray[Any],
-        first: int,
-        logs: NDArray[Any],
+        self, blocks: Increments, bands: Bands, z: NDArray[Any], first: int, logs: NDArray[Any]
     ) -> tuple[int, NDArray[Any]]:
-        """The pass through some blocks, for some nodes at a time."""
-        walked = [
-            walked_through(
-                blocks[some],
-                self._n_positives,
-                self._p,
-                z[chunk],
-                bands.of(some),
-                first,
-                logs[:, chunk],
-            )
-            for chunk in np.array_split(np.arange(z.size), -(-z.size // _CHUNK))
+        """First row and log weights of all rows behind some blocks, chunks of nodes at a time."""
+        chunks = np.array_split(np.arange(z.size), -(-z.size // SETTINGS.chunk))
+        m, p = self._n_positives, self._p
+        passed = [
+            walked_through(blocks, m, p, z[chunk], bands, first, logs[:, chunk]) for chunk in chunks
         ]
-        return walked[0][0], np.concatenate([rows for _, rows in walked], axis=1)
+        return passed[0][0], np.concatenate([rows for _, rows in passed], axis=1)
 
     @cached_property
     def _decayed(self) -> float:
-        """How far from the real axis the transform has decayed."""
-        places = np.append(0.0, _PLACES / self._scale)
-        z = self._theta + 1j * places
-        start = np.zeros((1, z.size), complex)
-        _, logs = self._through(self._blocks, self._bands, slice(None), z, 0, start)
+        """Distance from the real axis at which the transform has decayed; 0 if it is unknown."""
+        places = SETTINGS.place_ratio ** np.arange(SETTINGS.n_places)
+        places = np.append(0.0, places * SETTINGS.first_place / self._scale)
+        start = np.zeros((1, places.size), complex)
+        z = self.theta + 1j * places
+        _, logs = self._through(self._blocks, self._bands, z, 0, start)
         total = log_probability_of_hits(self._n_positives, self._blocks.n_samples, self._p)
-        if not abs(logs[-1, 0].real - total - self._log_total) < _ALIKE:
-            # Rows that matter were lost.
+        if not abs(logs[-1, 0].real - total - self._log_mgf) < SETTINGS.agrees:
+            # Rows that carry some of it were lost.
             return 0.0
         falls = np.maximum.accumulate(logs[-1, 0].real - logs[-1].real)
-        most, enough = np.interp([_FALL, _LEAST_FALL], falls, places, right=np.inf)
-        return float(min(most, _FARTHER * enough))
+        most, enough = np.interp([SETTINGS.fall, SETTINGS.least_fall], falls, places, right=np.inf)
+        return float(min(most, SETTINGS.farther * enough))
 
     @cached_property
     def _stages(self) -> list[_Part]:
-        """The pass, a few blocks at a time, in windows as narrow as they may be."""
+        """The pass, some blocks at a time, with windows as narrow as Chernoff bounds allow."""
         blocks, bands, period = self._blocks, self._bands, self._period
         n_blocks, ends = blocks.sizes.size, np.cumsum(blocks.sizes)
-        steps = 0.5 / period * 2.0 ** np.arange(math.ceil(math.log2(period / self._scale)) + 6)
+        n_steps = math.ceil(0.5 * math.log2(period / self._scale)) + 3
+        steps = 0.5 / period * 4.0 ** np.arange(n_steps)
         tilts = np.concatenate([[0.0], steps, -steps])
         first, logs, widest = 0, np.zeros((1, tilts.size)), 0.0
         stages = []
-        for begin in range(0, n_blocks, _BLOCKS):
-            end = min(begin + _BLOCKS, n_blocks)
-            z = self._theta + tilts
-            first, logs = self._through(blocks, bands, slice(begin, end), z, first, logs)
-            lowest, highest = _within(tilts, logs)
+        for begin in range(0, n_blocks, SETTINGS.blocks_of_stage):
+            end = min(begin + SETTINGS.blocks_of_stage, n_blocks)
+            z, some = self.theta + tilts, slice(begin, end)
+            first, logs = self._through(blocks[some], bands.of(some), z, first, logs)
+            lowest, highest = _edges(tilts, logs)
             widest = max(widest, float((highest - lowest).max()))
             n_windows = _power(period / widest) if end < n_blocks else 1
             stages.append(_Part(begin, end, int(ends[end - 1]), n_windows, first, lowest, highest))
-            told = np.abs(tilts) * widest < _STEEP
-            tilts, logs = tilts[told], logs[:, told]
+            is_accurate = np.abs(tilts) * widest < SETTINGS.steepest
+            tilts, logs = tilts[is_accurate], logs[:, is_accurate]
         return stages
 
     def _parts(self, reach: float) -> list[_Part]:
-        """The pass, in parts of the same nodes, each of enough of them."""
-        most = _power(self._n_nodes(reach) / _LEAST_NODES)
+        """The pass in parts of equal spacing, each with enough nodes."""
+        most = _power(self._n_nodes(reach) / self._least_nodes)
         parts: list[_Part] = []
         for stage in self._stages:
             part = replace(stage, n_windows=min(stage.n_windows, most))
@@ -200,25 +251,29 @@ class Cascade:
         return parts
 
     def _n_nodes(self, reach: float) -> float:
-        return reach * self._period / (2.0 * math.pi)
+        return reach / self.step
 
     def _reach(self, most_work: float) -> float:
-        """How far from the real axis the contour goes, for so many products."""
+        """Distance from the real axis at which the contour ends, within an amount of work."""
         work, states, most = 0.0, 0.0, math.inf
         for stage in self._stages:
             bands = self._bands.of(slice(stage.begin, stage.end))
             most = min(most, stage.n_windows)
             work += bands.work() / most
             states = max(states, float((bands.high - bands.low).max() + 1) / most)
-        step = 2.0 * math.pi / self._period
-        enough = max(self._decayed / _FIRST_PART, _LEAST_NODES * step) if self._decayed else 0.0
-        return min(enough, step * min(_STATES / states, most_work / work))
+        least = self._least_nodes * self.step
+        enough = max(self._decayed / SETTINGS.first_part, least) if self._decayed else 0.0
+        return min(enough, self.step * min(SETTINGS.most_states / states, most_work / work))
 
-    def _told_between(self, logs: Complexes, first: int, part: _Part, z: Complexes) -> Complexes:
-        """Log weights at the next nodes, from those at the last nodes of a part."""
+    def _interpolated(
+        self, logs: Complexes, first: int, part: _Part, z: Complexes
+    ) -> tuple[Complexes, Floats]:
+        """Log weights of the rows at denser nodes, and of what their windows lose.
+
+        The probability near the ends of a window is what has leaked over them from the other side.
+        """
         n_nodes, window = logs.shape[1], self._period / part.n_windows
-        step = (z[1] - z[0]).imag
-        factor = round(2.0 * math.pi / (window * step))
+        factor = round(2.0 * math.pi / (window * (z[1] - z[0]).imag))
         rows = np.clip(first + np.arange(logs.shape[0]) - part.first, 0, part.lowest.size - 1)
         lowest, highest = part.lowest[rows], part.highest[rows]
         starts = lowest - 0.5 * (window - (highest - lowest))
@@ -228,29 +283,33 @@ class Cascade:
         waves = np.where(known, logs - np.where(known, log_sizes, 0.0), -np.inf)
         waves = np.exp(waves - 1j * np.outer(starts, frequencies))
         if part.begin == 0:
-            waves *= faded(n_nodes, 1.0 / _FADES)
-        between = waves_between(waves, factor, window * z[0].imag, z.size)
+            waves *= fade(n_nodes, 1.0 / SETTINGS.n_fades)
+        values = over_a_period(waves)
+        edge = max(1, values.shape[1] // SETTINGS.edges)
+        at_ends = np.abs(np.concatenate([values[:, :edge], values[:, -edge:]], axis=1)).sum(axis=1)
+        between = interpolated(values, factor, window * z[0].imag, z.size)
         between *= np.exp(1j * np.outer(starts, z.imag))
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(between) + log_sizes)
+            lost = np.log(at_ends) + log_sizes[:, 0]
+            return np.asarray(np.log(between) + log_sizes), lost
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Blocks of the pass that have the same nodes.
+    """Blocks of the pass whose nodes have the same spacing.
 
     Attributes
     ----------
     begin, end : int
-        First block and the last plus one, of those that contours are planned with.
+        First block and the last plus one, of those that plan the contour.
     n_items : int
-        Items up to there.
+        Items up to there, from the end of the ranking on.
     n_windows : int
-        How often the window, the period of the nodes, is in that of the contour.
+        Windows in a period: the spacing is 2 pi times their number over the period.
     first : int
         Fewest hits up to there.
     lowest, highest : ndarray
-        Between what nearly all of the distribution is, for each number of hits.
+        Ends of nearly all of the distribution, for each number of hits.
     """
 
     begin: int
@@ -263,14 +322,15 @@ class _Part:
 
 
 def _power(ratio: float) -> int:
-    """The highest power of the factor by which windows become wider that is no more than this."""
-    return int(_WIDER ** int(math.log(max(ratio, 1.0)) / math.log(_WIDER)))
+    """The highest power of the ratio of consecutive windows that is no more than a ratio."""
+    base = SETTINGS.ratio
+    return int(base ** int(math.log(max(ratio, 1.0)) / math.log(base) + 1e-9))
 
 
-def _within(tilts: Floats, logs: Floats) -> tuple[Floats, Floats]:
+def _edges(tilts: Floats, logs: Floats) -> tuple[Floats, Floats]:
     """Ends of nearly all of each distribution (row), from log transforms at tilts, the first 0.
 
-    ``P(S > a) <= exp(K(t) - K(0) - t a)`` for any t > 0, and likewise below.
+    ``P(S > a) <= exp(K(t) - K(0) - t a)`` is `LOST` at the end, for the best t > 0; likewise below.
     """
     lowest, highest = np.zeros(logs.shape[0]), np.zeros(logs.shape[0])
     known = np.isfinite(logs[:, 0])

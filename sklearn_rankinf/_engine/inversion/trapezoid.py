@@ -18,9 +18,12 @@ import numpy as np
 from scipy.fft import fft, ifft, irfft, next_fast_len
 from scipy.ndimage import maximum_filter1d
 
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.transform import geometric_rows
 from sklearn_rankinf._engine.statistics import Complexes, Floats
 
+# Values with fewer than these are summed without BLAS.
+_FEW_VALUES = 8
 # Values up to this part of a period above the lowest are served by damped contours.
 SERVED = 0.6
 # Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes.
@@ -200,54 +203,52 @@ class Nodes:
         )
         outer = np.empty((rows.shape[0], s.size), complex)
         geometric_rows(np.exp(self.begin * turn), np.exp(width * turn), outer)
-        return np.asarray((rows @ within * outer).sum(axis=0).real)
+        # Threads of BLAS cost more than the products for a few values.
+        inner = np.einsum("ij,jk->ik", rows, within) if s.size < _FEW_VALUES else rows @ within
+        return np.asarray((inner * outer).sum(axis=0).real)
 
 
 class ContourTails:
-    """Tails from one contour.
+    """Tails from one contour that is planned to its end.
 
     Parameters
     ----------
     nodes : Nodes
         The contour.
     coarser : sequence of Nodes
-        That of blocks that are merged more, and of those that are merged more than these; none if
-        no blocks are merged.
-    lost : float
-        What the windows of the rest do not cover, relative to all.
+        The same contour with blocks merged further, and further still; none if none are merged.
+    left_out : float
+        Share of the transform that windows and bands of hits leave out.
     n_blocks : int
         Number of blocks.
     log_commonest, log_placement : float
-        Log probability of the commonest outcome, or nearly so, and of a placement.
+        Log probabilities of the commonest outcome, or nearly so, and of a placement.
     log_edge : float
         Log of the squared probability of all outcomes that have their last hit at a given value.
-    log_rarity : float
-        Log probability of what was left out.
     cell : float, default=0.0
-        How far apart what lucky hits add is in the blocks that are merged more, at most.
+        Difference of what a top positive adds in neighbouring merged blocks, at most.
     """
 
     def __init__(
         self,
         nodes: Nodes,
         coarser: Sequence[Nodes],
-        lost: float,
+        left_out: float,
         n_blocks: int,
         log_commonest: float,
         log_placement: float,
         log_edge: float,
-        log_rarity: float,
         cell: float = 0.0,
     ) -> None:
         self._nodes, self._coarser, self._cell = nodes, coarser, cell
         self._least = _PRECISION_OF_MERGED if coarser else _PRECISION
-        self._relative = lost + _ROUNDING * math.sqrt(n_blocks)
+        self._left_out, self._rounding = left_out, _ROUNDING * math.sqrt(n_blocks)
         self._log_commonest, self._log_placement = log_commonest, log_placement
-        self._log_edge, self._log_rarity = log_edge, log_rarity
+        self._log_edge = log_edge
 
     @cached_property
     def _log_tail_a_period_away(self) -> float:
-        """Log of more than the upper tail there."""
+        """Log of an upper bound of the upper tail a period above the served values."""
         nearer = np.array([SERVED * 2.0 * math.pi / self._nodes.step])
         log_p = float(self._nodes.tail(nearer, 1, taper=True)[0][0])
         return log_p if math.isfinite(log_p) else 0.0
@@ -256,7 +257,7 @@ class ContourTails:
     def _changes_nearby(self) -> Floats:
         """The most that merging changes in tails of about the same value, over a period.
 
-        A block of one lucky hit is an atom: merging errs to either side in turn, from one block to
+        A merged block of the top is an atom: merging errs to either side in turn, from one block to
         the next, and at some values not at all.
         """
         n_places = 2 * self._nodes.z.size
@@ -271,46 +272,65 @@ class ContourTails:
         place = s * (changes.size * self._nodes.step / (2.0 * math.pi))
         return np.asarray(changes[place.astype(np.int64)])
 
-    def log_tail(self, s: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        """Log tails, their relative errors, and the part of these that is the work of merging."""
+    def tail(self, s: Floats, sign: int) -> TailEstimates:
+        """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1).
+
+        The error is infinite where it is too large to be known well.
+        """
         nodes = self._nodes
         log_p, unit = nodes.tail(s, sign, taper=True)
         merged = [each.tail(s, sign, taper=True)[0] for each in self._coarser]
         shorter = _SHORTER_OF_PLANNED
-        cut = nodes.cut(s, sign, log_p, shorter) + nodes.jump(s, shorter) * unit
-        known = np.isfinite(log_p) & np.isfinite(cut) & np.isfinite(merged).all(axis=0)
+        truncation = nodes.cut(s, sign, log_p, shorter) + nodes.jump(s, shorter) * unit
+        known = np.isfinite(log_p) & np.isfinite(truncation) & np.isfinite(merged).all(axis=0)
         safe, *merged = (np.where(known, x, 0.0) for x in (log_p, *merged))
         changes = [fine - coarse for fine, coarse in pairwise([safe, *merged])]
-        by_merging = np.zeros(s.shape)
-        if len(changes) == 1:
-            doubt = DOUBT_OF_MERGING if nodes.side < 0 else _DOUBT_FAR_UP
-            by_merging = doubt * np.abs(changes[0])
-            if sign > nodes.side and self._cell > 0.0:
-                by_merging = np.maximum(by_merging, self._merging_nearby(s) * np.exp(-safe))
-        elif changes:
-            by_merging = np.max(_DOUBT_OF_TWO * np.abs(changes[:2]), axis=0)
-        error = self._least + cut + by_merging
-        error += self._relative * nodes.heights.sum() * unit
-        error += _MANY_PLACEMENTS * exp_of_error(self._log_placement - safe)
-        error += EDGE * exp_of_error(0.5 * (self._log_edge - safe))
-        error += np.where(cut > _SEEN, _CLUSTER * exp_of_error(self._log_commonest - safe), 0.0)
-        # What lies a period away, on the harmless side.
-        log_aliasing = -abs(nodes.theta) * 2.0 * math.pi / nodes.step - safe
-        if sign > 0:
-            error += exp_of_error(self._log_rarity - safe)
-        if sign > nodes.side:
-            log_aliasing += np.minimum(safe, self._log_tail_a_period_away)
-        elif sign > 0:
-            # What lies a period away has bounds of its own.
-            log_aliasing -= np.inf
-        error += exp_of_error(log_aliasing)
-        # A larger error would itself be a guess; near the lowest value, where few are left to be
-        # smooth, that is so sooner.
-        usable = known & (log_p < 1e-6) & (error < (1.0 if sign > 0 else _GUESS_BELOW))
+        of_sum = nodes.heights.sum() * unit
+        atoms = _MANY_PLACEMENTS * exp_of_error(self._log_placement - safe)
+        atoms += EDGE * exp_of_error(0.5 * (self._log_edge - safe))
+        clusters = _CLUSTER * exp_of_error(self._log_commonest - safe)
+        atoms += np.where(truncation > _SEEN, clusters, 0.0)
+        found = TailEstimates.of(
+            log_p,
+            "stratified contour",
+            rounding=self._least + self._rounding * of_sum,
+            truncation=truncation + self._left_out * of_sum,
+            aliasing=self._aliasing(sign, safe),
+            atoms=atoms,
+            merging=self._merging(s, sign, changes, safe),
+        )
+        # A larger error would itself be a guess; near the lowest value, where few placements are
+        # left to be smooth, sooner than elsewhere.
+        most = 1.0 if sign > 0 else _GUESS_BELOW
+        unknown = np.flatnonzero(~(known & (log_p < 1e-6) & (found.error.total < most)))
         if changes:
-            log_p = log_p + LEFT_OF_MERGING * changes[0]
-        log_p = np.minimum(log_p, 0.0)
-        return np.where(usable, log_p, -np.inf), np.where(usable, error, np.inf), by_merging
+            found.log_p[:] += LEFT_OF_MERGING * changes[0]
+        np.minimum(found.log_p, 0.0, out=found.log_p)
+        found.put(unknown, TailEstimates.unknown(unknown.shape))
+        return found
+
+    def _merging(self, s: Floats, sign: int, changes: Sequence[Floats], log_p: Floats) -> Floats:
+        """Error of merged blocks that is left after Richardson's correction."""
+        if not changes:
+            return np.zeros(s.shape)
+        if len(changes) > 1:
+            return np.asarray(np.max(_DOUBT_OF_TWO * np.abs(changes[:2]), axis=0))
+        doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else _DOUBT_FAR_UP
+        merging = doubt * np.abs(changes[0])
+        if sign > self._nodes.side and self._cell > 0.0:
+            merging = np.maximum(merging, self._merging_nearby(s) * np.exp(-log_p))
+        return merging
+
+    def _aliasing(self, sign: int, log_p: Floats) -> Floats:
+        """Probability a period away, on the side where the contour damps it."""
+        nodes = self._nodes
+        if sign > 0 and nodes.side > 0:
+            # Ascending contours have bounds of it.
+            return np.zeros(log_p.shape)
+        log_aliasing = -abs(nodes.theta) * 2.0 * math.pi / nodes.step - log_p
+        if sign > nodes.side:
+            log_aliasing = log_aliasing + np.minimum(log_p, self._log_tail_a_period_away)
+        return exp_of_error(log_aliasing)
 
 
 def _taper(n_nodes: int) -> Floats:
@@ -319,22 +339,25 @@ def _taper(n_nodes: int) -> Floats:
     return np.asarray(np.cos(np.pi * (x - 0.5)) ** 2)
 
 
-def faded(n_nodes: int, part: float) -> Floats:
+def fade(n_nodes: int, part: float) -> Floats:
     """Weights that fade out in the last part of a contour."""
     left = (n_nodes - np.arange(n_nodes)) / (part * n_nodes)
     return np.asarray(np.sin(0.5 * np.pi * np.minimum(left, 1.0)) ** 2)
 
 
-def waves_between(waves: Complexes, factor: int, offset: float, n_nodes: int) -> Complexes:
-    """Transforms (rows) of distributions that a period covers, at nodes that are denser.
+def over_a_period(waves: Complexes) -> Floats:
+    """Distributions (rows) over a period, from their transforms at multiples of 2 pi over it."""
+    return np.asarray(irfft(waves.conj(), next_fast_len(2 * waves.shape[1]), axis=1))
 
-    From those at the multiples of 2 pi over the period; the first of the others is the offset over
-    the period.
+
+def interpolated(values: Floats, factor: int, offset: float, n_nodes: int) -> Complexes:
+    """Transforms (rows) of distributions over a period at nodes denser by a factor.
+
+    The first node is the offset over the period.
     """
-    n_places = next_fast_len(2 * waves.shape[1])
-    distribution = irfft(waves.conj(), n_places, axis=1)
-    distribution = distribution * np.exp(1j * offset / n_places * np.arange(n_places))
-    between = ifft(distribution, n_places * factor, axis=1)[:, :n_nodes]
+    n_places = values.shape[1]
+    values = values * np.exp(1j * offset / n_places * np.arange(n_places))
+    between = ifft(values, n_places * factor, axis=1)[:, :n_nodes]
     return np.asarray(between * (n_places * factor))
 
 

@@ -1,0 +1,122 @@
+"""Near-maximum enumeration: tails of few placements at the ends of the support.
+
+Placements are listed from the extreme value inwards, block by block. A partial placement is kept
+if its best completion reaches the value, so the work grows with the number of placements in the
+tail, not with all of them (branch and bound without branches that fail). One list serves all values
+beyond the one it was made for. See "Near-maximum enumeration" in doc/theory.rst.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.exact.enumeration import Atoms, atoms
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+
+# Relative rounding error of a sum of at most five million probabilities.
+ROUNDING = 1e-12
+# Placements that are listed, if the tail does not hold more.
+FEW = 3e5
+# Operations that finding the best completions may take.
+_MOST_COMPLETIONS = 1e8
+# Numbers on which an operation takes as long as the call of numpy.
+_OVERHEAD = 2_000
+
+
+class NearMaximum:
+    """Exact tails by listing all placements from a value outwards.
+
+    Parameters
+    ----------
+    increments : callable
+        Returns the increments, block by block.
+    first_ranks : callable
+        Returns the increments of the first ranks alone, if no placement with a given value or more
+        has a hit behind them, else None.
+    n_positives : int
+        Number of positives.
+    log_placements : float
+        Log of the number of placements.
+    n_ranks : int or None
+        Number of ranks if there are no ties, else None.
+    """
+
+    def __init__(
+        self,
+        increments: Callable[[], Increments],
+        first_ranks: Callable[[float], Increments | None],
+        n_positives: int,
+        log_placements: float,
+        n_ranks: int | None,
+    ) -> None:
+        self._increments, self._first_ranks = increments, first_ranks
+        self._n_positives, self._log_placements = n_positives, log_placements
+        self._n_ranks = n_ranks
+        # The innermost value that has been listed, and the outermost one that is too far in.
+        self._listed: dict[tuple[int, float], tuple[float, Atoms]] = {}
+        self._too_many: dict[tuple[int, float], float] = {}
+
+    def tail(
+        self,
+        t: Floats,
+        sign: int,
+        may_be_few: Callable[[float], bool] = lambda t: False,
+        limit: float = FEW,
+    ) -> TailEstimates:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), of no more placements than the limit.
+
+        Lists beyond the first ranks are tried for values for which `may_be_few` is true.
+        """
+        found = TailEstimates.unknown(t.shape)
+        outermost = np.argsort(-sign * t)
+        listed, n_listed, n_few = None, 0, t.size
+        # Most often the tails of no value or of all values are few: one list serves all.
+        for probe in itertools.chain([0, t.size - 1], itertools.repeat(None)):
+            if n_listed == n_few:
+                break
+            at = (n_listed + n_few) // 2 if probe is None else probe
+            made = self._list_from(float(t[outermost[at]]), sign, may_be_few, limit)
+            if made is None:
+                n_few = at
+            else:
+                listed, n_listed = made, at + 1
+        if listed is not None:
+            few: Integers = outermost[:n_listed]
+            log_p = listed.log_counts_from(sign * t[few]) - self._log_placements
+            found.put(few, TailEstimates.of(log_p, "near-maximum enumeration", rounding=ROUNDING))
+        return found
+
+    def _list_from(
+        self, t: float, sign: int, may_be_few: Callable[[float], bool], limit: float
+    ) -> Atoms | None:
+        """Placements from a value outwards; None if they are too many."""
+        known_from, known = self._listed.get((sign, limit), (math.inf, None))
+        if sign * t >= known_from:
+            return known
+        if sign * t <= self._too_many.get((sign, limit), -math.inf):
+            return None
+        increments = self._first_ranks(t) if sign > 0 else None
+        if increments is None:
+            if self._n_completions > _MOST_COMPLETIONS or not may_be_few(t):
+                return None
+            increments = self._increments()
+        signed = increments if sign > 0 else increments.negated()
+        listed = atoms(signed, self._n_positives, sign * t, limit)
+        if listed is None:
+            self._too_many[sign, limit] = sign * t
+        else:
+            self._listed[sign, limit] = sign * t, listed
+        return listed
+
+    @property
+    def _n_completions(self) -> float:
+        """Operations that finding the best completions of all partial placements takes."""
+        if self._n_ranks is not None:
+            return float(self._n_ranks) * self._n_positives
+        n_ways = float(np.minimum(self._increments().sizes, self._n_positives).sum())
+        return n_ways * max(self._n_positives, _OVERHEAD)

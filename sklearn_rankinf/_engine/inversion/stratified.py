@@ -1,0 +1,644 @@
+"""Stratified contours: tails of statistics to which one positive at the top adds very much.
+
+Where a single positive at the top is worth several standard deviations of what all others add, the
+null distribution is a mixture over the number and the ranks of the top-stratum positives. A plain
+contour needs thousands of nodes for every block of ranks then, and under a positive tilt the few
+rankings with all positives at the top hide those that matter. Three kinds of contours answer here;
+all are computed by the pass of `multirate`, from coarse nodes at the bottom to fine ones at the top:
+
+damped
+    Upper tails near the body. The tilt is slightly negative, ``theta = -damping / T``, and the
+    upper tail is the complement of the lower one (Abate and Whitt, 1992). One contour serves all
+    values up to a part of its period T.
+lower
+    Lower tails. Negative tilts grow by a factor; a value takes the first under which it is near the
+    mean: an approximate saddle point.
+ascending
+    Upper tails far above the body. The tilt is positive, and the contour holds only the strata, by
+    the number of top-stratum positives, that matter at the value by their Chernoff bounds. What the
+    others add is bounded by the same bounds.
+
+The error of merged blocks comes from the same contour with blocks merged further (Richardson).
+See "Stratified contours" in doc/theory.rst.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.exact.enumeration import largest_value, log_probability_of_hits
+from sklearn_rankinf._engine.hypergeometric import log_pmf
+from sklearn_rankinf._engine.inversion.bands import (
+    Bands,
+    carrying_bands,
+    feasible_bands,
+    log_weights,
+    tilted_bands,
+)
+from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
+from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
+from sklearn_rankinf._engine.inversion.trapezoid import (
+    DOUBT_OF_MERGING,
+    SERVED,
+    ContourTails,
+    Nodes,
+    exp_of_error,
+)
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+
+Blocks = Callable[[int, bool], Increments]
+"""Increments by the level of merging; with less merging near the bottom if the flag is set."""
+
+
+@dataclass(frozen=True)
+class StratifiedSettings:
+    """Settings of stratified contours; `body` is the standard deviation without top positives."""
+
+    # Period of the shortest damped contour, in bodies, and the ratio to the next longer one.
+    period: float = 320.0
+    longer: float = 2.0
+    # |theta| T of damped contours: aliasing is less than exp(-damping) of what is a period away.
+    damping: float = 9.0
+    # Ratio of the tilts of lower tails, the first of which is one over the body, and their number.
+    steeper: float = 3.0
+    n_tilts: int = 8
+    # A lower tail takes the next tilt if it is farther below the tilted mean, in tilted standard
+    # deviations, or nearer to the lowest value, as a part of the way from there to the mean.
+    far_below: float = 2.5
+    near_lowest: float = 0.07
+    # Aliasing of lower tails is exp(-aliasing) of the tail, of ascending contours likewise.
+    aliasing_below: float = 30.0
+    aliasing_above: float = 22.0
+    # Share of the tilted total below which paths of the hits are left out; with more blocks times
+    # positives than `many`, where digits cost more, the second.
+    share_left_out: float = 1e-14
+    many: float = 1e5
+    share_left_out_of_many: float = 1e-11
+    # Products for a node above which blocks have narrower bands of their own.
+    wide_bands: float = 2e5
+    # Distance of the tilts from which the tilted mean and deviation are read, in one over the body.
+    tilts_apart: float = 0.02
+    # A positive in the top stratum adds more than this part of the body.
+    part_of_body: float = 0.25
+    # Items in the top stratum, at least.
+    least_stratum: int = 16
+    # Log probability of more top-stratum positives than are distinguished. It is doubled, up to
+    # `n_rarities` times, until it is below the log of the tail by `rarer`.
+    log_rarity: float = -54.0
+    n_rarities: int = 10
+    rarer: float = 15.0
+    # Tilts of the strata: 32 from 0.5 on, each 1.1 times the last, in log((n / m)) over the largest
+    # increment. The steepest are left out, some at a time, where floats do not reach.
+    first_tilt: float = 0.5
+    tilt_ratio: float = 1.1
+    n_strata_tilts: int = 32
+    n_tilts_left_out: int = 4
+    # Strata are left out whose bounds are lower by this, in logarithms.
+    negligible: float = 16.0
+    # Periods of ascending contours, in the value: from 1.15**-40 to 1.15**12.
+    period_ratio: float = 1.15
+    shortest_period: int = -40
+    longest_period: int = 13
+    # An ascending contour serves values for which another tilt has a bound lower by no more than
+    # `near`, and for which what it leaves out is rarer by `apart`; both in logarithms.
+    near: float = 3.0
+    apart: float = 12.0
+    # Rows of hits by which windows of an ascending pass are widened, in turn.
+    slacks: tuple[int, ...] = (8, 32, 128)
+    # Cells of values are halved this often at most until one contour serves a cell.
+    n_halvings: int = 10
+    # Levels of merging, at most; a further one is tried while merging is this part of the error,
+    # and the error above `good`, or `good_of_log` times the log of the tail.
+    n_levels: int = 6
+    by_merging: float = 0.3
+    good: float = 1e-5
+    good_of_log: float = 3e-7
+    # A longer contour is not tried for errors below this part of the log of the tail.
+    enough_of_log: float = 1e-6
+
+
+SETTINGS = StratifiedSettings()
+
+
+class StratifiedInversion:
+    """Both tails of a statistic with large top positives, whose increments are not negative.
+
+    Parameters
+    ----------
+    blocks : callable
+        Returns the increments of a level of merging: those of level 0 plan contours, those of level
+        1 and more are merged less and less.
+    merged : bool
+        Whether blocks of level 1 are merged.
+    n_positives : int
+        Number of positives.
+    body : float
+        Standard deviation without the top positives.
+    lowest, mean : float
+        A value that the support does not fall below, and the mean.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        merged: bool,
+        n_positives: int,
+        body: float,
+        lowest: float,
+        mean: float,
+    ) -> None:
+        self._blocks, self._merged = cache(blocks), merged
+        self._n_positives, self._body = n_positives, body
+        self._lowest, self._mean = lowest, mean
+        self._highest = n_positives * float(self._blocks(0, False).of_one_hit.max())
+        self._tilted = cache(self._tilted_below)
+        self._damped_contour = cache(self._damped)
+        self._lower_contour = cache(self._lower)
+        self._strata = cache(self._top_strata)
+        self._cells: dict[tuple[float, float], _Contour | None] = {}
+
+    def tail(self, s: Floats, sign: int) -> TailEstimates:
+        """``P(S >= s)`` near the body (sign 1), or ``P(S <= s)`` (sign -1), below the mean."""
+        found = TailEstimates.unknown(s.shape)
+        indices = self._heights(s) if sign > 0 else self._depths(s)
+        contour_of = self._damped_contour if sign > 0 else self._lower_contour
+        for index in np.unique(indices).tolist():
+            contour = contour_of(index)
+            if contour is not None:
+                contour.put_tails(found, np.flatnonzero(indices == index), s, sign)
+        return found
+
+    def far_tail(self, s: Floats) -> TailEstimates:
+        """``P(S >= s)`` far above the body, by ascending contours."""
+        found = TailEstimates.unknown(s.shape)
+        open_ = np.arange(s.size)
+        while open_.size:
+            lowest = float(s[open_].min())
+            end, contour = self._cell(lowest)
+            inside = s[open_] < max(end, np.nextafter(lowest, np.inf))
+            if contour is not None:
+                contour.put_tails(found, open_[inside], s, 1)
+            open_ = open_[~inside]
+        return found
+
+    def log_bound_below(self, s: Floats, enough: float) -> Floats:
+        """Chernoff bound of the log of ``P(S <= s)``; the lowest unless it is below `enough`."""
+        bound = np.zeros(s.shape)
+        for depth in range(SETTINGS.n_tilts):
+            tilted = self._tilted(depth)
+            if tilted is None:
+                break
+            bound = np.minimum(bound, tilted.log_mgf - tilted.theta * s)
+            if not np.any((bound >= enough) & (s < tilted.served_from)):
+                break
+        return bound
+
+    def log_bound(self, s: float) -> float:
+        """Chernoff bound of the log of ``P(S >= s)``, up to merging; 0 if none is known."""
+        strata = self._enough_strata(s)
+        return float(logsumexp(strata.bounds(s))) if strata else 0.0
+
+    # Damped contours
+
+    def _heights(self, s: Floats) -> Integers:
+        """For each value the index of the shortest period that serves it."""
+        part = (s - self._lowest) / (SERVED * SETTINGS.period * self._body)
+        power = np.log(np.maximum(part, 1.0)) / math.log(SETTINGS.longer)
+        return np.ceil(power).astype(np.int64)
+
+    def _damped(self, height: int) -> _Contour | None:
+        period = SETTINGS.period * self._body * SETTINGS.longer**height
+        return self._contour(-SETTINGS.damping / period, period, False)
+
+    # Contours of lower tails
+
+    def _depths(self, s: Floats) -> Integers:
+        """For each value the index of the first tilt whose mean is near it."""
+        depths = np.zeros(s.shape, dtype=np.int64)
+        for depth in range(SETTINGS.n_tilts - 1):
+            tilted = self._tilted(depth)
+            deeper = (depths == depth) & (s < (tilted.served_from if tilted else -math.inf))
+            if not deeper.any():
+                break
+            depths[deeper] += 1
+        return depths
+
+    def _tilted_below(self, depth: int) -> _Tilted | None:
+        """The distribution under a negative tilt; None if rounding has left nothing of it."""
+        theta = -(SETTINGS.steeper**depth) / self._body
+        apart = SETTINGS.tilts_apart / self._body
+        blocks, m = self._blocks(0, self._is_deep(depth)), self._n_positives
+        transform = RankingTransform(blocks, blocks, m, True)
+        below, at, above = transform.log_mgfs(theta + np.array([-apart, 0.0, apart])).tolist()
+        mean = (above - below) / (2.0 * apart)
+        variance = (above - 2.0 * at + below) / apart**2
+        if not (mean > self._lowest and variance > 0.0):
+            return None
+        near_lowest = self._lowest + SETTINGS.near_lowest * (mean - self._lowest)
+        served_from = max(near_lowest, mean - SETTINGS.far_below * math.sqrt(variance))
+        return _Tilted(theta, at, mean, served_from)
+
+    def _is_deep(self, depth: int) -> bool:
+        """Whether blocks near the bottom are merged less."""
+        return self._merged and depth > 1
+
+    def _lower(self, depth: int) -> _Contour | None:
+        tilted, before = self._tilted(depth), self._tilted(max(0, depth - 1))
+        if tilted is None or before is None:
+            return None
+        # The period covers the values that take the tilt, and leaves little aliasing.
+        highest = before.mean if depth else self._mean
+        log_bound = tilted.log_mgf - tilted.theta * tilted.mean
+        damped = (SETTINGS.aliasing_below - log_bound) / -tilted.theta
+        period = max(1.2 * (highest - self._lowest), damped)
+        return self._contour(tilted.theta, period, self._is_deep(depth))
+
+    def _contour(self, theta: float, period: float, deep: bool) -> _Contour | None:
+        """The contour of all strata."""
+        m, blocks = self._n_positives, self._blocks(0, deep)
+        are_many = self._blocks(1, deep).sizes.size * m > SETTINGS.many
+        share = SETTINGS.share_left_out_of_many if are_many else SETTINGS.share_left_out
+        planned = blocks.from_the_end(m)
+        bands, log_mgf = tilted_bands(planned, m, theta, share)
+        if not math.isfinite(log_mgf):
+            return None
+        multirate = MultiratePass(planned, m, theta, period, bands, log_mgf, self._body)
+        top = (blocks.of_one_hit > SETTINGS.part_of_body * self._body) & (blocks.sizes > 1)
+        cell = float(np.max(np.abs(np.diff(blocks.of_one_hit)), where=top[1:], initial=0.0))
+        return _Contour(self, multirate, bands, deep, share, cell)
+
+    # Ascending contours
+
+    def _cell(self, s: float) -> tuple[float, _Contour | None]:
+        """The end of the cell of values around one, and the contour that serves the cell.
+
+        Cells are halved, from about the value itself on, until one contour, planned for the middle,
+        serves both ends. They depend on no other values.
+        """
+        halvings = max(1, math.ceil(math.log2(self._highest / s)))
+        for power in range(halvings, halvings + SETTINGS.n_halvings):
+            width = self._highest * 0.5**power
+            begin = math.floor(s / width) * width
+            end = begin + width
+            if (begin, width) not in self._cells:
+                self._cells[begin, width] = self._ascending(begin + 0.5 * width, begin, end)
+            contour = self._cells[begin, width]
+            if contour is not None:
+                return end, contour
+        return end, None
+
+    def _ascending(self, s: float, begin: float, end: float) -> _Contour | None:
+        """The contour planned for a value, if it serves all values from one to another."""
+        strata = self._enough_strata(s)
+        if strata is None:
+            return None
+        choice = _Choice(strata, s)
+        if not (math.isfinite(choice.period) and choice.serves(np.array([begin, end])).all()):
+            return None
+        m, planned = self._n_positives, self._blocks(0, False).from_the_end(self._n_positives)
+        found = choice.bands(planned, m)
+        if found is None:
+            # Remembered as a contour that answers nothing: smaller cells would fail, too.
+            return _Contour(self, None, strata.likely, False, 0.0, 0.0)
+        multirate = MultiratePass(planned, m, choice.theta, choice.period, *found, self._body)
+        return _Contour(self, multirate, found[0], False, SETTINGS.share_left_out, 0.0, choice)
+
+    def _enough_strata(self, s: float) -> _TopStrata | None:
+        """Top strata with so many positives distinguished that more are rarer than the tail."""
+        for rank in range(SETTINGS.n_rarities):
+            strata = self._strata(rank)
+            if not strata.applies:
+                return None
+            if strata.bounds(s).max() > strata.log_rarity + SETTINGS.rarer:
+                return strata
+        return None
+
+    def _top_strata(self, rank: int) -> _TopStrata:
+        log_rarity = SETTINGS.log_rarity * 2.0**rank
+        return _TopStrata(self._blocks(0, False), self._n_positives, self._body, log_rarity)
+
+    def increments(self, level: int, deep: bool) -> Increments:
+        """Increments of a level of merging."""
+        return self._blocks(level, deep)
+
+    @property
+    def n_levels(self) -> int:
+        """Levels of merging that contours may be computed at."""
+        return SETTINGS.n_levels if self._merged else 2
+
+    @property
+    def n_positives(self) -> int:
+        """Number of positives."""
+        return self._n_positives
+
+
+@dataclass(frozen=True, eq=False)
+class _Tilted:
+    """The distribution under a tilt.
+
+    Attributes
+    ----------
+    theta, log_mgf, mean : float
+        The tilt, the log transform there, and the tilted mean.
+    served_from : float
+        The lowest value that is near the tilted mean.
+    """
+
+    theta: float
+    log_mgf: float
+    mean: float
+    served_from: float
+
+
+class _Contour:
+    """Tails along one contour, at the level of merging that is accurate enough.
+
+    Parameters
+    ----------
+    inversion : StratifiedInversion
+        The statistic.
+    multirate : MultiratePass or None
+        The pass; None if it is not affordable.
+    bands : Bands
+        Paths of the hits that carry the tilted distribution, of the blocks that plan the contour.
+    deep : bool
+        Whether blocks near the bottom are merged less.
+    share : float
+        Share of the tilted total that is left out.
+    cell : float
+        Difference of what a top positive adds in neighbouring merged blocks, at most.
+    choice : _Choice, default=None
+        The strata of an ascending contour; None for all strata.
+    """
+
+    def __init__(
+        self,
+        inversion: StratifiedInversion,
+        multirate: MultiratePass | None,
+        bands: Bands,
+        deep: bool,
+        share: float,
+        cell: float,
+        choice: _Choice | None = None,
+    ) -> None:
+        self._inversion, self._multirate = inversion, multirate
+        self._bands, self._deep, self._cell, self._choice = bands, deep, cell, choice
+        self._share = share
+        if multirate is not None and inversion.n_levels == 2:
+            multirate.need_more_nodes()
+        self._nodes = cache(self._nodes_at)
+        self._tails = cache(self._tails_at)
+
+    def put_tails(self, found: TailEstimates, where: Integers, s: Floats, sign: int) -> None:
+        """Write down better tails of some values: with less merging, and longer, as needed."""
+        if self._multirate is None:
+            return
+        for is_long in (False, True) if self._choice and self._multirate.may_be_longer else (True,):
+            open_ = where
+            for level in range(1, self._inversion.n_levels):
+                tails = self._tails(level, is_long) if open_.size else None
+                if tails is None:
+                    break
+                other = tails.tail(s[open_], sign)
+                if self._choice is not None:
+                    left_out = self._choice.log_left_out(s[open_]) - other.log_p
+                    other.error.truncation[:] += exp_of_error(left_out)
+                found.put_better(open_, other)
+                error = other.error.total
+                good = np.maximum(SETTINGS.good, -SETTINGS.good_of_log * other.log_p)
+                if self._choice is None:
+                    good = np.full(open_.shape, np.inf)
+                by_merging = other.error.merging > SETTINGS.by_merging * error
+                open_ = open_[(error > good) & by_merging]
+            error = found.error.total[where]
+            known = np.where(np.isfinite(error), found.log_p[where], 0.0)
+            where = where[error > -SETTINGS.enough_of_log * known]
+
+    def _nodes_at(self, level: int, is_long: bool) -> tuple[Nodes, float] | None:
+        """The contour of blocks merged at a level, and what it loses; None if not affordable."""
+        m, multirate = self._inversion.n_positives, self._multirate
+        assert multirate is not None
+        blocks, bands = self._inversion.increments(level, self._deep).from_the_end(m), self._bands
+        if level > 0:
+            planned = self._inversion.increments(0, self._deep).from_the_end(m)
+            ends = (np.cumsum(each.sizes) for each in (planned, blocks))
+            around = bands.at(*ends).intersection(feasible_bands(blocks, m))
+            bands = around
+            if around.work() > SETTINGS.wide_bands:
+                own = carrying_bands(blocks, m, multirate.theta, self._share, around, around)
+                if own is None:
+                    return None
+                bands = own[0]
+        found = multirate.log_transform(blocks, bands, is_long)
+        if found is None:
+            return None
+        z, logs, lost = found
+        log_harmless = 0.0 if self._choice is None else -math.inf
+        nodes = Nodes(multirate.theta, multirate.step, 0.0, z, logs, log_harmless=log_harmless)
+        return nodes, lost
+
+    def _tails_at(self, level: int, is_long: bool) -> ContourTails | None:
+        """Tails from the contours of a level and of all that are merged more."""
+        merged = self._inversion.n_levels > 2
+        # The coarsest contour comes first: it finds out how many nodes the others need.
+        levels = range(0 if merged else level, level + 1)
+        contours = [self._nodes(each, is_long) for each in levels]
+        found = [each for each in reversed(contours) if each is not None]
+        if len(found) < len(contours):
+            return None
+        nodes, losses = zip(*found, strict=True)
+        m = self._inversion.n_positives
+        blocks, coarse = (self._inversion.increments(each, self._deep) for each in (level, 0))
+        transform = RankingTransform(blocks, coarse, m, merged)
+        logs = transform.log_commonest(0.0), transform.log_placement, transform.log_edge
+        n_blocks = blocks.sizes.size
+        # Losses of merged blocks make a difference of a tenth.
+        lost = max(losses[0], *(DOUBT_OF_MERGING * loss for loss in losses))
+        left_out = LOST + self._share + lost
+        return ContourTails(nodes[0], nodes[1:], left_out, n_blocks, *logs, self._cell)
+
+
+class _TopStrata:
+    """Log transforms at positive tilts, for each number of positives in the top stratum.
+
+    Parameters
+    ----------
+    increments : Increments
+        What hits add.
+    n_positives : int
+        Number of positives.
+    body : float
+        Standard deviation without the top positives.
+    log_rare : float
+        Log probability of more top-stratum positives than are distinguished.
+    """
+
+    def __init__(
+        self, increments: Increments, n_positives: int, body: float, log_rare: float
+    ) -> None:
+        m, n = n_positives, increments.n_samples
+        least = SETTINGS.part_of_body * body
+        n_top, self.most, self.log_rarity = top_stratum(increments, m, least, log_rare)
+        top, rest = increments[:n_top], increments[n_top:].from_the_end(m)
+        self.n_rest = rest.sizes.size
+        self.applies = rest.n_samples >= m
+        if not self.applies:
+            return
+        numbers = np.arange(self.most + 1)
+        self.log_shares = log_pmf(numbers, n, m, top.n_samples)
+        tilts = SETTINGS.first_tilt * SETTINGS.tilt_ratio ** np.arange(SETTINGS.n_strata_tilts)
+        self.thetas = tilts * math.log(n / m) / increments.of_one_hit.max()
+        self.likely, _ = tilted_bands(rest, m, float(self.thetas[0]), SETTINGS.share_left_out)
+        bands = self.likely.down_by(self.most)
+        while True:
+            state = np.zeros((1, self.thetas.size))
+            try:
+                first, logs = walked_through(rest, m, m / n, self.thetas, bands, 0, state)
+                break
+            except LeftTheRangeError:
+                self.thetas = self.thetas[: -SETTINGS.n_tilts_left_out]
+                if not self.thetas.size:
+                    self.applies = False
+                    return
+        of_rest = np.full((m + 1, self.thetas.size), -np.inf)
+        of_rest[first : first + logs.shape[0]] = logs
+        window = feasible_bands(top, self.most, 0)
+        of_top = np.column_stack(
+            [log_weights(top, self.most, m / n, theta, window) for theta in self.thetas.tolist()]
+        )
+        total = log_probability_of_hits(m, n, m / n)
+        self.log_mgfs = of_top + of_rest[m - numbers] - total
+        unknown = ~np.isfinite(self.log_mgfs)
+        if unknown.any():
+            # Rounding has left nothing of these. No value is higher than the largest.
+            at_most = self.thetas * largest_value(increments, m)
+            self.log_mgfs[unknown] = (self.log_shares[:, None] + at_most)[unknown]
+
+    def bounds(self, s: float) -> Floats:
+        """Chernoff bounds of the log of ``P(S >= s)`` and each number of top positives."""
+        return np.asarray((self.log_mgfs - self.thetas * s).min(axis=1))
+
+
+class _Choice:
+    """The strata, the tilt and the period of an ascending contour for values around one.
+
+    Parameters
+    ----------
+    strata : _TopStrata
+        Log transforms for each number of top positives.
+    s : float
+        The value.
+    """
+
+    def __init__(self, strata: _TopStrata, s: float) -> None:
+        self._strata, self._thetas = strata, strata.thetas
+        bounds = strata.bounds(s)
+        kept = np.flatnonzero(bounds > bounds.max() - SETTINGS.negligible)
+        self._fewest, self._most = int(kept[0]), int(kept[-1])
+        parts = np.split(strata.log_mgfs, [self._fewest, self._most + 1])
+        self._fewer, self._these, self._more = (
+            logsumexp(np.vstack([part, np.full(self._thetas.size, -np.inf)]), axis=0)
+            for part in parts
+        )
+        self._log_mass = float(logsumexp(strata.log_shares[self._fewest : self._most + 1]))
+        self._best = int((self._these - self._thetas * s).argmin())
+        self.theta = float(self._thetas[self._best])
+        self.period = self._shortest_period(s)
+
+    def serves(self, s: Floats) -> NDArray[np.bool_]:
+        """Values whose tails the contour holds."""
+        log_p = self._bound(self._these, s)
+        near = self._these[self._best] - self.theta * s < log_p + SETTINGS.near
+        return np.asarray(near & (self.log_left_out(s) < log_p - SETTINGS.apart))
+
+    def log_left_out(self, s: Floats) -> Floats:
+        """Log of a bound of the strata that are left out, and of aliasing."""
+        parts = [self._bound(self._fewer, s), self._bound(self._more, s)]
+        parts.append(np.full(s.shape, self._strata.log_rarity))
+        parts += self._aliasing(s, np.asarray(self.period))
+        return np.asarray(logsumexp(parts, axis=0))
+
+    def _bound(self, log_mgfs: Floats, s: Floats) -> Floats:
+        return np.asarray((log_mgfs - np.multiply.outer(s, self._thetas)).min(axis=-1))
+
+    def _aliasing(self, s: NDArray[Any], period: NDArray[Any]) -> tuple[Floats, Floats]:
+        """Logs of bounds of the probability a period below and above."""
+        below = np.minimum(self._log_mass, self._bound(self._these, s - period))
+        above = self._bound(self._these, s + period)
+        return below - self.theta * period, above + self.theta * period
+
+    def _shortest_period(self, s: float) -> float:
+        """The shortest period that leaves little aliasing; infinite if none does."""
+        powers = np.arange(SETTINGS.shortest_period, SETTINGS.longest_period)
+        periods = s * SETTINGS.period_ratio**powers
+        limit = float(self._bound(self._these, np.array([s]))[0]) - SETTINGS.aliasing_above
+        enough = np.maximum(*self._aliasing(np.array(s), periods)) < limit
+        return float(periods[enough.argmax()]) if enough.any() else math.inf
+
+    def bands(self, blocks: Increments, m: int) -> tuple[Bands, float] | None:
+        """Paths of these strata that carry the tilted distribution, and its log transform.
+
+        Blocks are given from the end of the ranking on. None if no window has room for the paths.
+        """
+        likely, limits = self._strata.likely, feasible_bands(blocks, m)
+        rest, top = slice(self._strata.n_rest), slice(self._strata.n_rest - 1, None)
+        # Hits of the rest when the top stratum begins.
+        limits.low[top] = np.maximum(limits.low[top], m - self._most)
+        limits.high[rest] = np.minimum(limits.high[rest], m - self._fewest)
+        # Paths with fewer hits in the rest: a stronger tilt moves them to the top.
+        fewest, most = 1.0 - self._most / m, 1.0 - self._fewest / m
+        for slack in SETTINGS.slacks:
+            window = feasible_bands(blocks, m)
+            window.low[rest] = (fewest * likely.low).astype(np.int64) - slack
+            window.high[rest] = (most * likely.high).astype(np.int64) + slack
+            window.most[rest] = likely.most + slack // 4
+            share = SETTINGS.share_left_out
+            found = carrying_bands(blocks, m, self.theta, share, window, limits)
+            if found is not None:
+                return found
+        return None
+
+
+def top_stratum(
+    increments: Increments, n_positives: int, least: float, log_rare: float
+) -> tuple[int, int, float]:
+    """Blocks of the top stratum, most positives in it, and a bound of the log probability of more.
+
+    A positive in the stratum adds more than the least. The stratum is longer where no number of
+    positives up to half its items is so improbable.
+    """
+    n, m, ends = increments.n_samples, n_positives, np.cumsum(increments.sizes)
+    above = np.flatnonzero(increments.of_one_hit > least)
+    n_top = max(int(ends[above[-1]]) if above.size else 0, SETTINGS.least_stratum)
+    while True:
+        n_blocks = min(int(np.searchsorted(ends, n_top)), ends.size - 1) + 1
+        n_top = int(ends[n_blocks - 1])
+        hits = np.arange(1, min(m, n_top // 2) + 1)
+        rarities = log_rarity(math.log(m * n_top / n), hits)
+        rare = np.flatnonzero(rarities < log_rare)
+        if rare.size:
+            return n_blocks, int(hits[rare[0]]), float(rarities[rare[0]])
+        if hits.size == m:
+            return n_blocks, m, -math.inf
+        if 4 * n_top >= n:
+            return n_blocks, hits.size, float(min(rarities[-1], 0.0))
+        n_top *= 2
+
+
+def log_rarity(log_expected: float, hits: Integers) -> Floats:
+    """Bound of the log probability of more positives among some items than given numbers.
+
+    ``P(H > k) <= e**(k + 1) / (k + 1)!`` with e expected positives: the items of any set of k + 1
+    are all positive with at most the probability ``(m / n)**(k + 1)``, and Boole's inequality.
+    """
+    return np.asarray((hits + 1.0) * log_expected - gammaln(hits + 2.0))
