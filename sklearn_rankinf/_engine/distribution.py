@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -42,7 +41,7 @@ from sklearn_rankinf._engine.moments import (
     adds_most_above,
     mean_and_variance,
 )
-from sklearn_rankinf._engine.solvers import Solver, Tails, solve_in_turn
+from sklearn_rankinf._engine.solvers import Solve, Solver, Tails, solve_in_turn
 from sklearn_rankinf._engine.statistics import (
     FEW_BLOCKS,
     Complexes,
@@ -485,24 +484,29 @@ class ComputedDistribution:
         first, later = _WORTH_INVERSION if conditions else 0.0, _WORTH_STRATA
         is_quick = branches is not None and branches.is_quick
         branching_above = ACCEPTED if is_quick else _WORTH_STRATA
-        declared = [
-            (conditions and is_quick, Solver("branch and bound", branching, branching_above)),
-            (conditions, Solver("conditioning on a block", conditioned, first)),
-            (not conditions, Solver("inversion", inverted, first)),
+        quick_first = conditions and is_quick
+        declared: list[tuple[bool, str, Solve, float]] = [
+            (quick_first, "branch and bound", branching, branching_above),
+            (conditions, "conditioning on a block", conditioned, first),
+            (not conditions, "inversion", inverted, first),
             (
-                branches is not None and not (conditions and is_quick),
-                Solver("branch and bound", branching, branching_above),
+                branches is not None and not quick_first,
+                "branch and bound",
+                branching,
+                branching_above,
             ),
-            (conditions, Solver("inversion", inverted, first)),
+            (conditions, "inversion", inverted, first),
             (
                 not conditions and self._n_blocks <= _MAX_BLOCKS_OF_STRATA,
-                Solver("conditioning on a block", conditioned, later),
+                "conditioning on a block",
+                conditioned,
+                later,
             ),
         ]
         tolerance = self._tolerance
         return [
-            replace(solver, above=np.maximum(solver.above, tolerance), of_log=0.0)
-            for applies, solver in declared
+            Solver(name, solve, max(above, tolerance), of_log=0.0)
+            for applies, name, solve, above in declared
             if applies
         ]
 

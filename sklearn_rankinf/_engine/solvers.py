@@ -224,10 +224,12 @@ class Tails:
             first = max(first, s.accurate_merged)
         good = max(first, s.accurate_stratified) if stratified else first
         enumeration, contour = "near-maximum enumeration", "contour"
+        near_body = upper and stratified and not self._merges_strata
         far_above = ascends and self._merged and not stratified
         declared: list[tuple[bool, Solver]] = [
             (upper, Solver(enumeration, self._first_ranks, first)),
             (stratified, Solver("stratified contour", self._stratified, first)),
+            (near_body, Solver(contour, self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(enumeration, self._many_listed, self._far_error)),
             (
                 stratified and ascends,
@@ -316,6 +318,10 @@ class Tails:
             log_p > SETTINGS.log_far, SETTINGS.accurate_stratified, SETTINGS.accurate_far
         )
         return np.maximum(far, self._tolerance)
+
+    def _near_error(self, log_p: Floats) -> Floats:
+        """Accepted error near the body, where a plain contour of few blocks takes no longer."""
+        return np.where(log_p > SETTINGS.log_far, self._far_error(log_p), np.inf)
 
     @cached_property
     def _stratified_inversion(self) -> StratifiedInversion:

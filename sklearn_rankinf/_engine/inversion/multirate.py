@@ -40,7 +40,7 @@ class MultirateSettings:
     """Settings of a pass."""
 
     # Blocks after which the windows of the rows are determined again.
-    blocks_of_stage: int = 6
+    blocks_of_stage: int = 12
     # Ratio of the windows of consecutive parts.
     ratio: int = 2
     # Tilts times widths above which a bound of a row's width is not accurate, as a logarithm.
@@ -52,8 +52,8 @@ class MultirateSettings:
     loses_too_much: float = 1e-11
     # Fall of the log transform after which a contour ends, if that is not much farther out than a
     # smaller fall: exp(-20) of a smooth distribution is cut off.
-    fall: float = 20.0
-    least_fall: float = 15.0
+    fall: float = 17.0
+    least_fall: float = 14.0
     farther: float = 1.25
     # Share of a contour that reaches that fall; the rest is faded out by a taper.
     first_part: float = 0.6
@@ -72,6 +72,8 @@ class MultirateSettings:
     # Products that a contour may take at first, and at most.
     little_work: float = 5e7
     most_work: float = 4e8
+    # Ratio of the distances at which a long and a short contour end at the latest.
+    longer: float = 4.0
     # Nodes of one call of the forward pass.
     chunk: int = 1024
 
@@ -96,6 +98,9 @@ class MultiratePass:
         Log transform at the tilt.
     scale : float
         Standard deviation of the distribution without its top positives.
+    farthest : float, default=inf
+        Distance from the real axis, in one over the scale, at which a short contour ends at the
+        latest.
     """
 
     def __init__(
@@ -107,12 +112,14 @@ class MultiratePass:
         bands: Bands,
         log_mgf: float,
         scale: float,
+        farthest: float = math.inf,
     ) -> None:
         self._blocks, self._n_positives = blocks, n_positives
         self._p = n_positives / blocks.n_samples
         self.theta, self.step = theta, 2.0 * math.pi / period
         self._period = period
         self._bands, self._log_mgf, self._scale = bands, log_mgf, scale
+        self._farthest = farthest / scale
         self._least_nodes = SETTINGS.least_nodes
 
     def log_transform(
@@ -120,12 +127,12 @@ class MultiratePass:
     ) -> tuple[Complexes, Complexes, float] | None:
         """Nodes, the log transform there with blocks merged otherwise, and what windows lose.
 
-        The bands are those of these blocks. The loss is a share of the transform at the tilt. A long contour may take `most_work`. None where the
-        affordable contour has too few nodes, or floats do not reach far enough.
+        The bands are those of these blocks. The loss is a share of the transform at the tilt. A
+        long contour may take more work. None where the affordable contour has too few nodes, or
+        floats do not reach far enough.
         """
         try:
-            reach = self._reach(SETTINGS.most_work if is_long else SETTINGS.little_work)
-            return self._from_coarse_to_fine(blocks, bands, reach)
+            return self._from_coarse_to_fine(blocks, bands, self._reach(is_long))
         except LeftTheRangeError:
             return None
 
@@ -137,7 +144,7 @@ class MultiratePass:
     def may_be_longer(self) -> bool:
         """Whether a long contour has more nodes."""
         try:
-            return self._reach(SETTINGS.little_work) < self._reach(SETTINGS.most_work)
+            return self._reach(False) < self._reach(True)
         except LeftTheRangeError:
             return False
 
@@ -253,7 +260,7 @@ class MultiratePass:
     def _n_nodes(self, reach: float) -> float:
         return reach / self.step
 
-    def _reach(self, most_work: float) -> float:
+    def _reach(self, is_long: bool) -> float:
         """Distance from the real axis at which the contour ends, within an amount of work."""
         work, states, most = 0.0, 0.0, math.inf
         for stage in self._stages:
@@ -263,7 +270,11 @@ class MultiratePass:
             states = max(states, float((bands.high - bands.low).max() + 1) / most)
         least = self._least_nodes * self.step
         enough = max(self._decayed / SETTINGS.first_part, least) if self._decayed else 0.0
-        return min(enough, self.step * min(SETTINGS.most_states / states, most_work / work))
+        is_short = not (is_long or math.isfinite(self._farthest))
+        most_work = SETTINGS.little_work if is_short else SETTINGS.most_work
+        affordable = self.step * min(SETTINGS.most_states / states, most_work / work)
+        farthest = self._farthest * (SETTINGS.longer if is_long else 1.0)
+        return min(enough, farthest, affordable)
 
     def _interpolated(
         self, logs: Complexes, first: int, part: _Part, z: Complexes

@@ -4,7 +4,7 @@ Where a single positive at the top is worth several standard deviations of what 
 null distribution is a mixture over the number and the ranks of the top-stratum positives. A plain
 contour needs thousands of nodes for every block of ranks then, and under a positive tilt the few
 rankings with all positives at the top hide those that matter. Three kinds of contours answer here;
-all are computed by the pass of `multirate`, from coarse nodes at the bottom to fine ones at the top:
+the pass of `multirate` computes all, from coarse nodes at the bottom to fine ones at the top:
 
 damped
     Upper tails near the body. The tilt is slightly negative, ``theta = -damping / T``, and the
@@ -69,6 +69,8 @@ class StratifiedSettings:
     longer: float = 2.0
     # |theta| T of damped contours: aliasing is less than exp(-damping) of what is a period away.
     damping: float = 9.0
+    # Damped contours end at this distance from the real axis at the latest, in one over the body.
+    farthest: float = 45.0
     # Ratio of the tilts of lower tails, the first of which is one over the body, and their number.
     steeper: float = 3.0
     n_tilts: int = 8
@@ -118,12 +120,13 @@ class StratifiedSettings:
     # Cells of values are halved this often at most until one contour serves a cell.
     n_halvings: int = 10
     # Levels of merging, at most; a further one is tried while merging is this part of the error,
-    # and the error above `good`, or `good_of_log` times the log of the tail.
+    # and the error above `good` and `good_of_log` times the log of the tail. A longer contour is
+    # tried for errors above `good` and `enough_of_log` times that.
     n_levels: int = 6
     by_merging: float = 0.3
     good: float = 1e-5
+    good_of_damped: float = 5e-3
     good_of_log: float = 3e-7
-    # A longer contour is not tried for errors below this part of the log of the tail.
     enough_of_log: float = 1e-6
 
 
@@ -218,7 +221,8 @@ class StratifiedInversion:
 
     def _damped(self, height: int) -> _Contour | None:
         period = SETTINGS.period * self._body * SETTINGS.longer**height
-        return self._contour(-SETTINGS.damping / period, period, False)
+        theta = -SETTINGS.damping / period
+        return self._contour(theta, period, False, SETTINGS.farthest)
 
     # Contours of lower tails
 
@@ -263,7 +267,9 @@ class StratifiedInversion:
         period = max(1.2 * (highest - self._lowest), damped)
         return self._contour(tilted.theta, period, self._is_deep(depth))
 
-    def _contour(self, theta: float, period: float, deep: bool) -> _Contour | None:
+    def _contour(
+        self, theta: float, period: float, deep: bool, farthest: float = math.inf
+    ) -> _Contour | None:
         """The contour of all strata."""
         m, blocks = self._n_positives, self._blocks(0, deep)
         are_many = self._blocks(1, deep).sizes.size * m > SETTINGS.many
@@ -272,7 +278,7 @@ class StratifiedInversion:
         bands, log_mgf = tilted_bands(planned, m, theta, share)
         if not math.isfinite(log_mgf):
             return None
-        multirate = MultiratePass(planned, m, theta, period, bands, log_mgf, self._body)
+        multirate = MultiratePass(planned, m, theta, period, bands, log_mgf, self._body, farthest)
         top = (blocks.of_one_hit > SETTINGS.part_of_body * self._body) & (blocks.sizes > 1)
         cell = float(np.max(np.abs(np.diff(blocks.of_one_hit)), where=top[1:], initial=0.0))
         return _Contour(self, multirate, bands, deep, share, cell)
@@ -403,7 +409,7 @@ class _Contour:
         """Write down better tails of some values: with less merging, and longer, as needed."""
         if self._multirate is None:
             return
-        for is_long in (False, True) if self._choice and self._multirate.may_be_longer else (True,):
+        for is_long in (False, True) if self._multirate.may_be_longer else (False,):
             open_ = where
             for level in range(1, self._inversion.n_levels):
                 tails = self._tails(level, is_long) if open_.size else None
@@ -414,15 +420,18 @@ class _Contour:
                     left_out = self._choice.log_left_out(s[open_]) - other.log_p
                     other.error.truncation[:] += exp_of_error(left_out)
                 found.put_better(open_, other)
-                error = other.error.total
-                good = np.maximum(SETTINGS.good, -SETTINGS.good_of_log * other.log_p)
-                if self._choice is None:
-                    good = np.full(open_.shape, np.inf)
-                by_merging = other.error.merging > SETTINGS.by_merging * error
-                open_ = open_[(error > good) & by_merging]
+                error, good = other.error.total, self._accepted(other.log_p, SETTINGS.good_of_log)
+                open_ = open_[(error > good) & (other.error.merging > SETTINGS.by_merging * error)]
             error = found.error.total[where]
             known = np.where(np.isfinite(error), found.log_p[where], 0.0)
-            where = where[error > -SETTINGS.enough_of_log * known]
+            where = where[error > self._accepted(known, SETTINGS.enough_of_log)]
+            if not where.size:
+                break
+
+    def _accepted(self, log_p: Floats, of_log: float) -> Floats:
+        """Error that needs no less merging, and no longer contour."""
+        good = SETTINGS.good_of_damped if self._choice is None else SETTINGS.good
+        return np.maximum(good, -of_log * log_p)
 
     def _nodes_at(self, level: int, is_long: bool) -> tuple[Nodes, float] | None:
         """The contour of blocks merged at a level, and what it loses; None if not affordable."""
