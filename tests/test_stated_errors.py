@@ -13,8 +13,9 @@ from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
+from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.solvers import Tails
-from sklearn_rankinf._engine.statistics import Increments, grouped_increments, increments_of
+from sklearn_rankinf._engine.statistics import Increments, increments_of
 from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric

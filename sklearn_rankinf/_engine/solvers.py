@@ -19,6 +19,7 @@ import numpy as np
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.enumeration import Atoms, atoms
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transform, is_steep
 from sklearn_rankinf._engine.inversion.far_up import FarUp
@@ -34,7 +35,6 @@ from sklearn_rankinf._engine.statistics import (
     Floats,
     Increments,
     Integers,
-    log_binomial,
 )
 
 # Up to this many placements are listed at the ends of both tails, and far up in steep

@@ -20,6 +20,7 @@ from scipy.special import rel_entr
 
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms, n_numbers
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
+from sklearn_rankinf._engine.merging import merged_firsts
 from sklearn_rankinf._engine.moments import mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     Floats,
@@ -27,7 +28,6 @@ from sklearn_rankinf._engine.statistics import (
     Integers,
     Statistic,
     increments_of,
-    merged_firsts,
 )
 
 # Additions of cells that are affordable, the number of cells that takes as long as the preparation

@@ -18,9 +18,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from sklearn_rankinf._engine.exact.lattice import placements_at_the_top
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.bands import tilted_bands
 from sklearn_rankinf._engine.inversion.transform import log_transforms
-from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers, log_binomial
+from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers
 
 # A hit is lucky if it adds more than this part of the standard deviation of the others.
 _LUCKY = 0.35
