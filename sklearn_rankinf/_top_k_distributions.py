@@ -12,15 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._engine.distribution import ListedDistribution
-from sklearn_rankinf._engine.exact.hits import (
-    ApproximateHits,
-    BinomialHits,
-    HitsDistribution,
-    NormalHits,
-)
+from sklearn_rankinf._engine.exact.hits import HitsDistribution
 from sklearn_rankinf._engine.moments import linear_moments
 from sklearn_rankinf._engine.statistics import Floats, HitsAtK
 from sklearn_rankinf._frozen_distributions import NullDistribution, plain
+from sklearn_rankinf._top_k_approximations import ApproximateHits, BinomialHits, NormalHits
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     as_shape,

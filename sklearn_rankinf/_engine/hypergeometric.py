@@ -34,6 +34,8 @@ _SAFE = 2.0**62
 _NEGLIGIBLE = 1e-17
 # Terms held in memory at a time, over all tails that are summed together.
 _TERMS = 2**18
+# Tables whose tails are computed together, so that they stay in the processor's cache.
+_AT_ONCE = 2**15
 # Tails of more terms than this are integrated; the Euler-Maclaurin corrections are then exact to
 # about 1e-13 of the sum.
 _LONG_TAIL = 2000.0
@@ -92,8 +94,12 @@ def log_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike, sign: int =
     counts are broadcast against each other.
     """
     table = _Tables.of(h, n, m, k)
-    if sign < 0:
-        table = table.of_misses(0)
+    flat = (table if sign > 0 else table.of_misses(0)).raveled()
+    parts = (slice(i, i + _AT_ONCE) for i in range(0, max(1, flat.h.size), _AT_ONCE))
+    return np.concatenate([_log_tails(flat[part]) for part in parts]).reshape(table.shape)
+
+
+def _log_tails(table: _Tables) -> Floats:
     out = np.where(table.h <= table.lowest, 0.0, -np.inf)
     inside = (table.h > table.lowest) & (table.h <= table.highest)
     far = inside & (table.h > table.mode())
@@ -214,6 +220,10 @@ class _Tables:
 
     def __getitem__(self, index: Any) -> _Tables:
         return _Tables(self.h[index], self.n[index], self.m[index], self.k[index])
+
+    def raveled(self) -> _Tables:
+        """The same tables as flat arrays."""
+        return _Tables(*(x.ravel() for x in (self.h, self.n, self.m, self.k)))
 
     def of_misses(self, more: int) -> _Tables:
         """Tables that count the misses drawn, and `more`, in place of the hits."""
