@@ -88,19 +88,14 @@ class _Parts:
         later = _behind(g * x * self.outer) - self.row * _behind(g * x)
         return np.asarray(earlier + (g - 1.0) * self.inner * x + later)
 
-    def row_sums(self) -> tuple[Floats, Floats, Floats]:
-        """``sum_j R_ij**r`` for the items of each block, for r = 2, 3 and 4."""
-        earlier = [_before(self.sizes * power) for power in _powers(-self.row)]
-        later = [_behind(self.sizes * power) for power in _powers(self.outer)]
-        outer, row, inner = (_powers(x) for x in (self.outer, -self.row, self.inner))
-
-        def of_power(r: int) -> Floats:
-            total = (self.sizes - 1.0) * inner[r]
-            for i in range(r + 1):
-                total += math.comb(r, i) * (earlier[i] * outer[r - i] + row[i] * later[r - i])
-            return np.asarray(total)
-
-        return of_power(2), of_power(3), of_power(4)
+    def row_sums(self, r: int) -> Floats:
+        """``sum_j R_ij**r`` for the items of each block."""
+        outer, row = _powers(self.outer), _powers(-self.row)
+        total = (self.sizes - 1.0) * _powers(self.inner)[r]
+        for i in range(r + 1):
+            earlier, later = _before(self.sizes * row[i]), _behind(self.sizes * outer[r - i])
+            total += math.comb(r, i) * (earlier * outer[r - i] + row[i] * later)
+        return np.asarray(total)
 
     def squared_form(self) -> float:
         """``sum_ij l_i R_ij**2 l_j`` with the linear coefficients l."""
@@ -237,26 +232,13 @@ def mean_and_variance(increments: Increments, n_positives: int) -> tuple[float, 
     parts = _parts(increments, m)
     variance = m * (n - m) / (n * (n - 1)) * float(np.sum(parts.sizes * parts.linear**2))
     if n > 3 and 1 < m < n - 1:
-        variance += _degenerate_factor(n, m) * _degenerate_sum_of_squares(parts)
+        squares = float(np.sum(parts.sizes * parts.row_sums(2))) / 2.0
+        variance += _degenerate_factor(n, m) * squares
     return mean, variance
 
 
-def _degenerate_sum_of_squares(parts: _Parts) -> float:
-    """``sum_{i<j} R_ij**2`` block by block, from running means of the row effects."""
-    g = parts.sizes
-    n_up_to = np.cumsum(g)
-    before = n_up_to - g
-    total_up_to = np.cumsum(g * parts.row)
-    mean_before = np.zeros_like(g)
-    mean_before[1:] = total_up_to[:-1] / n_up_to[:-1]
-    # The sum of squares around the mean over the items before a block (Welford's update).
-    growth = g * before / n_up_to * (parts.row - mean_before) ** 2
-    spread_before = np.cumsum(growth) - growth
-    per_item = before * (parts.outer - mean_before) ** 2 + spread_before
-    return float(np.sum(g * (per_item + (g - 1.0) / 2.0 * parts.inner**2)))
-
-
 def _degenerate_factor(n: int, m: int) -> float:
+    """Factor of ``sum_{i<j} R_ij**2`` in the variance."""
     return m * (m - 1) / (n * (n - 1)) * ((n - m) * (n - m - 1) / ((n - 2) * (n - 3)))
 
 
@@ -302,37 +284,23 @@ def _standardized_cumulants(increments: Increments, n_positives: int) -> tuple[f
     g, linear = parts.sizes, parts.linear
     even = [_hits_and_misses(n, m, a, 0) for a in range(5)]
     odd = [_hits_and_misses(n, m, a, 1) for a in range(4)]
-    row_sums = parts.row_sums()
-    squares, cubes, _ = row_sums
-    walks = parts.walks(squares)
-    variance = float(np.sum(g * (float(even[1]) * linear**2 + float(even[2]) / 2.0 * squares)))
-    third = (
-        odd[1] * float(np.sum(g * linear**3))
-        + 3 * even[2] * float(np.sum(g * linear * parts.applied_to(linear)))
-        + 3 * odd[2] * float(np.sum(g * linear * squares))
-        + (even[2] - 4 * even[3]) / 2 * float(np.sum(g * cubes))
-        + even[3] * walks[0]
-    )
-    fourth = _fourth_cumulant(parts, even, odd, row_sums, walks)
-    return third / variance**1.5, fourth / variance**2
-
-
-def _fourth_cumulant(
-    parts: _Parts,
-    even: list[Fraction],
-    odd: list[Fraction],
-    row_sums: tuple[Floats, Floats, Floats],
-    walks: tuple[float, float, float, float],
-) -> float:
-    g, linear, applied = parts.sizes, parts.linear, parts.applied_to(parts.linear)
-    squares, cubes, fourths = row_sums
-    _, pointed, doubled, cycles = walks
+    squares, cubes, fourths = (parts.row_sums(r) for r in (2, 3, 4))
+    triangles, pointed, doubled, cycles = parts.walks(squares)
+    applied = parts.applied_to(linear)
 
     def total(x: Floats) -> float:
         return float(np.sum(g * x))
 
     first, second = total(linear**2), total(squares) / 2.0
-    return (
+    variance = float(even[1]) * first + float(even[2]) * second
+    third = (
+        odd[1] * total(linear**3)
+        + 3 * even[2] * total(linear * applied)
+        + 3 * odd[2] * total(linear * squares)
+        + (even[2] - 4 * even[3]) / 2 * total(cubes)
+        + even[3] * triangles
+    )
+    fourth = (
         (even[1] - 6 * even[2]) * total(linear**4)
         + 12 * odd[2] * total(linear**2 * applied)
         + 6 * (even[2] - 6 * even[3]) * total(linear**2 * squares)
@@ -344,11 +312,12 @@ def _fourth_cumulant(
         + 3 * (even[3] - 6 * even[4]) * total(squares**2)
         + 6 * (even[3] - 4 * even[4]) * doubled
         + 3 * even[4] * cycles
-        # The square of the variance changes too; its difference from the square is exact.
+        # Replacement changes the square of the variance too: the differences, in exact fractions.
         + 3 * (even[2] - even[1] ** 2) * first**2
         + 6 * (even[3] - even[1] * even[2]) * first * second
         + 3 * (even[4] - even[2] ** 2) * second**2
     )
+    return third / variance**1.5, fourth / variance**2
 
 
 def _hits_and_misses(n: int, m: int, a: int, excess: int) -> Fraction:

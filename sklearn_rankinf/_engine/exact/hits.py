@@ -7,8 +7,7 @@ of 1 / q, called units below. Without a straddling block a tail is hypergeometri
 sum of hypergeometric tails, weighted with hypergeometric probabilities (equation hits-ties). All
 terms are positive.
 
-A distribution holds one problem for every entry of k, and takes values of a shape that k
-broadcasts to.
+An array of k stands for one distribution per entry; values are broadcast against k.
 """
 
 from __future__ import annotations
@@ -121,7 +120,7 @@ class HitsDistribution:
         return np.asarray(units / self.n_units / self.divisor, dtype=float)
 
     def _as_integers(self, units: Floats) -> Any:
-        """Whole floats as integers of the type that holds every number of units."""
+        """Whole floats as integers of the type in use."""
         low, high = self._ends()
         limited = np.clip(units, low.astype(float) * (1.0 - 1e-9) - 2.0, high.astype(float) + 2.0)
         if self._integer.kind == "i":
