@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expi
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.moments import average_precision_mean_and_variance
+from sklearn_rankinf._engine.hypergeometric import log_binomial
+from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, harmonic_between
 from sklearn_rankinf._engine.statistics import (
     Complexes,
     FirstHitStatistic,
@@ -31,8 +32,6 @@ from sklearn_rankinf._engine.statistics import (
     RankStatistic,
     Statistic,
     blocks_of,
-    harmonic_between,
-    log_binomial,
     log_probability_of_hits_down_to,
 )
 from sklearn_rankinf._inference.influence import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.exact.hits import log_tail_in_parts
+from sklearn_rankinf._engine.hypergeometric import log_tail
 from sklearn_rankinf._engine.statistics import Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import result_function
@@ -252,6 +252,6 @@ def _statistic(
     if not counted.size:
         return 0.0, None, None
     n, m = (np.full(counted.size, of) for of in (ranking.n_samples, ranking.n_positives))
-    log_pvalues = log_tail_in_parts(hits[counted], n, m, ends[counted])
+    log_pvalues = log_tail(hits[counted], n, m, ends[counted])
     best = int(counted[np.argmin(log_pvalues)])
     return float(log_pvalues.min()), int(ends[best]), int(hits[best])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.exact.hits import log_tail_in_parts
+from sklearn_rankinf._engine.hypergeometric import log_tail
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame, as_html, format_pvalue, format_value
 from sklearn_rankinf._guard import result_function
@@ -119,7 +119,7 @@ class TopKSignificanceCurve:
     @cached_property
     def _log_pvalue(self) -> Floats:
         n, m = (np.full(self.k.size, of) for of in (self.n_samples, self.n_positives))
-        return log_tail_in_parts(self.hits, n, m, self.k)
+        return log_tail(self.hits, n, m, self.k)
 
     @cached_property
     def pvalue(self) -> Floats:

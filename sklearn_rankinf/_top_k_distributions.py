@@ -12,18 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._engine.distribution import ListedDistribution
-from sklearn_rankinf._engine.exact.hits import (
-    ApproximateHits,
-    BinomialHits,
-    HitsDistribution,
-    NormalHits,
-)
-from sklearn_rankinf._engine.moments import (
-    linear_mean_and_variance,
-    linear_standardized_moment,
-)
+from sklearn_rankinf._engine.exact.hits import HitsDistribution
+from sklearn_rankinf._engine.moments import linear_moments
 from sklearn_rankinf._engine.statistics import Floats, HitsAtK
 from sklearn_rankinf._frozen_distributions import NullDistribution, plain
+from sklearn_rankinf._top_k_approximations import ApproximateHits, BinomialHits, NormalHits
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     as_shape,
@@ -170,15 +163,14 @@ class TopKNullDistribution(NullDistribution):
 
     @cached_property
     def _mean_and_variance(self) -> tuple[Any, Any]:
-        _, variance = linear_mean_and_variance(*self._weights_and_sizes, self.n_positives)
+        variance, _, _ = linear_moments(*self._weights_and_sizes, self.n_positives)
         k = np.asarray(self.statistic.k, dtype=float)
         mean = self.n_positives * k / self.n_samples / self._exact.divisor
         low, high = self._exact.support()
         return plain(mean), plain(np.where(np.asarray(low) == np.asarray(high), 0.0, variance))
 
     def _standardized_cumulant(self, order: int) -> Any:
-        moment = linear_standardized_moment(*self._weights_and_sizes, self.n_positives, order)
-        cumulant = moment - (3.0 if order == 4 else 0.0)
+        cumulant = linear_moments(*self._weights_and_sizes, self.n_positives)[order - 2]
         return plain(np.where(np.asarray(self.var()) > 0.0, cumulant, np.nan))
 
     def _above(self, t: Floats) -> Floats:

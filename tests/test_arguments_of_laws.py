@@ -98,7 +98,7 @@ def test_every_value_has_an_answer(law):
 
 
 def test_bounds_of_extreme_values(law, monkeypatch):
-    monkeypatch.setattr(bounds, "_MAX_CELLS", 2000)
+    monkeypatch.setattr(bounds, "SETTINGS", bounds.BoundSettings(max_cells=2000))
     for alternative in ("greater", "less", "two-sided"):
         lower, upper = law.pvalue_bounds(EXTREME, alternative)
         assert np.all((lower >= 0.0) & (lower <= upper) & (upper <= 1.0))

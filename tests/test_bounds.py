@@ -37,20 +37,18 @@ SMALL = [
 
 
 def continued(n_samples, n_positives, tie_sizes, k):
-    """The law, small as it is, treated as one with too many atoms to list."""
-    law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes, k=k)
-    law._distribution = ComputedDistribution(
-        law.statistic, law.n_samples, law.n_positives, law.tie_sizes
+    """A small null distribution, treated as if it had too many atoms to list."""
+    null = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes, k=k)
+    null._distribution = ComputedDistribution(
+        null.statistic, null.n_samples, null.n_positives, null.tie_sizes
     )
-    return law
+    return null
 
 
 def coarse(monkeypatch, n_cells, ratios=(0.0,)):
     """Few cells, and merging, so that the bounds have something to enclose."""
-    monkeypatch.setattr(bounds, "_MAX_CELLS", n_cells)
-    monkeypatch.setattr(bounds, "_RATIOS", ratios)
-    monkeypatch.setattr(bounds, "_WIDEST", 1e9)
-    monkeypatch.setattr(bounds, "_CLOSE", 1e-30)
+    settings = bounds.BoundSettings(max_cells=n_cells, ratios=ratios, widest=1e9, close=1e-30)
+    monkeypatch.setattr(bounds, "SETTINGS", settings)
 
 
 def enumerated(n_samples, n_positives, tie_sizes, k):
@@ -60,9 +58,9 @@ def enumerated(n_samples, n_positives, tie_sizes, k):
     def value(ranks):
         return oracles.average_precision(sizes, oracles.hits_per_block(sizes, ranks), k)
 
-    law = oracles.enumerated_law(n_samples, n_positives, value)
-    values = sorted(law)
-    shares = np.array([law[v] for v in values]) / math.comb(n_samples, n_positives)
+    counts = oracles.enumerated_law(n_samples, n_positives, value)
+    values = sorted(counts)
+    shares = np.array([counts[v] for v in values]) / math.comb(n_samples, n_positives)
     return np.array([float(v) for v in values]), shares
 
 
@@ -72,7 +70,7 @@ def enumerated(n_samples, n_positives, tie_sizes, k):
 def test_bounds_enclose_enumeration(problem, n_cells, merged, monkeypatch):
     coarse(monkeypatch, n_cells, (0.4,) if merged else (0.0,))
     values, shares = enumerated(*problem)
-    law = continued(*problem)
+    null = continued(*problem)
     between = (values[1:] + values[:-1]) / 2
     for x in (values, values * (1 + 4e-13), values * (1 - 4e-13), between):
         above = np.array([shares[values >= v * (1 - 1e-12)].sum() for v in x])
@@ -80,7 +78,7 @@ def test_bounds_enclose_enumeration(problem, n_cells, merged, monkeypatch):
         both = np.minimum(1.0, 2.0 * np.minimum(above, below))
         exact = {"greater": above, "less": below, "two-sided": both}
         for alternative, p in exact.items():
-            lower, upper = law._bounds(x, alternative)
+            lower, upper = null._bounds(x, alternative)
             assert np.all((lower <= p * (1 + 1e-13)) & (p <= upper * (1 + 1e-13)))
             assert np.all((lower >= 0.0) & (upper <= 1.0))
 
@@ -88,11 +86,11 @@ def test_bounds_enclose_enumeration(problem, n_cells, merged, monkeypatch):
 @pytest.mark.parametrize("problem", SMALL, ids=str)
 def test_bounds_close_in_on_enumeration(problem):
     values, shares = enumerated(*problem)
-    law = continued(*problem)
+    null = continued(*problem)
     wide = np.flatnonzero(np.diff(values) > 2e-3)
     above = np.cumsum(shares[::-1])[::-1][wide + 1]
     # Off the atoms nothing but what was left out and rounding lies between the bounds.
-    lower, upper = law._bounds((values[wide] + values[wide + 1]) / 2, "greater")
+    lower, upper = null._bounds((values[wide] + values[wide + 1]) / 2, "greater")
     assert_allclose(lower, above, rtol=1e-6)
     assert_allclose(upper, above, rtol=1e-6)
 
@@ -138,7 +136,7 @@ def test_bands_leave_out_no_more_than_stated(n_samples, n_positives, log_omitted
 
 
 # ---------------------------------------------------------------------------------------------
-# Larger laws
+# Larger problems
 # ---------------------------------------------------------------------------------------------
 
 
@@ -168,9 +166,9 @@ def test_reference_values(n_samples, n_positives, x, pvalue, width):
     ],
 )
 def test_bounds_agree_with_other_bounds(n_samples, n_positives, tie_sizes, z):
-    law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
-    x = law.mean() + np.array(z) * law.std()
-    lower, upper = law.pvalue_bounds(x)
+    null = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
+    x = null.mean() + np.array(z) * null.std()
+    lower, upper = null.pvalue_bounds(x)
     assert np.all(upper < 1.1 * lower)
     for value, low, high in zip(x, lower, upper, strict=True):
         least, most = oracles.tail_bounds(
@@ -188,24 +186,24 @@ def test_bounds_agree_with_other_bounds(n_samples, n_positives, tie_sizes, z):
         pytest.param(1000, 100, 0.06, 0.08, marks=pytest.mark.long),
     ],
 )
-def test_bounds_are_tight_around_the_law(n_samples, n_positives, body, tail):
-    law = ap_null_distribution(n_samples, n_positives)
-    x = law.mean() + np.array([0.5, 3.5]) * law.std()
-    lower, upper = law.pvalue_bounds(x)
+def test_bounds_are_tight_around_the_p_value(n_samples, n_positives, body, tail):
+    null = ap_null_distribution(n_samples, n_positives)
+    x = null.mean() + np.array([0.5, 3.5]) * null.std()
+    lower, upper = null.pvalue_bounds(x)
     assert np.all(upper - lower < np.array([body, tail]) * lower)
-    p, error = law.pvalue(x), law.relative_error(x)
+    p, error = null.pvalue(x), null.relative_error(x)
     assert np.all(lower <= p * (1 + error))
     assert np.all(p <= upper * (1 + error))
 
 
 def test_best_rankings_are_far_beyond_what_is_left_out():
     n_samples, n_positives = 120, 20
-    law = ap_null_distribution(n_samples, n_positives)
+    null = ap_null_distribution(n_samples, n_positives)
     best = oracles.best_rankings(n_samples, n_positives, 9)
     total = math.comb(n_samples, n_positives)
     values = np.array([float(value) for value, _ in best])
     exact = np.array([count / total for _, count in best])
-    lower, upper = law.pvalue_bounds(values[20:])
+    lower, upper = null.pvalue_bounds(values[20:])
     assert np.all((lower <= exact[20:]) & (exact[20:] <= upper))
     assert np.all(upper < 3.0 * exact[20:])
 
@@ -213,16 +211,16 @@ def test_best_rankings_are_far_beyond_what_is_left_out():
 @pytest.mark.parametrize("alternative", ["greater", "less"])
 def test_bounds_are_monotone(alternative, monkeypatch):
     coarse(monkeypatch, 4000)
-    law = ap_null_distribution(400, 40)
+    null = ap_null_distribution(400, 40)
     sign = 1 if alternative == "greater" else -1
     x = np.linspace(-0.1, 1.1, 1201)
-    lower, upper = law.pvalue_bounds(x, alternative)
+    lower, upper = null.pvalue_bounds(x, alternative)
     assert np.all(sign * np.diff(lower) <= 0.0)
     assert np.all(sign * np.diff(upper) <= 0.0)
     assert np.all(lower <= upper)
     shuffled = np.random.default_rng(0).permutation(x.size)
-    assert_array_equal(law.pvalue_bounds(x[shuffled], alternative)[0], lower[shuffled])
-    p, error = law.pvalue(x[::120], alternative), law.relative_error(x[::120], alternative)
+    assert_array_equal(null.pvalue_bounds(x[shuffled], alternative)[0], lower[shuffled])
+    p, error = null.pvalue(x[::120], alternative), null.relative_error(x[::120], alternative)
     assert np.all(lower[::120] <= p * (1 + 2 * error))
     assert np.all(p <= upper[::120] * (1 + 2 * error))
 
@@ -230,30 +228,30 @@ def test_bounds_are_monotone(alternative, monkeypatch):
 @pytest.mark.parametrize("n_positives", [30, 280])
 def test_outside_the_support(n_positives, monkeypatch):
     coarse(monkeypatch, 4000)
-    law = ap_null_distribution(300, n_positives)
-    lowest, _ = law.support()
-    assert law.pvalue_bounds(1.01) == (0.0, 0.0)
+    null = ap_null_distribution(300, n_positives)
+    lowest, _ = null.support()
+    assert null.pvalue_bounds(1.01) == (0.0, 0.0)
     for x, below in ((np.inf, 1.0), (1e300, 1.0), (-1e300, 0.0), (-np.inf, 0.0)):
-        assert law.pvalue_bounds(x) == (1.0 - below, 1.0 - below)
-        assert law.pvalue_bounds(x, "less") == (below, below)
-    assert law.pvalue_bounds(1.01, "less") == (1.0, 1.0)
-    assert law.pvalue_bounds(lowest)[0] == 1.0
-    assert law.pvalue_bounds(0.5 * lowest, "less") == (0.0, 0.0)
-    assert law.pvalue_bounds(1.01, "two-sided") == (0.0, 0.0)
-    assert law.pvalue_bounds(1.0)[0] <= 1 / math.comb(300, n_positives)
-    assert law.pvalue_bounds(1.0)[1] >= 1 / math.comb(300, n_positives)
+        assert null.pvalue_bounds(x) == (1.0 - below, 1.0 - below)
+        assert null.pvalue_bounds(x, "less") == (below, below)
+    assert null.pvalue_bounds(1.01, "less") == (1.0, 1.0)
+    assert null.pvalue_bounds(lowest)[0] == 1.0
+    assert null.pvalue_bounds(0.5 * lowest, "less") == (0.0, 0.0)
+    assert null.pvalue_bounds(1.01, "two-sided") == (0.0, 0.0)
+    assert null.pvalue_bounds(1.0)[0] <= 1 / math.comb(300, n_positives)
+    assert null.pvalue_bounds(1.0)[1] >= 1 / math.comb(300, n_positives)
 
 
 def test_shape_of_bounds(monkeypatch):
     coarse(monkeypatch, 4000)
-    law = ap_null_distribution(300, 30)
-    lower, upper = law.pvalue_bounds([[0.1, np.nan], [0.2, 0.9]])
+    null = ap_null_distribution(300, 30)
+    lower, upper = null.pvalue_bounds([[0.1, np.nan], [0.2, 0.9]])
     assert lower.shape == upper.shape == (2, 2)
     assert np.isnan(lower).tolist() == np.isnan(upper).tolist() == [[False, True], [False, False]]
-    assert all(isinstance(bound, float) for bound in law.pvalue_bounds(0.1))
-    again = pickle.loads(pickle.dumps(law))
+    assert all(isinstance(bound, float) for bound in null.pvalue_bounds(0.1))
+    again = pickle.loads(pickle.dumps(null))
     assert "_tail_bounds" not in vars(again)
-    assert again.pvalue_bounds(0.2) == law.pvalue_bounds(0.2)
+    assert again.pvalue_bounds(0.2) == null.pvalue_bounds(0.2)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -267,10 +265,10 @@ def test_what_is_not_affordable_is_not_tried(size, monkeypatch):
         raise AssertionError("a pass was made")
 
     monkeypatch.setattr(bounds, "histograms", refuse)
-    law = ap_null_distribution(*size)
-    mean, std = law.mean(), law.std()
+    null = ap_null_distribution(*size)
+    mean, std = null.mean(), null.std()
     for alternative in ("greater", "less", "two-sided"):
-        lower, upper = law.pvalue_bounds([0.8 * mean, mean, mean + 6 * std], alternative)
+        lower, upper = null.pvalue_bounds([0.8 * mean, mean, mean + 6 * std], alternative)
         assert_array_equal(lower, 0.0)
         assert_array_equal(upper, 1.0)
 
@@ -294,27 +292,27 @@ def test_work_is_bounded(n_samples, n_positives, k, monkeypatch):
         return nothing, nothing
 
     monkeypatch.setattr(bounds, "histograms", record)
-    law = ap_null_distribution(n_samples, n_positives, k=k)
-    for x in (law.mean() - law.std(), law.mean() + law.std(), law.mean() + 7 * law.std()):
+    null = ap_null_distribution(n_samples, n_positives, k=k)
+    for x in (null.mean() - null.std(), null.mean() + null.std(), null.mean() + 7 * null.std()):
         passes.clear()
-        law.pvalue_bounds(x)
+        null.pvalue_bounds(x)
         assert len(passes) <= 2
         assert sum(passes) <= 3e9
 
 
 @pytest.mark.parametrize("method", ["permutation", "normal", "pearson3", "zhang_su"])
 def test_other_methods_have_no_bounds(method):
-    law = ap_null_distribution(300, 30, method=method, n_permutations=99)
-    assert law.pvalue_bounds(0.2) == (0.0, 1.0)
+    null = ap_null_distribution(300, 30, method=method, n_permutations=99)
+    assert null.pvalue_bounds(0.2) == (0.0, 1.0)
     with pytest.raises(ValueError, match="alternative must be 'greater', 'less' or 'two-sided'"):
-        law.pvalue_bounds(0.2, "larger")
+        null.pvalue_bounds(0.2, "larger")
 
 
 def enclosed_on_its_lattice(increments, n_hits, unit, finer, largest):
-    """An enclosure with so many cells to each unit, of which all increments are multiples."""
+    """An enclosure with `finer` cells per unit, of which all increments are multiples."""
     n_cells = finer * largest
     top = n_cells * unit / finer
-    close = bounds._usual_roundings(increments, n_hits) * top / (n_cells - 0.5)
+    close = bounds.usual_roundings(increments, n_hits) * top / (n_cells - 0.5)
     found = bounds.enclosure(increments, n_hits, top, close, math.inf, -700.0)
     assert_allclose(found.width * finer, unit, rtol=1e-12)
     return found
@@ -329,11 +327,11 @@ def test_increments_that_are_multiples_of_the_width(unit, finer):
     increments = Increments(np.ones(steps.size, dtype=int), nothing, unit * steps, nothing)
     placements = np.array(list(itertools.combinations(steps.tolist(), n_hits)))
     sums = placements.sum(axis=1)
-    law = enclosed_on_its_lattice(increments, n_hits, unit, finer, int(sums.max()))
+    enclosed = enclosed_on_its_lattice(increments, n_hits, unit, finer, int(sums.max()))
     for values in (unit * np.unique(sums), np.unique((unit * placements).sum(axis=1))):
         whole = np.rint(values / unit)[:, None]
         for sign, exact in ((1, sums >= whole), (-1, sums <= whole)):
-            lower, upper = law.bounds(values, sign)
+            lower, upper = enclosed.bounds(values, sign)
             p = exact.mean(axis=1)
             assert np.all((lower <= p) & (p <= upper))
 
@@ -351,8 +349,8 @@ def test_what_misses_leave_of_a_large_sum_is_rounded(monkeypatch, finer):
     n, n_misses = 4000, 2
     found = bounds.TailBounds(RankSum(), n, n - n_misses, None)
     misses, everything = found._increments
-    law = enclosed_on_its_lattice(misses, n_misses, 0.1, finer, n_misses * n)
-    monkeypatch.setattr(bounds.TailBounds, "_law", lambda *args: law)
+    enclosed = enclosed_on_its_lattice(misses, n_misses, 0.1, finer, n_misses * n)
+    monkeypatch.setattr(bounds.TailBounds, "_enclosure", lambda *args: enclosed)
     steps = np.arange(n)
     ways = np.convolve(np.ones(n), np.ones(n))
     ways[2 * steps] -= 1.0

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
-from sklearn_rankinf._engine import moments, statistics
+from sklearn_rankinf._engine import merging, moments, statistics
 from sklearn_rankinf._engine.exact import bounds, lattice
 from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.inversion import bands, contour, transform
@@ -43,7 +43,7 @@ def contour_law(n_samples, n_positives, tie_sizes=None):
     statistic = AveragePrecision()
     sizes = None if tie_sizes is None else np.asarray(tie_sizes, dtype=np.int64)
     fine = statistics.increments_of(statistic, n_samples, n_positives, sizes)
-    coarse = statistics.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
+    coarse = merging.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
     law = contour.ContourInversion(
@@ -76,9 +76,9 @@ def pooled(hits, tie_sizes, sizes):
 
 @pytest.mark.parametrize("t", [0, 1, 2, 10, 1000, 10**5])
 def test_harmonic_numbers(t):
-    assert_allclose(statistics.harmonic(t), float(oracles.harmonic(t)), rtol=1e-14, atol=1e-15)
+    assert_allclose(moments.harmonic(t), float(oracles.harmonic(t)), rtol=1e-14, atol=1e-15)
     squares = float(oracles.harmonic_squares(t))
-    assert_allclose(statistics.harmonic_squares(t), squares, rtol=1e-14, atol=1e-15)
+    assert_allclose(moments.harmonic_squares(t), squares, rtol=1e-14, atol=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_harmonic_numbers(t):
 )
 def test_differences_of_harmonic_numbers(a, b):
     expected = math.fsum(1 / i for i in range(a + 1, b + 1))
-    assert_allclose(statistics.harmonic_between(a, b), expected, rtol=1e-12)
+    assert_allclose(moments.harmonic_between(a, b), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("tie_sizes", [None, (1,) * 40 + (3,) * 20 + (1, 2, 3, 4) * 10])
@@ -95,7 +95,7 @@ def test_merging_far_blocks_keeps_the_mean(tie_sizes):
     sizes = None if tie_sizes is None else np.array(tie_sizes)
     statistic = AveragePrecision()
     exact = statistics.increments_of(statistic, n_samples, 30, sizes)
-    merged = statistics.grouped_increments(statistic, n_samples, 30, sizes, 0.1)
+    merged = merging.grouped_increments(statistic, n_samples, 30, sizes, 0.1)
     assert merged.sizes.sum() == n_samples
     assert merged.sizes.size < exact.sizes.size
     mean = moments.mean_and_variance(exact, 30)[0]
@@ -222,7 +222,7 @@ class _CountedTransform(tilted.RankingTransform):
 def test_values_of_a_dense_law_share_contours(n_samples, n_positives, most_tilts, most_nodes):
     statistic = AveragePrecision()
     fine = statistics.increments_of(statistic, n_samples, n_positives, None)
-    coarse = statistics.grouped_increments(statistic, n_samples, n_positives, None, 0.05)
+    coarse = merging.grouped_increments(statistic, n_samples, n_positives, None, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     transform_of_law = _CountedTransform(fine, coarse, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)

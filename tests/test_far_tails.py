@@ -13,8 +13,9 @@ from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import solvers as tails
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.inversion import bands, contour, lucky, transform
+from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
+from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric

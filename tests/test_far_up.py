@@ -7,21 +7,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import inverted_tail
 from scipy.special import logsumexp
+from sklearn_rankinf._engine.inversion.far_up import FarUp
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import solvers as tails
 from sklearn_rankinf._engine.distribution import ComputedDistribution, exact_mean_and_variance
 from sklearn_rankinf._engine.exact.enumeration import atoms
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion import far_up
 from sklearn_rankinf._engine.inversion import multirate as cascade
 from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
-from sklearn_rankinf._engine.inversion.far_up import FarUp
 from sklearn_rankinf._engine.inversion.multirate import Cascade
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.transform import log_transform
+from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.statistics import grouped_increments, increments_of, log_binomial
+from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc
 
 pytestmark = pytest.mark.numeric

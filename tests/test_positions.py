@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion import positions
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._engine.statistics import increments_of, log_binomial
+from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain
 
 pytestmark = pytest.mark.numeric

@@ -13,8 +13,9 @@ from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
+from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.solvers import Tails
-from sklearn_rankinf._engine.statistics import Increments, grouped_increments, increments_of
+from sklearn_rankinf._engine.statistics import Increments, increments_of
 from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
@@ -75,7 +76,7 @@ def test_bounds_hold_where_gains_are_multiples_of_the_width(unit, finer):
     sums = placements.sum(axis=1)
     n_cells = finer * int(sums.max())
     top = n_cells * unit / finer
-    close = bounds._usual_roundings(increments, n_hits) * top / (n_cells - 0.5)
+    close = bounds.usual_roundings(increments, n_hits) * top / (n_cells - 0.5)
     law = bounds.enclosure(increments, n_hits, top, close, math.inf, -700.0)
     assert math.isclose(law.width * finer, unit)
     for values in (unit * np.unique(sums), np.unique((unit * placements).sum(axis=1))):

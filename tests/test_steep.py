@@ -8,15 +8,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import inverted_tail, tail_bounds
 from scipy.special import logsumexp
+from sklearn_rankinf._engine.inversion.steep import SteepInversion
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine.distribution import ComputedDistribution, exact_mean_and_variance
 from sklearn_rankinf._engine.inversion import lucky, steep
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
-from sklearn_rankinf._engine.inversion.steep import SteepInversion
+from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
+from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc
 
 pytestmark = pytest.mark.numeric

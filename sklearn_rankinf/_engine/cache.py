@@ -1,4 +1,4 @@
-"""Distributions that were computed once are found again by the value of their arguments."""
+"""Cache of distributions, found by the values of their arguments ("Caching" in doc/theory.rst)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import Any
 
 
 class DistributionCache:
-    """The distributions used last, found by the value of their arguments; for all threads.
+    """The most recently used distributions, for all threads.
 
     Parameters
     ----------
     max_distributions : int
         Number of distributions that are kept.
     max_numbers : float
-        Numbers that all distributions together keep: the attribute `n_kept` of those that have one.
-        Distributions list values when they are asked for tails, so that it is looked at for every
-        new distribution.
+        Numbers that all distributions together keep: the sum of their attributes `n_kept`, if they
+        have one. It grows with use, and is checked when a distribution is added.
     """
 
     def __init__(self, max_distributions: int, max_numbers: float) -> None:
@@ -28,32 +27,28 @@ class DistributionCache:
         self._lock = Lock()
 
     def find(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The distribution with this key, made if it is not there."""
+        """The distribution with this key, made if it is missing."""
         with self._lock:
             if key in self._distributions:
                 self._distributions.move_to_end(key)
                 return self._distributions[key]
-        # Making one takes long; two threads may make the same.
+        # Without the lock, since making one takes long: two threads may make the same.
         distribution = make()
         with self._lock:
-            self._distributions[key] = distribution
-            while (
-                len(self._distributions) > self._max_distributions
-                or self._n_kept > self._max_numbers
-            ):
-                self._distributions.popitem(last=False)
+            kept = self._distributions
+            kept[key] = distribution
+            while len(kept) > self._max_distributions or self._n_kept > self._max_numbers:
+                kept.popitem(last=False)
         return distribution
 
     @property
     def _n_kept(self) -> float:
-        return sum(
-            getattr(distribution, "n_kept", 0) for distribution in self._distributions.values()
-        )
+        return sum(getattr(kept, "n_kept", 0) for kept in self._distributions.values())
 
     def __len__(self) -> int:
         return len(self._distributions)
 
     def clear(self) -> None:
-        """Forget all distributions."""
+        """Remove all distributions."""
         with self._lock:
             self._distributions.clear()

@@ -35,8 +35,10 @@ from sklearn_rankinf._engine.exact.enumeration import (
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, nearly_step_of, step_of
 from sklearn_rankinf._engine.exact.meet_in_the_middle import Halves, best_split
 from sklearn_rankinf._engine.exact.pairs import Pairs, Triples
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
+from sklearn_rankinf._engine.merging import edges_around, grouped_increments, merged_increments
 from sklearn_rankinf._engine.moments import (
     adds_most_above,
     mean_and_variance,
@@ -49,11 +51,7 @@ from sklearn_rankinf._engine.statistics import (
     Increments,
     Integers,
     Statistic,
-    edges_around,
-    grouped_increments,
     increments_of,
-    log_binomial,
-    merged_increments,
 )
 
 # All atoms are kept up to this many different outcomes.

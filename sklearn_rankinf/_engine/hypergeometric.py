@@ -1,43 +1,71 @@
-"""Hypergeometric probabilities at any size, vectorised, and in logarithms far out in the tails.
+"""Hypergeometric probabilities and tails at any size, vectorised, as logarithms.
 
-``H`` counts the hits among k items drawn without replacement from n, m of which are hits. The 2x2
-table of hits and misses, drawn and left, has the cells
+``H`` counts the hits among k items drawn without replacement from n, m of which are hits. All cells
+of the 2x2 table of hits and misses, drawn and left,
 
     h,  m - h,  k - h,  n - m - k + h,
 
-and all four differ from what is expected by the same deviation ``d = h - m k / n``, up to its sign.
+differ from their expected counts by the same deviation ``d = h - m k / n``, up to its sign.
+Single probabilities use Loader's saddle-point form (Loader 2000), equation (loader) of "The far
+tails" in doc/theory.rst. A tail is the probability at its end nearest to the mode times a sum of
+products of ratios, or, for a tail of many terms, times an integral by Gauss-Legendre quadrature
+with the corrections of the Euler-Maclaurin formula. All terms are positive. Relative errors are
+about 1e-13, plus 1e-16 times the logarithm of the probability.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._engine.statistics import Floats, Integers
+if TYPE_CHECKING:
+    from sklearn_rankinf._engine.statistics import Floats, Integers
 
-# Products of integers stay below this in 64 bits; larger ones are taken in Python's integers.
+# Products of integers below this fit into 64 bits; larger ones are computed in Python's integers.
 _SAFE = 2.0**62
-# What is left out of a sum is smaller than this part of it.
+# The terms left out of a sum are smaller than this part of it.
 _NEGLIGIBLE = 1e-17
 # Terms held in memory at a time, over all tails that are summed together.
 _TERMS = 2**18
-# A tail of more terms than this is integrated instead.
+# Tables whose tails are computed together, so that they stay in the processor's cache.
+_AT_ONCE = 2**15
+# Tails of more terms than this are integrated; the Euler-Maclaurin corrections are then exact to
+# about 1e-13 of the sum.
 _LONG_TAIL = 2000.0
-# Numbers below this take log(x!) from a table, those above from Stirling's series.
+# log(x!) is exact from a table below this x, and Stirling's series from there on.
 _TABLED = 16
 _REST = np.array(
     [0.0] + [math.log(math.factorial(x)) - x * math.log(x) + x for x in range(1, _TABLED)]
 )
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+# Gauss-Legendre rule on (0, 1) for a function that falls by 50 nats: a single panel of 64 nodes
+# integrates exp(-50 u) and exp(-50 u^2) to rounding.
+_NODES, _WEIGHTS = (np.polynomial.legendre.leggauss(64) + np.array([[1.0], [0.0]])) / 2.0
+
+
+def log_binomial(n: int, m: int) -> float:
+    """Natural logarithm of ``C(n, m)``, without the cancellation of sums of log-gamma functions.
+
+    Exact up to 1000 of the smaller part, and ``n`` times the entropy of ``m / n`` plus Stirling's
+    remainders beyond.
+    """
+    m = min(m, n - m)
+    if m <= 1000:
+        return math.log(math.comb(n, m))
+    p = m / n
+    entropy = -n * (p * math.log(p) + (1.0 - p) * math.log1p(-p))
+    rests = _stirling_rest(np.array([n, m, n - m], dtype=float))
+    return entropy + float(rests[0] - rests[1] - rests[2])
 
 
 def log_pmf(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Floats:
-    r"""Natural logarithm of ``P(H = h)``; -inf where h is out of reach.
+    r"""Natural logarithm of ``P(H = h)``; -inf for an impossible h.
 
     Loader's saddle-point form [1]_: with ``R(x) = log(x!) - x log x + x`` and the expected cells
     ``e``,
@@ -53,23 +81,25 @@ def log_pmf(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Floats:
     """
     table = _Tables.of(h, n, m, k)
     out = np.full(table.shape, -np.inf)
-    reached = (table.h >= table.lowest) & (table.h <= table.highest)
-    if reached.any():
-        inner = table[reached]
-        out[reached] = inner.log_pmf(inner.h.astype(float), inner.deviation())
+    possible = (table.h >= table.lowest) & (table.h <= table.highest)
+    if possible.any():
+        out[possible] = table[possible].log_pmf()
     return out.reshape(table.shape)
 
 
 def log_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike, sign: int = 1) -> Floats:
     """Natural logarithm of ``P(H >= h)`` (sign 1) or ``P(H <= h)`` (sign -1).
 
-    On the far side of the mode the terms are summed; on the near side the other tail is, and taken
-    from 1. The counts are broadcast against each other.
+    A tail that does not contain the mode is summed; a tail that does is 1 minus the other one. The
+    counts are broadcast against each other.
     """
     table = _Tables.of(h, n, m, k)
-    if sign < 0:
-        # k - H counts the misses drawn.
-        table = _Tables(table.k - table.h, table.n, table.n - table.m, table.k)
+    flat = (table if sign > 0 else table.of_misses(0)).raveled()
+    parts = (slice(i, i + _AT_ONCE) for i in range(0, max(1, flat.h.size), _AT_ONCE))
+    return np.concatenate([_log_tails(flat[part]) for part in parts]).reshape(table.shape)
+
+
+def _log_tails(table: _Tables) -> Floats:
     out = np.where(table.h <= table.lowest, 0.0, -np.inf)
     inside = (table.h > table.lowest) & (table.h <= table.highest)
     far = inside & (table.h > table.mode())
@@ -77,9 +107,7 @@ def log_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike, sign: int =
         out[far] = _sum_upwards(table[far])
     near = inside & ~far
     if near.any():
-        part = table[near]
-        below = _Tables(part.k - part.h + 1, part.n, part.n - part.m, part.k)
-        out[near] = np.log1p(-np.exp(_sum_upwards(below)))
+        out[near] = np.log1p(-np.exp(_sum_upwards(table[near].of_misses(1))))
     return out
 
 
@@ -94,34 +122,27 @@ def log_binomial_pmf(h: ArrayLike, k: ArrayLike, n: int, m: int) -> Floats:
     """
     shape = np.broadcast_shapes(np.shape(h), np.shape(k))
     table = _Tables.of(np.atleast_1d(h), n, m, k)
-    hits, items = table.h.astype(float), table.k.astype(float)
-    deviation = table.deviation()
-    log_p = _stirling_rest(items)
-    for cell, expected, d in (
-        (hits, items * (m / n), deviation),
-        (items - hits, items * ((n - m) / n), -deviation),
-    ):
-        log_p = log_p - _stirling_rest(cell) - _deviance(expected, d, cell)
-    return np.asarray(log_p).reshape(shape)
+    hits, items, d = table.h.astype(float), table.k.astype(float), table.deviation
+    log_p = _stirling_rest(items) - _cell(hits, items * (m / n), d)
+    return np.asarray(log_p - _cell(items - hits, items * ((n - m) / n), -d)).reshape(shape)
 
 
 def n_terms_of_tail(h: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Integers:
     """Number of terms of ``P(H >= h)``, h not below the mode, that are not negligible."""
     table = _Tables.of(h, n, m, k)
-    # At the end of the range the ratio of two terms is that of nothing.
     inner = _Tables(np.minimum(table.h, table.highest - 1), table.n, table.m, table.k)
-    # The curvature falls along the tail, and the terms with it more slowly than a normal density.
+    # Twice the estimate: the curvature decreases along the tail.
     n_terms = np.where(table.h < table.highest, 2.0 * _n_terms(inner), 1.0)
     return np.asarray(np.minimum(np.ceil(n_terms).astype(np.int64), table.highest - table.h + 1))
 
 
 def min_hits(alpha: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Integers:
-    """Smallest h with ``P(H >= h) <= alpha``, one above the largest H where there is none."""
+    """Smallest h with ``P(H >= h) <= alpha``; the largest possible h plus 1 if there is none."""
     level, total, hits, drawn = np.broadcast_arrays(
         np.asarray(alpha, dtype=float), *(np.asarray(x, dtype=np.int64) for x in (n, m, k))
     )
     with np.errstate(divide="ignore"):
-        # A count that is certain reaches no level.
+        # A tail of probability 1 is above every level, also above the level 1.
         log_level = np.minimum(np.log(level * (1.0 + 1e-12)), -np.finfo(float).tiny)
     mean, deviation = mean_and_deviation(total, hits, drawn)
     needed = smallest(
@@ -135,7 +156,7 @@ def min_hits(alpha: ArrayLike, n: ArrayLike, m: ArrayLike, k: ArrayLike) -> Inte
 
 
 def mean_and_deviation(n: Any, m: Any, k: Any) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of the number of hits drawn."""
+    """Mean and standard deviation of H."""
     total, hits, drawn = (np.asarray(x, dtype=float) for x in (n, m, k))
     share = drawn / total
     spread = hits * (1.0 - hits / total) * share * (total - drawn) / np.maximum(total - 1.0, 1.0)
@@ -143,61 +164,54 @@ def mean_and_deviation(n: Any, m: Any, k: Any) -> tuple[Floats, Floats]:
 
 
 def smallest(
-    reached: Callable[[Any], NDArray[np.bool_]],
-    low: Any,
-    high: Any,
-    guess: Floats,
-    width: Floats,
+    reached: Callable[[Any], NDArray[np.bool_]], low: Any, high: Any, guess: Floats, width: Floats
 ) -> Any:
-    """Smallest integers from `low` to `high` at which a growing condition holds, elementwise.
+    """Smallest integers from `low` to `high` at which a monotone condition holds, elementwise.
 
-    `high` is taken where it holds nowhere below. The search leaves the guess in steps of about
-    `width`, doubled until the place is bracketed, and bisects. Python's integers, in arrays of
-    objects, may be of any size.
+    `high` is returned if the condition holds nowhere below. The search leaves the guess in steps of
+    about `width`, doubled until the integer is bracketed, and bisects. Arrays of objects (Python's
+    integers) may exceed 64 bits.
     """
-    low, high = np.asarray(low), np.asarray(high)
-    if low.ndim == 0:
+    if np.ndim(low) == 0:
 
-        def one_reached(c: Any) -> NDArray[np.bool_]:
-            return np.asarray(reached(c[0])).reshape(1)
+        def one_reached(at: Any) -> NDArray[np.bool_]:
+            return np.asarray(reached(at[0])).reshape(1)
 
-        return smallest(one_reached, low[None], high[None], guess, width)[0]
-    whole, low = low.dtype, low - 1
-    step = np.maximum(np.rint(width / 4.0), 1.0)
-    at = _whole(np.rint(guess), whole)
+        return smallest(one_reached, np.array([low]), np.array([high]), guess, width)[0]
+    below, above = np.asarray(low) - 1, np.asarray(high)
+    step, at = np.maximum(np.rint(width / 4.0), 1.0), _whole(np.rint(guess), below.dtype)
     direction: Any = None
     while True:
-        # `low` fails and `high` holds all the time.
-        at = np.minimum(np.maximum(at, low + 1), high - (high - low > 1))
-        is_open = high - low > 1
+        is_open = above - below > 1
         if not is_open.any():
-            return high
+            return above
+        at = np.minimum(np.maximum(at, below + 1), above - is_open)
         holds = np.asarray(reached(at)) & True
-        high = np.where(is_open & holds, at, high)
-        low = np.where(is_open & ~holds, at, low)
+        above, below = np.where(is_open & holds, at, above), np.where(is_open & ~holds, at, below)
         direction = holds if direction is None else direction
-        # Bisect as soon as the other side has been seen.
-        leaving = holds == direction
-        step = np.where(leaving, step * 2.0, 0.0)
-        stride = _whole(step, whole)
-        middle = low + (high - low) // 2
-        onward = np.where(holds, high - stride, low + stride)
-        at = np.where(step > 0.0, onward, middle)
+        # A step of 0 stands for bisection, which begins when the condition changes.
+        step = np.where(holds == direction, step * 2.0, 0.0)
+        stride = _whole(step, below.dtype)
+        onward = np.where(holds, above - stride, below + stride)
+        at = np.where(step > 0.0, onward, below + (above - below) // 2)
 
 
 def _whole(values: Floats, dtype: Any) -> Any:
-    """Whole floats as integers of the type at hand."""
+    """Whole floats as integers of a type."""
     finite = np.nan_to_num(values, posinf=1e30, neginf=-1e30)
     if dtype.kind == "i":
         return np.clip(finite, -9e18, 9e18).astype(np.int64)
     return np.frompyfunc(int, 1, 1)(finite)
 
 
+@dataclass(frozen=True, eq=False)
 class _Tables:
     """Arrays of 2x2 tables, given by their integers h, n, m and k."""
 
-    def __init__(self, h: Integers, n: Integers, m: Integers, k: Integers) -> None:
-        self.h, self.n, self.m, self.k = h, n, m, k
+    h: Integers
+    n: Integers
+    m: Integers
+    k: Integers
 
     @classmethod
     def of(cls, *counts: ArrayLike) -> _Tables:
@@ -206,6 +220,14 @@ class _Tables:
 
     def __getitem__(self, index: Any) -> _Tables:
         return _Tables(self.h[index], self.n[index], self.m[index], self.k[index])
+
+    def raveled(self) -> _Tables:
+        """The same tables as flat arrays."""
+        return _Tables(*(x.ravel() for x in (self.h, self.n, self.m, self.k)))
+
+    def of_misses(self, more: int) -> _Tables:
+        """Tables that count the misses drawn, and `more`, in place of the hits."""
+        return _Tables(self.k - self.h + more, self.n, self.n - self.m, self.k)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -222,10 +244,17 @@ class _Tables:
         """Largest possible number of hits."""
         return np.minimum(self.k, self.m)
 
+    @cached_property
+    def cells(self) -> list[Floats]:
+        """Hits drawn, hits left, misses drawn and misses left, as differences of integers."""
+        h, m, k = self.h, self.m, self.k
+        return [cell.astype(float) for cell in (h, m - h, k - h, self.n - m - k + h)]
+
     def mode(self) -> Floats:
-        """A mode: from here on every term is smaller than the one before."""
+        """A mode: every term beyond it is smaller than the one before."""
         return np.asarray((self.m + 1.0) * ((self.k + 1.0) / (self.n + 2.0)), dtype=float)
 
+    @cached_property
     def deviation(self) -> Floats:
         """``h - m k / n``, rounded once."""
         h, n, m, k = self.h, self.n, self.m, self.k
@@ -234,28 +263,23 @@ class _Tables:
         exact = h.astype(object) * n - m.astype(object) * k
         return np.asarray(exact / n.astype(object), dtype=float)
 
-    def log_pmf(self, h: Floats, deviation: Floats) -> Floats:
-        """The logarithm of the probability, also between the integers."""
+    def log_pmf(self, more: Floats | float = 0.0) -> Floats:
+        """Log probability of h hits and `more`, which need not be an integer."""
         n, m, k = (x.astype(float) for x in (self.n, self.m, self.k))
-        # The last cell from integers: m + k may be close to n.
-        rest = (self.n - self.m - self.k) + h
-        rows, columns = (m, n - m), (k, n - k)
+        drawn, left, drawn_misses, left_misses = self.cells
+        d = self.deviation + more
         log_p = _stirling_rest(m) + _stirling_rest(n - m)
         log_p = log_p + _stirling_rest(k) + _stirling_rest(n - k) - _stirling_rest(n)
-        for cell, row, column, d in (
-            (h, rows[0], columns[0], deviation),
-            (m - h, rows[0], columns[1], -deviation),
-            (k - h, rows[1], columns[0], -deviation),
-            (rest, rows[1], columns[1], deviation),
-        ):
-            log_p = log_p - _stirling_rest(cell) - _deviance(row * (column / n), d, cell)
-        return np.asarray(log_p)
+        log_p = log_p - _cell(drawn + more, m * (k / n), d)
+        log_p = log_p - _cell(left - more, m * ((n - k) / n), -d)
+        log_p = log_p - _cell(drawn_misses - more, (n - m) * (k / n), -d)
+        return np.asarray(log_p - _cell(left_misses + more, (n - m) * ((n - k) / n), d))
 
 
-def _deviance(expected: Floats, deviation: Floats, cell: Floats) -> Floats:
-    """``e phi(d / e)`` with ``phi(u) = (1 + u) log(1 + u) - u``; an empty cell has ``u = -1``."""
-    empty = cell <= 0.0
-    u = np.where(empty, 0.0, deviation / np.where(expected > 0.0, expected, 1.0))
+def _cell(x: Floats, expected: Floats, d: Floats) -> Floats:
+    """``R(x) + e phi(d / e)`` for a cell x with the expected count e and ``d = x - e``."""
+    empty = x <= 0.0
+    u = np.where(empty, 0.0, d / np.where(expected > 0.0, expected, 1.0))
     phi = (1.0 + u) * np.log1p(u) - u
     small = np.abs(u) < 0.03
     if small.any():
@@ -264,11 +288,12 @@ def _deviance(expected: Floats, deviation: Floats, cell: Floats) -> Floats:
         for power in range(11, 1, -1):  # u^2/2 - u^3/6 + u^4/12 - ...
             series = (-1.0) ** power / (power * (power - 1.0)) + v * series
         phi[small] = v * v * series
-    return np.asarray(np.where(empty, expected, expected * phi))
+    # phi(-1) = 1.
+    return np.asarray(_stirling_rest(x) + np.where(empty, expected, expected * phi))
 
 
 def _stirling_rest(x: Floats) -> Floats:
-    """``log(x!) - x log(x) + x``: from a table of integers, or from Stirling's series."""
+    """``R(x) = log(x!) - x log(x) + x``: from a table of integers, or from Stirling's series."""
     large = np.maximum(x, _TABLED)
     y = 1.0 / large**2
     series = 1.0 / 12.0 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))
@@ -277,8 +302,8 @@ def _stirling_rest(x: Floats) -> Floats:
 
 
 def _sum_upwards(table: _Tables) -> Floats:
-    """Log of ``P(H >= h)`` for h above the mode: the first term times a sum of products."""
-    first = table.log_pmf(table.h.astype(float), table.deviation())
+    """Log of ``P(H >= h)`` for h above the mode: the first term times the sum of all ratios."""
+    first = table.log_pmf()
     n_terms = _n_terms(table)
     total = np.empty_like(first)
     long = n_terms > _LONG_TAIL
@@ -290,21 +315,21 @@ def _sum_upwards(table: _Tables) -> Floats:
 
 
 def _n_terms(table: _Tables) -> Floats:
-    """Terms until they fall below e^-50 of the first: like slope i + curvature i^2 / 2 in logs."""
+    """Number of terms above e^-50 of the first, at the decline slope i + curvature i^2 / 2."""
     slope, curvature = _decline(table)
     n_terms = 100.0 / (slope + np.sqrt(slope**2 + 100.0 * curvature))
     return np.asarray(np.minimum(n_terms, table.highest - table.h + 1.0))
 
 
 def _decline(table: _Tables) -> tuple[Floats, Floats]:
-    """Minus the first two derivatives of log P(H = h) in h, to first order in 1 / cell."""
-    h, m, k = (x.astype(float) for x in (table.h, table.m, table.k))
-    rest = (table.n - table.m - table.k + table.h).astype(float)
-    up, down = (m - h) * (k - h), (h + 1.0) * (rest + 1.0)
+    """Decline of log P(H = h) to the next h, and minus its second derivative to first order."""
+    drawn, left, drawn_misses, left_misses = table.cells
     with np.errstate(divide="ignore"):
-        slope = np.maximum(-np.log(up / down), 0.0)
-        curvature = 1.0 / (h + 1.0) + 1.0 / (rest + 1.0) + 1.0 / (m - h) + 1.0 / (k - h)
-    return np.minimum(slope, 1e3), np.minimum(curvature, 1e3)
+        ratio = (left / (drawn + 1.0)) * (drawn_misses / (left_misses + 1.0))
+        decline = np.maximum(-np.log(ratio), 0.0)
+        curvature = 1.0 / (drawn + 1.0) + 1.0 / (left_misses + 1.0) + 1.0 / left
+        curvature += 1.0 / drawn_misses
+    return np.minimum(decline, 1e3), np.minimum(curvature, 1e3)
 
 
 def _added(table: _Tables) -> Floats:
@@ -312,12 +337,8 @@ def _added(table: _Tables) -> Floats:
     total = np.ones(table.shape)
     active = np.arange(table.h.size)
     # Factors of the ratio (m-h)(k-h) / ((h+1)(n-m-k+h+1)) at the next term.
-    factors = [
-        (table.m - table.h).astype(float),
-        (table.k - table.h).astype(float),
-        (table.h + 1).astype(float),
-        (table.n - table.m - table.k + table.h + 1).astype(float),
-    ]
+    drawn, left, drawn_misses, left_misses = table.cells
+    factors = [left, drawn_misses, drawn + 1.0, left_misses + 1.0]
     term = np.ones(table.h.size)
     while active.size:
         length = int(np.clip(_TERMS // active.size, 1, 128))
@@ -329,7 +350,7 @@ def _added(table: _Tables) -> Floats:
         products = np.cumprod(ratios, axis=1)
         total[active] += products.sum(axis=1)
         term = np.asarray(products[:, -1], dtype=float)
-        # The ratios fall, so that a geometric series bounds the rest.
+        # The ratios decrease, so a geometric series bounds the remainder.
         going = term * last > _NEGLIGIBLE * total[active] * (1.0 - last)
         active, term = active[going], term[going]
         shift = (-length, -length, length, length)
@@ -340,34 +361,14 @@ def _added(table: _Tables) -> Floats:
 def _integrated(table: _Tables, first: Floats, n_terms: Floats) -> Floats:
     """The sum of a long tail in units of its first term, by the Euler-Maclaurin formula.
 
-    ``sum_{i>=0} f(i) = integral of f + f(0)/2 - f'(0)/12 + f'''(0)/720 - ...``; so many terms are
-    only needed where f changes slowly, and then these are enough for full accuracy.
+    ``sum_{i>=0} f(i) = integral of f + f(0)/2 - f'(0)/12 + f'''(0)/720 - ...``, where f changes
+    slowly if many terms are needed. The derivative of ``log f`` at 0 is the change to the next term
+    less half the second derivative.
     """
-    start, deviation = table.h.astype(float), table.deviation()
-    integral = np.zeros_like(start)
-    for left, right in ((0.0, 0.2), (0.2, 0.5), (0.5, 1.0)):
-        for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-            i = n_terms * (0.5 * (left + right) + 0.5 * (right - left) * node)
-            f = np.exp(table.log_pmf(start + i, deviation + i) - first)
-            integral += f * weight * 0.5 * (right - left) * n_terms
-    slope, curvature = _exact_decline(table, deviation)
+    integral = np.zeros_like(first)
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        integral += n_terms * weight * np.exp(table.log_pmf(n_terms * node) - first)
+    decline, curvature = _decline(table)
+    slope = decline - 0.5 * curvature
     third = -(slope**3) + 3.0 * slope * curvature
     return integral + 0.5 + slope / 12.0 + third / 720.0
-
-
-def _exact_decline(table: _Tables, deviation: Floats) -> tuple[Floats, Floats]:
-    """Minus the first two derivatives of log P(H = h) in h, where all cells are large."""
-    n, m, k, h = (x.astype(float) for x in (table.n, table.m, table.k, table.h))
-    rest = (table.n - table.m - table.k + table.h).astype(float)
-    slope = np.zeros_like(h)
-    curvature = np.zeros_like(h)
-    for cell, row, column, sign in (
-        (h, m, k, 1.0),
-        (m - h, m, n - k, -1.0),
-        (k - h, n - m, k, -1.0),
-        (rest, n - m, n - k, 1.0),
-    ):
-        # digamma(x + 1) = log(x) + 1/(2x) - ..., and the expected cells cancel.
-        slope += sign * (np.log1p(sign * deviation / (row * (column / n))) + 0.5 / cell)
-        curvature += 1.0 / cell
-    return slope, curvature

@@ -39,6 +39,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
 )
 from sklearn_rankinf._engine.exact.lattice import histograms
 from sklearn_rankinf._engine.exact.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, InvertedTails, Transform
 from sklearn_rankinf._engine.inversion.ranking_transform import (
@@ -46,6 +47,7 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
     has_large_blocks,
     largest_increment,
 )
+from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import (
     Complexes,
@@ -53,9 +55,7 @@ from sklearn_rankinf._engine.statistics import (
     Increments,
     Integers,
     Statistic,
-    grouped_increments,
     increments_of,
-    log_binomial,
 )
 
 # Atoms of a ranking serve its transform up to this many, and its cells up to that many.

@@ -1,10 +1,12 @@
 """Exact moments of additive rank statistics under random labelling.
 
-A statistic that is quadratic in the hits is ``sum_i w_i z_i + sum_{i<j} v_ij z_i z_j`` in the
-labels ``z``. Split ``v`` into its level, its row effects and a rest whose rows sum to zero: what
-is left of the statistic is a linear and a degenerate part, which are uncorrelated in a sample drawn
-without replacement. The variance is a sum of two squares, the higher cumulants are sums over small
-graphs, and nothing cancels.
+"Exact moments" in doc/theory.rst. A statistic that is quadratic in the hits is
+``sum_i w_i z_i + sum_{i<j} v_ij z_i z_j`` in the labels z. As in Hoeffding's decomposition, v is
+split into its level, row effects and a remainder R whose rows sum to zero. The linear part and the
+remainder are uncorrelated for labels drawn without replacement, so the variance is a sum of two
+sums of squares (equation variance), the higher cumulants are sums over connected graphs (equation
+third-cumulant), and nothing cancels. An entry of R is a function of the earlier block plus a
+function of the later one, so all sums are running sums over the blocks.
 """
 
 from __future__ import annotations
@@ -14,22 +16,55 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import digamma, zeta
 
+from sklearn_rankinf._engine.merging import geometric_edges
 from sklearn_rankinf._engine.statistics import (
     Floats,
     Increments,
     Integers,
     Statistic,
-    harmonic,
-    harmonic_squares,
+    horizon_of,
     increments_of,
 )
 
-# Beyond so many ranks without ties the far ones are merged for the third and fourth moments: the
-# first ranks stay alone, the others make blocks of this width relative to their rank.
-_MANY_RANKS, _RANKS_ALONE, _RELATIVE_WIDTH = 100_000, 10_000, 0.005
-# Heights at which a return of the transform is looked at.
-_ABOUT_A_RETURN = 5
+# Most ranks without ties that are not merged for the third and fourth moments.
+_MANY_RANKS = 100_000
+# First ranks that are never merged, and sizes of merged blocks relative to their rank.
+_RANKS_ALONE = 10_000
+_RELATIVE_WIDTH = 0.005
+# Heights at which a transform is evaluated around its return.
+_HEIGHTS_OF_A_RETURN = 5
+
+
+def harmonic(t: ArrayLike) -> Floats:
+    """Harmonic number ``H_t = sum_{i<=t} 1/i``, elementwise and O(1) in t."""
+    return np.asarray(digamma(np.asarray(t, dtype=float) + 1.0) + np.euler_gamma)
+
+
+def harmonic_squares(t: ArrayLike) -> Floats:
+    """``sum_{i<=t} 1/i**2``, elementwise and O(1) in t."""
+    return np.asarray(zeta(2.0, 1.0) - zeta(2.0, np.asarray(t, dtype=float) + 1.0))
+
+
+def harmonic_between(a: ArrayLike, b: ArrayLike) -> Floats:
+    """``sum_{a<i<=b} 1/i`` without the cancellation of ``H_b - H_a`` at far ranks.
+
+    From rank 100 on, the differences of the terms of
+    ``H_t = log t + gamma + 1/(2t) - 1/(12 t^2) + 1/(120 t^4) - ...`` are formed one by one.
+    """
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+    far = a >= 100.0
+    low, high = np.where(far, a, 100.0), np.where(far, b, 100.0)
+    width = high - low
+    difference = (
+        np.log1p(width / low)
+        - width / (2.0 * low * high)
+        + width * (high + low) / (12.0 * low**2 * high**2)
+        - (low**-4.0 - high**-4.0) / 120.0
+    )
+    return np.where(far, difference, harmonic(b) - harmonic(a))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +88,14 @@ class _Parts:
         later = _behind(g * x * self.outer) - self.row * _behind(g * x)
         return np.asarray(earlier + (g - 1.0) * self.inner * x + later)
 
-    def row_sums(self) -> tuple[Floats, Floats, Floats]:
-        """``sum_j R_ij**r`` for the items of each block, for r = 2, 3 and 4."""
-        earlier = [_before(self.sizes * power) for power in _powers(-self.row)]
-        later = [_behind(self.sizes * power) for power in _powers(self.outer)]
-        outer, row, inner = (_powers(x) for x in (self.outer, -self.row, self.inner))
-
-        def of_power(r: int) -> Floats:
-            total = (self.sizes - 1.0) * inner[r]
-            for i in range(r + 1):
-                total += math.comb(r, i) * (earlier[i] * outer[r - i] + row[i] * later[r - i])
-            return np.asarray(total)
-
-        return of_power(2), of_power(3), of_power(4)
+    def row_sums(self, r: int) -> Floats:
+        """``sum_j R_ij**r`` for the items of each block."""
+        outer, row = _powers(self.outer), _powers(-self.row)
+        total = (self.sizes - 1.0) * _powers(self.inner)[r]
+        for i in range(r + 1):
+            earlier, later = _before(self.sizes * row[i]), _behind(self.sizes * outer[r - i])
+            total += math.comb(r, i) * (earlier * outer[r - i] + row[i] * later)
+        return np.asarray(total)
 
     def squared_form(self) -> float:
         """``sum_ij l_i R_ij**2 l_j`` with the linear coefficients l."""
@@ -144,56 +174,51 @@ def _parts(increments: Increments, n_positives: int) -> _Parts:
 
 
 def influences(increments: Increments, n_positives: int) -> Floats:
-    """What a hit in each block is worth more than one anywhere, given the mean hits elsewhere.
+    """Coefficients of Hajek's projection of the statistic on the hits of single items.
 
-    These are the coefficients of Hajek's projection of the statistic on the hits of single items.
+    The mean increase of the statistic by a hit in each block in place of a hit at a random item.
     """
     return _parts(increments, n_positives).linear
 
 
 def log_size_at_return(increments: Increments, n_positives: int, block: int) -> float:
-    """Log size of the transform of all other blocks about where that of a block's hits returns.
+    """Log size of the transform of all other blocks near the first return of that of one block.
 
-    A hit in the block instead of one elsewhere, in the median item, adds a step: the transform of
-    the block's hits has the period ``2 pi / step``. The others, with binomial numbers of hits, have
-    the product over their items of ``|q + p exp(i t w)|``, which may be 1 nearly, and is nothing
-    where they are many and smooth.
+    A hit in the block in place of a hit in the median item adds a step w, so the transform of the
+    block's hits has the period ``2 pi / w``. The transform of the others, with binomial numbers of
+    hits, is the product over their items of ``|q + p exp(i t w_i)|``. It is close to 1 if their
+    steps nearly share the period, and negligible if they are many and smooth.
     """
     worth, sizes = influences(increments, n_positives), increments.sizes.astype(float)
     n, p = increments.n_samples, n_positives / increments.n_samples
-    others = np.arange(sizes.size) != block
-    order = np.argsort(worth[others], kind="stable")
-    up_to = np.cumsum(sizes[others][order])
-    typical = worth[others][order][np.searchsorted(up_to, 0.5 * up_to[-1])]
-    step = abs(float(worth[block] - typical))
     varies = sizes[block] * p * (1.0 - p) * (1.0 - sizes[block] / n)
+    others, of_others = np.delete(worth, block), np.delete(sizes, block)
+    order = np.argsort(others, kind="stable")
+    up_to = np.cumsum(of_others[order])
+    typical = others[order][np.searchsorted(up_to, 0.5 * up_to[-1])]
+    step = abs(float(worth[block] - typical))
     if step == 0.0 or varies == 0.0:
         return -math.inf
-    # It is no narrower than one over the standard deviation of the block's hits.
-    heights = (2.0 * np.pi + np.linspace(-1.0, 1.0, _ABOUT_A_RETURN) / math.sqrt(varies)) / step
-    away = 1.0 - np.cos(np.multiply.outer(heights, worth[others] - typical))
+    # The return is at least as wide as 1 over the standard deviation of the block's hits.
+    around = np.linspace(-1.0, 1.0, _HEIGHTS_OF_A_RETURN) / math.sqrt(varies)
+    heights = (2.0 * np.pi + around) / step
+    away = 1.0 - np.cos(np.multiply.outer(heights, others - typical))
     squares = np.maximum(1.0 - 2.0 * p * (1.0 - p) * away, np.finfo(float).tiny)
-    logs = 0.5 * np.log(squares) @ sizes[others]
-    return float(logs.max())
+    return float((0.5 * np.log(squares) @ of_others).max())
 
 
 def adds_most_above(increments: Increments, n_positives: int) -> bool:
-    """Whether the hits that stand out most add more than others, and not less."""
+    """Whether the largest influence of a hit is positive."""
     worth = influences(increments, n_positives)
     return bool(worth.max() >= -worth.min())
 
 
 def deviation_of_the_body(increments: Increments, n_positives: int) -> float:
-    """Standard deviation without the hits far up the list, of which half a hit is expected."""
+    """Standard deviation without the first ranks, among which half a hit is expected."""
     ranks = 0.5 * increments.n_samples / n_positives
     counted = np.where(increments.starts + increments.sizes > ranks, 1.0, 0.0)
-    body = Increments(
-        increments.sizes,
-        increments.cross * counted,
-        increments.linear * counted,
-        increments.square * counted,
-    )
-    return float(np.sqrt(mean_and_variance(body, n_positives)[1]))
+    body = Increments(increments.sizes, *(part * counted for part in increments.coefficients))
+    return math.sqrt(mean_and_variance(body, n_positives)[1])
 
 
 def mean_and_variance(increments: Increments, n_positives: int) -> tuple[float, float]:
@@ -207,26 +232,13 @@ def mean_and_variance(increments: Increments, n_positives: int) -> tuple[float, 
     parts = _parts(increments, m)
     variance = m * (n - m) / (n * (n - 1)) * float(np.sum(parts.sizes * parts.linear**2))
     if n > 3 and 1 < m < n - 1:
-        variance += _degenerate_factor(n, m) * _degenerate_sum_of_squares(parts)
+        squares = float(np.sum(parts.sizes * parts.row_sums(2))) / 2.0
+        variance += _degenerate_factor(n, m) * squares
     return mean, variance
 
 
-def _degenerate_sum_of_squares(parts: _Parts) -> float:
-    """``sum_{i<j} R_ij**2`` block by block, from running means of the row effects."""
-    g = parts.sizes
-    n_up_to = np.cumsum(g)
-    before = n_up_to - g
-    total_up_to = np.cumsum(g * parts.row)
-    mean_before = np.zeros_like(g)
-    mean_before[1:] = total_up_to[:-1] / n_up_to[:-1]
-    # The spread over the items before a block grows block by block by non-negative terms.
-    growth = g * before / n_up_to * (parts.row - mean_before) ** 2
-    spread_before = np.cumsum(growth) - growth
-    per_item = before * (parts.outer - mean_before) ** 2 + spread_before
-    return float(np.sum(g * (per_item + (g - 1.0) / 2.0 * parts.inner**2)))
-
-
 def _degenerate_factor(n: int, m: int) -> float:
+    """Factor of ``sum_{i<j} R_ij**2`` in the variance."""
     return m * (m - 1) / (n * (n - 1)) * ((n - m) * (n - m - 1) / ((n - 2) * (n - 3)))
 
 
@@ -235,90 +247,60 @@ def skewness_and_kurtosis(
 ) -> tuple[float, float]:
     """Skewness and excess kurtosis of a statistic that varies, O(blocks), or O(log n) without ties.
 
-    Merging far ranks neglects what varies inside a block, of the order of the squared width of the
-    blocks. Halving every block divides that by four, so that it can be taken out; what remains was
-    below 2e-10 of either number, and below 4e-13 where one is nearly 0, wherever it was compared
-    with all ranks, from n = 1e5 to 3e6.
+    The error of merging far ranks is proportional to the squared width of the blocks. Halving every
+    block divides it by four, and Richardson extrapolation removes it. The remainder was below 2e-10
+    of either number, and below 4e-13 where one is nearly 0, in all comparisons with all ranks, from
+    n = 1e5 to 3e6.
     """
-    horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
+    horizon = horizon_of(statistic, n_samples)
     if tie_sizes is not None or horizon <= _MANY_RANKS:
         increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
         return _standardized_cumulants(increments, n_positives)
-    wide = _edges(horizon)
+    wide = geometric_edges(horizon, _RELATIVE_WIDTH, _RANKS_ALONE, 2)
     halved = np.union1d(wide, (wide[:-1] + wide[1:]) // 2)
-    coarse, fine = (
-        _standardized_cumulants(
-            _in_random_order(statistic, np.union1d(edges, n_samples), n_samples, n_positives),
-            n_positives,
+
+    def merged(edges: Integers) -> tuple[float, float]:
+        sizes = np.diff(edges)
+        increments = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives)
+        return _standardized_cumulants(
+            increments.with_inert_block(n_samples - horizon), n_positives
         )
-        for edges in (wide, halved)
-    )
+
+    coarse, fine = merged(wide), merged(halved)
     return (4.0 * fine[0] - coarse[0]) / 3.0, (4.0 * fine[1] - coarse[1]) / 3.0
-
-
-def _edges(n_ranks: int) -> Integers:
-    """Ends of blocks that are one rank each at the top, and even and ever wider behind."""
-    edges = list(range(_RANKS_ALONE + 1))
-    while edges[-1] < n_ranks:
-        edges.append(min(n_ranks, edges[-1] + 2 * int(_RELATIVE_WIDTH / 2.0 * edges[-1])))
-    return np.asarray(edges, dtype=np.int64)
-
-
-def _in_random_order(
-    statistic: Statistic, edges: Integers, n_samples: int, n_positives: int
-) -> Increments:
-    """Coefficients of the expected increments of blocks between these ranks."""
-    sizes = np.diff(edges)
-    shuffled = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives)
-    # A hit alone counts itself; in random order that is no different.
-    return Increments(sizes, shuffled.cross, shuffled.linear, shuffled.square)
 
 
 def _standardized_cumulants(increments: Increments, n_positives: int) -> tuple[float, float]:
     """Skewness and excess kurtosis, in time proportional to the number of blocks.
 
     Labels drawn independently, each a hit with probability p, have the cumulants ``s = p (1-p)``,
-    ``s d`` with ``d = 1 - 2 p``, and ``s (1 - 6 s)``; a form in them has cumulants that are sums
-    over connected graphs, and polynomials in p. Drawing without replacement turns ``s**a`` into
-    ``even[a]``, the probability that a given items are hits and a others misses, and ``s**a d``
-    into ``odd[a]``. As fractions their small differences are exact.
+    ``s d`` with ``d = 1 - 2 p``, and ``s (1 - 6 s)``. The cumulants of a quadratic form in them are
+    sums over connected graphs, and polynomials in p. Drawing without replacement replaces ``s**a``
+    by ``even[a]``, the probability that a given items are hits and a others misses, and ``s**a d``
+    by ``odd[a]``. As fractions their small differences are exact.
     """
     n, m = increments.n_samples, n_positives
     parts = _parts(increments, m)
     g, linear = parts.sizes, parts.linear
     even = [_hits_and_misses(n, m, a, 0) for a in range(5)]
     odd = [_hits_and_misses(n, m, a, 1) for a in range(4)]
-    row_sums = parts.row_sums()
-    squares, cubes, _ = row_sums
-    walks = parts.walks(squares)
-    variance = float(np.sum(g * (float(even[1]) * linear**2 + float(even[2]) / 2.0 * squares)))
-    third = (
-        odd[1] * float(np.sum(g * linear**3))
-        + 3 * even[2] * float(np.sum(g * linear * parts.applied_to(linear)))
-        + 3 * odd[2] * float(np.sum(g * linear * squares))
-        + (even[2] - 4 * even[3]) / 2 * float(np.sum(g * cubes))
-        + even[3] * walks[0]
-    )
-    fourth = _fourth_cumulant(parts, even, odd, row_sums, walks)
-    return third / variance**1.5, fourth / variance**2
-
-
-def _fourth_cumulant(
-    parts: _Parts,
-    even: list[Fraction],
-    odd: list[Fraction],
-    row_sums: tuple[Floats, Floats, Floats],
-    walks: tuple[float, float, float, float],
-) -> float:
-    g, linear, applied = parts.sizes, parts.linear, parts.applied_to(parts.linear)
-    squares, cubes, fourths = row_sums
-    _, pointed, doubled, cycles = walks
+    squares, cubes, fourths = (parts.row_sums(r) for r in (2, 3, 4))
+    triangles, pointed, doubled, cycles = parts.walks(squares)
+    applied = parts.applied_to(linear)
 
     def total(x: Floats) -> float:
         return float(np.sum(g * x))
 
     first, second = total(linear**2), total(squares) / 2.0
-    return (
+    variance = float(even[1]) * first + float(even[2]) * second
+    third = (
+        odd[1] * total(linear**3)
+        + 3 * even[2] * total(linear * applied)
+        + 3 * odd[2] * total(linear * squares)
+        + (even[2] - 4 * even[3]) / 2 * total(cubes)
+        + even[3] * triangles
+    )
+    fourth = (
         (even[1] - 6 * even[2]) * total(linear**4)
         + 12 * odd[2] * total(linear**2 * applied)
         + 6 * (even[2] - 6 * even[3]) * total(linear**2 * squares)
@@ -330,17 +312,18 @@ def _fourth_cumulant(
         + 3 * (even[3] - 6 * even[4]) * total(squares**2)
         + 6 * (even[3] - 4 * even[4]) * doubled
         + 3 * even[4] * cycles
-        # The variance squares otherwise for labels drawn without replacement.
+        # Replacement changes the square of the variance too: the differences, in exact fractions.
         + 3 * (even[2] - even[1] ** 2) * first**2
         + 6 * (even[3] - even[1] * even[2]) * first * second
         + 3 * (even[4] - even[2] ** 2) * second**2
     )
+    return third / variance**1.5, fourth / variance**2
 
 
 def _hits_and_misses(n: int, m: int, a: int, excess: int) -> Fraction:
     """Probability that a given items are hits and a others misses, of n items and m hits.
 
-    With an excess of 1, the difference of the probabilities that one more item is a miss, or a hit.
+    With an excess of 1, times the probability that one more item is a miss less that of a hit.
     """
     if 2 * a + excess > n:
         return Fraction(0)
@@ -392,41 +375,31 @@ def zhang_su_mean_and_variance(n_samples: int, n_positives: int) -> tuple[float,
     return mean, diagonal + 2.0 * crossed
 
 
-def linear_mean_and_variance(
+def linear_moments(
     weights: Floats, sizes: Floats, n_positives: int
-) -> tuple[Floats, Floats]:
-    """Exact mean and variance of a sum of item weights over the hits, along the last axis.
+) -> tuple[Floats, Floats, Floats]:
+    """Exact variance, skewness and excess kurtosis of a sum of item weights over the hits.
+
+    With c the weights less their mean [1]_, the second, third and fourth central moments are
+
+        m (n-m) / (n (n-1)) sum c^2,
+        m (n-m) (n-2m) / (n (n-1) (n-2)) sum c^3,
+        m (n-m) / (n (n-1) (n-2) (n-3))
+            {[n (n+1) - 6 m (n-m)] sum c^4 + 3 (m-1) (n-m-1) (sum c^2)^2}.
 
     Parameters
     ----------
     weights : ndarray of shape (..., n_blocks)
-        What a hit in each block adds.
+        Weight of a hit in each block.
     sizes : ndarray of shape (..., n_blocks)
         Numbers of items, which may be 0.
     n_positives : int
         Number of hits.
-    """
-    n, m = sizes.sum(axis=-1), float(n_positives)
-    average = (sizes * weights).sum(axis=-1) / n
-    squares = (sizes * (weights - average[..., None]) ** 2).sum(axis=-1)
-    varies = (sizes > 0.0).sum(axis=-1) > 1
-    variance = m * (n - m) / np.maximum(n * (n - 1.0), 1.0) * squares
-    return m * average, np.where(varies, variance, 0.0)
 
-
-def linear_standardized_moment(
-    weights: Floats, sizes: Floats, n_positives: int, order: int
-) -> Floats:
-    """Third or fourth central moment of a sum of item weights, over its standard deviation's power.
-
-    With c the weights less their mean [1]_, the third central moment is
-
-        m (n-m) (n-2m) / (n (n-1) (n-2)) sum c^3,
-
-    and the fourth
-
-        m (n-m) / (n (n-1) (n-2) (n-3))
-            {[n (n+1) - 6 m (n-m)] sum c^4 + 3 (m-1) (n-m-1) (sum c^2)^2}.
+    Returns
+    -------
+    variance, skewness, kurtosis : ndarrays
+        Skewness and kurtosis are nan if the sum does not vary.
 
     References
     ----------
@@ -437,16 +410,15 @@ def linear_standardized_moment(
     centred = weights - ((sizes * weights).sum(axis=-1) / n)[..., None]
     second, third, fourth = ((sizes * centred**power).sum(axis=-1) for power in (2, 3, 4))
     scale = m * (n - m) / np.maximum(n * (n - 1.0), 1.0)
-    _, variance = linear_mean_and_variance(weights, sizes, n_positives)
+    variance = np.where((sizes > 0.0).sum(axis=-1) > 1, scale * second, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        if order == 3:
-            # Two items: either is the hit, and the third moment is 0.
-            moment = np.where(n > 2.0, scale * (n - 2.0 * m) / (n - 2.0) * third, 0.0)
-        else:
-            both = (n * (n + 1.0) - 6.0 * m * (n - m)) * fourth
-            both = both + 3.0 * (m - 1.0) * (n - m - 1.0) * second**2
-            # One hit, or one miss, is an item drawn at random.
-            moment = np.where(
-                (m == 1.0) | (m == n - 1.0), fourth / n, scale * both / ((n - 2.0) * (n - 3.0))
-            )
-        return np.asarray(np.where(variance > 0.0, moment / variance ** (order / 2.0), np.nan))
+        # Two items: either is the hit, and the third moment is 0.
+        third = np.where(n > 2.0, scale * (n - 2.0 * m) / (n - 2.0) * third, 0.0)
+        both = (n * (n + 1.0) - 6.0 * m * (n - m)) * fourth
+        both = both + 3.0 * (m - 1.0) * (n - m - 1.0) * second**2
+        # A single hit, or a single miss, is an item drawn at random.
+        fourth = np.where(
+            (m == 1.0) | (m == n - 1.0), fourth / n, scale * both / ((n - 2.0) * (n - 3.0))
+        )
+        spread = np.where(variance > 0.0, variance, np.nan)
+        return variance, third / spread**1.5, fourth / spread**2 - 3.0

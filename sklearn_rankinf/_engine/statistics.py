@@ -1,4 +1,4 @@
-"""What is summed: the increments of an additive rank statistic, and the base classes of metrics.
+"""Additive rank statistics: the increments of a sum over blocks, and the base classes of metrics.
 
 A ranking is a sequence of blocks of equal scores, best first; block b has ``size`` items and ends
 at rank ``T_b``. With ``y_b`` hits (positives) in block b and ``h_b`` hits before it, every
@@ -6,8 +6,9 @@ statistic here is
 
     S = sum_b y_b (cross_b h_b + linear_b + square_b y_b),
 
-a sum of increments that are quadratic in the hits. The rest of the engine knows nothing but the
-three coefficients, so a new metric is a class that returns them.
+a sum of increments that are quadratic in the hits, equation (additive) of "The full null
+distribution" in doc/theory.rst. The engine uses only the three coefficients, so a new metric is a
+class that returns them. ``FirstHitStatistic``, the exception, lists its values.
 """
 
 from __future__ import annotations
@@ -18,70 +19,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import digamma, zeta
+
+from sklearn_rankinf._engine.hypergeometric import log_binomial, log_pmf
 
 if TYPE_CHECKING:
     from sklearn_rankinf._inference.influence import Influence
 
-# With so many blocks of equal scores or fewer a distribution is coarse, with so few very coarse.
-FEW_BLOCKS, VERY_FEW_BLOCKS = 64, 16
-# More ranks are not listed one by one.
+# A distribution of at most this many blocks of equal scores is coarse, or very coarse.
+FEW_BLOCKS = 64
+VERY_FEW_BLOCKS = 16
+# Most ranks without ties whose weights are held in memory (0.5 GB).
 _MOST_RANKS = 20_000_000
-# A part of the value of a perfect ranking that is far above what counts as rounding.
+# Differences below this part of the value of a perfect ranking may be due to rounding.
 _NOTICEABLE = 1e-10
-# Numbers of placements are known as numbers up to this logarithm, and relative to each other else.
+# Weights of atoms are numbers of placements up to this logarithm, and in proportion to them beyond.
 _LARGE_LOG_COUNT = 40.0
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Complexes = NDArray[np.complex128]
-
-
-def harmonic(t: ArrayLike) -> Floats:
-    """Harmonic number ``H_t = sum_{i<=t} 1/i``, elementwise and O(1) in t."""
-    return np.asarray(digamma(np.asarray(t, dtype=float) + 1.0) + np.euler_gamma)
-
-
-def harmonic_squares(t: ArrayLike) -> Floats:
-    """``sum_{i<=t} 1/i**2``, elementwise and O(1) in t."""
-    return np.asarray(zeta(2.0, 1.0) - zeta(2.0, np.asarray(t, dtype=float) + 1.0))
-
-
-def harmonic_between(a: ArrayLike, b: ArrayLike) -> Floats:
-    """``sum_{a<i<=b} 1/i`` without the cancellation of ``H_b - H_a`` at far ranks."""
-    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
-    near = harmonic(b) - harmonic(a)
-    far = a >= 100.0
-    low, high = np.where(far, a, 100.0), np.where(far, b, 100.0)
-    # H_t = log t + gamma + 1/(2t) - 1/(12 t^2) + 1/(120 t^4) - ..., term by term.
-    width = (high - low) / low
-    difference = (
-        np.log1p(width)
-        - (high - low) / (2.0 * low * high)
-        + (high - low) * (high + low) / (12.0 * low**2 * high**2)
-        - (low**-4.0 - high**-4.0) / 120.0
-    )
-    return np.where(far, difference, near)
-
-
-def log_binomial(n: int, m: int) -> float:
-    """Natural logarithm of ``C(n, m)``, exact for small numbers and without cancellation for large.
-
-    Sums of ``gammaln`` lose digits at n = 1e9; Stirling's series of the ratio does not.
-    """
-    m = min(m, n - m)
-    if m == 0:
-        return 0.0
-    if m <= 1000:
-        return math.log(math.comb(n, m))
-    p = m / n
-    entropy = -n * (p * math.log(p) + (1.0 - p) * math.log1p(-p))
-    scale = -0.5 * math.log(2.0 * math.pi * n * p * (1.0 - p))
-    return entropy + scale + _stirling_rest(n) - _stirling_rest(m) - _stirling_rest(n - m)
-
-
-def _stirling_rest(x: float) -> float:
-    return 1.0 / (12.0 * x) - 1.0 / (360.0 * x**3) + 1.0 / (1260.0 * x**5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +59,12 @@ class Increments:
 
     def __getitem__(self, blocks: slice | Integers) -> Increments:
         """Some of the blocks."""
-        parts = self.sizes[blocks], self.cross[blocks], self.linear[blocks], self.square[blocks]
-        return Increments(*parts)
+        return Increments(self.sizes[blocks], *(part[blocks] for part in self.coefficients))
+
+    @property
+    def coefficients(self) -> tuple[Floats, Floats, Floats]:
+        """The coefficients `cross`, `linear` and `square`."""
+        return self.cross, self.linear, self.square
 
     @property
     def n_samples(self) -> int:
@@ -118,21 +78,21 @@ class Increments:
 
     @property
     def of_one_hit(self) -> Floats:
-        """What a hit in each block adds if it is the first and only one."""
+        """Increment of a single hit in each block, without hits elsewhere."""
         return self.linear + self.square
 
     @property
     def is_inert(self) -> NDArray[np.bool_]:
         """Which blocks add nothing."""
-        return np.asarray((self.cross == 0.0) & (self.linear == 0.0) & (self.square == 0.0))
+        return np.asarray(~np.any(self.coefficients, axis=0))
 
     @property
     def is_linear(self) -> bool:
-        """Whether what a hit adds does not depend on the others."""
+        """Whether no increment depends on the other hits."""
         return not (np.any(self.cross) or np.any(self.square))
 
     def gain(self, block: int, before: Any, y: Any) -> Any:
-        """What `y` hits in a block add, with so many hits before it; elementwise."""
+        """Increment of a block with `y` hits in it and `before` hits before it; elementwise."""
         return y * (self.cross[block] * before + self.linear[block] + self.square[block] * y)
 
     def negated(self) -> Increments:
@@ -140,7 +100,7 @@ class Increments:
         return Increments(self.sizes, -self.cross, -self.linear, -self.square)
 
     def from_the_end(self, n_positives: int) -> Increments:
-        """The same statistic with the blocks in the opposite order, where all hits are so many.
+        """The same statistic with the blocks in the opposite order.
 
         With h' hits in later blocks and y in a block there are ``n_positives - h' - y`` before it.
         """
@@ -149,10 +109,11 @@ class Increments:
         return Increments(self.sizes[::-1], -self.cross[::-1], linear[::-1], square[::-1])
 
     def of_misses(self) -> tuple[Increments, float]:
-        """The same statistic told by its misses: ``S = constant - (statistic of the misses)``.
+        """The same statistic as a function of its misses: ``S = constant - (their statistic)``.
 
-        With ``x = size - y`` misses in a block, w before it and B items before it, the misses take
-        away ``x (-cross w + linear' - square x)`` of the value that all hits would have, where
+        The constant is the value if every item is a hit. With ``x = size - y`` misses in a block, w
+        misses and B items before it, the increment of the misses is
+        ``x (-cross w + linear' - square x)``, where
         ``linear' = cross B + linear + 2 square size + sum over later blocks of size cross``.
         """
         crossed = self.sizes * self.cross
@@ -162,17 +123,23 @@ class Increments:
         return misses, float(self.total(self.sizes))
 
     def given(self, block: int, y: int) -> tuple[Increments, float]:
-        """The statistic of all other blocks given y hits in one block; and what is added to it.
+        """The statistic of all other blocks given y hits in block b, and a constant.
 
-        The hits before the block are each worth ``cross_b y`` more, and a hit in a later block c
-        ``cross_c y``: what is left is a statistic of the same kind.
+        Each hit before the block adds ``cross_b y`` more, and each hit in a later block c
+        ``cross_c y``, so the statistic of the other blocks has the same form.
         """
         linear = self.linear.copy()
         linear[:block] += self.cross[block] * y
         linear[block + 1 :] += self.cross[block + 1 :] * y
-        others = np.delete(np.arange(self.sizes.size), block)
-        parts = self.sizes[others], self.cross[others], linear[others], self.square[others]
-        return Increments(*parts), float(self.gain(block, 0, y))
+        others = (np.delete(part, block) for part in (self.cross, linear, self.square))
+        return Increments(np.delete(self.sizes, block), *others), float(self.gain(block, 0, y))
+
+    def with_inert_block(self, size: int) -> Increments:
+        """The same blocks, and a last one that adds nothing, of `size` items if there are any."""
+        if size == 0:
+            return self
+        parts = (np.append(part, 0.0) for part in self.coefficients)
+        return Increments(np.append(self.sizes, size), *parts)
 
     def total(self, hits: ArrayLike) -> Floats:
         """Value of the statistic for hits per block, along the last axis."""
@@ -184,11 +151,11 @@ class Increments:
 class Metric:
     """A function of the numbers of hits in blocks of equal scores, best block first."""
 
-    # Whether it is undefined where every item is a hit.
+    # Whether the metric is undefined if every item is a hit.
     needs_misses: ClassVar[bool] = False
 
     def __repr__(self) -> str:
-        """The class, and the parameters that are not the default."""
+        """The class, and the parameters that differ from their defaults."""
         parameters: Any = fields(self) if is_dataclass(self) else ()
         changed = [
             f"{field.name}={value!r}"
@@ -199,29 +166,29 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """What the metric is called in a sentence and along an axis."""
+        """Name of the metric in sentences and on axes."""
         return type(self).__name__
 
     @property
     def symbol(self) -> str:
-        """What the metric is called in a legend and in a table."""
+        """Name of the metric in legends and tables."""
         return self.title
 
     def at(self, n_samples: int) -> Self:
-        """The same metric for a number of samples, of which a cut-off may be a fraction."""
+        """The same metric for a number of samples; a cut-off that is a fraction becomes a rank."""
         return self
 
     @property
     def horizon(self) -> int | None:
-        """Rank beyond which hits add nothing; None where every rank counts."""
+        """Rank beyond which hits add nothing; None if every rank counts."""
         return None
 
     def best(self, n_samples: int, n_positives: int) -> Any:
-        """Value of a perfect ranking without ties, less the offset."""
+        """Value of a perfect ranking without ties, before the offset is added."""
         raise NotImplementedError(f"{type(self).__name__} must define best().")
 
     def offset(self, n_samples: int, n_positives: int) -> float:
-        """What is added to the sum of the increments."""
+        """Constant that is added to the sum of the increments."""
         return 0.0
 
     def maximum(self, n_samples: int, n_positives: int) -> Any:
@@ -233,10 +200,10 @@ class Metric:
         raise NotImplementedError(f"{type(self).__name__} must define evaluate().")
 
     def mirrored(self) -> Metric | None:
-        """The same value as a sum over the misses, of weights of their ranks from the end.
+        """The same metric as a sum over the misses, of weights of their ranks from the end.
 
-        Where most items are hits and a large constant is added to a large sum, only the misses
-        leave all digits. It is None where no constant is added.
+        If most items are hits, this form avoids the cancellation of a large sum and a large offset.
+        None for metrics without an offset.
         """
         return None
 
@@ -253,20 +220,20 @@ class Statistic(Metric):
     def shuffled(
         self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
     ) -> Increments:
-        """Coefficients of the expected increment when a block is put in random order."""
-        raise NotImplementedError(f"{type(self).__name__} must define shuffled().")
+        """Coefficients of the expected increment if the items of each block are in random order.
+
+        The default, the coefficients of ties, is right for sums of weights of ranks.
+        """
+        return self.tied(starts, sizes, n_samples, n_positives)
 
     def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Natural logarithm of the probability of the value of a perfect ranking without ties.
-
-        It is nan where it is not known.
-        """
+        """Log probability of the value of a perfect ranking without ties; nan if unavailable."""
         return math.nan
 
     def span(self, n_samples: int, n_positives: int, tie_sizes: Integers | None) -> float:
-        """Distance of which all sums of increments are multiples; 0 if there is none."""
+        """Largest step of a lattice of all sums of increments; 0 if there is none."""
         return 0.0
 
     def log_mgf(
@@ -294,11 +261,11 @@ class Statistic(Metric):
 
 
 class HitsAtK(Statistic):
-    """Hits among the first k places, divided by a number.
+    """Hits among the first k ranks, divided by a number.
 
     A block of equal scores that straddles rank k adds its expectation over random tie-breaking:
-    ``y j / g`` for y hits among its g items, j of which have a place. An array of k stands for one
-    statistic each.
+    ``y j / g`` for y hits among its g items, of which j are among the first k. An array of k stands
+    for one statistic per entry. "Ties that straddle k" in doc/theory.rst.
     """
 
     k: Any
@@ -315,7 +282,7 @@ class HitsAtK(Statistic):
         return int(np.max(self.k))
 
     def divided_by(self, n_samples: int, n_positives: int) -> Any:
-        """What the number of hits is divided by."""
+        """Divisor of the number of hits."""
         raise NotImplementedError(f"{type(self).__name__} must define divided_by().")
 
     def best(self, n_samples: int, n_positives: int) -> Any:
@@ -331,19 +298,13 @@ class HitsAtK(Statistic):
         each = counted / (size * float(self.divided_by(n_samples, n_positives)))
         return Increments(size, np.zeros_like(each), each, np.zeros_like(each))
 
-    def shuffled(
-        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
-    ) -> Increments:
-        """Coefficients of the expected increment of blocks in random order: the same."""
-        return self.tied(starts, sizes, n_samples, n_positives)
-
     def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Natural logarithm of the probability of the value of a perfect ranking, for one k.
+        """Log probability of the value of a perfect ranking, for one k.
 
-        Either every hit is in a block that ends by k, or every block that begins before k holds
-        nothing but hits.
+        Either every hit is in a block that ends by k, or every block that begins before k contains
+        only hits.
         """
         before, inside, counted = (int(part) for part in self.straddling(tie_sizes))
         hits, chosen_from = n_positives, before
@@ -355,9 +316,9 @@ class HitsAtK(Statistic):
         return log_binomial(chosen_from, hits) - log_binomial(n_samples, n_positives)
 
     def straddling(self, tie_sizes: Integers | None) -> tuple[Integers, Integers, Integers]:
-        """Items in blocks that end by k; size of the block that straddles k, and places in it.
+        """Items in blocks that end by k; size of the block that straddles k; its ranks up to k.
 
-        Where no block straddles k it has no places, and size 1.
+        The size is 1 and the number of ranks 0 if no block straddles k.
         """
         k = np.asarray(self.k, dtype=np.int64)
         if tie_sizes is None:
@@ -373,7 +334,7 @@ class HitsAtK(Statistic):
         )
 
     def count(self, tie_sizes: Integers, hits: Integers) -> Any:
-        """Number of hits among the first k places, a fraction where a block straddles k."""
+        """Number of hits among the first k ranks, a fraction if a block straddles k."""
         before, inside, counted = self.straddling(tie_sizes)
         ends = np.cumsum(tie_sizes)
         hits_before = np.append(0, np.cumsum(hits))[np.searchsorted(ends, before, side="right")]
@@ -468,12 +429,6 @@ class RankStatistic(Statistic):
             mean = np.asarray(self.weight_sums(start, size, n_samples, n_positives)) / size
         return Increments(size, np.zeros(mean.shape), mean, np.zeros(mean.shape))
 
-    def shuffled(
-        self, starts: ArrayLike, sizes: ArrayLike, n_samples: int, n_positives: int
-    ) -> Increments:
-        """Coefficients of the expected increment of blocks in random order: the same."""
-        return self.tied(starts, sizes, n_samples, n_positives)
-
     def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
         """Value for a ranking given by the sizes of its blocks and the hits in them."""
         mirrored = self.mirrored()
@@ -489,10 +444,10 @@ class RankStatistic(Statistic):
     def log_probability_of_best(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> float:
-        """Natural logarithm of the probability of a perfect ranking.
+        """Log probability of a perfect ranking.
 
-        It is not known where the last positive could as well be lower, or at the bottom: where so
-        little is lost by that that other rankings have the same value, up to rounding.
+        It is nan if moving the last positive down changes the value by no more than rounding, so
+        that other rankings have the same value.
         """
         ends = np.array([n_positives, n_positives + 1, n_samples])
         last, next_one, lowest = self.weights(ends, n_samples, n_positives)
@@ -503,10 +458,11 @@ class RankStatistic(Statistic):
 
 
 class FirstHitStatistic(Metric):
-    """One over the rank of the best positive.
+    """One over the rank of the first positive.
 
-    It is no sum over blocks, and has so few values that they are listed. A block of ``g`` equal
-    scores behind ``a`` items counts its expectation over random tie-breaking.
+    It is not a sum over blocks, but has few values, which are listed. A block of ``g`` equal scores
+    after ``a`` items counts its expectation over random tie-breaking. "The first positive" in
+    doc/theory.rst.
     """
 
     def best(self, n_samples: int, n_positives: int) -> float:
@@ -526,9 +482,9 @@ class FirstHitStatistic(Metric):
     def atoms(
         self, n_samples: int, n_positives: int, tie_sizes: Integers | None
     ) -> tuple[Floats, Floats]:
-        """Ascending values, and logarithms of their weights: numbers of placements if they are few.
+        """Ascending values, and logarithms of their weights, if possible numbers of placements.
 
-        With y of m hits in the first block that has any, of g items behind a others of n, there are
+        If the first block with hits has y of them among g items, after a items, there are
         ``C(n - a - g, m - y) C(g, y)`` placements.
         """
         n, m = n_samples, n_positives
@@ -543,18 +499,12 @@ class FirstHitStatistic(Metric):
         else:
             values, log_p = _atoms_of_blocks(n, m, tie_sizes)
         order = np.argsort(values, kind="stable")
-        # Logarithms of large numbers would take digits from their differences.
+        # Differences of larger logarithms would lose digits.
         return values[order], log_p[order] + min(log_binomial(n, m), _LARGE_LOG_COUNT)
 
 
 def _atoms_of_blocks(n: int, m: int, sizes: Integers) -> tuple[Floats, Floats]:
-    """Reciprocal ranks of every number of hits in the first block with any, and log probabilities.
-
-    None of the items before the block is one of the hits, and so many of those in it are.
-    """
-    # What counts placements at any size is built upon this module.
-    from sklearn_rankinf._engine.hypergeometric import log_pmf
-
+    """Values for each number of hits in the first block with hits, and their log probabilities."""
     starts = np.cumsum(sizes) - sizes
     start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
     found = np.arange(n) - start + 1
@@ -567,8 +517,9 @@ def _atoms_of_blocks(n: int, m: int, sizes: Integers) -> tuple[Floats, Floats]:
 def mean_reciprocals_of_firsts(starts: Integers, sizes: Integers) -> Floats:
     """``E 1 / (a + J)`` with J the first of y random places of g, for y = 1, ..., g block by block.
 
-    By ``(a + g - y + 1) E_y = 1 + E_{y+1} y (g - y) / (y + 1)`` from ``E_g = 1 / (a + 1)`` on, in
-    which nothing cancels; the steps of all blocks are composed pairwise, with doubled reach.
+    The recursion ``(a + g - y + 1) E_y = 1 + E_{y+1} y (g - y) / (y + 1)`` starts at
+    ``E_g = 1 / (a + 1)`` and has only positive terms. The affine steps of all blocks are composed
+    in pairs, over distances that double.
     """
     a, g = np.repeat(starts, sizes), np.repeat(sizes, sizes)
     before = np.cumsum(sizes) - sizes
@@ -587,7 +538,7 @@ def mean_reciprocals_of_firsts(starts: Integers, sizes: Integers) -> Floats:
 def log_probability_of_hits_down_to(
     rank: int, n_samples: int, n_positives: int, tie_sizes: Integers | None
 ) -> float:
-    """Log probability that every block down to a rank holds nothing but hits."""
+    """Log probability that every block down to a rank contains only hits."""
     if tie_sizes is not None:
         ends = np.cumsum(tie_sizes)
         rank = int(ends[np.searchsorted(ends, rank)])
@@ -604,6 +555,11 @@ def blocks_of(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
     return start, size
 
 
+def horizon_of(statistic: Statistic, n_samples: int) -> int:
+    """Number of ranks at which hits may add something."""
+    return n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
+
+
 def increments_of(
     statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
 ) -> Increments:
@@ -611,7 +567,7 @@ def increments_of(
 
     Ranks beyond the horizon of the statistic make one last block that adds nothing.
     """
-    horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
+    horizon = horizon_of(statistic, n_samples)
     if tie_sizes is None and horizon > _MOST_RANKS:
         raise ValueError(
             f"{type(statistic).__name__} of {horizon} ranks without ties needs one weight per "
@@ -624,123 +580,4 @@ def increments_of(
     counted = sizes[:n_blocks]
     beyond = n_samples - int(ends[n_blocks - 1])
     increments = statistic.tied(ends[:n_blocks] - counted, counted, n_samples, n_positives)
-    return _with_inert_block(increments, beyond)
-
-
-def _with_inert_block(increments: Increments, size: int) -> Increments:
-    if size == 0:
-        return increments
-    return Increments(
-        np.append(increments.sizes, size),
-        np.append(increments.cross, 0.0),
-        np.append(increments.linear, 0.0),
-        np.append(increments.square, 0.0),
-    )
-
-
-def grouped_increments(
-    statistic: Statistic,
-    n_samples: int,
-    n_positives: int,
-    tie_sizes: Integers | None,
-    ratio: float,
-    resolution: float = math.inf,
-    around: int | None = None,
-) -> Increments:
-    """Coefficients with far blocks merged, so that their number grows like log(n) / ratio.
-
-    Consecutive blocks are merged while the end of the merged block is at most ``1 + ratio`` times
-    its start, and a single hit adds the same up to the resolution wherever it is in it; the
-    increment of a merged block is its expectation given the hits before and in it. Around a rank
-    blocks are also no wider than about that part of their distance from it.
-    """
-    horizon = n_samples if statistic.horizon is None else min(statistic.horizon, n_samples)
-    apart = edges_around(around, n_samples, ratio)
-    if tie_sizes is not None:
-        increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
-        return merged_increments(increments, ratio, resolution, apart)
-    edges = np.union1d(_geometric_edges(horizon, ratio), apart[apart <= horizon])
-    near, far = (
-        statistic.tied(ranks, 1, n_samples, n_positives).of_one_hit
-        for ranks in (edges[:-1], edges[1:] - 1)
-    )
-    edges = _subdivided(edges, np.abs(near - far), resolution)
-    sizes = np.diff(edges)
-    single = statistic.tied(edges[:-1], sizes, n_samples, n_positives)
-    merged = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives)
-    alone = sizes == 1
-    increments = Increments(
-        sizes,
-        np.where(alone, single.cross, merged.cross),
-        np.where(alone, single.linear, merged.linear),
-        np.where(alone, single.square, merged.square),
-    )
-    return _with_inert_block(increments, n_samples - horizon)
-
-
-def edges_around(around: int | None, n_ranks: int, ratio: float) -> Integers:
-    """Ranks that blocks do not span: dense around a rank; none without it."""
-    if around is None:
-        return np.empty(0, dtype=np.int64)
-    below = around - _geometric_edges(around, ratio)
-    return np.concatenate([below, around + _geometric_edges(n_ranks - around, ratio)])
-
-
-def _geometric_edges(n_ranks: int, ratio: float) -> Integers:
-    edges = list(range(min(n_ranks, int(1.0 / ratio)) + 1))
-    while edges[-1] < n_ranks:
-        edges.append(min(n_ranks, edges[-1] + max(1, int(ratio * edges[-1]))))
-    return np.asarray(edges, dtype=np.int64)
-
-
-def _subdivided(edges: Integers, spreads: Floats, resolution: float) -> Integers:
-    """Edges of intervals, each cut into equal parts of no more than about a resolution.
-
-    What is cut is as wide as from the first place to the last, the spread, and half a place beyond
-    either.
-    """
-    sizes = np.diff(edges)
-    widths = spreads * sizes / np.maximum(sizes - 1, 1)
-    parts = np.clip(np.ceil(widths / resolution), 1, sizes).astype(np.int64)
-    part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
-    inner = np.repeat(edges[:-1], parts) + part * np.repeat(sizes, parts) // np.repeat(parts, parts)
-    return np.append(inner, edges[-1])
-
-
-def merged_firsts(sizes: Integers, ratio: float) -> Integers:
-    """First of the consecutive blocks that become one each, up to ``1 + ratio`` times its start."""
-    ends = np.cumsum(sizes)
-    firsts, block = [], 0
-    while block < ends.size:
-        firsts.append(block)
-        start = int(ends[block] - sizes[block])
-        # Compared as integers, which spares a copy of all ends.
-        limit = int(start + ratio * start)
-        block = max(block + 1, int(np.searchsorted(ends, limit, side="right")))
-    return np.asarray(firsts)
-
-
-def merged_increments(
-    increments: Increments, ratio: float, resolution: float, apart: Integers
-) -> Increments:
-    """Coefficients with blocks merged as in `grouped_increments`, but for those set apart."""
-    first = np.searchsorted(
-        np.cumsum(increments.sizes), apart[apart < increments.n_samples], "right"
-    )
-    first = np.union1d(merged_firsts(increments.sizes, ratio), first)
-    edges = np.append(first, increments.sizes.size)
-    spread = np.abs(increments.of_one_hit[edges[:-1]] - increments.of_one_hit[edges[1:] - 1])
-    first = _subdivided(edges, spread, resolution)[:-1]
-    g = increments.sizes.astype(float)
-    size = np.add.reduceat(increments.sizes, first)
-    inside_before = increments.starts - np.repeat(
-        increments.starts[first], np.diff([*first, len(g)])
-    )
-    # E[y_i] = y g_i/G, E[y_i (y_i - 1)] = y (y-1) g_i (g_i-1) / (G (G-1)), and so for i < j.
-    cross = np.add.reduceat(g * increments.cross, first) / size
-    alone = np.add.reduceat(g * increments.of_one_hit, first) / size
-    together = np.add.reduceat(
-        g * (g - 1.0) * increments.square + g * inside_before * increments.cross, first
-    )
-    pairs = together / np.maximum(size * (size - 1.0), 1.0)
-    return Increments(size, cross, alone - pairs, pairs)
+    return increments.with_inert_block(beyond)

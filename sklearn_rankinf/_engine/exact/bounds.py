@@ -1,11 +1,10 @@
-"""Guaranteed bounds of the tails of a distribution that has too many atoms to list.
+"""Guaranteed bounds of tail probabilities, at a cost that is known beforehand.
 
-On a lattice where every increment is rounded down, a sum of K increments loses at least nothing and
-less than K cells, and K is known from the hits. One forward pass therefore bounds both tails at
-every value, from below and from above, whatever the number of cells; what it costs is known
-beforehand. Where blocks are so many
-that they have to be merged there are two passes, for the least and the most that a merged block can
-add.
+"Guaranteed bounds" in doc/theory.rst. Rounded down to a lattice (``exact/lattice.py``), a sum of K
+increments loses less than K cells, so one pass bounds both tails at every value, equation (bounds).
+If there are too many blocks, far ones are merged, with the least and the most that the increment of
+a merged block can be, in two passes. Paths of the hits that are too improbable to matter are left
+out, and a bound of their probability by Hoeffding's inequality is added.
 """
 
 from __future__ import annotations
@@ -13,48 +12,63 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from scipy.special import rel_entr
 
-from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms, n_numbers
+from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
+from sklearn_rankinf._engine.merging import merged_firsts
 from sklearn_rankinf._engine.moments import mean_and_variance
 from sklearn_rankinf._engine.statistics import (
     Floats,
     Increments,
     Integers,
     Statistic,
+    horizon_of,
     increments_of,
-    merged_firsts,
 )
 
-# Additions of cells that are affordable, the number of cells that takes as long as the preparation
-# of an addition, and the largest number of cells.
-_WORK, _OVERHEAD, _MAX_CELLS = 3e9, 2500, 1 << 16
-# Numbers that may be held at a time.
-_MAX_NUMBERS = 20_000_000
-# A sum that is uncertain by fewer standard deviations than these is not worth more work.
-_CLOSE = 1e-3
-# More blocks are not affordable whatever the number of hits, before and after they are merged.
-_MAX_BLOCKS, _MAX_MERGED = 1_000_000, 100_000
-# Ratios up to which blocks may be merged.
-_RATIOS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
-# A sum that is uncertain by more than this part of what the lattice reaches is not worth the work.
-_WIDEST = 0.25
-# A lattice reaches so many standard deviations above the mean, or farther, in so many steps to
-# twice as many.
-_REACH, _LEVELS = 4.0, 2.0
-# Beyond all rounding errors of a pass, relatively and, where floats end, absolutely; and beyond
-# those of what misses take away, relative to all that there is.
-_RELATIVE, _ABSOLUTE, _CANCELLED = 1e-7, 1e-280, 1e-12
+
+@dataclass(frozen=True)
+class BoundSettings:
+    """Cost, reach and margins of the bounds."""
+
+    # Most additions of cells for all passes together: a few seconds.
+    work: float = 3e9
+    # Number of cells whose addition takes as long as the preparation of any addition.
+    overhead: float = 2500.0
+    # Most cells of a histogram.
+    max_cells: int = 1 << 16
+    # Most blocks before and after merging; more take too long for any number of hits.
+    max_blocks: int = 1_000_000
+    max_merged: int = 100_000
+    # Ratios of end to start, less 1, up to which blocks may be merged.
+    ratios: tuple[float, ...] = (0.0, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064)
+    # A sum that is uncertain by fewer standard deviations than this needs no finer cells.
+    close: float = 1e-3
+    # A sum that is uncertain by more than this part of the reach has the bounds 0 and 1.
+    widest: float = 0.25
+    # Reach of the first histogram in standard deviations above the mean.
+    reach: float = 4.0
+    # Number of histograms while the reach doubles.
+    levels: float = 2.0
+    # Margins beyond all rounding errors of a pass: relative, absolute where floats underflow, and,
+    # for a sum over misses, relative to the value from which the misses are subtracted.
+    relative: float = 1e-7
+    absolute: float = 1e-280
+    cancelled: float = 1e-12
+
+
+SETTINGS = BoundSettings()
 
 
 class TailBounds:
-    """Bounds of both tails of a statistic whose increments are not negative, where affordable.
+    """Bounds of both tails of a statistic with non-negative increments, if affordable.
 
-    Where misses are fewer than hits it is the sum of what they take away that is bounded.
+    If there are fewer misses than hits, the bounded sum is that of the losses due to the misses.
     """
 
     def __init__(
@@ -65,36 +79,39 @@ class TailBounds:
         self._n_counted = n_samples - n_positives if self._by_misses else n_positives
         # Of a perfect ranking without ties.
         self._best = float(statistic.best(n_samples, n_positives))
-        n_ranks = min(n_samples, statistic.horizon or n_samples)
+        n_ranks = horizon_of(statistic, n_samples)
         self._n_blocks = n_ranks if tie_sizes is None else tie_sizes.size
-        self._distributions: dict[tuple[bool, int], Enclosure | None] = {}
+        self._enclosures: dict[tuple[bool, int], Enclosure | None] = {}
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1): 0 and 1 if unaffordable."""
         lower, upper = np.zeros(t.shape), np.ones(t.shape)
-        if self._n_blocks > _MAX_BLOCKS:
+        if self._n_blocks > SETTINGS.max_blocks:
             return lower, upper
         everything = self._increments[1]
         sums, side = (everything - t, -sign) if self._by_misses else (t, sign)
         mean, deviation = self._mean_and_deviation
-        # No level reaches further than the values do.
+        # Values beyond the best one need no farther level.
         highest = everything if self._by_misses else self._best
         z = (np.clip(sums, 0.0, highest) - mean) / deviation
-        beyond = np.log2(np.maximum(np.abs(z) / _REACH, 1.0))
-        levels = np.ceil(_LEVELS * beyond).astype(int)
-        for above in (False, True):
-            for level in np.unique(levels[(z > 0.0) == above]).tolist():
-                same = (levels == level) & ((z > 0.0) == above)
-                distribution = self._distribution(above, level)
-                if distribution is not None:
-                    slack = side * _CANCELLED * everything
-                    lower[same] = distribution.bounds(sums[same] + slack, side)[0]
-                    upper[same] = distribution.bounds(sums[same] - slack, side)[1]
-        return _monotone(t, lower, upper, sign)
+        beyond = np.log2(np.maximum(np.abs(z) / SETTINGS.reach, 1.0))
+        levels = np.ceil(SETTINGS.levels * beyond).astype(int)
+        slack = side * SETTINGS.cancelled * everything
+        for above, level in sorted({*zip((z > 0.0).tolist(), levels.tolist(), strict=True)}):
+            same = (levels == level) & ((z > 0.0) == above)
+            enclosed = self._enclosure(above, level)
+            if enclosed is not None:
+                lower[same] = enclosed.bounds(sums[same] + slack, side)[0]
+                upper[same] = enclosed.bounds(sums[same] - slack, side)[1]
+        # A bound of a tail also bounds the larger tails from below and the smaller from above.
+        order = np.argsort(-sign * t)
+        lower[order] = np.maximum.accumulate(lower[order])
+        upper[order[::-1]] = np.minimum.accumulate(upper[order[::-1]])
+        return lower, upper
 
     @cached_property
     def _increments(self) -> tuple[Increments, float]:
-        """What is summed; and the value from which misses take it away."""
+        """Increments of the bounded sum; and the value from which losses are subtracted."""
         increments = increments_of(*self._problem)
         return increments.of_misses() if self._by_misses else (increments, 0.0)
 
@@ -103,34 +120,32 @@ class TailBounds:
         mean, variance = mean_and_variance(self._increments[0], self._n_counted)
         return mean, math.sqrt(variance)
 
-    def _distribution(self, above: bool, level: int) -> Enclosure | None:
-        """A distribution for sums on one side of the mean; None if it is not affordable.
+    def _enclosure(self, above: bool, level: int) -> Enclosure | None:
+        """The enclosure for sums on one side of the mean; None if it is not affordable.
 
-        Where the level is not affordable the one before bounds what lies beyond its top.
+        In place of an unaffordable level the one before bounds what lies beyond its top.
         """
-        if (above, level) not in self._distributions:
+        if (above, level) not in self._enclosures:
             mean, deviation = self._mean_and_deviation
-            reach = _REACH * 2.0 ** (level / _LEVELS)
-            # What is left out is far less than the tail at the far end of the level; the upper one
-            # is mostly a matter of few top ranks and falls off exponentially.
+            reach = SETTINGS.reach * 2.0 ** (level / SETTINGS.levels)
+            # Far less than the tail at the far end of the level: a lower tail is like that of a
+            # normal distribution, an upper tail, which is due to few top ranks, exponential.
             if above:
                 top, log_omitted = mean + reach * deviation, -30.0 - 3.0 * reach
             else:
                 top, log_omitted = mean, -50.0 - 2.0 * reach**2
-            close, widest = _CLOSE * deviation, _WIDEST * reach * deviation
-            distribution = enclosure(
-                self._increments[0], self._n_counted, top, close, widest, log_omitted
-            )
-            if distribution is None and level > 0:
-                distribution = self._distribution(above, level - 1)
-            self._distributions[above, level] = distribution
-        return self._distributions[above, level]
+            close, widest = SETTINGS.close * deviation, SETTINGS.widest * reach * deviation
+            found = enclosure(self._increments[0], self._n_counted, top, close, widest, log_omitted)
+            if found is None and level > 0:
+                found = self._enclosure(above, level - 1)
+            self._enclosures[above, level] = found
+        return self._enclosures[above, level]
 
 
 def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     """Log of the middle between two bounds, and half their distance relative to the lower one.
 
-    That is infinite where the lower bound is 0.
+    -inf and infinity if the lower bound is 0.
     """
     known = lower > 0.0
     log_p = np.where(known, np.log(np.where(known, 0.5 * (lower + upper), 1.0)), -np.inf)
@@ -139,18 +154,18 @@ def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """A distribution between those of two sums that enclose the sum.
+    """The distribution of a sum between the distributions of two sums that enclose it.
 
     Attributes
     ----------
     width : float
         Width of a cell.
     slack : float
-        The sum exceeds the larger one by fewer cells, for rounding errors.
+        The sum exceeds the larger one by fewer cells than this, for rounding errors.
     smaller, larger : Histogram
         Distributions of the two sums.
     omitted : float
-        More than the probability of what was left out.
+        Bound of the probability of the paths that were left out.
     """
 
     width: float
@@ -165,9 +180,9 @@ class Enclosure:
         smaller = self.smaller.tail(cells + ROUNDING, sign)
         larger = self.larger.tail(cells - self.slack, sign)
         lower, upper = (smaller[0], larger[1]) if sign > 0 else (larger[0], smaller[1])
-        lower = lower * (1.0 - _RELATIVE) * (1.0 - self.omitted) - _ABSOLUTE
-        upper = upper * (1.0 + _RELATIVE) + self.omitted + _ABSOLUTE
-        return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
+        kept = (1.0 - SETTINGS.relative) * (1.0 - self.omitted)
+        upper = upper * (1.0 + SETTINGS.relative) + self.omitted + SETTINGS.absolute
+        return np.maximum(lower * kept - SETTINGS.absolute, 0.0), np.minimum(upper, 1.0)
 
 
 def enclosure(
@@ -183,60 +198,38 @@ def enclosure(
     None if it leaves a sum uncertain by more than `widest`. Paths of a probability of up to
     ``exp(log_omitted)`` together are left out.
     """
-    pairs = [bounding_increments(increments, ratio) for ratio in _RATIOS]
-    plans = [
-        _Plan(*pair, n_hits, top, close, log_omitted)
-        for pair in pairs
-        if pair[0].sizes.size <= _MAX_MERGED
-    ]
-    plan = min(plans, key=lambda plan: plan.uncertainty)
-    return plan.carry_out() if plan.uncertainty <= widest else None
-
-
-class _Plan:
-    """The cells that are affordable for the least and the most that is added, and their worth."""
-
-    def __init__(
-        self,
-        least: Increments,
-        most: Increments,
-        n_hits: int,
-        top: float,
-        close: float,
-        log_omitted: float,
-    ) -> None:
-        self._least, self._most = least, most
-        self._n_hits, self._omitted = n_hits, math.exp(log_omitted)
-        self._bands = probable_bands(least, n_hits, log_omitted)
+    plans = []
+    for ratio in SETTINGS.ratios:
+        least, most = bounding_increments(increments, ratio)
+        if least.sizes.size > SETTINGS.max_merged:
+            continue
+        bands = probable_bands(least, n_hits, log_omitted)
+        # Each number of hits after a block, and at least one in it, adds a histogram to another.
+        n_additions = float(np.sum((bands.high - bands.low + 1.0) * bands.most))
         n_passes = 1 if least is most else 2
-        affordable = _WORK / (n_passes * _n_additions(self._bands)) - _OVERHEAD
-        n_rounded = _usual_roundings(most, n_hits)
-        # A cell more, so that rounding cannot put the top outside.
+        affordable = SETTINGS.work / (n_passes * max(n_additions, 1.0)) - SETTINGS.overhead
+        n_rounded = usual_roundings(most, n_hits)
+        # One more cell, so that rounding cannot put the top outside.
         enough = math.ceil(n_rounded * top / close) + 1
-        n_rows, n_at_once = n_numbers(self._bands)
-        fitting = _MAX_NUMBERS // n_rows if n_at_once <= _MAX_NUMBERS else 0
-        self._n_cells = int(min(_MAX_CELLS, affordable, enough, fitting))
-        self._width = top / max(self._n_cells - 1, 1)
-        merging = 0.0
-        if n_passes == 2:
+        n_cells = int(min(SETTINGS.max_cells, affordable, enough))
+        if n_cells > 1:
             merging = mean_and_variance(most, n_hits)[0] - mean_and_variance(least, n_hits)[0]
-        uncertainty = merging + n_rounded * self._width
-        self.uncertainty = uncertainty if self._n_cells > 1 else math.inf
+            uncertainty = merging + n_rounded * top / (n_cells - 1)
+            plans.append((uncertainty, least, most, bands, n_cells))
+    if not plans:
+        return None
+    uncertainty, least, most, bands, n_cells = min(plans, key=itemgetter(0))
+    if uncertainty > widest:
+        return None
+    width = top / (n_cells - 1)
+    smaller, larger = histograms(least, n_hits, width, n_cells, bands)
+    if most is not least:
+        _, larger = histograms(most, n_hits, width, n_cells, bands)
+    return Enclosure(width, ROUNDING * (n_hits + 1.0), smaller, larger, math.exp(log_omitted))
 
-    def carry_out(self) -> Enclosure:
-        """One pass, or two where the least is not the most."""
-        smaller, larger = self._histograms(self._least)
-        if self._most is not self._least:
-            larger = self._histograms(self._most)[1]
-        slack = ROUNDING * (self._n_hits + 1.0)
-        return Enclosure(self._width, slack, smaller, larger, self._omitted)
 
-    def _histograms(self, increments: Increments) -> tuple[Histogram, Histogram]:
-        return histograms(increments, self._n_hits, self._width, self._n_cells, self._bands)
-
-
-def _usual_roundings(increments: Increments, n_hits: int) -> float:
-    """In how many blocks increments are rounded, at the mean numbers of hits."""
+def usual_roundings(increments: Increments, n_hits: int) -> float:
+    """Number of blocks in which increments are rounded, at the mean numbers of hits."""
     counted = ~increments.is_inert
     before = n_hits * (1.0 - increments.sizes[-1] / increments.n_samples)
     return float(min(before, counted[:-1].sum()) + counted[-1])
@@ -247,13 +240,14 @@ def bounding_increments(increments: Increments, ratio: float) -> tuple[Increment
 
     The j-th hit in a merged block, which is the k-th in one of its blocks b, adds
     ``cross_b (h + j-1) + (linear_b + square_b) + (2 square_b - cross_b) (k-1)`` to the sum, with h
-    hits before the merged block and k from 1 to j: each part is taken at its extremes.
+    hits before the merged block and k from 1 to j. Each coefficient is replaced by its least or
+    greatest value in the merged block.
     """
     if ratio == 0.0:
         return increments, increments
     inert = increments.is_inert
     first = merged_firsts(increments.sizes, ratio)
-    # What adds nothing stays apart from what does.
+    # Blocks that add nothing are not merged with others.
     first = np.union1d(first, np.flatnonzero(inert[1:] != inert[:-1]) + 1)
     if first.size == increments.sizes.size:
         return increments, increments
@@ -271,58 +265,41 @@ def bounding_increments(increments: Increments, ratio: float) -> tuple[Increment
     return extreme(np.minimum), extreme(np.maximum)
 
 
-def _n_additions(bands: Bands) -> float:
-    """How often the histogram of a number of hits is added to another in a pass."""
-    fewest, most = (np.append(0, before[:-1]) for before in (bands.low, bands.high))
-
-    def up_to(total: Integers) -> Floats:
-        """Pairs of hits before a block and in it, at least 1, that are together no more."""
-        pairs = np.zeros(total.shape)
-        for sign, start in ((1.0, total), (-1.0, total - bands.most)):
-            n, beyond = np.maximum(start - fewest, 0.0), np.maximum(start - most - 1, 0.0)
-            pairs += sign * 0.5 * (n * (n + 1.0) - beyond * (beyond + 1.0))
-        return pairs
-
-    return float(np.sum(up_to(bands.high) - up_to(bands.low - 1)))
-
-
 def probable_bands(increments: Increments, n_hits: int, log_omitted: float) -> Bands:
-    """Bands outside which all paths together have at most this probability, in logarithms.
+    """Bands of paths outside which all paths together have at most this log probability.
 
-    Three things may go wrong in each block: too few hits up to its end, too many, or too many in
-    it.
+    A union bound over three events in each block: too few hits up to its end, too many up to its
+    end, and too many in it.
     """
-    feasible = feasible_bands(increments, n_hits)
     n, ends = increments.n_samples, np.cumsum(increments.sizes)
     least = log_omitted - math.log(3.0 * ends.size)
-    return feasible.intersection(
-        Bands(
-            _furthest(n, n_hits, ends, least, -1),
-            _furthest(n, n_hits, ends, least, 1),
-            _furthest(n, n_hits, increments.sizes, least, 1),
-            np.zeros_like(ends),
-        )
+    likely = Bands(
+        _furthest(n, n_hits, ends, least, -1),
+        _furthest(n, n_hits, ends, least, 1),
+        _furthest(n, n_hits, increments.sizes, least, 1),
+        np.zeros_like(ends),
     )
+    return feasible_bands(increments, n_hits).intersection(likely)
 
 
 def _furthest(n: int, m: int, drawn: Integers, least: float, sign: int) -> Integers:
-    """Most (sign 1) or fewest (sign -1) hits that need not be less probable than exp(least)."""
+    """Most (sign 1) or fewest (sign -1) hits whose tail bound exceeds exp(least), by bisection."""
     mean = drawn * (m / n)
     kept = (np.floor(mean) if sign > 0 else np.ceil(mean)).astype(np.int64)
     beyond = np.minimum(drawn, m) + 1 if sign > 0 else np.full_like(drawn, -1)
     while np.any(np.abs(beyond - kept) > 1):
-        middle = (kept + beyond) // 2
-        likely = _log_tail_bound(middle, n, m, drawn) > least
-        kept, beyond = np.where(likely, middle, kept), np.where(likely, beyond, middle)
+        between = (kept + beyond) // 2
+        likely = _log_tail_bound(between, n, m, drawn) > least
+        kept, beyond = np.where(likely, between, kept), np.where(likely, beyond, between)
     return np.asarray(kept)
 
 
 def _log_tail_bound(hits: Integers, n: int, m: int, drawn: Integers) -> Floats:
-    """Bound of the log probability of so many hits or more (fewer) above (below) their mean.
+    """Bound of the log probability of as many hits, or more (fewer), above (below) their mean.
 
-    Hoeffding's inequality [1]_, which holds without replacement: a share k / T of hits among T
-    drawn items, or more, has at most the probability ``exp(-T D(k/T, m/n))``, where D is the
-    relative entropy; and T and m may change places.
+    Hoeffding's inequality [1]_, which holds without replacement: the probability of a share of at
+    least k / T hits among T drawn items is at most ``exp(-T D(k/T, m/n))``, where D is the relative
+    entropy. T and m may be exchanged.
 
     References
     ----------
@@ -335,11 +312,3 @@ def _log_tail_bound(hits: Integers, n: int, m: int, drawn: Integers) -> Floats:
         return np.asarray(expected + rel_entr(trials - hits, trials * (1.0 - share)))
 
     return -np.maximum(exponent(drawn, m / n), exponent(m, drawn / n))
-
-
-def _monotone(t: Floats, lower: Floats, upper: Floats, sign: int) -> tuple[Floats, Floats]:
-    """What bounds a tail bounds every tail inside it from above, and around it from below."""
-    order = np.argsort(-sign * t)
-    lower[order] = np.maximum.accumulate(lower[order])
-    upper[order[::-1]] = np.minimum.accumulate(upper[order[::-1]])
-    return lower, upper

@@ -16,13 +16,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.statistics import (
-    FEW_BLOCKS,
-    Floats,
-    Increments,
-    Integers,
-    log_binomial,
-)
+from sklearn_rankinf._engine.hypergeometric import log_binomial
+from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments, Integers
 
 # Hits, value and log number of placements of every partial outcome.
 Listed = tuple[Integers, Floats, Floats]

@@ -1,11 +1,13 @@
-"""Distributions of the number of hits at k: exact given the ties, and two approximations.
+"""The exact distribution of the number of hits at k, given the ties.
 
-With a items in blocks that end by k, and j places left for the g items of the block that straddles
-k, the number of hits at k is ``H + Y j / g``: H hits among the a, Y among the g. In lowest terms
-``j / g = p / q``, its values are whole multiples of 1 / q, here called units.
+"Ties that straddle k" in doc/theory.rst. With a items in blocks that end by k, and j of the g items
+of the block that straddles k among the first k, the number of hits at k is ``H + Y j / g``: H hits
+among the a, Y among the g. With ``j / g = p / q`` in lowest terms its values are integer multiples
+of 1 / q, called units below. Without a straddling block a tail is hypergeometric; otherwise it is a
+sum of hypergeometric tails, weighted with hypergeometric probabilities (equation hits-ties). All
+terms are positive.
 
-All distributions hold one problem for every entry of k, and take values of a shape that k
-broadcasts to.
+An array of k stands for one distribution per entry; values are broadcast against k.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtri
 
 from sklearn_rankinf._engine.hypergeometric import (
     log_pmf,
@@ -26,16 +27,18 @@ from sklearn_rankinf._engine.hypergeometric import (
 )
 from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers
 
-# Terms this far below the largest, in nats, are left out of a sum.
+# A sum ends where its terms are smaller than the largest by this many nats: e^-42 = 6e-19.
 _DEPTH = 42.0
+# Half width of the first window of a sum, in standard deviations, and hits added to it.
+_WINDOW = 8.0
 # Terms of sums over a straddling block that are held in memory at a time.
 _TERMS = 2**17
-# numpy's generator of hypergeometric numbers is limited to fewer items than this.
+# numpy's generator of hypergeometric numbers accepts fewer items than this.
 _GENERATOR_LIMIT = 10**9
 
 
 class HitsDistribution:
-    """The exact distribution of the number of hits at k, divided as the statistic says.
+    """The exact distribution of the number of hits at k over the divisor of the statistic.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ class HitsDistribution:
         divisor = np.gcd(self.counted, self.inside)
         self._places = self.counted // divisor
         self.n_units = self.inside // divisor
-        # The type of integers that holds every number of units.
+        # 64-bit integers, or those of Python if they are too small for a number of units.
         most = float(np.max(self.n_units)) * float(np.max(self.before + self.inside))
         self._integer = np.dtype(np.int64 if most < 2.0**61 else object)
         k = np.asarray(statistic.k)
@@ -66,7 +69,7 @@ class HitsDistribution:
 
     @property
     def step(self) -> Floats:
-        """Distance of neighbouring values."""
+        """Distance between neighbouring values."""
         return np.asarray(1.0 / (self.n_units * self.divisor.astype(float)))
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
@@ -117,7 +120,7 @@ class HitsDistribution:
         return np.asarray(units / self.n_units / self.divisor, dtype=float)
 
     def _as_integers(self, units: Floats) -> Any:
-        """Whole floats as integers, of Python where they are too large for 64 bits."""
+        """Whole floats as integers of the type in use."""
         low, high = self._ends()
         limited = np.clip(units, low.astype(float) * (1.0 - 1e-9) - 2.0, high.astype(float) + 2.0)
         if self._integer.kind == "i":
@@ -142,7 +145,7 @@ class HitsDistribution:
         return [np.asarray(value).astype(self._integer) for value in values]
 
     def _error(self, log_p: Floats) -> Floats:
-        """Relative error: rounding of the logarithm, and of sums of many terms."""
+        """Relative error: rounding of the logarithm and of the sum of the terms."""
         return 1e-13 + 2e-15 * np.abs(np.where(np.isfinite(log_p), log_p, 0.0))
 
     def _log_tail(self, units: Any, sign: int) -> Floats:
@@ -166,7 +169,7 @@ class HitsDistribution:
             units, before, inside = units[cut], before[cut], inside[cut]
             places, n_units = self._exactly(places[cut], n_units[cut])
             if sign < 0:
-                # As many misses as the places hold, less the hits: more of them is fewer hits.
+                # At most this many hits are at least the other places in misses.
                 units, m = before * n_units + inside * places - units, n - m
             out[cut] = _StraddledTails(units, n, m, before, inside, n_units, places).log_p()
         return out
@@ -201,45 +204,38 @@ class _StraddledTails:
         """Natural logarithms of the tails."""
         low, high = self._window()
         out = np.full(self.outer.shape, -np.inf)
-        open_ = np.arange(self.outer.size)
-        while open_.size:
-            grow_low, grow_high = (np.zeros(open_.size, dtype=bool) for _ in range(2))
-            for part in _portions(high[open_] - low[open_] + 1):
-                which = open_[part]
-                first, last, top, total = self._sums(which, low[which], high[which])
-                out[which] = total
-                unseen = top == -np.inf
-                rise = high[which] < self.most[which]
-                grow_high[part] = rise & (unseen | (last > top - _DEPTH))
-                fall = low[which] > self.least[which]
-                grow_low[part] = fall & (unseen | (first > top - _DEPTH))
-            # Until the terms at both ends are negligible, or there are no others.
-            width = high[open_] - low[open_] + 1
-            low[open_] = np.where(
-                grow_low, np.maximum(low[open_] - width, self.least[open_]), low[open_]
-            )
-            high[open_] = np.where(
-                grow_high, np.minimum(high[open_] + width, self.most[open_]), high[open_]
-            )
-            open_ = open_[grow_low | grow_high]
+        growing = np.arange(self.outer.size)
+        while growing.size:
+            down, up = (np.zeros(growing.size, dtype=bool) for _ in range(2))
+            for part in _portions(high[growing] - low[growing] + 1):
+                which = growing[part]
+                first, last, top, out[which] = self._sums(which, low[which], high[which])
+                empty = top == -np.inf
+                down[part] = (low[which] > self.least[which]) & (empty | (first > top - _DEPTH))
+                up[part] = (high[which] < self.most[which]) & (empty | (last > top - _DEPTH))
+            # Windows grow until the terms at both ends are negligible.
+            width = high[growing] - low[growing] + 1
+            low[growing] = np.maximum(low[growing] - down * width, self.least[growing])
+            high[growing] = np.minimum(high[growing] + up * width, self.most[growing])
+            growing = growing[down | up]
         return np.asarray(np.minimum(out, 0.0))
 
     def _window(self) -> tuple[Integers, Integers]:
-        """Where the outer hits are, given the sum, if all were normal."""
-        n, m = float(self.n), float(self.m)
+        """Range of the outer hits given the sum, by a bivariate normal approximation."""
         outer, other = self.outer.astype(float), self.other.astype(float)
         w1, w2 = self.w_outer.astype(float), self.w_other.astype(float)
-        p = m / n
-        unit = p * (1.0 - p) / max(n - 1.0, 1.0)
-        spread, cross = outer * (n - outer) * unit, -outer * other * unit
+        p = self.m / self.n
+        unit = p * (1.0 - p) / max(self.n - 1.0, 1.0)
+        spread, cross = outer * (self.n - outer) * unit, -outer * other * unit
         with_sum = w1 * spread + w2 * cross
-        of_sum = w1 * with_sum + w2 * (w2 * other * (n - other) * unit + w1 * cross)
+        of_sum = w1 * with_sum + w2 * (w2 * other * (self.n - other) * unit + w1 * cross)
         excess = np.maximum(self.units.astype(float) - p * (w1 * outer + w2 * other), 0.0)
         centre = outer * p + with_sum / np.where(of_sum > 0.0, of_sum, 1.0) * excess
-        reach = 8.0 * np.sqrt(spread) + 8.0
-        low = np.clip(np.floor(centre - reach), self.least, self.most).astype(np.int64)
-        high = np.clip(np.ceil(centre + reach), self.least, self.most).astype(np.int64)
-        return low, high
+        reach = _WINDOW * (np.sqrt(spread) + 1.0)
+        low, high = np.clip(
+            [np.floor(centre - reach), np.ceil(centre + reach)], self.least, self.most
+        )
+        return low.astype(np.int64), high.astype(np.int64)
 
     def _sums(
         self, which: Integers, low: Integers, high: Integers
@@ -255,7 +251,7 @@ class _StraddledTails:
         other = self.other[entry]
         needed = np.clip(needed, -1, other + 1).astype(np.int64)
         terms = log_pmf(x, self.n, self.m, self.outer[entry])
-        inner = log_tail_in_parts(needed, self.n - self.outer[entry], self.m - x, other)
+        inner = log_tail(needed, self.n - self.outer[entry], self.m - x, other)
         terms = terms + inner
         top = np.maximum.reduceat(terms, starts)
         shift = np.where(np.isfinite(top), top, 0.0)
@@ -265,152 +261,9 @@ class _StraddledTails:
         return terms[starts], terms[ends - 1], top, total
 
 
-def log_tail_in_parts(h: Integers, n: Integers, m: Integers, k: Integers) -> Floats:
-    """`log_tail` of many tables, so many at a time that they stay in the processor's cache."""
-    parts = [slice(i, i + 2**15) for i in range(0, h.size, 2**15)]
-    return np.concatenate([log_tail(h[s], n[s], m[s], k[s]) for s in parts])
-
-
 def _portions(widths: Integers) -> Iterator[slice]:
     """Consecutive entries with about `_TERMS` terms together."""
     group = (np.cumsum(widths) - widths) // _TERMS
     edges = np.flatnonzero(np.diff(group, prepend=-1))
     for start, stop in zip(edges, np.append(edges[1:], widths.size), strict=True):
         yield slice(int(start), int(stop))
-
-
-class ApproximateHits:
-    """An approximation of the distribution of hits at k, on the values that hits can have.
-
-    Where the exact distribution has a single value, so has the approximation.
-
-    Parameters
-    ----------
-    exact : HitsDistribution
-        The distribution that is approximated.
-    """
-
-    is_listed = False
-
-    def __init__(self, exact: HitsDistribution) -> None:
-        self._exact = exact
-        low, high = exact.support()
-        self._constant = np.asarray(low) == np.asarray(high)
-
-    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
-        """Upper (sign 1) or lower (sign -1) tail and its log; the error is unknown."""
-        p, log_p = self._approximate_tail(t * self._exact.divisor, sign)
-        error = np.full(p.shape, np.inf)
-        if not self._constant.any():
-            return p, log_p, error
-        exact = self._exact.tail(t, sign)
-        return tuple(  # type: ignore[return-value]
-            np.where(self._constant, one, other)
-            for one, other in zip(exact, (p, log_p, error), strict=True)
-        )
-
-    def quantile(self, q: Floats, sign: int) -> Floats:
-        """Smallest value v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
-        value = self._approximate_quantile(q, sign) / self._exact.divisor
-        return np.asarray(np.where(self._constant, self._exact.support()[0], value))
-
-    def support(self) -> tuple[Any, Any]:
-        """Smallest and largest value."""
-        ends = tuple(
-            np.where(self._constant, exact, np.asarray(end) / self._exact.divisor)
-            for exact, end in zip(self._exact.support(), self._approximate_ends(), strict=True)
-        )
-        low, high = ends
-        return (low, high) if low.ndim else (float(low), float(high))
-
-    def draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draw from the distribution, for every entry of k independently."""
-        shape = shape + self._exact.before.shape
-        return self.quantile(rng.uniform(1e-300, 1.0, size=shape), -1)
-
-    def _approximate_tail(self, hits: Floats, sign: int) -> tuple[Floats, Floats]:
-        raise NotImplementedError
-
-    def _approximate_quantile(self, q: Floats, sign: int) -> Floats:
-        raise NotImplementedError
-
-    def _approximate_ends(self) -> tuple[Any, Any]:
-        raise NotImplementedError
-
-
-class BinomialHits(ApproximateHits):
-    """Hits as if items were drawn with replacement: binomial with k trials, whole numbers only."""
-
-    def __init__(self, exact: HitsDistribution) -> None:
-        super().__init__(exact)
-        self._trials = exact.before + exact.counted
-        self._share = exact.n_positives / exact.n_samples
-
-    def _approximate_tail(self, hits: Floats, sign: int) -> tuple[Floats, Floats]:
-        return binomial_tail(hits, self._trials, self._share, sign)
-
-    def _approximate_quantile(self, q: Floats, sign: int) -> Floats:
-        distribution = stats.binom(self._trials, self._share)
-        return np.asarray(distribution.isf(q) if sign > 0 else distribution.ppf(q), dtype=float)
-
-    def _approximate_ends(self) -> tuple[Any, Any]:
-        return np.zeros_like(self._trials), self._trials
-
-
-class NormalHits(ApproximateHits):
-    """The normal approximation by mean and variance, with a continuity correction.
-
-    Parameters
-    ----------
-    exact : HitsDistribution
-        The distribution that is approximated.
-    mean, deviation : ndarray
-        Exact mean and standard deviation of the statistic, given the ties.
-    """
-
-    def __init__(self, exact: HitsDistribution, mean: Floats, deviation: Floats) -> None:
-        super().__init__(exact)
-        self._mean = np.asarray(mean * exact.divisor)
-        deviation = np.asarray(deviation * exact.divisor)
-        self._deviation = np.where(self._constant, 1.0, deviation)
-        self._half = 0.5 / exact.n_units
-
-    def _approximate_tail(self, hits: Floats, sign: int) -> tuple[Floats, Floats]:
-        units = hits * self._exact.n_units
-        hits = (np.ceil(units) if sign > 0 else np.floor(units)) / self._exact.n_units
-        return normal_tail(hits, self._mean, self._deviation, sign, self._half)
-
-    def _approximate_quantile(self, q: Floats, sign: int) -> Floats:
-        limit = self._mean - sign * ndtri(q) * self._deviation - self._half
-        # A limit on a value, up to rounding, is that value.
-        return np.asarray(np.ceil(limit * self._exact.n_units - 1e-9) / self._exact.n_units)
-
-    def _approximate_ends(self) -> tuple[Any, Any]:
-        everywhere = np.full(self._half.shape, np.inf)
-        return -everywhere, everywhere
-
-
-def binomial_tail(hits: Any, trials: Any, share: float, sign: int) -> tuple[Floats, Floats]:
-    """``P(B >= hits)`` (sign 1) or ``P(B <= hits)`` (sign -1) and its logarithm.
-
-    Where the probability underflows the logarithm is that of its bound by a geometric series.
-    """
-    distribution = stats.binom(trials, share)
-    hits = np.ceil(hits) if sign > 0 else np.floor(hits)
-    p = np.asarray(distribution.sf(hits - 1.0) if sign > 0 else distribution.cdf(hits))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_p = np.log(p)
-        possible = (hits >= 0.0) & (hits <= trials) & (0.0 < share < 1.0)
-        odds = share / (1.0 - share) if share < 1.0 else np.inf
-        up = (trials - hits) / (hits + 1.0) * odds
-        down = hits / ((trials - hits + 1.0) * odds)
-        bound = distribution.logpmf(hits) - np.log1p(-(up if sign > 0 else down))
-    return p, np.asarray(np.where((p < 1e-290) & possible, bound, log_p))
-
-
-def normal_tail(
-    hits: Any, mean: Any, deviation: Any, sign: int, half: Any
-) -> tuple[Floats, Floats]:
-    """Upper or lower normal tail from half a step before `hits`, and its logarithm."""
-    z = sign * (mean - hits) / deviation + half / deviation
-    return np.asarray(ndtr(z)), np.asarray(log_ndtr(z))

@@ -14,13 +14,8 @@ from scipy.fft import next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 
 from sklearn_rankinf._engine.exact.enumeration import Atoms, binomial_log_weights
-from sklearn_rankinf._engine.statistics import (
-    FEW_BLOCKS,
-    Floats,
-    Increments,
-    Integers,
-    log_binomial,
-)
+from sklearn_rankinf._engine.hypergeometric import log_binomial
+from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments, Integers
 
 # Additions and numbers in memory that are affordable; more where blocks are few, whose transforms
 # return everywhere.

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.exact.enumeration import Listed, partial_outcomes
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log_binomial
+from sklearn_rankinf._engine.hypergeometric import log_binomial
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # Sums of both halves that are held in memory together.
 _MOST_AT_ONCE = 1_000_000

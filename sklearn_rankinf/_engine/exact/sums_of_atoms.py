@@ -1,11 +1,11 @@
-"""Sums of independent variables with few values each: large atoms apart, small ones in intervals.
+"""Bounds of tails of sums of independent variables with few values each (meet in the middle).
 
-The mean over queries that score nothing outside a short list has large atoms, those of few queries
-that find anything, among the dust of many that do. Its characteristic function never decays, and
-cells of a lattice cannot tell the atom at the observed value from its neighbours. Here every atom
-of the sums over one half of the variables is listed as long as it is heavy; light ones are merged
-into intervals that hold all their values. With the other half listed likewise (meet in the middle)
-a tail lies between the sums that surely and those that possibly reach a value.
+The mean over queries that score nothing outside a short list has large atoms, from samples in which
+few queries find anything, among many small ones. Its characteristic function does not decay, and
+the cells of a lattice cannot separate the atom at the observed value from its neighbours. Here the
+heavy atoms of the sum over each half of the variables are listed, and light ones are merged into
+intervals that contain all their values (Horowitz and Sahni 1974 for the two halves). A tail lies
+between the probabilities that the interval ends certainly and possibly reach a value.
 """
 
 from __future__ import annotations
@@ -17,21 +17,24 @@ import numpy as np
 
 from sklearn_rankinf._engine.statistics import Floats
 
-# Atoms and intervals of one half, and sums that are formed at once.
-_MOST, _MOST_AT_ONCE, _LEAST_KEPT = 40_000, 2_000_000, 2_000
-# Atoms and intervals of one variable.
+# Most atoms and intervals of one half.
+_MOST = 40_000
+# Most sums that are formed at once; the half is reduced for it, but not below the least.
+_MOST_AT_ONCE = 2_000_000
+_LEAST_KEPT = 2_000
+# Most atoms and intervals of one variable.
 _MOST_OF_A_VARIABLE = 2_000
-# More variables make a sum of which no atom is heavy.
+# With more variables no atom of the sum is heavy.
 MOST_VARIABLES = 200
-# Values that differ by less than this part of the largest are the same.
+# Values closer than this part of the largest are equal.
 _SAME = 1e-14
-# Rounding errors of probabilities, relative to all.
+# Margin for rounding errors of probabilities.
 _ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class _Intervals:
-    """Probabilities of intervals that hold one or more values, ascending."""
+    """Probabilities of intervals that contain one or more values, in ascending order."""
 
     low: Floats
     high: Floats
@@ -39,14 +42,14 @@ class _Intervals:
 
     def plus(self, other: _Intervals) -> _Intervals:
         """The sum with an independent variable."""
-        own = self.reduced_to(max(_MOST_AT_ONCE // other.low.size, _LEAST_KEPT))
-        low = np.add.outer(own.low, other.low).ravel()
-        high = np.add.outer(own.high, other.high).ravel()
-        mass = np.multiply.outer(own.mass, other.mass).ravel()
+        kept = self.reduced_to(max(_MOST_AT_ONCE // other.low.size, _LEAST_KEPT))
+        low = np.add.outer(kept.low, other.low).ravel()
+        high = np.add.outer(kept.high, other.high).ravel()
+        mass = np.multiply.outer(kept.mass, other.mass).ravel()
         return _Intervals(*_merged(low, high, mass)).reduced_to(_MOST)
 
     def reduced_to(self, most: int) -> _Intervals:
-        """The heavier half as it is, and all others merged with what is near them."""
+        """The heavier half unchanged, and the others merged with their neighbours."""
         if self.low.size <= most:
             return self
         by_mass = np.argpartition(self.mass, -(most // 2))
@@ -69,16 +72,15 @@ class SumsOfAtoms:
     Parameters
     ----------
     parts : sequence of tuple
-        Values and probabilities of a variable, and how many variables have that distribution.
+        Values and probabilities of a variable, and the number of variables with this distribution.
     """
 
     def __init__(self, parts: Sequence[tuple[Floats, Floats, int]]) -> None:
-        nothing = _Intervals(np.zeros(1), np.zeros(1), np.ones(1))
-        self._first, second = nothing, nothing
+        self._first = second = _Intervals(np.zeros(1), np.zeros(1), np.ones(1))
         for values, masses, count in parts:
             variable = _Intervals(*_merged(values, values, masses)).reduced_to(_MOST_OF_A_VARIABLE)
             for _ in range(count):
-                # In turn, so that each half is the sum of every other variable.
+                # Alternately, so that each half is the sum of every second variable.
                 self._first, second = second.plus(variable), self._first
         by_high = np.argsort(second.high, kind="stable")
         self._lows = second.low, second.mass
@@ -87,16 +89,19 @@ class SumsOfAtoms:
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
         lower, upper = np.empty(t.shape), np.empty(t.shape)
-        inner, outer = (self._lows, self._highs) if sign > 0 else (self._highs, self._lows)
-        own = self._first
+        certain, possible = self._first.low, self._first.high
+        inner, outer = self._lows, self._highs
+        if sign < 0:
+            certain, possible, inner, outer = possible, certain, outer, inner
+        mass = self._first.mass
         for i, value in enumerate(t.tolist()):
-            lower[i] = _paired(value - (own.low if sign > 0 else own.high), own.mass, *inner, sign)
-            upper[i] = _paired(value - (own.high if sign > 0 else own.low), own.mass, *outer, sign)
+            lower[i] = _paired(value - certain, mass, *inner, sign)
+            upper[i] = _paired(value - possible, mass, *outer, sign)
         return np.maximum(lower - _ROUNDING, 0.0), np.minimum(upper + _ROUNDING, 1.0)
 
 
 def _paired(rest: Floats, masses: Floats, ends: Floats, of_ends: Floats, sign: int) -> float:
-    """Probability that an end reaches, or does not exceed, what the first half leaves."""
+    """Probability that an end of the second half is at least (most) the rest of the first half."""
     if sign > 0:
         tails = np.append(np.cumsum(of_ends[::-1])[::-1], 0.0)
         return float(masses @ tails[np.searchsorted(ends, rest, side="left")])
@@ -105,7 +110,7 @@ def _paired(rest: Floats, masses: Floats, ends: Floats, of_ends: Floats, sign: i
 
 
 def _merged(low: Floats, high: Floats, mass: Floats) -> tuple[Floats, Floats, Floats]:
-    """Ascending intervals; those that begin alike up to rounding are one."""
+    """Ascending intervals; those with equal beginnings, up to rounding, are merged."""
     order = np.argsort(low, kind="stable")
     low, high, mass = low[order], high[order], mass[order]
     first = np.flatnonzero(np.diff(low, prepend=-np.inf) > _SAME * high[-1])

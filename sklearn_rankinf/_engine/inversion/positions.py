@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.bands import Bands
-from sklearn_rankinf._engine.statistics import Floats, Increments, log_binomial
+from sklearn_rankinf._engine.statistics import Floats, Increments
 
 # Up to so many products passes at one tilt, and at many, take less time than walking through
 # merged blocks. For the latter all placements must not be more than that, in logarithms.

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import gammaln
 
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion import positions
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
@@ -20,7 +21,7 @@ from sklearn_rankinf._engine.inversion.bands import (
 )
 from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._engine.moments import influences, log_size_at_return
-from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
+from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
 
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
 _FEW_HITS = 64

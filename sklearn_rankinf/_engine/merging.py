@@ -1,0 +1,131 @@
+"""Far blocks of ranks merged into one, so that the number of blocks grows like log(n) / ratio.
+
+"Far ranks" in doc/theory.rst. The increment of a merged block is its expectation given the hits
+before the block and in it, so that merging changes a tail probability only by what varies inside
+the block: to leading order in proportion to the square of the ratio. Nothing here bounds this
+error. Callers compare two ratios and extrapolate (Richardson), or use the guaranteed bounds of
+``exact/bounds.py``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sklearn_rankinf._engine.statistics import (
+    Floats,
+    Increments,
+    Integers,
+    Statistic,
+    horizon_of,
+    increments_of,
+)
+
+
+def grouped_increments(
+    statistic: Statistic,
+    n_samples: int,
+    n_positives: int,
+    tie_sizes: Integers | None,
+    ratio: float,
+    resolution: float = math.inf,
+    around: int | None = None,
+) -> Increments:
+    """Coefficients with far blocks merged.
+
+    A merged block ends at most at ``1 + ratio`` times its start, and the increments of a single hit
+    at its two ends differ by at most about the resolution. Blocks near the rank `around` are no
+    wider than about the same ratio of their distance from it.
+    """
+    horizon = horizon_of(statistic, n_samples)
+    apart = edges_around(around, n_samples, ratio)
+    if tie_sizes is not None:
+        increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+        return merged_increments(increments, ratio, resolution, apart)
+    edges = np.union1d(geometric_edges(horizon, ratio), apart[apart <= horizon])
+    first, last = (
+        statistic.tied(ranks, 1, n_samples, n_positives).of_one_hit
+        for ranks in (edges[:-1], edges[1:] - 1)
+    )
+    edges = _subdivided(edges, np.abs(first - last), resolution)
+    sizes = np.diff(edges)
+    single = statistic.tied(edges[:-1], sizes, n_samples, n_positives).coefficients
+    merged = statistic.shuffled(edges[:-1], sizes, n_samples, n_positives).coefficients
+    parts = (np.where(sizes == 1, *pair) for pair in zip(single, merged, strict=True))
+    return Increments(sizes, *parts).with_inert_block(n_samples - horizon)
+
+
+def merged_increments(
+    increments: Increments, ratio: float, resolution: float, apart: Integers
+) -> Increments:
+    """Coefficients with blocks merged as in `grouped_increments`, and edges at the ranks `apart`.
+
+    With y hits in a merged block of G items, of which blocks i and j have ``g_i`` and ``g_j``, the
+    expectations are ``E y_i = y g_i / G``, ``E y_i (y_i - 1) = y (y-1) g_i (g_i - 1) / (G (G-1))``
+    and ``E y_i y_j = y (y-1) g_i g_j / (G (G-1))``.
+    """
+    ends = np.cumsum(increments.sizes)
+    set_apart = np.searchsorted(ends, apart[apart < increments.n_samples], "right")
+    first = np.union1d(merged_firsts(increments.sizes, ratio), set_apart)
+    edges = np.append(first, ends.size)
+    spread = np.abs(increments.of_one_hit[edges[:-1]] - increments.of_one_hit[edges[1:] - 1])
+    edges = _subdivided(edges, spread, resolution)
+    first = edges[:-1]
+    g = increments.sizes.astype(float)
+    size = np.add.reduceat(increments.sizes, first)
+    inside_before = increments.starts - np.repeat(increments.starts[first], np.diff(edges))
+    cross = np.add.reduceat(g * increments.cross, first) / size
+    alone = np.add.reduceat(g * increments.of_one_hit, first) / size
+    together = np.add.reduceat(
+        g * (g - 1.0) * increments.square + g * inside_before * increments.cross, first
+    )
+    pairs = together / np.maximum(size * (size - 1.0), 1.0)
+    return Increments(size, cross, alone - pairs, pairs)
+
+
+def merged_firsts(sizes: Integers, ratio: float) -> Integers:
+    """First block of each merged block, which ends at most at ``1 + ratio`` times its start."""
+    ends = np.cumsum(sizes)
+    firsts, block = [], 0
+    while block < ends.size:
+        firsts.append(block)
+        start = int(ends[block] - sizes[block])
+        # An integer limit: searchsorted would copy all ends to floats for a float.
+        limit = int(start + ratio * start)
+        block = max(block + 1, int(np.searchsorted(ends, limit, side="right")))
+    return np.asarray(firsts)
+
+
+def edges_around(around: int | None, n_ranks: int, ratio: float) -> Integers:
+    """Ranks that blocks do not span: dense around a rank; empty for None."""
+    if around is None:
+        return np.empty(0, dtype=np.int64)
+    below = around - geometric_edges(around, ratio)
+    return np.concatenate([below, around + geometric_edges(n_ranks - around, ratio)])
+
+
+def geometric_edges(n_ranks: int, ratio: float, n_alone: int = 0, multiple: int = 1) -> Integers:
+    """Ends of blocks: one rank each at first, and then of sizes near `ratio` times their start.
+
+    At least the first `n_alone` ranks are alone; the sizes of larger blocks are multiples.
+    """
+    edges = list(range(min(n_ranks, max(n_alone, int(1.0 / ratio))) + 1))
+    while edges[-1] < n_ranks:
+        size = max(1, multiple * int(ratio / multiple * edges[-1]))
+        edges.append(min(n_ranks, edges[-1] + size))
+    return np.asarray(edges, dtype=np.int64)
+
+
+def _subdivided(edges: Integers, spreads: Floats, resolution: float) -> Integers:
+    """Edges of intervals, each cut into equal parts no wider than about a resolution.
+
+    The spread of an interval is between the middles of its first and its last place; its width is
+    half a place more at either end.
+    """
+    sizes = np.diff(edges)
+    widths = spreads * sizes / np.maximum(sizes - 1, 1)
+    parts = np.clip(np.ceil(widths / resolution), 1, sizes).astype(np.int64)
+    part = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)
+    inner = np.repeat(edges[:-1], parts) + part * np.repeat(sizes, parts) // np.repeat(parts, parts)
+    return np.append(inner, edges[-1])
