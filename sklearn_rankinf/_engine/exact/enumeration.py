@@ -23,7 +23,6 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.estimates import TailEstimates
@@ -32,8 +31,10 @@ from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, log
 
 # Larger numbers of outcomes are not counted but infinite.
 _MOST_OUTCOMES = 1e15
-# Extended partial outcomes, or sums of two halves, that are held in memory together.
+# Sums of two halves that are held in memory together.
 _MOST_AT_ONCE = 1_000_000
+# Partial outcomes that are extended together: their arrays stay in the processor's cache.
+_EXTENDED_AT_ONCE = 16_384
 # Blocks of more samples take their binomial probabilities from Loader's form, which is 10 times
 # slower; sums of the logarithms of this number of ratios are off by 1e-12.
 _MOST_RATIOS = 10_000
@@ -149,7 +150,7 @@ class _Outcomes:
         names = [field.name for field in fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
-    def at(self, where: NDArray[np.bool_] | slice) -> _Outcomes:
+    def at(self, where: Integers | slice) -> _Outcomes:
         """Some of the outcomes."""
         some = self.hits[where], self.values[where], self.lost[where], self.log_counts[where]
         return _Outcomes(*some)
@@ -173,20 +174,21 @@ class _Outcomes:
             highest = np.full(before.size, -np.inf)
             np.maximum.at(highest, row, self.values)
             possible &= highest[:, None] + gains >= needed
-        ways, n_ways = np.nonzero(possible)[1], possible.sum(axis=1)
+        # Cells of the table that are possible, row by row, and those of each outcome.
+        n_ways = possible.sum(axis=1)
         first = (np.cumsum(n_ways) - n_ways)[row]
         n_ways = n_ways[row]
         last = np.cumsum(n_ways)
-        y = ways[np.arange(last[-1]) - np.repeat(last - n_ways - first, n_ways)]
-        row = np.repeat(row, n_ways)
-        values, lost = _two_sum(np.repeat(self.values, n_ways), gains[row, y])
+        cell = np.arange(last[-1]) - np.repeat(last - n_ways - first, n_ways)
+        values, lost = _two_sum(np.repeat(self.values, n_ways), gains[possible][cell])
         grown = _Outcomes(
-            fewest + row + y,
+            after[possible][cell],
             values,
             np.repeat(self.lost, n_ways) + lost,
-            np.repeat(self.log_counts, n_ways) + _log_ways(size, min(size, m))[y],
+            np.repeat(self.log_counts, n_ways)
+            + _log_ways(size, min(size, m))[np.nonzero(possible)[1]][cell],
         )
-        return grown if best is None else grown.at(values >= needed[row, y])
+        return grown if best is None else grown.at(np.flatnonzero(values >= needed[possible][cell]))
 
 
 @lru_cache(maxsize=256)
@@ -228,18 +230,22 @@ def atoms(
     done = [alive.at(slice(0))]
     for block, n_left in enumerate(remaining.tolist()):
         grown = []
-        for start in range(0, alive.hits.size, _MOST_AT_ONCE):
-            some = alive.at(slice(start, start + _MOST_AT_ONCE))
+        for start in range(0, alive.hits.size, _EXTENDED_AT_ONCE):
+            some = alive.at(slice(start, start + _EXTENDED_AT_ONCE))
             grown.append(some.extended(increments, block, n_positives, n_left, best))
             if n_done + sum(part.hits.size for part in grown) > limit:
                 return None
         alive = _Outcomes.joined(grown)
-        is_full, is_rest = alive.hits == n_positives, n_positives - alive.hits == n_left
-        if is_full.any() or is_rest.any():
+        is_done = alive.hits == n_positives
+        if n_left < n_positives:
+            is_rest = alive.hits == n_positives - n_left
             alive.lost[is_rest] += all_hits[block + 1]
-            done.append(alive.at(is_full | is_rest))
-            n_done += done[-1].hits.size
-            alive = alive.at(~(is_full | is_rest))
+            is_done |= is_rest
+        full = np.flatnonzero(is_done)
+        if full.size:
+            done.append(alive.at(full))
+            n_done += full.size
+            alive = alive.at(np.flatnonzero(~is_done))
         if not alive.hits.size:
             break
     outcomes = _Outcomes.joined(done)
