@@ -17,6 +17,7 @@ from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulat
 
 pytestmark = pytest.mark.numeric
 
+
 def n_placements_of_three(weights, t):
     """Number of placements of three positives, the j-th worth ``weights[j]``, that reach t."""
     first, second, third = weights
