@@ -10,7 +10,7 @@ from by_name import bedroc_null_distribution, dcg_null_distribution
 
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import branch_and_bound as branches
-from sklearn_rankinf._engine.exact.branch_and_bound import Branches
+from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split
 from sklearn_rankinf._engine.statistics import Increments, increments_of
 
@@ -58,7 +58,7 @@ def test_bounds_enclose_the_tails_of_all_placements(structure, n_cells, monkeypa
     t = np.array([float(value) for value in values])
     between = 0.5 * (t[1:] + t[:-1])
     t = np.concatenate([t, between, [t[0] - 1.0, t[-1] + 1.0]])
-    found = Branches(of_weights(sizes, weights), m)
+    found = BranchAndBoundTails(of_weights(sizes, weights), m)
     for sign in (1, -1):
         exact = np.array(
             [
@@ -79,8 +79,8 @@ def test_no_answer_depends_on_others_of_the_same_call():
     null = bedroc_null_distribution(200, 8, alpha=40.0)
     increments = increments_of(null.statistic, 200, 8, None)
     t = null.rvs(10, random_state=0)
-    together = Branches(increments, 8).bounds(t, 1)
-    found = Branches(increments, 8)
+    together = BranchAndBoundTails(increments, 8).bounds(t, 1)
+    found = BranchAndBoundTails(increments, 8)
     alone = [found.bounds(t[i : i + 1], 1) for i in range(t.size)]
     np.testing.assert_array_equal(together, np.concatenate(alone, axis=1))
 

@@ -22,8 +22,8 @@ from sklearn_rankinf._engine.conditioning import (
     block_to_condition_on,
     linear_support,
 )
-from sklearn_rankinf._engine.exact.bounds import TailBounds, middle
-from sklearn_rankinf._engine.exact.branch_and_bound import Branches
+from sklearn_rankinf._engine.exact.bounds import TailBounds
+from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
     atoms,
@@ -87,8 +87,6 @@ _FIRST_STEP = 0.25
 _ROUGH, _VERY_ROUGH, _MAX_BLOCKS_OF_ROUGH = 1e-5, 1e-3, 1_000
 # Relative error of a number for each unit of its logarithm, beyond that of whole weights.
 _ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 4e-15, 30.0
-# Products of probabilities of the hits in single blocks are rounded so much at most.
-_ROUNDING_OF_SHARES = 1e-11
 
 # Lower tails of values below this part of the standard deviation need tilts out of all proportion.
 _BOTTOM, _MAX_BLOCKS_AT_THE_BOTTOM = 1e-9, 1_000_000
@@ -470,8 +468,8 @@ class ComputedDistribution:
     def _branching_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of what is counted by branch and bound."""
         assert self._branches is not None
-        log_p, error = middle(*self._branches.bounds(t, sign))
-        return log_p, error + _ROUNDING_OF_SHARES
+        tails = self._branches.tail(t, sign)
+        return tails.log_p, tails.error.total
 
     def _stratified_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of what is counted by conditioning on single blocks.
@@ -489,10 +487,10 @@ class ComputedDistribution:
         return log_p, error
 
     @cached_property
-    def _branches(self) -> Branches | None:
+    def _branches(self) -> BranchAndBoundTails | None:
         if self._n_blocks > _MAX_BLOCKS_OF_STRATA or not self._counted.is_linear:
             return None
-        branches = Branches(self._counted, self._n_counted)
+        branches = BranchAndBoundTails(self._counted, self._n_counted)
         return branches if branches.applies else None
 
     @property
