@@ -156,13 +156,31 @@ class _Outcomes:
         return _Outcomes(*some)
 
     def extended(
-        self, blocks: Increments, block: int, m: int, remaining: int, best: _Completions | None
+        self,
+        blocks: Increments,
+        block: int,
+        m: int,
+        remaining: int,
+        best: _Completions | None = None,
+        limit: float = math.inf,
     ) -> _Outcomes:
-        """Outcomes with each possible number of hits in the next block.
+        """Outcomes with each possible number of hits in the next block, or more than `limit`.
 
         The `remaining` samples behind the block have to hold the rest of the `m` hits, and the best
         completion has to reach the threshold.
         """
+        extended, n_extended = [], 0
+        for start in range(0, self.hits.size, _EXTENDED_AT_ONCE):
+            some = self.at(slice(start, start + _EXTENDED_AT_ONCE))
+            extended.append(some._extended(blocks, block, m, remaining, best))
+            n_extended += extended[-1].hits.size
+            if n_extended > limit:
+                break
+        return _Outcomes.joined(extended)
+
+    def _extended(
+        self, blocks: Increments, block: int, m: int, remaining: int, best: _Completions | None
+    ) -> _Outcomes:
         size, fewest = int(blocks.sizes[block]), int(self.hits.min())
         # A row for each number of hits before the block, a column for each number in it.
         row, y = self.hits - fewest, np.arange(min(size, m - fewest) + 1)
@@ -229,13 +247,10 @@ def atoms(
     alive, n_done = _Outcomes.none(), 0
     done = [alive.at(slice(0))]
     for block, n_left in enumerate(remaining.tolist()):
-        grown = []
-        for start in range(0, alive.hits.size, _EXTENDED_AT_ONCE):
-            some = alive.at(slice(start, start + _EXTENDED_AT_ONCE))
-            grown.append(some.extended(increments, block, n_positives, n_left, best))
-            if n_done + sum(part.hits.size for part in grown) > limit:
-                return None
-        alive = _Outcomes.joined(grown)
+        left = limit - n_done
+        alive = alive.extended(increments, block, n_positives, n_left, best, left)
+        if alive.hits.size > left:
+            return None
         is_done = alive.hits == n_positives
         if n_left < n_positives:
             is_rest = alive.hits == n_positives - n_left
@@ -412,7 +427,7 @@ def _by_hits(blocks: Increments, n_positives: int, n_samples: int) -> list[tuple
     """
     outcomes = _Outcomes.none()
     for block, end in enumerate(np.cumsum(blocks.sizes).tolist()):
-        outcomes = outcomes.extended(blocks, block, n_positives, n_samples - end, None)
+        outcomes = outcomes.extended(blocks, block, n_positives, n_samples - end)
     order = np.argsort(outcomes.hits, kind="stable")
     values, log_counts = (outcomes.values + outcomes.lost)[order], outcomes.log_counts[order]
     bounds = np.searchsorted(outcomes.hits[order], np.arange(n_positives + 2))

@@ -121,8 +121,8 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
         return None
     probabilities = _probabilities(increments.sizes, steps, few, n_values)
     taken = np.flatnonzero(probabilities)
-    log_counts = np.log(probabilities[taken]) + log_binomial(n, n_positives)
-    values = few * lowest + step * taken
+    log_counts: Floats = np.log(probabilities[taken]) + log_binomial(n, n_positives)
+    values: Floats = few * lowest + step * taken
     if few < n_positives:
         # The negatives have been counted: the positives have the rest of the sum of all weights.
         everything = float(increments.sizes @ increments.linear)
@@ -132,7 +132,8 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
 
 def _in_steps(increments: Increments, step: float) -> Integers:
     """Weights above the smallest one, in steps."""
-    return np.rint((increments.linear - increments.linear.min()) / step).astype(np.int64)
+    weights = increments.linear
+    return np.asarray(np.rint((weights - weights.min()) / step), dtype=np.int64)
 
 
 def _largest_sum(sizes: Integers, steps: Integers, n_hits: int) -> int:
