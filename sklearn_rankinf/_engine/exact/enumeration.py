@@ -38,6 +38,8 @@ _EXTENDED_AT_ONCE = 16_384
 # Blocks of more samples take their binomial probabilities from Loader's form, which is 10 times
 # slower; sums of the logarithms of this number of ratios are off by 1e-12.
 _MOST_RATIOS = 10_000
+# Sums over more hits are off by more than 4e-13, and compensated: values within 1e-12 are equal.
+_MANY_HITS = 4_000
 # Stated relative error of meet in the middle: this, and this for each unit of log C(n, m).
 _ROUNDING = 1e-12
 _ROUNDING_OF_LOGS = 4e-15
@@ -126,8 +128,7 @@ class _Outcomes:
     hits : ndarray of shape (n_outcomes,)
         Hits in these blocks.
     values, lost : ndarray of shape (n_outcomes,)
-        Sums of their increments, and what the additions lost by rounding: sums over 100,000 blocks
-        are otherwise off by more than the 1e-12 within which values are equal.
+        Sums of their increments, and the rounding errors of these additions.
     log_counts : ndarray of shape (n_outcomes,)
         Logarithms of the numbers of placements.
     """
@@ -198,14 +199,15 @@ class _Outcomes:
         n_ways = n_ways[row]
         last = np.cumsum(n_ways)
         cell = np.arange(last[-1]) - np.repeat(last - n_ways - first, n_ways)
-        values, lost = _two_sum(np.repeat(self.values, n_ways), gains[possible][cell])
-        grown = _Outcomes(
-            after[possible][cell],
-            values,
-            np.repeat(self.lost, n_ways) + lost,
-            np.repeat(self.log_counts, n_ways)
-            + _log_ways(size, min(size, m))[np.nonzero(possible)[1]][cell],
-        )
+        before, gain = np.repeat(self.values, n_ways), gains[possible][cell]
+        values, lost = before + gain, np.repeat(self.lost, n_ways)
+        if m > _MANY_HITS:
+            # Knuth's TwoSum.
+            of_gain = values - before
+            lost += (before - (values - of_gain)) + (gain - of_gain)
+        log_ways = _log_ways(size, min(size, m))[np.nonzero(possible)[1]][cell]
+        log_counts = np.repeat(self.log_counts, n_ways) + log_ways
+        grown = _Outcomes(after[possible][cell], values, lost, log_counts)
         return grown if best is None else grown.at(np.flatnonzero(values >= needed[possible][cell]))
 
 
@@ -222,13 +224,6 @@ def _log_ways(size: int, most: int) -> Floats:
     log_ways = np.append(0.0, sums)[fewer].astype(float)
     log_ways.flags.writeable = False
     return log_ways
-
-
-def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Sums and what their rounding lost, without error (Knuth's TwoSum)."""
-    total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
 
 
 def atoms(

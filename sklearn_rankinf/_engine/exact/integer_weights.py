@@ -121,8 +121,8 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
         return None
     probabilities = _probabilities(increments.sizes, steps, few, n_values)
     taken = np.flatnonzero(probabilities)
-    log_counts: Floats = np.log(probabilities[taken]) + log_binomial(n, n_positives)
-    values: Floats = few * lowest + step * taken
+    log_counts = np.asarray(np.log(probabilities[taken]) + log_binomial(n, n_positives))
+    values = np.asarray(few * lowest + step * taken, dtype=float)
     if few < n_positives:
         # The negatives have been counted: the positives have the rest of the sum of all weights.
         everything = float(increments.sizes @ increments.linear)
