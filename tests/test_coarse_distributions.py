@@ -20,9 +20,8 @@ from sklearn_rankinf import _frozen_distributions
 from sklearn_rankinf._engine import distribution as engine_distribution
 from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_block
 from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
-from sklearn_rankinf._engine.exact.enumeration import n_outcomes
+from sklearn_rankinf._engine.exact.enumeration import best_split, n_outcomes
 from sklearn_rankinf._engine.exact.integer_weights import step_of
-from sklearn_rankinf._engine.exact.meet_in_the_middle import best_split
 from sklearn_rankinf._engine.exact.sums_of_atoms import SumsOfAtoms
 from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, RocAuc

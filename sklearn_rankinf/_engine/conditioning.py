@@ -24,13 +24,14 @@ from scipy.special import log_ndtr
 
 from sklearn_rankinf._engine.exact.enumeration import (
     Atoms,
+    MeetInTheMiddleTails,
     atoms,
+    best_split,
     cumulative_shares,
     largest_value,
     n_outcomes,
     smallest_value,
 )
-from sklearn_rankinf._engine.exact.meet_in_the_middle import Halves, best_split
 from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.moments import influences, log_size_at_return, mean_and_variance
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
@@ -187,7 +188,7 @@ class Stratum:
         self._increments, self._m = increments, n_positives
         self._inversion, self._depth = inversion, depth
         self._memory = Budget(_MAX_KEPT) if memory is None else memory
-        self._kept: _Listed | Halves | None = None
+        self._kept: _Listed | MeetInTheMiddleTails | None = None
         self._strata: dict[tuple[int, int], tuple[float, Stratum]] = {}
 
     def log_tail(
@@ -380,18 +381,18 @@ class Stratum:
         return _MAX_KEPT - self._memory.left
 
     @property
-    def _listed(self) -> _Listed | Halves:
+    def _listed(self) -> _Listed | MeetInTheMiddleTails:
         """Every value, whole or by halves."""
         if self._kept is not None:
             return self._kept
-        made: _Listed | Halves
+        made: _Listed | MeetInTheMiddleTails
         if self._has_few_outcomes:
             listed = atoms(self._increments, self._m)
             assert listed is not None
             made = _Listed(listed)
         else:
             assert self._split is not None
-            made = Halves(self._increments, self._m, self._split[0])
+            made = MeetInTheMiddleTails(self._increments, self._m, self._split[0])
         if self._memory.take(made.n_kept):
             self._kept = made
         return made

@@ -23,18 +23,19 @@ from sklearn_rankinf._engine.conditioning import (
     linear_support,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import TailBounds, middle
-from sklearn_rankinf._engine.exact.branch_and_bound import Branches
+from sklearn_rankinf._engine.exact.bounds import TailBounds
+from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
+    MeetInTheMiddleTails,
     atoms,
+    best_split,
     cumulative_shares,
     largest_value,
     n_outcomes,
     smallest_value,
 )
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms, nearly_step_of, step_of
-from sklearn_rankinf._engine.exact.meet_in_the_middle import Halves, best_split
-from sklearn_rankinf._engine.exact.pairs import Pairs, Triples
+from sklearn_rankinf._engine.exact.pairs import TwoPositives
 from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
@@ -66,10 +67,10 @@ _MAX_BLOCKS_OF_HALVES = 5_000
 # altogether.
 _MOST_IN_FEW_BLOCKS, _MOST_COUNTED, _MOST_ALTOGETHER = 500_000, 5_000_000, 20_000_000
 
-# Two and three hits in no more blocks than these are counted, and of no more items: their pairs are
-# too many for 64 bits.
-_MOST_OF_PAIRS, _MOST_OF_TRIPLES, _MOST_SAMPLES = 5_000_000, 4_000, 3_000_000_000
-# So are those of all values in up to this number of blocks, and else with no more binary searches.
+# Placements of two positives are counted in up to this number of blocks and of samples: pairs of
+# more samples are too many for 64 bits.
+_MOST_OF_PAIRS, _MOST_SAMPLES = 5_000_000, 3_000_000_000
+# They are counted for all values in up to this number of blocks, and else for no more searches.
 _ALWAYS_COUNTED, _MOST_SEARCHES = 20_000, 1e9
 
 # Operations that finding the support may take, and ranks of hits that are added up together.
@@ -85,8 +86,6 @@ _FIRST_STEP = 0.25
 _ROUGH, _VERY_ROUGH, _MAX_BLOCKS_OF_ROUGH = 1e-5, 1e-3, 1_000
 # Relative error of a number for each unit of its logarithm, beyond that of whole weights.
 _ROUNDING_OF_LOGS, _SMALL_LOGARITHM = 4e-15, 30.0
-# Products of probabilities of the hits in single blocks are rounded so much at most.
-_ROUNDING_OF_SHARES = 1e-11
 
 # Lower tails of values below this part of the standard deviation need tilts out of all proportion.
 _BOTTOM, _MAX_BLOCKS_AT_THE_BOTTOM = 1e-9, 1_000_000
@@ -187,8 +186,8 @@ class ListedDistribution:
 
     def __init__(self, values: Floats, log_weights: Floats) -> None:
         self.values = values
-        self._up_to = cumulative_shares(log_weights)
-        self._from = tuple(sums[::-1] for sums in cumulative_shares(log_weights[::-1]))
+        self._up_to = cumulative_shares(log_weights)[:2]
+        self._from = tuple(sums[::-1] for sums in cumulative_shares(log_weights[::-1])[:2])
         # Large logarithms are rounded in proportion to their size.
         largest = float(np.abs(log_weights).max())
         self._error = 1e-13 + _ROUNDING_OF_LOGS * max(0.0, largest - _SMALL_LOGARITHM)
@@ -511,10 +510,7 @@ class ComputedDistribution:
     def _branching_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by branch and bound."""
         assert self._branches is not None
-        log_p, error = middle(*self._branches.bounds(t, sign))
-        return TailEstimates.of(
-            log_p, "branch and bound", enclosure=error, rounding=_ROUNDING_OF_SHARES
-        )
+        return self._branches.tail(t, sign)
 
     def _conditioned_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by conditioning on single blocks.
@@ -532,10 +528,10 @@ class ComputedDistribution:
         return TailEstimates.of(log_p, "conditioning on a block", truncation=error)
 
     @cached_property
-    def _branches(self) -> Branches | None:
+    def _branches(self) -> BranchAndBoundTails | None:
         if self._n_blocks > _MAX_BLOCKS_OF_STRATA or not self._counted.is_linear:
             return None
-        branches = Branches(self._counted, self._n_counted)
+        branches = BranchAndBoundTails(self._counted, self._n_counted)
         return branches if branches.applies else None
 
     @property
@@ -751,11 +747,8 @@ class MeetInTheMiddle(ComputedDistribution):
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
         if t.size > self._n_values_worth_listing:
             return self._whole.tail(t, sign)
-        log_p = self._halves.log_tail(t, sign)
-        log_p = np.where(log_p > -1e-12, 0.0, log_p)
-        log_placements = log_binomial(self._n_samples, self._n_positives)
-        error = np.full(t.shape, 1e-12 + _ROUNDING_OF_LOGS * log_placements)
-        return np.exp(log_p), log_p, error
+        tails = self._halves.tail(t, sign)
+        return np.exp(tails.log_p), tails.log_p, tails.error.total
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
@@ -778,8 +771,8 @@ class MeetInTheMiddle(ComputedDistribution):
         return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
 
     @cached_property
-    def _halves(self) -> Halves:
-        return Halves(self._blocks, self._n_positives, self._split)
+    def _halves(self) -> MeetInTheMiddleTails:
+        return MeetInTheMiddleTails(self._blocks, self._n_positives, self._split)
 
     @property
     def _blocks(self) -> Increments:
@@ -787,7 +780,7 @@ class MeetInTheMiddle(ComputedDistribution):
 
 
 class CountedDistribution(ComputedDistribution):
-    """A distribution of two or three hits, whose placements are counted for each value.
+    """A distribution of two positives, whose placements are counted for each value.
 
     Of many values in long lists only some are counted.
     """
@@ -799,7 +792,7 @@ class CountedDistribution(ComputedDistribution):
         n_positives: int,
         tie_sizes: Integers | None,
         tolerance: float,
-        counts: Pairs | Triples,
+        counts: TwoPositives,
     ) -> None:
         super().__init__(statistic, n_samples, n_positives, tie_sizes, tolerance)
         self._counts = counts
@@ -809,30 +802,20 @@ class CountedDistribution(ComputedDistribution):
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
         if not self.is_listed and t.size * self._n_blocks > _MOST_SEARCHES:
             return super().tail(t, sign)
-        beyond = t if sign > 0 else np.nextafter(t, np.inf)
-        n_from = np.array([self._counts.n_from(value) for value in beyond.ravel().tolist()])
-        n_all = math.comb(self._n_samples, self._n_positives)
-        counts = (n_from if sign > 0 else n_all - n_from).reshape(t.shape)
-        p = counts / n_all
-        with np.errstate(divide="ignore"):
-            return p, np.log(p), np.full(t.shape, 1e-13)
+        tails = self._counts.tail(t, sign)
+        return np.exp(tails.log_p), tails.log_p, tails.error.total
 
 
-def _few_hits(
+def _two_positives(
     statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> Pairs | Triples | None:
-    """Counts of the placements of two or three hits, where they can be counted."""
-    problem = statistic, n_samples, n_positives, tie_sizes
+) -> TwoPositives | None:
+    """Counts of the placements of two positives, where they can be counted."""
     n_ranks = min(n_samples, statistic.horizon or n_samples)
     n_blocks = n_ranks if tie_sizes is None else tie_sizes.size
-    most = {2: _MOST_OF_PAIRS, 3: _MOST_OF_TRIPLES}.get(n_positives, 0)
-    if n_blocks > most or n_samples > _MOST_SAMPLES:
+    if n_positives != 2 or n_blocks > _MOST_OF_PAIRS or n_samples > _MOST_SAMPLES:
         return None
-    if n_positives == 3 and _is_in_closed_form(*problem):
-        return None
-    increments = increments_of(*problem)
-    counts = Pairs if n_positives == 2 else Triples
-    return counts(increments) if counts.apply_to(increments) else None
+    increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+    return TwoPositives(increments) if TwoPositives.apply_to(increments) else None
 
 
 def _is_in_closed_form(
@@ -1017,7 +1000,7 @@ def _distribution_of_sum(
         )
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
-    counts = None if few_placements else _few_hits(*problem)
+    counts = None if few_placements else _two_positives(*problem)
     if counts is not None:
         return CountedDistribution(*problem, tolerance, counts)
     # Without ties and horizon every placement is an outcome of its own.

@@ -1,65 +1,75 @@
 """Guaranteed bounds of the tails of a sum of weights that fall fast, by branch and bound.
 
-The blocks are gone through from the one whose weight is farthest from the others'. A branch is a
-number of hits so far, with what they add. What the hits that are left can add lies between the sums
-of the smallest and of the largest weights that are left; once that decides on which side of t a
-branch ends, its probability is counted or dropped. Where weights fall fast the undecided branches
-are few: they end within a range of t that shrinks like the weights. If they are many, those with
-the same number of hits that are close together continue as one, with the smallest of their values
-for one bound and the largest for the other.
+Blocks are processed in the order of the distance of their weights from the median weight ("Branch
+and bound" in doc/theory.rst; Land and Doig, 1960). A branch is a number of positives in the blocks
+so far, and the sum of their weights v. With a and b, the sums of the smallest and of the largest
+weights for the other positives, the final sum lies in [v + a, v + b]. A branch that lies on one
+side of t is counted or dropped with its probability, a product of hypergeometric probabilities.
+Undecided branches with the same number of positives and close values are merged: the smallest value
+gives the one bound of the tail, the largest the other.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.exact.bounds import middle
 from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
-# Branches of one number of hits that are kept apart, in equal parts of their range; more where the
-# bounds would be farther apart than that, relative to them, unless it takes seconds.
-_CELLS, _MORE_CELLS, _CLOSE = 400, 2000, 1e-3
-# Undecided branches are left where they are less than this part of what is counted.
-_SLIGHT = 1e-8
-# Weights fall fast if the range of those left shrinks to the first part of itself while no more
-# than the second part of the blocks is gone through.
-_SHRUNK, _PART = 1e-3, 0.7
-# Hits in single blocks up to there times hits so far: those that take some tenths of a second for a
-# value, and those that take too long. Hits so far are this many deviations above their mean.
-_FEW, _MANY, _DEVIATIONS = 1_000, 2_500, 4.0
-# Branches, of several values of t, that are followed together.
+# Cells per number of positives: more of them if the bounds differ by more than the relative
+# distance, and the work is small.
+_CELLS = 400
+_MORE_CELLS = 2000
+_CLOSE = 1e-3
+# Undecided branches below this part of the counted probability are added to the upper bound.
+_NEGLIGIBLE = 1e-8
+# Weights fall fast if their range shrinks to the first part of itself within the second part of the
+# blocks.
+_SHRUNK = 1e-3
+_PART = 0.7
+# Work, as positives in single blocks times positives in all blocks so far, of some tenths of a
+# second per value, and of some seconds. The latter number is taken this many standard deviations
+# above its mean.
+_QUICK = 1_000
+_AFFORDABLE = 2_500
+_DEVIATIONS = 4.0
+# Branches, of several values of t, that are in memory together.
 _AT_ONCE = 400_000
+# Relative rounding error of the products of probabilities.
+_ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A block, and what is left behind it.
+    """A block, and the blocks behind it in the order of processing.
 
     Attributes
     ----------
     weight : float
-        What a hit in the block adds.
-    shares : ndarray of shape (n_positives + 1, n_hits + 1)
-        Probability of each number of hits in the block (columns), given those before it.
+        Weight of a positive in the block.
+    p : ndarray of shape (n_positives + 1, n_hits + 1)
+        Probabilities of the numbers of positives in the block (columns), given those before it.
     least, most : ndarray of shape (n_positives + 1,)
-        What the hits that are left add, given those up to the block.
+        Bounds of the sum of the weights of the other positives, given those up to the block.
     """
 
     weight: float
-    shares: Floats
+    p: Floats
     least: Floats
     most: Floats
 
 
-class Branches:
-    """Bounds of both tails of a sum of weights.
+class BranchAndBoundTails:
+    """Tails of a sum of weights, with guaranteed bounds.
 
     Parameters
     ----------
@@ -73,94 +83,101 @@ class Branches:
         order = np.argsort(increments.linear, kind="stable")
         self._sizes, self._weights = increments.sizes[order], increments.linear[order]
         self._m = n_positives
-        # Blocks in the order in which they are gone through, and those left behind each.
+        # Blocks in the order of processing, and the blocks behind each.
         self._order = list(_inwards(self._weights))
-        self._known: dict[int, _Step] = {}
+        self._steps: dict[int, _Step] = {}
 
     @property
     def applies(self) -> bool:
-        """Whether weights fall fast, and bounds take no more than seconds a value."""
-        return self._work <= _MANY
+        """Whether weights fall fast, and bounds take no more than seconds per value."""
+        return self._work <= _AFFORDABLE
 
     @property
     def is_quick(self) -> bool:
-        """Whether bounds take no more than some tenths of a second a value."""
-        return self._work <= _FEW
+        """Whether bounds take no more than some tenths of a second per value."""
+        return self._work <= _QUICK
 
     @cached_property
     def _work(self) -> float:
-        """Hits in single blocks times hits so far, until the weights left are nearly alike."""
+        """Positives in single blocks times positives so far, until weights are nearly alike."""
         m, n_blocks, span = self._m, self._weights.size, self._weights[-1] - self._weights[0]
         n_items = in_blocks = n_through = 0
         for block, rest in self._order:
             size, left = int(self._sizes[block]), self._weights[rest]
             n_items, in_blocks, n_through = n_items + size, in_blocks + min(size, m), n_through + 1
-            if n_through > _PART * n_blocks or in_blocks > _MANY:
+            if n_through > _PART * n_blocks or in_blocks > _AFFORDABLE:
                 break
             if left.size == 0 or left[-1] - left[0] < _SHRUNK * span:
                 mean = n_items * m / int(self._sizes.sum())
                 return in_blocks * min(m, mean + _DEVIATIONS * math.sqrt(mean) + 1.0)
         return math.inf
 
+    def tail(self, t: Floats, sign: int) -> TailEstimates:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1): the middle between two bounds L and U.
+
+        The enclosure is ``(U - L) / (2 L)``.
+        """
+        log_p, enclosure = middle(*self.bounds(t, sign))
+        return TailEstimates.of(log_p, "branch and bound", enclosure=enclosure, rounding=_ROUNDING)
+
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        lower, upper = self._in_parts(t, sign, _CELLS)
+        lower, upper = self._bounds(t, sign, _CELLS)
         apart = np.flatnonzero((upper - lower > _CLOSE * upper) & self.is_quick)
-        lower[apart], upper[apart] = self._in_parts(t[apart], sign, _MORE_CELLS)
+        lower[apart], upper[apart] = self._bounds(t[apart], sign, _MORE_CELLS)
         return lower, upper
 
-    def _in_parts(self, t: Floats, sign: int, n_cells: int) -> tuple[Floats, Floats]:
-        """The same with so many cells, for as many values together as the memory allows."""
+    def _bounds(self, t: Floats, sign: int, n_cells: int) -> tuple[Floats, Floats]:
+        """Bounds from a number of cells, for as many values together as the memory allows."""
         lower, upper = np.empty(t.shape), np.empty(t.shape)
         n_together = max(1, _AT_ONCE // (2 * n_cells * (self._m + 1)))
         for start in range(0, t.size, n_together):
             some = slice(start, start + n_together)
-            lower[some], upper[some] = self._bounds(t[some], sign, n_cells)
+            lower[some], upper[some] = self._bounds_together(t[some], sign, n_cells)
         return lower, upper
 
-    def _bounds(self, t: Floats, sign: int, n_cells: int) -> tuple[Floats, Floats]:
-        """The same for values that are followed together."""
-        # Each value has two rows, one for either bound; each branch belongs to a row.
+    def _bounds_together(self, t: Floats, sign: int, n_cells: int) -> tuple[Floats, Floats]:
+        # Each value has two rows, one for either bound, and each branch belongs to a row.
         n_values, t, outwards = t.size, np.tile(t, 2), np.repeat([-1.0, 1.0], t.size)
-        counted, left = np.zeros(t.size), np.zeros(t.size)
-        branches = _Branches(
-            np.arange(t.size), np.zeros(t.size, np.int64), np.zeros(t.size), np.ones(t.size)
-        )
+        counted, left_out = np.zeros(t.size), np.zeros(t.size)
+        nothing = np.zeros(t.size)
+        branches = _Branches(np.arange(t.size), nothing.astype(np.int64), nothing, nothing + 1.0)
         for place in range(len(self._order)):
             step = self._step(place)
             branches = branches.after(step)
-            row, least, most = branches.row, *branches.ends(step)
-            near, far = (least, most) if sign > 0 else (most, least)
+            row, hits = branches.row, branches.hits
+            near, far = branches.value + step.least[hits], branches.value + step.most[hits]
+            near, far = (near, far) if sign > 0 else (far, near)
             is_counted, is_possible = sign * near >= sign * t[row], sign * far >= sign * t[row]
-            counted += branches.at(is_counted).shares(t.size)
+            counted += branches.at(is_counted).p_of_rows(t.size)
             undecided = branches.at(is_possible & ~is_counted)
-            shares = undecided.shares(t.size)
-            is_slight = shares <= _SLIGHT * counted
-            left += np.where(is_slight, shares, 0.0)
-            branches = undecided.at(~is_slight[undecided.row])
+            p = undecided.p_of_rows(t.size)
+            is_negligible = p <= _NEGLIGIBLE * counted
+            left_out += np.where(is_negligible, p, 0.0)
+            branches = undecided.at(~is_negligible[undecided.row])
             if not branches.row.size:
                 break
-            branches = branches.gathered(step, t, sign * outwards, n_cells)
-        return counted[:n_values], (counted + left)[n_values:]
+            branches = branches.merged(step, t, sign * outwards, n_cells)
+        return counted[:n_values], (counted + left_out)[n_values:]
 
     def _step(self, place: int) -> _Step:
-        """The block at a place of the order; those known are kept."""
-        if place not in self._known:
+        """The block at a place of the order; steps are kept."""
+        if place not in self._steps:
             (block, rest), m = self._order[place], self._m
             size, sizes, weights = int(self._sizes[block]), self._sizes[rest], self._weights[rest]
             n_left = size + int(sizes.sum())
             in_block, hits = np.arange(min(size, m) + 1), np.arange(m + 1)
-            # Rows of more hits than there are items left are never reached.
-            log_shares = log_pmf(in_block, n_left, np.minimum(m - hits, n_left)[:, None], size)
+            # Rows with more hits than items are never reached.
+            log_p = log_pmf(in_block, n_left, np.minimum(m - hits, n_left)[:, None], size)
             least, most = _sums(sizes, weights, m), _sums(sizes[::-1], weights[::-1], m)
             weight = float(self._weights[block])
-            self._known[place] = _Step(weight, np.exp(log_shares), least[::-1], most[::-1])
-        return self._known[place]
+            self._steps[place] = _Step(weight, np.exp(log_p), least[::-1], most[::-1])
+        return self._steps[place]
 
 
 @dataclass(frozen=True, eq=False)
 class _Branches:
-    """Branches: the row that each belongs to, its hits so far, what they add, its probability."""
+    """Branches: their rows, positives so far, sums of the weights of these, and probabilities."""
 
     row: Integers
     hits: Integers
@@ -168,29 +185,16 @@ class _Branches:
     p: Floats
 
     def at(self, where: NDArray[Any]) -> _Branches:
-        """Some of them."""
+        """Some of the branches."""
         return _Branches(self.row[where], self.hits[where], self.value[where], self.p[where])
 
-    def and_(self, others: _Branches) -> _Branches:
-        """These and others."""
-        return _Branches(
-            np.append(self.row, others.row),
-            np.append(self.hits, others.hits),
-            np.append(self.value, others.value),
-            np.append(self.p, others.p),
-        )
-
-    def shares(self, n_rows: int) -> Floats:
-        """Their probability in each row."""
+    def p_of_rows(self, n_rows: int) -> Floats:
+        """Probability of the branches in each row."""
         return np.asarray(np.bincount(self.row, self.p, n_rows), dtype=float)
 
-    def ends(self, step: _Step) -> tuple[Floats, Floats]:
-        """Values between which they end."""
-        return self.value + step.least[self.hits], self.value + step.most[self.hits]
-
     def after(self, step: _Step) -> _Branches:
-        """Those for every number of hits in a block."""
-        p = step.shares.T[:, self.hits] * self.p
+        """Branches with every number of positives in the next block."""
+        p = step.p.T[:, self.hits] * self.p
         in_block, branch = np.nonzero(p)
         return _Branches(
             self.row[branch],
@@ -199,13 +203,13 @@ class _Branches:
             p[in_block, branch],
         )
 
-    def gathered(self, step: _Step, t: Floats, towards: Floats, n_cells: int) -> _Branches:
-        """With close ones as one, of the smallest or largest value, in rows where they are many."""
+    def merged(self, step: _Step, t: Floats, towards: Floats, n_cells: int) -> _Branches:
+        """One branch per cell, with its smallest or largest value, in rows of many branches."""
         is_many = np.bincount(self.row, minlength=t.size)[self.row] > n_cells
         if not is_many.any():
             return self
         few, many = self.at(~is_many), self.at(is_many)
-        # Undecided ones are so far from t as the hits that are left can add.
+        # Undecided branches lie within the range of the sums of the other positives.
         width = (step.most - step.least)[many.hits]
         height = (many.value + step.most[many.hits] - t[many.row]) / width
         cell = np.minimum(height * n_cells, n_cells - 1).astype(np.int64)
@@ -213,13 +217,17 @@ class _Branches:
         order = np.argsort(key, kind="stable")
         many, first = many.at(order), np.flatnonzero(np.diff(key[order], prepend=-1))
         lowest, highest = (of.reduceat(many.value, first) for of in (np.minimum, np.maximum))
-        kept = many.at(first)
-        value = np.where(towards[kept.row] < 0.0, lowest, highest)
-        return few.and_(replace(kept, value=value, p=np.add.reduceat(many.p, first)))
+        row, hits = many.row[first], many.hits[first]
+        return _Branches(
+            np.append(few.row, row),
+            np.append(few.hits, hits),
+            np.append(few.value, np.where(towards[row] < 0.0, lowest, highest)),
+            np.append(few.p, np.add.reduceat(many.p, first)),
+        )
 
 
 def _inwards(weights: Floats) -> Iterator[tuple[int, slice]]:
-    """Each of the ascending weights, the farther from the middle the sooner, and those left."""
+    """Places of ascending weights, the farthest from the median first, and the others left."""
     low, high, middle = 0, weights.size, weights[weights.size // 2]
     while low < high:
         if middle - weights[low] > weights[high - 1] - middle:
@@ -231,7 +239,7 @@ def _inwards(weights: Floats) -> Iterator[tuple[int, slice]]:
 
 
 def _sums(sizes: Integers, weights: Floats, m: int) -> Floats:
-    """Sums of the first 0, 1, ..., m weights, as far as there are so many."""
+    """Sums of the first 0, 1, ..., m weights, or of all if they are fewer."""
     ends = np.minimum(np.cumsum(sizes), m)
     n_blocks = int(np.searchsorted(ends, m)) + 1
     items = np.repeat(weights[:n_blocks], np.diff(ends[:n_blocks], prepend=0))

@@ -1,71 +1,106 @@
-"""The forward pass over (tie block, hits so far).
+"""Enumeration of the values of an additive rank statistic, whole, near its maximum, or by halves.
 
-Hits per block are independent binomials conditioned on their total, so the weight of ``y`` hits in
-a block does not depend on the hits before it: a step of the pass is a shift by ``y`` and a product.
-What is attached to the state decides what comes out: ``exp(z S)`` gives the transform of S, the
-values of S themselves give its atoms.
+* One forward pass over the blocks extends partial outcomes, which are numbers of hits in the first
+  blocks (:func:`atoms`; "Exact atoms" in doc/theory.rst). Near-maximum enumeration is a branch and
+  bound (Land and Doig, 1960): a partial outcome is dropped as soon as its best completion, by
+  dynamic programming over (block, hits), stays below the threshold.
+* Meet in the middle (Horowitz and Sahni, 1974; Eq. ``halves`` in doc/theory.rst) lists the outcomes
+  of the first and of the last blocks, and joins the lists by sorting
+  (:class:`MeetInTheMiddleTails`).
+
+The number of placements of an outcome is the product of its binomial coefficients, whose logarithms
+are added. Errors are those of rounding only.
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.hypergeometric import log_binomial
-from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments, Integers
+from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.hypergeometric import log_binomial, log_binomial_pmf
+from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
-# Hits, value and log number of placements of every partial outcome.
-Listed = tuple[Integers, Floats, Floats]
+# Larger numbers of outcomes are not counted but infinite.
+_MOST_OUTCOMES = 1e15
+# Sums of two halves that are held in memory together.
+_MOST_AT_ONCE = 1_000_000
+# Partial outcomes that are extended together: their arrays stay in the processor's cache.
+_EXTENDED_AT_ONCE = 16_384
+# Blocks of more samples take their binomial probabilities from Loader's form, which is 10 times
+# slower; sums of the logarithms of this number of ratios are off by 1e-12.
+_MOST_RATIOS = 10_000
+# Sums over more hits are off by more than 4e-13, and compensated: values within 1e-12 are equal.
+_MANY_HITS = 4_000
+# Stated relative error of meet in the middle: this, and this for each unit of log C(n, m).
+_ROUNDING = 1e-12
+_ROUNDING_OF_LOGS = 4e-15
 
 
 @lru_cache(maxsize=1024)
 def binomial_log_weights(size: int, most: int, p: float) -> Floats:
-    """Log probabilities of 0 to `most` hits in a block; the same blocks return in every pass.
-
-    From ratio to ratio: differences of ``gammaln`` lose digits in large blocks.
-    """
-    y = np.arange(1, most + 1)
-    log_odds = math.log(p) - math.log1p(-p)
-    ratios = np.log((size - y + 1.0) / y) + log_odds
-    weights = size * math.log1p(-p) + np.concatenate([[0.0], np.cumsum(ratios)])
+    """Log binomial probabilities of 0 to `most` hits in a block; kept, as passes repeat blocks."""
+    y = np.arange(most + 1)
+    if size > _MOST_RATIOS:
+        m, n = _as_fraction(p)
+        weights = log_binomial_pmf(y, size, n, m)
+    else:
+        ratios = np.log((size + 1.0 - y[1:]) / y[1:]) + (math.log(p) - math.log1p(-p))
+        weights = size * math.log1p(-p) + np.append(0.0, np.cumsum(ratios))
     weights.flags.writeable = False
     return weights
 
 
+@lru_cache(maxsize=16)
+def _as_fraction(p: float) -> tuple[int, int]:
+    """Numerator and denominator of a prevalence, which is a rounded quotient of integers."""
+    return Fraction(p).limit_denominator(2**31).as_integer_ratio()
+
+
 def log_probability_of_hits(n_hits: int, n_samples: int, p: float) -> float:
-    """Log probability of so many hits altogether."""
+    """Log binomial probability of a number of hits in all blocks together."""
     of_misses = (n_samples - n_hits) * math.log1p(-p)
     return log_binomial(n_samples, n_hits) + n_hits * math.log(p) + of_misses
 
 
 def n_outcomes(sizes: Integers, n_positives: int) -> float:
-    """Number of different hit counts per block, infinite where it is beyond 1e15.
-
-    Without ties this is ``C(n, m)``. Hits and misses are symmetric; the count only grows with every
-    block and, up to half of the items, with every hit, so one large entry settles it.
-    """
+    """Number of different hit counts per block, infinite where it is beyond 1e15."""
+    # Hits and misses are symmetric.
     fewer = min(n_positives, int(sizes.sum()) - n_positives)
     if np.all(sizes == 1):
-        if log_binomial(sizes.size, fewer) > 34.0:
-            return math.inf
-        return float(math.comb(sizes.size, fewer))
-    # What the others leave is in the largest block.
-    *others, largest = np.sort(sizes).tolist()
-    most = min(fewer, sum(others))
-    ways = np.zeros(most + 1)
+        log_number = log_binomial(sizes.size, fewer)
+        return math.inf if log_number > 34.0 else float(math.comb(sizes.size, fewer))
+    # The fewest partial outcomes are followed if the largest block comes last.
+    return float(_numbers_of_partial_outcomes(np.sort(sizes), fewer)[-1])
+
+
+def _numbers_of_partial_outcomes(sizes: Integers, n_positives: int) -> Floats:
+    """Number of outcomes of the first 0, 1, 2, ... blocks that the other blocks can complete."""
+    ways = np.zeros(n_positives + 1)
     ways[0] = 1.0
-    for size in others:
+    remaining = int(sizes.sum())
+    numbers = np.full(sizes.size + 1, math.inf)
+    numbers[0] = 1.0
+    for block, size in enumerate(sizes.tolist()):
+        remaining -= size
         ways = np.cumsum(ways)
-        top = min(size, most)
-        ways[top + 1 :] -= ways[: most - top].copy()
-        if ways.max() > 1e15:
-            return math.inf
-    return float(ways[max(0, fewer - largest) :].sum())
+        if size < n_positives:
+            ways[size + 1 :] -= ways[: n_positives - size].copy()
+        if remaining < n_positives:
+            ways[: n_positives - remaining] = 0.0
+        number = float(ways.sum())
+        if number > _MOST_OUTCOMES:
+            break
+        numbers[block + 1] = number
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +112,118 @@ class Atoms:
 
     @cached_property
     def _log_counts_from(self) -> Floats:
-        shares = cumulative_shares(self.log_counts[::-1])[1][::-1]
-        return np.append(shares + logsumexp(self.log_counts), -np.inf)
+        return _log_cumulative(self.log_counts, 1)
 
     def log_counts_from(self, t: Floats) -> Floats:
         """Logarithms of the numbers of placements with at least these values."""
-        if not self.values.size:
-            return np.full(t.shape, -np.inf)
         return self._log_counts_from[np.searchsorted(self.values, t, side="left")]
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcomes:
+    """Partial outcomes of the first blocks.
+
+    Attributes
+    ----------
+    hits : ndarray of shape (n_outcomes,)
+        Hits in these blocks.
+    values, lost : ndarray of shape (n_outcomes,)
+        Sums of their increments, and the rounding errors of these additions.
+    log_counts : ndarray of shape (n_outcomes,)
+        Logarithms of the numbers of placements.
+    """
+
+    hits: Integers
+    values: Floats
+    lost: Floats
+    log_counts: Floats
+
+    @classmethod
+    def none(cls) -> _Outcomes:
+        """The one outcome of no blocks."""
+        return cls(np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1), np.zeros(1))
+
+    @classmethod
+    def joined(cls, parts: list[_Outcomes]) -> _Outcomes:
+        """All outcomes of several lists."""
+        if len(parts) == 1:
+            return parts[0]
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+    def at(self, where: Integers | slice) -> _Outcomes:
+        """Some of the outcomes."""
+        some = self.hits[where], self.values[where], self.lost[where], self.log_counts[where]
+        return _Outcomes(*some)
+
+    def extended(
+        self,
+        blocks: Increments,
+        block: int,
+        m: int,
+        remaining: int,
+        best: _Completions | None = None,
+        limit: float = math.inf,
+    ) -> _Outcomes:
+        """Outcomes with each possible number of hits in the next block, or more than `limit`.
+
+        The `remaining` samples behind the block have to hold the rest of the `m` hits, and the best
+        completion has to reach the threshold.
+        """
+        extended, n_extended = [], 0
+        for start in range(0, self.hits.size, _EXTENDED_AT_ONCE):
+            some = self.at(slice(start, start + _EXTENDED_AT_ONCE))
+            extended.append(some._extended(blocks, block, m, remaining, best))
+            n_extended += extended[-1].hits.size
+            if n_extended > limit:
+                break
+        return _Outcomes.joined(extended)
+
+    def _extended(
+        self, blocks: Increments, block: int, m: int, remaining: int, best: _Completions | None
+    ) -> _Outcomes:
+        size, fewest = int(blocks.sizes[block]), int(self.hits.min())
+        # A row for each number of hits before the block, a column for each number in it.
+        row, y = self.hits - fewest, np.arange(min(size, m - fewest) + 1)
+        before = fewest + np.arange(int(row.max()) + 1)[:, None]
+        gains, after = blocks.gain(block, before, y), before + y
+        possible = (after <= m) & (after >= m - remaining)
+        if best is not None:
+            needed = best.needed(block + 1, after)
+            highest = np.full(before.size, -np.inf)
+            np.maximum.at(highest, row, self.values)
+            possible &= highest[:, None] + gains >= needed
+        # Cells of the table that are possible, row by row, and those of each outcome.
+        n_ways = possible.sum(axis=1)
+        first = (np.cumsum(n_ways) - n_ways)[row]
+        n_ways = n_ways[row]
+        last = np.cumsum(n_ways)
+        cell = np.arange(last[-1]) - np.repeat(last - n_ways - first, n_ways)
+        before, gain = np.repeat(self.values, n_ways), gains[possible][cell]
+        values, lost = before + gain, np.repeat(self.lost, n_ways)
+        if m > _MANY_HITS:
+            # Knuth's TwoSum.
+            of_gain = values - before
+            lost += (before - (values - of_gain)) + (gain - of_gain)
+        log_ways = _log_ways(size, min(size, m))[np.nonzero(possible)[1]][cell]
+        log_counts = np.repeat(self.log_counts, n_ways) + log_ways
+        grown = _Outcomes(after[possible][cell], values, lost, log_counts)
+        return grown if best is None else grown.at(np.flatnonzero(values >= needed[possible][cell]))
+
+
+@lru_cache(maxsize=256)
+def _log_ways(size: int, most: int) -> Floats:
+    """Logarithms of the numbers of ways to place 0 to `most` hits in a block.
+
+    Ratios are added up to half the block: beyond it sums of large logarithms would lose digits.
+    """
+    y = np.arange(most + 1)
+    fewer = np.minimum(y, size - y)
+    up_to = np.arange(1, fewer.max() + 1, dtype=np.longdouble)
+    sums = np.cumsum(np.log((size + 1 - up_to) / up_to))
+    log_ways = np.append(0.0, sums)[fewer].astype(float)
+    log_ways.flags.writeable = False
+    return log_ways
 
 
 def atoms(
@@ -92,119 +231,44 @@ def atoms(
 ) -> Atoms | None:
     """Every value of the statistic with its number of placements of the hits.
 
-    With ``at_least`` only values from there on are followed: a partial sum is dropped as soon as
-    its best completion stays below. None if more than ``limit`` partial sums are alive.
+    With ``at_least`` only values from there on are followed: a partial outcome is dropped as soon
+    as its best completion stays below. None if more than ``limit`` partial outcomes are alive.
     """
     if n_positives == 1 and at_least is None:
-        return _sorted_atoms([(increments.of_one_hit, np.log(increments.sizes))])
-    if at_least is None and increments.sizes.size <= FEW_BLOCKS:
-        if n_outcomes(increments.sizes, n_positives) > limit:
-            return None
-        _, values, logs = partial_outcomes(increments, n_positives, increments.n_samples)
-        return _sorted_atoms([(values, logs)])
+        return _sorted_atoms(increments.of_one_hit, np.log(increments.sizes))
     best = None if at_least is None else _Completions(increments, n_positives, at_least)
-    ends = np.cumsum(increments.sizes)
-    remaining = ends[-1] - ends
+    remaining = increments.n_samples - np.cumsum(increments.sizes)
     all_hits = _sums_if_all_hits(increments, n_positives)
-    # Sums over 100,000 blocks round by more than the 1e-12 within which values are equal: what
-    # each addition loses is summed beside them.
-    alive: dict[int, tuple[Floats, ...]] = {0: (np.zeros(1), np.zeros(1), np.zeros(1))}
-    done: list[tuple[Floats, Floats]] = []
-    n_done = 0
-    for block in range(increments.sizes.size):
-        grown: dict[int, list[tuple[Floats, ...]]] = {}
-        n_grown = 0
-        for h, y, values, lost, logs in _branches(
-            increments, n_positives, block, alive, remaining[block], best
-        ):
-            all_remaining = n_positives - h - y == remaining[block]
-            if h + y == n_positives or all_remaining:
-                rest = all_hits[block + 1] if all_remaining else 0.0
-                done.append((values + (lost + rest), logs))
-                n_done += values.size
-            elif values.size:
-                grown.setdefault(h + y, []).append((values, lost, logs))
-                n_grown += values.size
-            if n_done + n_grown > limit:
-                return None
-        alive = {
-            h: tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-            for h, parts in grown.items()
-        }
-        if not alive:
+    alive, n_done = _Outcomes.none(), 0
+    done = [alive.at(slice(0))]
+    for block, n_left in enumerate(remaining.tolist()):
+        left = limit - n_done
+        alive = alive.extended(increments, block, n_positives, n_left, best, left)
+        if alive.hits.size > left:
+            return None
+        is_done = alive.hits == n_positives
+        if n_left < n_positives:
+            is_rest = alive.hits == n_positives - n_left
+            alive.lost[is_rest] += all_hits[block + 1]
+            is_done |= is_rest
+        full = np.flatnonzero(is_done)
+        if full.size:
+            done.append(alive.at(full))
+            n_done += full.size
+            alive = alive.at(np.flatnonzero(~is_done))
+        if not alive.hits.size:
             break
-    return _sorted_atoms(done)
+    outcomes = _Outcomes.joined(done)
+    return _sorted_atoms(outcomes.values + outcomes.lost, outcomes.log_counts)
 
 
-def partial_outcomes(increments: Increments, n_positives: int, n_samples: int) -> Listed:
-    """Hits, value and log number of placements of every outcome of the first blocks of a ranking.
-
-    Only outcomes that the other of its `n_samples` items can complete are listed.
-    """
-    hits, values, logs = np.zeros(1, dtype=np.int64), np.zeros(1), np.zeros(1)
-    remaining = n_samples - np.cumsum(increments.sizes)
-    for block, size in enumerate(increments.sizes.tolist()):
-        fewest = np.maximum(n_positives - hits - remaining[block], 0)
-        n_ways = np.minimum(n_positives - hits, size) - fewest + 1
-        last = np.cumsum(n_ways)
-        y = np.arange(last[-1]) - np.repeat(last - n_ways - fewest, n_ways)
-        before = np.repeat(hits, n_ways)
-        values = np.repeat(values, n_ways) + increments.gain(block, before, y)
-        logs = np.repeat(logs, n_ways) + _log_ways(size, min(size, n_positives))[y]
-        hits = before + y
-    return hits, values, logs
-
-
-def _log_ways(size: int, most: int) -> Floats:
-    """Logs of the numbers of ways to place 0 to `most` hits in a block.
-
-    From ratio to ratio up to half the block: beyond it sums of large logs would lose digits.
-    """
-    y = np.arange(most + 1)
-    fewer = np.minimum(y, size - y)
-    up_to = np.arange(1, fewer.max() + 1, dtype=np.longdouble)
-    sums = np.cumsum(np.log((size + 1 - up_to) / up_to))
-    return np.append(0.0, sums)[fewer].astype(float)
-
-
-def _branches(
-    increments: Increments,
-    n_positives: int,
-    block: int,
-    alive: dict[int, tuple[Floats, ...]],
-    remaining: int,
-    best: _Completions | None,
-) -> Iterator[tuple[int, int, Floats, Floats, Floats]]:
-    """Partial sums with each number of hits in a block, unless no completion is good enough."""
-    size = int(increments.sizes[block])
-    log_ways = [log_binomial(size, y) for y in range(min(size, n_positives - min(alive)) + 1)]
-    for h, (values, lost, logs) in alive.items():
-        ways = np.arange(max(0, n_positives - h - remaining), min(size, n_positives - h) + 1)
-        gains = increments.gain(block, h, ways)
-        needed = np.full(ways.size, -np.inf)
-        if best is not None:
-            needed = best.at_least - best.of(block + 1, h + ways)
-            # Most numbers of hits are too few or too many for every partial sum.
-            possible = values.max() + gains >= needed
-            ways, gains, needed = ways[possible], gains[possible], needed[possible]
-        for y, gain, least in zip(ways.tolist(), gains, needed, strict=True):
-            total, loss = _two_sum(values, gain)
-            if best is None:
-                yield h, y, total, lost + loss, logs + log_ways[y]
-                continue
-            kept = total >= least
-            yield h, y, total[kept], (lost + loss)[kept], logs[kept] + log_ways[y]
-
-
-def _two_sum(a: Floats, b: Floats | float) -> tuple[Floats, Floats]:
-    """Sums and what their rounding lost, without error (Knuth's TwoSum)."""
-    total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
+def _sorted_atoms(values: Floats, log_counts: Floats) -> Atoms:
+    order = np.argsort(values, kind="stable")
+    return Atoms(values[order], log_counts[order])
 
 
 def _sums_if_all_hits(increments: Increments, n_positives: int) -> Floats:
-    """What the blocks from b on add when every item in them is a hit."""
+    """Sums over the blocks from each block on if every sample in them is a hit."""
     g = increments.sizes
     h = n_positives - (increments.n_samples - increments.starts)
     gains = g * (increments.cross * h + increments.linear + increments.square * g)
@@ -213,62 +277,47 @@ def _sums_if_all_hits(increments: Increments, n_positives: int) -> Floats:
 
 
 class _Completions:
-    """The most that blocks from b on can add, given the hits before them, where that may matter.
+    """Largest sums over the blocks from each block on, given the hits before them.
 
-    Rows are kept where that and the most that so many hits can add reaches a value.
+    Only those are kept which reach a threshold together with the largest sum before them.
     """
 
     def __init__(self, increments: Increments, n_positives: int, at_least: float) -> None:
-        self.at_least = at_least
-        before = _most_before(increments, n_positives)
+        self._at_least = at_least
+        before = deque(_largest_sums(increments, n_positives), maxlen=1).pop()
         self._rows: list[tuple[int, Floats]] = []
-        for row in _completions(increments, n_positives):
+        for of_last_blocks in _largest_sums(increments.from_the_end(n_positives), n_positives):
+            row = of_last_blocks[::-1]
             kept = np.flatnonzero(before + row >= at_least - 1e-9 * abs(at_least))
             first, last = (int(kept[0]), int(kept[-1])) if kept.size else (0, -1)
             self._rows.append((first, row[first : last + 1].copy()))
         self._rows.reverse()
 
-    def of(self, block: int, hits: Integers) -> Floats:
-        """The most that can be added from a block on, with these numbers of hits before it."""
+    def needed(self, block: int, hits: Integers) -> Floats:
+        """Sums over the blocks before a block that can reach the threshold."""
         first, row = self._rows[block]
-        most, known = np.full(hits.size, -np.inf), (hits >= first) & (hits < first + row.size)
-        most[known] = row[hits[known] - first]
-        return most
+        needed = np.full(hits.shape, np.inf)
+        is_kept = (hits >= first) & (hits < first + row.size)
+        needed[is_kept] = self._at_least - row[hits[is_kept] - first]
+        return needed
 
 
-def _most_before(increments: Increments, n_positives: int) -> Floats:
-    """A bound of what 0, 1, 2, ... hits can add before any further one."""
+def _largest_sums(increments: Increments, n_positives: int) -> Iterator[Floats]:
+    """Largest sums over the first 0, 1, 2, ... blocks, by the number of hits in them."""
     best = np.full(n_positives + 1, -np.inf)
     best[0] = 0.0
+    yield best
     for block, size in enumerate(increments.sizes.tolist()):
-        before = best.copy()
+        before, best = best, best.copy()
         for y in range(1, min(size, n_positives) + 1):
             h = np.arange(n_positives + 1 - y)
             np.maximum(best[y:], before[: h.size] + increments.gain(block, h, y), out=best[y:])
-    return best
-
-
-def _completions(increments: Increments, n_positives: int) -> Iterator[Floats]:
-    """Rows of `_best_completions`, from the end of the ranking to its start."""
-    best = np.full(n_positives + 1, -np.inf)
-    best[n_positives] = 0.0
-    yield best
-    hits = np.arange(n_positives + 1)
-    for block in range(increments.sizes.size - 1, -1, -1):
-        after, best = best, np.full(n_positives + 1, -np.inf)
-        for y in range(min(int(increments.sizes[block]), n_positives) + 1):
-            h = hits[: n_positives + 1 - y]
-            gain = increments.gain(block, h, y)
-            np.maximum(best[: h.size], gain + after[y:], out=best[: h.size])
         yield best
 
 
 def largest_value(increments: Increments, n_positives: int) -> float:
     """The largest value that the statistic can take."""
-    best = np.empty(0)
-    for row in _completions(increments, n_positives):
-        best = row
-    return float(best[0])
+    return float(deque(_largest_sums(increments, n_positives), maxlen=1).pop()[-1])
 
 
 def smallest_value(increments: Increments, n_positives: int) -> float:
@@ -276,27 +325,113 @@ def smallest_value(increments: Increments, n_positives: int) -> float:
     return -largest_value(increments.negated(), n_positives)
 
 
-def cumulative_shares(log_weights: Floats) -> tuple[Floats, Floats]:
-    """Shares of the total up to each weight, and their logarithms."""
-    top = log_weights.max()
+def cumulative_shares(log_weights: Floats) -> tuple[Floats, Floats, float]:
+    """Shares of the total up to each weight, their logarithms, and the logarithm of the total."""
+    top = float(log_weights.max())
     # Whole numbers of placements add up without rounding, the others in extended precision.
-    whole = top + math.log(log_weights.size) < math.log(2.0**30)
-    weights = np.rint(np.exp(log_weights)) if whole else np.exp(log_weights - top)
+    if top + math.log(log_weights.size) < math.log(2.0**30):
+        weights, top = np.rint(np.exp(log_weights)), 0.0
+    else:
+        weights = np.exp(log_weights - top)
     sums = np.cumsum(weights, dtype=np.longdouble)
-    shares = np.asarray(sums / sums[-1], dtype=float)
+    shares, log_total = np.asarray(sums / sums[-1], dtype=float), math.log(float(sums[-1])) + top
     with np.errstate(divide="ignore"):
         log_shares = np.log(shares)
     tiny = int(np.searchsorted(shares, 1e-290))
     if tiny:
-        log_total = math.log(float(sums[-1])) + (0.0 if whole else top)
         log_shares[:tiny] = np.logaddexp.accumulate(log_weights[:tiny]) - log_total
-    return shares, log_shares
+    return shares, log_shares, log_total
 
 
-def _sorted_atoms(parts: list[tuple[Floats, Floats]]) -> Atoms:
-    if not parts:
-        return Atoms(np.empty(0), np.empty(0))
-    values = np.concatenate([v for v, _ in parts])
-    log_counts = np.concatenate([w for _, w in parts])
-    order = np.argsort(values, kind="stable")
-    return Atoms(values[order], log_counts[order])
+def _log_cumulative(log_counts: Floats, sign: int) -> Floats:
+    """Logarithms of the sums of counts from each place on (sign 1) or before it (sign -1)."""
+    if not log_counts.size:
+        return np.array([-np.inf])
+    _, log_shares, log_total = cumulative_shares(log_counts[::-sign])
+    return np.append(-np.inf, log_shares + log_total)[::-sign]
+
+
+class MeetInTheMiddleTails:
+    """Tails of an additive rank statistic from the outcomes of its first and of its last blocks.
+
+    Parameters
+    ----------
+    increments : Increments
+        The statistic, block by block.
+    n_positives : int
+        Number of positives.
+    split : int
+        First block of the second half.
+    """
+
+    def __init__(self, increments: Increments, n_positives: int, split: int) -> None:
+        n, n_last = increments.n_samples, increments.sizes.size - split
+        self._log_placements = log_binomial(n, n_positives)
+        turned = increments.from_the_end(n_positives)
+        first = _by_hits(increments[slice(split)], n_positives, n)
+        last = _by_hits(turned[slice(n_last)], n_positives, n)[::-1]
+        # Values and log counts of both halves, for every number of hits in the first one.
+        self._parts = [
+            (*of_first, of_last[0][order := np.argsort(of_last[0])], of_last[1][order])
+            for of_first, of_last in zip(first, last, strict=True)
+            if of_first[0].size and of_last[0].size
+        ]
+        self._tails: dict[int, list[Floats]] = {}
+
+    @property
+    def n_kept(self) -> int:
+        """Numbers that are kept."""
+        return sum(2 * first.size + 4 * last.size for first, _, last, _ in self._parts)
+
+    def tail(self, t: Floats, sign: int) -> TailEstimates:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1).
+
+        Terms are positive, so that only their logarithms are rounded: the relative error is at most
+        ``1e-12 + 4e-15 log C(n, m)``.
+        """
+        log_p = self.log_tail(t, sign)
+        rounding = _ROUNDING + _ROUNDING_OF_LOGS * self._log_placements
+        # A tail that is 1 up to rounding is certain.
+        log_p = np.where(log_p > -_ROUNDING, 0.0, log_p)
+        return TailEstimates.of(log_p, "meet in the middle", rounding=rounding)
+
+    def log_tail(self, t: Floats, sign: int) -> Floats:
+        """Logarithms of the tails."""
+        n_first = sum(first.size for first, _, _, _ in self._parts)
+        n_chunks = -(-t.size * n_first // _MOST_AT_ONCE)
+        chunks = np.array_split(t, max(1, min(t.size, n_chunks)))
+        return np.concatenate([self._log_tail(chunk, sign) for chunk in chunks])
+
+    def _log_tail(self, t: Floats, sign: int) -> Floats:
+        if sign not in self._tails:
+            self._tails[sign] = [_log_cumulative(logs, sign) for _, _, _, logs in self._parts]
+        terms = []
+        for (first, logs, last, _), tails in zip(self._parts, self._tails[sign], strict=True):
+            place = np.searchsorted(last, t[:, None] - first, side="left" if sign > 0 else "right")
+            terms.append(logs + tails[place])
+        with np.errstate(divide="ignore"):
+            # Along the last axis numpy sums in pairs, which keeps the digits.
+            total = logsumexp(np.concatenate(terms, axis=1), axis=1)
+        return np.asarray(total) - self._log_placements
+
+
+def _by_hits(blocks: Increments, n_positives: int, n_samples: int) -> list[tuple[Floats, Floats]]:
+    """Values and log counts of all outcomes of the first blocks, for each number of hits in them.
+
+    Only outcomes that the other of the `n_samples` samples can complete are listed.
+    """
+    outcomes = _Outcomes.none()
+    for block, end in enumerate(np.cumsum(blocks.sizes).tolist()):
+        outcomes = outcomes.extended(blocks, block, n_positives, n_samples - end)
+    order = np.argsort(outcomes.hits, kind="stable")
+    values, log_counts = (outcomes.values + outcomes.lost)[order], outcomes.log_counts[order]
+    bounds = np.searchsorted(outcomes.hits[order], np.arange(n_positives + 2))
+    return [(values[a:b], log_counts[a:b]) for a, b in pairwise(bounds)]
+
+
+def best_split(sizes: Integers, n_positives: int) -> tuple[int, float]:
+    """First block of the second half with which the lists are shortest, and their length."""
+    down = _numbers_of_partial_outcomes(sizes, n_positives)
+    length = down + _numbers_of_partial_outcomes(sizes[::-1], n_positives)[::-1]
+    split = int(np.argmin(length))
+    return split, float(length[split])

@@ -1,10 +1,10 @@
-"""Distributions of sums of weights that are multiples of a step: counted value by value.
+"""Distributions of sums of weights that are multiples of a step, value by value.
 
-Where a positive is worth a whole number of steps wherever it stands, as in the Mann-Whitney
-statistic with ties, there are no more values than steps between the smallest and the largest, and a
-forward pass over blocks, positives so far and values carries the number of placements of each. No
-contour has to be long enough for the returns of the characteristic function, which such sums have
-at every whole multiple of 2 pi / step.
+In the Mann-Whitney statistic with ties, for example, a positive is worth a whole number of half
+pairs at every rank. The number of values is at most the number of steps between the smallest and
+the largest one, and a forward pass over (block, positives before it, value) carries the probability
+of each ("Integer weights" in doc/theory.rst). The step is found by Euclid's algorithm. The
+characteristic function of such a sum has period 2 pi / step, and may nearly return to 1 before.
 """
 
 from __future__ import annotations
@@ -17,20 +17,28 @@ from sklearn_rankinf._engine.exact.enumeration import Atoms, binomial_log_weight
 from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments, Integers
 
-# Additions and numbers in memory that are affordable; more where blocks are few, whose transforms
-# return everywhere.
-_MOST_WORK, _MOST_WORK_OF_FEW, _MOST_NUMBERS = 1e9, 5e9, 1e7
-# No more steps between weights are looked for. Nearly multiples are off by up to this part of a
-# step, multiples by up to this part of the largest weight.
-_MOST_STEPS, _NEARLY, _ROUNDING = 1_000_000, 1e-6, 1e-12
-# Peaks of the transform of one item that are looked at, found to this part of their distance.
-_MOST_PEAKS, _ACCURACY_OF_PEAKS = 16, 1e-4
-# Beyond this logarithm of the number of placements some are lost below the range of floats.
+# Largest numbers of additions of a pass, in any blocks and in few blocks, whose characteristic
+# functions return on every scale.
+_MOST_WORK = 1e9
+_MOST_WORK_OF_FEW = 5e9
+# Largest number of floats in memory.
+_MOST_NUMBERS = 1e7
+# Largest number of steps between two weights.
+_MOST_STEPS = 1_000_000
+# Weights are nearly multiples of a step if they are off by no more than this part of the step, and
+# multiples if off by no more than this part of the largest weight.
+_NEARLY = 1e-6
+_ROUNDING = 1e-12
+# Peaks of the characteristic function of one item that are located, within this part of the spacing
+# of the Fourier transform.
+_MOST_PEAKS = 16
+_ACCURACY_OF_PEAKS = 1e-4
+# Beyond this logarithm of the number of placements some probabilities underflow.
 _LARGEST_LOG_COUNT = 600.0
 
 
 def step_of(increments: Increments) -> float:
-    """The distance of which all differences of weights are multiples; 0 if there is none."""
+    """Largest number of which all differences of weights are multiples; 0 if there is none."""
     step = nearly_step_of(increments)
     if step == 0.0:
         return 0.0
@@ -40,7 +48,7 @@ def step_of(increments: Increments) -> float:
 
 
 def nearly_step_of(increments: Increments) -> float:
-    """The same if differences are nearly multiples: the transform then nearly has a period."""
+    """Step of which differences are nearly multiples: the transform then nearly has a period."""
     if not increments.is_linear:
         return 0.0
     differences = np.unique(increments.linear - increments.linear.min())
@@ -57,24 +65,24 @@ def nearly_step_of(increments: Increments) -> float:
 
 
 def near_periods(increments: Increments, step: float) -> Floats:
-    """Heights on the imaginary axis at which the transform of whole numbers of a step may return.
+    """Heights on the imaginary axis, within a period, at which the transform may nearly return.
 
-    It has the period 2 pi / step. It nearly returns before that where nearly all weights are
-    multiples of something larger, or leave the same rest. The transform of the sum of many items is
-    large only where that of a single one is: its highest peaks are found by a Fourier transform.
+    The characteristic function of the sum over many items is large only where that of one item is,
+    and that has high peaks where nearly all weights are congruent modulo a larger number. The
+    highest of them are found by a Fourier transform of the numbers of items at each multiple.
     """
-    lowest = float(increments.linear.min())
-    steps = np.rint((increments.linear - lowest) / step).astype(np.int64)
+    steps = _in_steps(increments, step)
     length = next_fast_len(2 * int(steps.max()) + 2, real=True)
     if length > _MOST_NUMBERS:
         return np.empty(0)
     sizes = increments.sizes.astype(float)
-    size = np.abs(rfft(np.bincount(steps, sizes, length)))
-    # It is symmetric about half a period, where it may have a peak.
-    inner = np.flatnonzero((size[1:] >= size[:-1]) & (size[1:] > np.append(size[2:], -1.0))) + 1
+    modulus = np.abs(rfft(np.bincount(steps, sizes, length)))
+    # The modulus is symmetric about half a period, where it may have a peak.
+    before, after = modulus[:-1], np.append(modulus[2:], -1.0)
+    inner = np.flatnonzero((modulus[1:] >= before) & (modulus[1:] > after)) + 1
     apart = 2.0 * np.pi / length
     heights = []
-    for peak in inner[np.argsort(-size[inner], kind="stable")[:_MOST_PEAKS]].tolist():
+    for peak in inner[np.argsort(-modulus[inner], kind="stable")[:_MOST_PEAKS]].tolist():
         around = (peak - 1) * apart, (peak + 1) * apart
         found = minimize_scalar(
             lambda height: -abs(sizes @ np.exp(1j * height * steps)),
@@ -87,9 +95,10 @@ def near_periods(increments: Increments, step: float) -> Floats:
 
 
 def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
-    """Every value with the log of its number of placements.
+    """Every value with the logarithm of its number of placements.
 
-    None where weights are no multiples of a step, or the work is too much.
+    None if weights are not multiples of a step, or the work is too much. All terms are positive, so
+    that the rounding of a probability grows only with the number of blocks.
     """
     n = increments.n_samples
     if increments.sizes.size > _MOST_NUMBERS or log_binomial(n, n_positives) > _LARGEST_LOG_COUNT:
@@ -98,44 +107,50 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
     if step == 0.0:
         return None
     few = min(n_positives, n - n_positives)
-    lowest = float(increments.linear.min())
-    steps = np.rint((increments.linear - lowest) / step).astype(np.int64)
+    lowest, steps = float(increments.linear.min()), _in_steps(increments, step)
     n_values = _largest_sum(increments.sizes, steps, few) + 1
     n_ways = float(np.minimum(increments.sizes, few).sum())
     n_numbers = float(few + 1) * n_values
     most_work = _MOST_WORK_OF_FEW if steps.size <= FEW_BLOCKS else _MOST_WORK
     if n_numbers > _MOST_NUMBERS or n_ways * n_numbers > most_work:
         return None
-    weights = _weights(increments.sizes, steps, few, n_values)
-    counts = np.flatnonzero(weights)
-    log_weights = np.asarray(np.log(weights[counts]) + log_binomial(n, n_positives), dtype=float)
-    values = np.asarray(few * lowest + step * counts, dtype=float)
+    probabilities = _probabilities(increments.sizes, steps, few, n_values)
+    taken = np.flatnonzero(probabilities)
+    log_counts = np.asarray(np.log(probabilities[taken]) + log_binomial(n, n_positives))
+    values = np.asarray(few * lowest + step * taken, dtype=float)
     if few < n_positives:
-        # What the items that are not positive leave of the sum of all.
+        # The negatives have been counted: the positives have the rest of the sum of all weights.
         everything = float(increments.sizes @ increments.linear)
-        return Atoms((everything - values)[::-1], log_weights[::-1])
-    return Atoms(values, log_weights)
+        return Atoms((everything - values)[::-1], log_counts[::-1])
+    return Atoms(values, log_counts)
+
+
+def _in_steps(increments: Increments, step: float) -> Integers:
+    """Weights above the smallest one, in steps."""
+    weights = increments.linear
+    return np.asarray(np.rint((weights - weights.min()) / step), dtype=np.int64)
 
 
 def _largest_sum(sizes: Integers, steps: Integers, n_hits: int) -> int:
+    """Largest sum of steps over `n_hits` items."""
     order = np.argsort(-steps, kind="stable")
     taken = np.diff(np.minimum(np.cumsum(sizes[order]), n_hits), prepend=0)
     return int(taken @ steps[order])
 
 
-def _weights(sizes: Integers, steps: Integers, n_hits: int, n_values: int) -> Floats:
+def _probabilities(sizes: Integers, steps: Integers, n_hits: int, n_values: int) -> Floats:
     """Probabilities of all values of the sum over `n_hits` items."""
     share = n_hits / float(sizes.sum())
     state = np.zeros((n_hits + 1, n_values))
     state[0, 0] = 1.0
-    held = reached = 0
+    most_hits = most_steps = 0
     for size, step in zip(sizes.tolist(), steps.tolist(), strict=True):
         most = min(size, n_hits)
         weights = np.exp(binomial_log_weights(size, most, share))
-        before = state[: held + 1, : reached + 1].copy()
-        held = min(held + most, n_hits)
-        reached = min(reached + most * step, n_values - 1)
-        state[: held + 1, : reached + 1] = 0.0
+        before = state[: most_hits + 1, : most_steps + 1].copy()
+        most_hits = min(most_hits + most, n_hits)
+        most_steps = min(most_steps + most * step, n_values - 1)
+        state[: most_hits + 1, : most_steps + 1] = 0.0
         for y, weight in enumerate(weights.tolist()):
             rows = min(before.shape[0], n_hits + 1 - y)
             columns = min(before.shape[1], n_values - y * step)

@@ -1,4 +1,4 @@
-"""Distributions of few blocks, listed by halves."""
+"""Distributions of few blocks, by meet in the middle."""
 
 import itertools
 import math
@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import statistics
 from sklearn_rankinf._engine.distribution import MeetInTheMiddle
-from sklearn_rankinf._engine.exact import meet_in_the_middle as halves
+from sklearn_rankinf._engine.exact import enumeration
+from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split
 from sklearn_rankinf._metrics import AveragePrecision
 
 pytestmark = pytest.mark.numeric
@@ -49,17 +50,17 @@ def test_every_split_gives_the_tails_of_all_outcomes(tie_sizes, n_positives, k):
     above = [counts[values >= x - 1e-9].sum() / total for x in t]
     below = [counts[values <= x + 1e-9].sum() / total for x in t]
     for split in range(blocks.sizes.size + 1):
-        listed = halves.Halves(blocks, n_positives, split)
-        assert_allclose(np.exp(listed.log_tail(t - 1e-9, 1)), above, rtol=1e-13)
-        assert_allclose(np.exp(listed.log_tail(t + 1e-9, -1)), below, rtol=1e-13)
-    assert np.isneginf(listed.log_tail(np.array([1.1]), 1)[0])
-    assert np.isneginf(listed.log_tail(np.array([-0.1]), -1)[0])
+        listed = MeetInTheMiddleTails(blocks, n_positives, split)
+        assert_allclose(np.exp(listed.tail(t - 1e-9, 1).log_p), above, rtol=1e-13)
+        assert_allclose(np.exp(listed.tail(t + 1e-9, -1).log_p), below, rtol=1e-13)
+    assert np.isneginf(listed.tail(np.array([1.1]), 1).log_p[0])
+    assert np.isneginf(listed.tail(np.array([-0.1]), -1).log_p[0])
 
 
 @pytest.mark.parametrize(("tie_sizes", "n_positives", "k"), PATTERNS)
 def test_length_of_the_lists(tie_sizes, n_positives, k):
     blocks = increments(tie_sizes, n_positives, k)
-    split, length = halves.best_split(blocks.sizes, n_positives)
+    split, length = best_split(blocks.sizes, n_positives)
     numbers = []
     for cut in range(blocks.sizes.size + 1):
         top, bottom = set(), set()
@@ -75,27 +76,27 @@ def test_weights_beyond_the_range_of_floats():
     # Far below the smallest float: the best and the worst ranking of two thousand in four blocks.
     sizes = (500, 500, 500, 500)
     blocks = increments(sizes, 700)
-    split, _ = halves.best_split(blocks.sizes, 700)
-    listed = halves.Halves(blocks, 700, split)
+    split, _ = best_split(blocks.sizes, 700)
+    listed = MeetInTheMiddleTails(blocks, 700, split)
     best = blocks.total(np.array([500, 200, 0, 0]))
     log_p = math.log(math.comb(500, 200)) - math.log(math.comb(2000, 700))
     assert log_p < -800.0
-    assert_allclose(listed.log_tail(np.array([best - 1e-9]), 1), log_p, rtol=1e-12)
+    assert_allclose(listed.tail(np.array([best - 1e-9]), 1).log_p, log_p, rtol=1e-12)
 
 
-def test_many_values_are_taken_in_turns(monkeypatch):
+def test_values_in_chunks(monkeypatch):
     blocks = increments((1,) * 16, 6)
     t = np.linspace(0.1, 0.9, 57)
-    listed = halves.Halves(blocks, 6, 8)
-    at_once = listed.log_tail(t, 1)
-    monkeypatch.setattr(halves, "_MOST_AT_ONCE", 100)
-    assert_allclose(listed.log_tail(t, 1), at_once, rtol=1e-14)
+    listed = MeetInTheMiddleTails(blocks, 6, 8)
+    at_once = listed.tail(t, 1).log_p
+    monkeypatch.setattr(enumeration, "_MOST_AT_ONCE", 100)
+    assert_allclose(listed.tail(t, 1).log_p, at_once, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
     ("tie_sizes", "n_positives"), [((1, 2, 4, 5, 11, 28, 75, 274), 23), ((30, 50, 20, 40), 60)]
 )
-def test_law_is_the_same_listed_whole_and_by_halves(tie_sizes, n_positives):
+def test_same_tails_listed_whole_and_by_halves(tie_sizes, n_positives):
     null = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
     by_halves = null._distribution
     assert isinstance(by_halves, MeetInTheMiddle)

@@ -1,4 +1,4 @@
-"""Bounds by branch and bound, and laws whose weights fall fast."""
+"""Bounds by branch and bound, and distributions whose weights fall fast."""
 
 import itertools
 import math
@@ -10,8 +10,8 @@ from by_name import bedroc_null_distribution, dcg_null_distribution
 
 from sklearn_rankinf._engine.distribution import ComputedDistribution
 from sklearn_rankinf._engine.exact import branch_and_bound as branches
-from sklearn_rankinf._engine.exact.branch_and_bound import Branches
-from sklearn_rankinf._engine.exact.meet_in_the_middle import Halves, best_split
+from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
+from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split
 from sklearn_rankinf._engine.statistics import Increments, increments_of
 
 pytestmark = pytest.mark.numeric
@@ -58,7 +58,7 @@ def test_bounds_enclose_the_tails_of_all_placements(structure, n_cells, monkeypa
     t = np.array([float(value) for value in values])
     between = 0.5 * (t[1:] + t[:-1])
     t = np.concatenate([t, between, [t[0] - 1.0, t[-1] + 1.0]])
-    found = Branches(of_weights(sizes, weights), m)
+    found = BranchAndBoundTails(of_weights(sizes, weights), m)
     for sign in (1, -1):
         exact = np.array(
             [
@@ -76,11 +76,11 @@ def test_bounds_enclose_the_tails_of_all_placements(structure, n_cells, monkeypa
 
 
 def test_no_answer_depends_on_others_of_the_same_call():
-    law = bedroc_null_distribution(200, 8, alpha=40.0)
-    increments = increments_of(law.statistic, 200, 8, None)
-    t = law.rvs(10, random_state=0)
-    together = Branches(increments, 8).bounds(t, 1)
-    found = Branches(increments, 8)
+    null = bedroc_null_distribution(200, 8, alpha=40.0)
+    increments = increments_of(null.statistic, 200, 8, None)
+    t = null.rvs(10, random_state=0)
+    together = BranchAndBoundTails(increments, 8).bounds(t, 1)
+    found = BranchAndBoundTails(increments, 8)
     alone = [found.bounds(t[i : i + 1], 1) for i in range(t.size)]
     np.testing.assert_array_equal(together, np.concatenate(alone, axis=1))
 
@@ -95,8 +95,8 @@ def test_no_answer_depends_on_others_of_the_same_call():
 )
 def test_few_positives_with_weights_that_fall_fast(n_positives, sizes, value):
     n_samples = int(sizes.sum())
-    law = bedroc_null_distribution(n_samples, n_positives, alpha=80.5, tie_sizes=sizes)
-    p, error = law.pvalue(value), law.relative_error(value)
+    null = bedroc_null_distribution(n_samples, n_positives, alpha=80.5, tie_sizes=sizes)
+    p, error = null.pvalue(value), null.relative_error(value)
     assert error < 1e-3
     # Values of random labellings, by the definition: mean weights of the blocks that they hit.
     weights = np.exp(-80.5 * np.arange(1, n_samples + 1) / n_samples)
@@ -113,15 +113,15 @@ def test_few_positives_with_weights_that_fall_fast(n_positives, sizes, value):
     assert abs(p - share) < 4.0 * math.sqrt(share * (1.0 - share) / n_draws) + error * p
 
 
-def test_errors_of_a_few_positives_cover_what_halves_say():
+def test_errors_of_four_positives_cover_the_difference_from_meet_in_the_middle():
     n_samples, n_positives = 137, 4
-    law = dcg_null_distribution(n_samples, n_positives)
-    increments = increments_of(law.statistic, n_samples, n_positives, None)
+    null = dcg_null_distribution(n_samples, n_positives)
+    increments = increments_of(null.statistic, n_samples, n_positives, None)
     split, _ = best_split(increments.sizes, n_positives)
-    t = np.unique(law.rvs(60, random_state=3)) * (1.0 - 1e-12)
-    continued = ComputedDistribution(law.statistic, n_samples, n_positives, None)
+    t = np.unique(null.rvs(60, random_state=3)) * (1.0 - 1e-12)
+    continued = ComputedDistribution(null.statistic, n_samples, n_positives, None)
     t = t[t > continued._mean]
-    exact = Halves(increments, n_positives, split).log_tail(t, 1)
+    exact = MeetInTheMiddleTails(increments, n_positives, split).tail(t, 1).log_p
     log_p, error = continued._tails.log_tail(t, 1)
     assert np.all(np.abs(np.expm1(log_p - exact)) <= error)
     assert np.all(error < 1e-2)
