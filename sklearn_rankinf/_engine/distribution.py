@@ -16,12 +16,11 @@ from scipy.special import ndtri
 
 from sklearn_rankinf._engine.conditioning import (
     ACCEPTED,
-    LOG_LEFT_OUT,
-    Budget,
-    Stratum,
+    ConditionedTails,
     block_to_condition_on,
     linear_support,
 )
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import TailBounds, middle
 from sklearn_rankinf._engine.exact.branch_and_bound import Branches
 from sklearn_rankinf._engine.exact.enumeration import (
@@ -473,19 +472,10 @@ class ComputedDistribution:
         return log_p, error + _ROUNDING_OF_SHARES
 
     def _stratified_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tails of what is counted by conditioning on single blocks.
-
-        What several values could not afford together each may by itself.
-        """
-        log_slight = self._tails.log_bound(t, sign) + LOG_LEFT_OUT
-        log_p, error = self._strata.log_tail(t, sign, log_slight, Budget())
+        """Tails of what is counted by conditioning on single blocks."""
         enough = max(_WORTH_STRATA, self._tolerance)
-        for i in np.flatnonzero((error > enough) & (t.size > 1)):
-            alone = slice(i, i + 1)
-            found, its_error = self._strata.log_tail(t[alone], sign, log_slight[alone], Budget())
-            if its_error[0] < error[i]:
-                log_p[i], error[i] = found[0], its_error[0]
-        return log_p, error
+        found = self._strata.tail(t, sign, self._tails.log_bound(t, sign), enough)
+        return found.log_p, found.error.total
 
     @cached_property
     def _branches(self) -> Branches | None:
@@ -500,8 +490,8 @@ class ComputedDistribution:
         return self._strata.n_kept if "_strata" in vars(self) else 0.0
 
     @cached_property
-    def _strata(self) -> Stratum:
-        return Stratum(self._counted, self._n_counted, _inversion)
+    def _strata(self) -> ConditionedTails:
+        return ConditionedTails(self._counted, self._n_counted, _estimates_by_inversion)
 
     @cached_property
     def _counted(self) -> Increments:
@@ -631,6 +621,19 @@ class ComputedDistribution:
         if ratio is None:
             return increments_of(*problem)
         return grouped_increments(*problem, ratio, resolution, around)
+
+
+def _estimates_by_inversion(
+    increments: Increments, n_positives: int
+) -> Callable[[Floats, int], TailEstimates]:
+    """Tails of a statistic that is given by its increments, with their errors as truncation."""
+    tail = _inversion(increments, n_positives)
+
+    def estimates(t: Floats, sign: int) -> TailEstimates:
+        log_p, error = tail(t, sign)
+        return TailEstimates.of(log_p, "contour", truncation=error)
+
+    return estimates
 
 
 def _inversion(increments: Increments, n_positives: int) -> _FarTail:
