@@ -93,6 +93,9 @@ class MeanSettings:
     max_samples: int = 4_000
     min_samples: int = 250
     products_of_samples: float = 1e7
+    # Common multiples of ranks up to this one, and multiples of these, at which it is sampled too.
+    max_multiple: int = 10**9
+    n_multiples: int = 8
     # Contours of a larger error are replaced by a lattice of this many cells, fewer if forward
     # passes are needed, which may take this number of additions.
     error_for_lattice: float = 1e-4
@@ -460,7 +463,35 @@ class MeanDistribution:
             return math.inf, 0.0
         sizes = np.exp(np.minimum(logs[1:] - logs[0], 0.0))
         mean = float(sizes.mean()) if np.isfinite(logs).all() else 1.0
-        return 2.0 * mean * math.log(SETTINGS.reach_of_samples) / math.pi, float(logs[0])
+        between = 2.0 * mean * math.log(SETTINGS.reach_of_samples) / math.pi
+        return between + self._at_common_multiples(theta, reach, float(logs[0])), float(logs[0])
+
+    def _at_common_multiples(self, theta: float, reach: float, log_mgf: float) -> float:
+        """The same for narrow returns, at common multiples of the ranks and multiples of these.
+
+        Values are sums of ratios of whole numbers to ranks. A full return at height y and all its
+        multiples is half an atom of a lattice of span 2 pi / y, under a normal density of the
+        deviation that the decay of the transform shows.
+        """
+        ranks = [
+            range(1, p.n_samples + 1) if p.tie_sizes is None else np.cumsum(p.tie_sizes).tolist()
+            for p in self._parts
+        ]
+        multiple = math.lcm(*(part.n_positives for part in self._parts))
+        heights = []
+        for rank in sorted(set().union(*ranks)):
+            multiple = math.lcm(multiple, rank)
+            if multiple > SETTINGS.max_multiple:
+                break
+            heights.append(2.0 * math.pi * self._n * multiple)
+        y = np.unique([height for height in heights if height > reach])
+        if not y.size:
+            return 0.0
+        z = np.append(0.5 / self._std, np.outer(y, np.arange(1, SETTINGS.n_multiples + 1)))
+        logs = self._transform.at(theta, theta + 1j * z, False, False).real - log_mgf
+        deviation = math.sqrt(max(-2.0 * float(logs[0]), np.finfo(float).tiny)) / (0.5 / self._std)
+        sizes = np.exp(np.minimum(logs[1:], 0.0)).reshape(y.size, -1).max(axis=1)
+        return float(np.sum(sizes * math.sqrt(0.5 * math.pi) / (deviation * y)))
 
     def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Log of an upper bound: Chernoff's at the tilts of the contours, or of sums of atoms."""
