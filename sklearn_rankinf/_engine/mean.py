@@ -51,8 +51,6 @@ from sklearn_rankinf._engine.inversion.bands import feasible_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transform
 from sklearn_rankinf._engine.inversion.ranking_transform import (
     RankingTransform,
-    has_large_blocks,
-    largest_increment,
 )
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import (
@@ -63,7 +61,6 @@ from sklearn_rankinf._engine.statistics import (
     Statistic,
     grouped_increments,
     increments_of,
-    log_binomial,
 )
 
 
@@ -153,42 +150,15 @@ class Part:
         return self.n_positives in (0, self.n_samples)
 
 
-class _AtomicTransform:
+class _AtomicTransform(RankingTransform):
     """The transform of a statistic with few atoms: the sum over them."""
 
-    merged = False
-
     def __init__(self, increments: Increments, n_positives: int) -> None:
+        super().__init__(increments, increments, n_positives)
         listed = atoms(increments, n_positives)
         assert listed is not None
         self.values, self.log_counts = listed.values, listed.log_counts
         self.log_weights = listed.log_counts - logsumexp(listed.log_counts)
-        self._increments, self._n_positives = increments, n_positives
-
-    @property
-    def n_blocks(self) -> int:
-        return self._increments.sizes.size
-
-    @property
-    def n_counted(self) -> float:
-        return float(self._n_positives)
-
-    @property
-    def has_large_blocks(self) -> bool:
-        sizes = self._increments.sizes
-        return has_large_blocks(int(sizes.max()), int(sizes.sum()), self._n_positives)
-
-    @property
-    def largest_increment(self) -> float:
-        return largest_increment(self._increments)
-
-    @property
-    def log_placement(self) -> float:
-        return -log_binomial(self._increments.n_samples, self._n_positives)
-
-    @property
-    def log_edge(self) -> float:
-        return math.log(self._n_positives / self.n_blocks) + self.log_placement
 
     def log_commonest(self, theta: float) -> float:
         return float(self.log_weights[np.argmax(self.log_weights + theta * self.values)])
@@ -216,33 +186,15 @@ class _MeanTransform:
     def __init__(self, parts: Sequence[tuple[Transform, int]], n_variables: int) -> None:
         self._parts, self._n = parts, n_variables
         self.merged = any(part.merged for part, _ in parts)
+        self.has_large_blocks = any(part.has_large_blocks for part, _ in parts)
+        self.n_blocks = int(self._total(lambda part: part.n_blocks))
+        self.n_counted = float(self._total(lambda part: part.n_counted))
+        self.largest_increment = max(part.largest_increment for part, _ in parts) / n_variables
+        self.log_placement = float(self._total(lambda part: part.log_placement))
+        self.log_edge = float(self._total(lambda part: part.log_edge))
 
     def _total(self, of: Callable[[Transform], Any]) -> Any:
         return sum(count * of(part) for part, count in self._parts)
-
-    @property
-    def n_blocks(self) -> int:
-        return int(self._total(lambda part: part.n_blocks))
-
-    @property
-    def n_counted(self) -> float:
-        return float(self._total(lambda part: part.n_counted))
-
-    @property
-    def has_large_blocks(self) -> bool:
-        return any(part.has_large_blocks for part, _ in self._parts)
-
-    @property
-    def largest_increment(self) -> float:
-        return max(part.largest_increment for part, _ in self._parts) / self._n
-
-    @property
-    def log_placement(self) -> float:
-        return float(self._total(lambda part: part.log_placement))
-
-    @property
-    def log_edge(self) -> float:
-        return float(self._total(lambda part: part.log_edge))
 
     def log_commonest(self, theta: float) -> float:
         return float(self._total(lambda part: part.log_commonest(theta / self._n)))
