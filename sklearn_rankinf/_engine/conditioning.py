@@ -1,8 +1,8 @@
 """Tails by conditioning on the number of positives in a block of equal scores.
 
 Given y of the m positives in block b, the sum over the other blocks is again an additive rank
-statistic, of m - y positives among the other items (`Increments.given`). By the law of total
-probability (equation ``strata`` in "Conditioning on a block", doc/theory.rst)
+statistic, of m - y positives among the other items (`Increments.given`). The tail is the mixture
+(equation ``strata`` in "Conditioning on a block", doc/theory.rst)
 
     P(S >= t) = sum_y P(y_b = y) P(S_y >= t - gamma_y),
 
