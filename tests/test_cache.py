@@ -8,8 +8,8 @@ from by_name import dcg_null_distribution
 
 from sklearn_rankinf import _frozen_distributions as nd
 from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
-from sklearn_rankinf._engine import conditioning as stratified
 from sklearn_rankinf._engine.cache import DistributionCache
+from sklearn_rankinf._engine.conditioning import SETTINGS
 from sklearn_rankinf._engine.distribution import ListedDistribution
 
 pytestmark = pytest.mark.numeric
@@ -91,7 +91,7 @@ def test_lists_that_are_made_later_count():
     law = dcg_null_distribution(493, 20, k=486, tie_sizes=sizes)
     assert law._distribution.n_kept == 0
     law.pvalue(law.mean() + law.std() * np.array([-1.0, 0.5, 2.0]))
-    assert 1e5 < law._distribution.n_kept <= stratified._MAX_KEPT
+    assert 1e5 < law._distribution.n_kept <= SETTINGS.max_kept
 
 
 def test_a_failure_is_not_kept():

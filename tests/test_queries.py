@@ -389,6 +389,49 @@ def fine_bounds(problem, count, t):
     return at_least[surely] - 1e-11, at_least[maybe] + 1e-11
 
 
+@pytest.mark.numeric
+@pytest.mark.parametrize(("n", "m", "count"), [(9, 3, 20), (9, 3, 40), (12, 2, 30), (12, 4, 20)])
+def test_values_with_a_common_denominator_are_within_the_stated_error(n, m, count):
+    # The transform returns in full, far out and for a short interval.
+    distribution = MeanDistribution(AveragePrecision(), [Part(n, m, None, count)])
+    denominator = m * math.lcm(*range(1, n + 1))
+    values = np.rint(oracles.untied_values(n, m) * denominator).astype(int)
+    n_cells = 1 << int(count * values.max()).bit_length()
+    of_one = np.bincount(values, minlength=n_cells) / values.size
+    cells = np.maximum(np.fft.irfft(np.fft.rfft(of_one) ** count, n_cells), 0.0)
+    above = np.cumsum(cells[::-1])[::-1]
+    middle = distribution._mean * count * denominator
+    step = distribution._std * count * denominator
+    for z in (-1.5, 0.5, 1.5, 2.5):
+        # A large atom near the value.
+        start = int(middle + z * step)
+        atom = start + int(np.argmax(cells[start : start + 2000]))
+        t = np.array([atom / denominator / count * (1.0 - 1e-12)])
+        p, _, error = distribution.tail(t, 1)
+        assert abs(p[0] / above[atom] - 1.0) <= error[0] + 1e-10
+        assert error[0] < 5e-3
+
+
+@pytest.mark.numeric
+def test_every_solver_of_means_states_its_name():
+    short = MeanDistribution(AveragePrecision(), parts_of([(20, 3, None, 9)]))
+    t = short._mean + short._std * np.array([-1.0, 2.0, 6.0])
+    found = short.estimates(t, 1)
+    assert set(found.solver) == {"contour", "lattice"}
+    p, log_p, error = short.tail(t, 1)
+    assert np.array_equal(log_p, found.log_p)
+    assert np.array_equal(error, found.error.total)
+    assert np.array_equal(p, np.exp(log_p))
+    assert short.estimates(np.array([1.0]), 1).solver[0] == "enumeration"
+
+
+def test_means_of_equal_queries_share_a_distribution():
+    first, second = (map_null_distribution([60] * 20, [4] * 20) for _ in range(2))
+    assert first._distribution is second._distribution
+    other = map_null_distribution([60] * 21, [4] * 21)
+    assert other._distribution is not first._distribution
+
+
 # The transforms of means of short lists come back after they have decayed.
 @pytest.mark.numeric
 @pytest.mark.parametrize(
@@ -439,8 +482,9 @@ def test_lattice_and_contour_agree(parts, long):
     above = np.linspace(law._mean, 0.7 * high, 9 if long else 2)
     for sign, t in ((1, above), (-1, [law._mean, 0.8 * law._mean])):
         t = np.asarray(t) * (1.0 - sign * 1e-9)
-        log_p, error = law._far_tail(t, sign)
-        lattice, lattice_error = law._on_a_lattice(t, sign)
+        found, on_lattice = law._far_tail(t, sign), law._on_lattice(t, sign)
+        log_p, error = found.log_p, found.error.total
+        lattice, lattice_error = on_lattice.log_p, on_lattice.error.total
         assert np.all(np.isfinite(lattice_error))
         assert np.median(lattice_error) < 0.05
         assert np.all(error <= np.maximum(lattice_error, 1e-4))

@@ -1,33 +1,36 @@
-"""Tails by stratification: conditioning on the number of positives in single blocks.
+"""Tails by conditioning on the number of positives in a block of equal scores.
 
-Given that a block b holds y of the m positives, the statistic of all other blocks is again an
-additive rank statistic, of m - y positives among the other items (`Increments.given`). The tail is
-therefore the mixture
+Given y of the m positives in block b, the sum over the other blocks is again an additive rank
+statistic, of m - y positives among the other items (`Increments.given`). The tail is the mixture
+(equation ``strata`` in "Conditioning on a block", doc/theory.rst)
 
-    P(S >= t) = sum_y P(y_b = y) P(S_y >= t - c_y),
+    P(S >= t) = sum_y P(y_b = y) P(S_y >= t - gamma_y),
 
-with hypergeometric weights (the theory page, "Strata"). Where one step of y moves the statistic
-farther than all other blocks together spread it, the distribution is a row of narrow
-clusters: its characteristic function dies away and returns, and no contour of a bearable length
-inverts it. Each stratum is smooth, or small enough to be listed, or decided because t lies outside
-its support; where it is again a row of clusters it is stratified further.
+with hypergeometric weights and the contribution gamma_y of the block itself. If one step of y moves
+the statistic farther than the other blocks spread it, the distribution is a row of narrow clusters
+and its characteristic function decays and returns, so that a contour of affordable length does not
+invert it. Each term of the sum (a stratum) is decided by its support or by Bernstein's inequality
+(Hoeffding, 1963, section 6), enumerated (meet in the middle; Horowitz & Sahni, 1974), inverted, or
+conditioned on a further block.
+
+The relative error is the weighted mean of the errors of the strata, by parts. The truncation adds
+the bound of everything left out, and the enclosure adds the strata of which only a bound is known.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr
 
+from sklearn_rankinf._engine.estimates import ErrorEstimate, TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import (
-    Atoms,
     MeetInTheMiddleTails,
-    atoms,
     best_split,
-    cumulative_shares,
     largest_value,
     n_outcomes,
     smallest_value,
@@ -36,131 +39,150 @@ from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.moments import influences, log_size_at_return, mean_and_variance
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
-# A block is conditioned on if a positive in it moves the statistic by more than this part of the
-# standard deviation that the others leave: the characteristic function then returns to more than
-# exp(-(2 pi / _COARSE)**2 / 2) = exp(_LOG_RETURNS) of its size. Contours are long enough for less.
-_COARSE, _LOG_RETURNS = 4.0, -1.2
-# So is a single item that is worth more than this part of the range of all others.
-_SEPARATE = 0.7
-# With so few positives expected outside a block, conditioning on it leaves few placements.
-_FEW_OUTSIDE = 4.0
-# A block whose number of positives hardly varies does not make a row of clusters.
-_LEAST_VARIANCE = 0.05
-# Blocks that are looked at, those with most influence on the statistic first.
-_CANDIDATES = 3
-# Strata that are listed, and whose support is computed exactly, up to these numbers of outcomes and
-# of operations.
-_FEW_OUTCOMES, _FEW_OPERATIONS = 100_000, 20_000
-# Others are listed by halves up to this length of both, for no more blocks than that: at once where
-# so few positives are left that what they are worth is coarse.
-_MAX_HALVES, _MAX_BLOCKS_OF_HALVES, _FEW_POSITIVES = 400_000, 1_000, 6
-# Strata that are listed or solved by inversion for one call, and how often they are divided.
-_MAX_SOLVED, _MAX_DEPTH = 12, 200
-# Numbers of lists that a statistic and all its strata keep; others are listed again.
-_MAX_KEPT = 6e6
-# A list by halves costs as much as an inversion, and as another one for so many partial outcomes.
-_OUTCOMES_OF_AN_INVERSION = 200_000
-# An inversion of cost 1 has so many rows times hits in blocks, more hits than these costing no
-# more, or so many blocks; rows reach so many standard deviations. None costs less than the least.
-_WORK_OF_AN_INVERSION, _HITS_OF_FFT, _BLOCKS_OF_AN_INVERSION = 3e4, 48.0, 1500.0
-_DEVIATIONS_OF_ROWS, _LEAST_COST = 12.0, 0.4
-# Looking at a stratum costs this part of an inversion.
-_COST_OF_A_STRATUM = 0.02
-# Strata that are together less probable than exp(LOG_LEFT_OUT) of a bound of the tail are left out.
-# A tail is 1 if the other one is below the second, and what is less than exp(_LOG_LOST) of what is
-# known already need not be known.
-LOG_LEFT_OUT, _LOG_CERTAIN, _LOG_LOST = -40.0, -40.0, -16.0
-# Answers of inversion with larger relative errors are not accepted while a stratum can be divided.
+# Largest relative error of an inversion that is accepted where a stratum can be divided further.
 ACCEPTED = 5e-4
-# So are errors of a stratum below this part of what is known of the whole.
-_LOG_GOOD = math.log(ACCEPTED / 10.0)
-_EXACT = 1e-12
 
-# Log tails of values on either side of the mean, and their relative errors.
-_Tail = Callable[[Floats, int], tuple[Floats, Floats]]
-# Makes one by inversion, for increments and a number of positives.
-Inversion = Callable[[Increments, int], _Tail]
+SOLVER = "conditioning on a block"
+
+
+@dataclass(frozen=True)
+class ConditioningSettings:
+    """When to condition on a block, how to solve a stratum, and how much work is affordable."""
+
+    # A step of a block is coarse beyond this many standard deviations of the other blocks.
+    coarse_step: float = 4.0
+    # A transform of the other blocks above this log size at the return of the block's own one is
+    # coarse: exp(-(2 pi / coarse_step)**2 / 2) for a normal distribution.
+    log_return: float = -1.2
+    # A single item worth more than this part of the range of all others is conditioned on.
+    separate_item: float = 0.7
+    # A block that leaves fewer expected positives than this outside it is conditioned on.
+    few_outside: float = 4.0
+    # A block makes a row of clusters if the variance of its number of positives exceeds this.
+    least_variance: float = 0.05
+    # Number of blocks tried, in descending order of their influence on the statistic.
+    n_candidates: int = 3
+    # Strata of at most this many outcomes are enumerated at no charge.
+    few_outcomes: float = 100_000
+    # The support of a statistic with cross terms is computed up to this many operations.
+    max_support_operations: float = 20_000
+    # Longest lists of partial outcomes of both halves of an enumeration.
+    max_listed: float = 400_000
+    # Most blocks for which the length of these lists is computed; more take too long.
+    max_blocks_listed: int = 1_000
+    # Strata of at most this many positives or negatives are too rough to be inverted first.
+    few_positives: int = 6
+    # Work on the strata of one request, in inversions of medium size.
+    max_work: float = 12.0
+    # Work of a visit to a stratum, whatever solves it.
+    work_of_visit: float = 0.02
+    # An enumeration takes the work of one inversion, and of another for each of these partial
+    # outcomes.
+    outcomes_per_inversion: float = 200_000
+    # An inversion of work 1 has this product of rows and positives in blocks, or this many blocks.
+    products_per_inversion: float = 3e4
+    blocks_per_inversion: float = 1_500.0
+    # More positives than this in a block take no more work (fast Fourier transform).
+    positives_of_fft: float = 48.0
+    # Rows reach this many standard deviations of the number of positives.
+    deviations_of_rows: float = 12.0
+    # Least work of an inversion.
+    least_work: float = 0.4
+    # Most blocks conditioned on together.
+    max_depth: int = 200
+    # Numbers kept in the lists of a statistic and all its strata (48 MB).
+    max_kept: float = 6e6
+    # Log of the probability left out, relative to an upper bound of the tail.
+    log_left_out: float = -40.0
+    # A tail is 1 if the log of the opposite one is below this.
+    log_certain: float = -40.0
+    # Terms below this log, relative to the sum of the terms computed before them, are left out.
+    log_lost: float = -16.0
+    # Log of the error of a term, relative to that sum, that does not need to be reduced.
+    log_accepted: float = math.log(ACCEPTED / 10.0)
+    # Rounding error of a sum of terms, and of an enumeration.
+    rounding: float = 1e-12
+
+
+SETTINGS = ConditioningSettings()
+
+# Returns tails by inversion, of increments and a number of positives.
+Inversion = Callable[[Increments, int], Callable[[Floats, int], TailEstimates]]
 
 
 def bulk_block(increments: Increments, n_positives: int) -> int | None:
-    """A block that leaves only few positives for all others; None if there is none.
-
-    Items that were given no score make one: outside it placements are so few that they are listed.
-    """
+    """A block that leaves few positives for all others, such as items without scores; or None."""
     n, block = increments.n_samples, int(np.argmax(increments.sizes))
     share = float(increments.sizes[block]) / n
     outside = n_positives * (1.0 - share)
-    is_bulk = share > 0.5 and 0.0 < outside < _FEW_OUTSIDE and n_positives > 1
+    is_bulk = share > 0.5 and 0.0 < outside < SETTINGS.few_outside and n_positives > 1
     return block if is_bulk and increments.sizes.size > 2 else None
 
 
 def coarse_block(increments: Increments, n_positives: int) -> int | None:
-    """The block that makes the distribution a row of clusters; None if it is smooth."""
-    n, m = increments.n_samples, n_positives
-    if increments.sizes.size < 2 or not 0 < m < n:
+    """The block that makes the distribution a row of clusters; None if there is none."""
+    n, m, sizes = increments.n_samples, n_positives, increments.sizes
+    if sizes.size < 2 or not 0 < m < n:
         return None
     bulk = bulk_block(increments, m)
     if bulk is not None:
         return bulk
-    sizes = increments.sizes.astype(float)
     steps = np.abs(influences(increments, m))
-    varies = sizes * (m / n) * (1.0 - m / n) * (1.0 - sizes / n)
     if increments.is_linear:
-        # One item that is worth more than all others can make up for decides by itself.
         block = int(np.argmax(steps))
-        if sizes[block] == 1.0:
+        if sizes[block] == 1:
             low, high = linear_support(increments.given(block, 0)[0], m - 1)
-            if steps[block] > _SEPARATE * (high - low):
+            if steps[block] > SETTINGS.separate_item * (high - low):
                 return block
-    weight = np.where((sizes > 1.0) & (varies > _LEAST_VARIANCE), varies * steps**2, 0.0)
-    order = np.argsort(-weight)[:_CANDIDATES]
-    for block in order[weight[order] > 0.0].tolist():
-        y = _most_likely(n, m, int(increments.sizes[block]))
+    variance = sizes * (m / n) * (1.0 - m / n) * (1.0 - sizes / n)
+    varies = (sizes > 1) & (variance > SETTINGS.least_variance)
+    weight = np.where(varies, variance * steps**2, 0.0)
+    order = np.argsort(-weight)[: SETTINGS.n_candidates]
+    candidates: list[int] = order[weight[order] > 0.0].tolist()
+    for block in candidates:
+        size = int(sizes[block])
+        y = min(max(round(m * size / n), m - (n - size), 0), size, m)
         others, _ = increments.given(block, y)
         deviation = math.sqrt(mean_and_variance(others, m - y)[1])
-        if steps[block] > _COARSE * deviation:
-            return int(block)
-    # A few lucky hits spread the others, and leave the row of clusters what it is.
-    for block in order[weight[order] > 0.0].tolist():
-        if log_size_at_return(increments, m, block) > _LOG_RETURNS:
-            return int(block)
+        if steps[block] > SETTINGS.coarse_step * deviation:
+            return block
+    # Top-stratum positives may spread the others, which remain a row of clusters.
+    for block in candidates:
+        if log_size_at_return(increments, m, block) > SETTINGS.log_return:
+            return block
     return None
 
 
 def block_to_condition_on(increments: Increments, n_positives: int) -> int | None:
-    """A block by which tails are always divided; None if there is none.
+    """The block by which tails are divided before any inversion; None if there is none.
 
-    Strata of a statistic that is not linear are hardly ever decided by a bound: they are worth
-    while where they are listed.
+    Bounds decide hardly any stratum of a statistic with cross terms, so that conditioning pays only
+    where strata are enumerated.
     """
-    of = coarse_block if increments.is_linear else bulk_block
-    return of(increments, n_positives)
-
-
-def _most_likely(n: int, m: int, size: int) -> int:
-    y = round(m * size / n)
-    return min(max(y, m - (n - size), 0), size, m)
+    choose = coarse_block if increments.is_linear else bulk_block
+    return choose(increments, n_positives)
 
 
 class Budget:
-    """What is left of something: inversions that may be computed, numbers that may be kept."""
+    """A limited amount of work or of memory.
 
-    def __init__(self, left: float = _MAX_SOLVED) -> None:
+    Parameters
+    ----------
+    left : float
+        The amount that is left.
+    """
+
+    def __init__(self, left: float) -> None:
         self.left = left
 
-    def take(self, cost: float = 1.0) -> bool:
-        """Take one, or as many as something costs, if there are so many left."""
-        if cost > self.left:
-            return False
-        self.left -= cost
-        return True
-
-    def divide(self) -> None:
-        """Count a stratum that is looked at, whatever it costs to solve it."""
-        self.left -= _COST_OF_A_STRATUM
+    def take(self, amount: float) -> bool:
+        """Take this amount if it is left, and return whether it was."""
+        is_left = amount <= self.left
+        self.left -= amount if is_left else 0.0
+        return is_left
 
 
-class Stratum:
+class ConditionedTails:
     """Tails of an additive rank statistic by conditioning on blocks.
 
     Parameters
@@ -170,11 +192,11 @@ class Stratum:
     n_positives : int
         Number of positives.
     inversion : callable
-        Makes the tails of a smooth statistic.
+        Returns the tails of a smooth statistic.
     depth : int, default=0
         Number of blocks that have been conditioned on.
     memory : Budget, default=None
-        Numbers that may still be kept, of all strata of a statistic; None for those of a new one.
+        Numbers that may still be kept, for all strata of a statistic; None for a new statistic.
     """
 
     def __init__(
@@ -187,116 +209,123 @@ class Stratum:
     ) -> None:
         self._increments, self._m = increments, n_positives
         self._inversion, self._depth = inversion, depth
-        self._memory = Budget(_MAX_KEPT) if memory is None else memory
-        self._kept: _Listed | MeetInTheMiddleTails | None = None
-        self._strata: dict[tuple[int, int], tuple[float, Stratum]] = {}
+        self._memory = memory or Budget(SETTINGS.max_kept)
+        self._kept: MeetInTheMiddleTails | None = None
+        self._strata: dict[tuple[int, int], tuple[float, ConditionedTails]] = {}
 
-    def log_tail(
-        self,
-        t: Floats,
-        sign: int,
-        log_slight: Floats,
-        budget: Budget,
-        log_good: Floats | None = None,
-    ) -> tuple[Floats, Floats]:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and the relative error.
+    @property
+    def n_kept(self) -> float:
+        """Numbers kept in the lists of this statistic and its strata."""
+        return SETTINGS.max_kept - self._memory.left
 
-        Probabilities below ``exp(log_slight)`` need not be known, and errors of a probability up to
-        ``exp(log_good)`` are good enough.
+    def tail(self, t: Floats, sign: int, log_bound: Floats, enough: float) -> TailEstimates:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), given upper bounds of their logs.
+
+        Values share the work at first. Each with an error above `enough` is then computed alone.
         """
-        log_good = log_slight if log_good is None else np.maximum(log_slight, log_good)
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, _EXACT)
+        log_negligible = log_bound + SETTINGS.log_left_out
+        budget = Budget(SETTINGS.max_work)
+        found = self._tail(t, sign, log_negligible, log_negligible, budget)
+        for i in np.flatnonzero((found.error.total > enough) & (t.size > 1)):
+            at, budget = np.array([i]), Budget(SETTINGS.max_work)
+            own = self._tail(t[at], sign, log_negligible[at], log_negligible[at], budget)
+            found.put_better(at, own)
+        return found
+
+    def _tail(
+        self, t: Floats, sign: int, log_negligible: Floats, log_enough: Floats, budget: Budget
+    ) -> TailEstimates:
+        """The tails; those below ``exp(log_negligible)`` may be returned as 0.
+
+        Absolute errors below ``exp(log_enough)`` do not need to be reduced.
+        """
+        log_p = np.full(t.shape, -np.inf)
         low, high = self._support
-        near, far = (low, high) if sign > 0 else (high, low)
-        log_p[sign * t <= sign * near] = 0.0
-        open_ = np.flatnonzero((sign * t > sign * near) & (sign * t <= sign * far))
-        if not open_.size:
-            return log_p, error
-        beyond, short_of = self._log_bounds(t[open_], sign)
-        log_p[open_] = np.where(beyond < log_slight[open_], -np.inf, 0.0)
-        open_ = open_[(beyond >= log_slight[open_]) & (short_of >= _LOG_CERTAIN)]
-        if not open_.size:
-            return log_p, error
-        # Nothing is known of the others yet but that they are no more than 1.
-        error[open_] = np.inf
-        few = min(self._m, self._increments.n_samples - self._m) <= _FEW_POSITIVES
-        if self._has_few_outcomes or (
-            few and self._split is not None and budget.take(self._cost_of_halves)
-        ):
-            log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
-            return log_p, error
+        nearest, farthest = (low, high) if sign > 0 else (high, low)
+        log_p[sign * t <= sign * nearest] = 0.0
+        left = np.flatnonzero((sign * t > sign * nearest) & (sign * t <= sign * farthest))
+        if left.size:
+            own, opposite = self._log_bernstein_bounds(t[left], sign)
+            log_p[left] = np.where(own < log_negligible[left], -np.inf, 0.0)
+            left = left[(own >= log_negligible[left]) & (opposite >= SETTINGS.log_certain)]
+        found = TailEstimates.of(log_p, SOLVER, rounding=SETTINGS.rounding)
+        if not left.size:
+            return found
+        found.error.enclosure[left] = np.inf
+        few = min(self._m, self._increments.n_samples - self._m) <= SETTINGS.few_positives
+        if (few or self._has_few_outcomes) and self._can_be_listed(budget):
+            found.put(left, self._listed_tail(t[left], sign))
+            return found
         block = self._coarse_block
         if block is None:
-            if budget.take(self._cost_of_inversion):
-                log_p[open_], error[open_] = self._inverted(t[open_], sign)
-            # Where the error is unknown an upper bound has been computed.
-            slight = np.isinf(error) & (log_p < log_slight)
-            log_p[slight], error[slight] = -np.inf, _EXACT
-            reference = np.where(np.isfinite(log_p), log_p, np.inf)[open_]
-            needed = np.exp(np.minimum(log_good[open_] - reference, 0.0))
-            open_ = open_[error[open_] > np.maximum(ACCEPTED, needed)]
-            block = self._next_block
-        if open_.size and self._split is not None and budget.take(self._cost_of_halves):
-            log_p[open_], error[open_] = self._listed.log_tail(t[open_], sign), _EXACT
-            return log_p, error
-        if open_.size and block is not None and self._depth < _MAX_DEPTH and budget.left > 0:
-            found, its_error = self._mixture(
-                block, t[open_], sign, log_slight[open_], budget, log_good[open_]
-            )
-            better = its_error < error[open_]
-            log_p[open_[better]], error[open_[better]] = found[better], its_error[better]
-        return log_p, error
+            if budget.take(self._work_of_inversion):
+                found.put(left, self._inverted(t[left], sign))
+            is_bound = np.isinf(found.error.total)
+            found.log_p[is_bound & np.isneginf(found.log_p)] = 0.0
+            negligible = np.flatnonzero(is_bound & (found.log_p < log_negligible))
+            nothing = np.full(negligible.shape, -np.inf)
+            found.put(negligible, TailEstimates.of(nothing, SOLVER, rounding=SETTINGS.rounding))
+            reference = np.where(np.isfinite(found.log_p), found.log_p, np.inf)[left]
+            enough = np.exp(np.minimum(log_enough[left] - reference, 0.0))
+            left = left[found.error.total[left] > np.maximum(ACCEPTED, enough)]
+            block = self._most_influential_block
+        if not left.size:
+            return found
+        if self._can_be_listed(budget):
+            found.put(left, self._listed_tail(t[left], sign))
+        elif block is not None and self._depth < SETTINGS.max_depth and budget.left > 0:
+            goals = log_negligible[left], log_enough[left]
+            found.put_better(left, self._mixture(block, t[left], sign, *goals, budget))
+        return found
 
     def _mixture(
         self,
         block: int,
         t: Floats,
         sign: int,
-        log_slight: Floats,
+        log_negligible: Floats,
+        log_enough: Floats,
         budget: Budget,
-        log_good: Floats,
-    ) -> tuple[Floats, Floats]:
-        """The tails from those of all strata, those that seem to add most first."""
+    ) -> TailEstimates:
+        """The sum over strata (equation ``strata``), the largest terms first."""
         size, n, m = int(self._increments.sizes[block]), self._increments.n_samples, self._m
         y = np.arange(max(0, m - (n - size)), min(size, m) + 1)
         log_weights = np.asarray(log_pmf(y, n, m, size))
-        order = self._order(block, y, log_weights, t, sign, log_slight)
-        log_terms, errors = [], []
         total = np.full(t.shape, -np.inf)
-        for i in order.tolist():
+        log_terms, errors = [], []
+        for i in self._order(block, y, log_weights, t, sign, log_negligible).tolist():
             log_weight = float(log_weights[i])
-            # All that is left out adds up to less than the slight, or is lost beside what is known.
-            log_slight = np.maximum(log_slight, total + _LOG_LOST)
-            log_good = np.maximum(log_good, total + _LOG_GOOD)
-            least = log_slight - math.log(y.size)
-            needed = np.flatnonzero(log_weight > least)
-            if not needed.size:
+            log_negligible = np.maximum(log_negligible, total + SETTINGS.log_lost)
+            log_enough = np.maximum(log_enough, total + SETTINGS.log_accepted)
+            # All strata left out together are then below the negligible probability.
+            least = log_negligible - math.log(y.size)
+            at = np.flatnonzero(log_weight > least)
+            if not at.size:
                 continue
-            budget.divide()
+            budget.left -= SETTINGS.work_of_visit
             constant, stratum = self._stratum(block, int(y[i]))
-            log_term, error = np.full(t.shape, -np.inf), np.zeros(t.shape)
-            log_term[needed], error[needed] = stratum.log_tail(
-                t[needed] - constant,
-                sign,
-                least[needed] - log_weight,
-                budget,
-                log_good[needed] - log_weight,
-            )
-            total = np.logaddexp(total, log_term + log_weight)
-            log_terms.append(log_term + log_weight)
-            errors.append(error)
+            goals = least[at] - log_weight, log_enough[at] - log_weight
+            term = TailEstimates.of(np.full(t.shape, -np.inf), SOLVER)
+            term.put(at, stratum._tail(t[at] - constant, sign, *goals, budget))
+            log_terms.append(term.log_p + log_weight)
+            errors.append(term.error)
+            total = np.logaddexp(total, log_terms[-1])
         if not log_terms:
-            return np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        terms, relative, log_p = np.array(log_terms), np.array(errors), total
-        reference = np.where(np.isfinite(log_p), log_p, 0.0)
-        shares = np.exp(terms - reference)
-        known = np.isfinite(relative)
-        error = _EXACT + np.where(known, shares * np.where(known, relative, 0.0), 0.0).sum(axis=0)
-        # Terms of unknown error are upper bounds.
-        bounded = np.where(known, 0.0, shares).sum(axis=0)
-        error += np.where(bounded < 1.0, bounded / np.maximum(1.0 - bounded, _EXACT), np.inf)
-        error += np.exp(np.minimum(log_slight - reference, 50.0))
-        return np.minimum(log_p, 0.0), error
+            return TailEstimates.unknown(t.shape)
+        reference = np.where(np.isfinite(total), total, 0.0)
+        shares = np.exp(np.array(log_terms) - reference)
+        is_bound = np.isinf([error.total for error in errors])
+        parts = {}
+        for field in fields(ErrorEstimate):
+            of_strata = np.array([getattr(error, field.name) for error in errors])
+            parts[field.name] = (shares * np.where(is_bound, 0.0, of_strata)).sum(axis=0)
+        # A term of which only an upper bound is known lies between 0 and the bound.
+        bounded = np.where(is_bound, shares, 0.0).sum(axis=0)
+        rest = np.maximum(1.0 - bounded, SETTINGS.rounding)
+        parts["enclosure"] += np.where(bounded < 1.0, bounded / rest, np.inf)
+        parts["truncation"] += np.exp(np.minimum(log_negligible - reference, 50.0))
+        parts["rounding"] += SETTINGS.rounding
+        return TailEstimates.of(np.minimum(total, 0.0), SOLVER, **parts)
 
     def _order(
         self,
@@ -305,10 +334,10 @@ class Stratum:
         log_weights: Floats,
         t: Floats,
         sign: int,
-        log_slight: Floats,
+        log_negligible: Floats,
     ) -> Integers:
-        """Strata in the order of what a normal distribution says that they add."""
-        likely = np.flatnonzero(log_weights > log_slight.min() - math.log(y.size))
+        """Strata by their terms under normal approximations of S_y, the largest first."""
+        likely = np.flatnonzero(log_weights > log_negligible.min() - math.log(y.size))
         log_terms = np.empty(likely.size)
         for place, i in enumerate(likely.tolist()):
             others, constant = self._increments.given(block, int(y[i]))
@@ -317,16 +346,17 @@ class Stratum:
             log_terms[place] = log_weights[i] + log_ndtr(-z).max()
         return likely[np.argsort(-log_terms, kind="stable")]
 
-    def _stratum(self, block: int, y: int) -> tuple[float, Stratum]:
-        """What y positives in a block add by themselves, and the statistic of the others."""
+    def _stratum(self, block: int, y: int) -> tuple[float, ConditionedTails]:
+        """The contribution of y positives in a block, and the statistic of the other blocks."""
         if (block, y) not in self._strata:
             others, constant = self._increments.given(block, y)
-            stratum = Stratum(others, self._m - y, self._inversion, self._depth + 1, self._memory)
+            depth = self._depth + 1
+            stratum = ConditionedTails(others, self._m - y, self._inversion, depth, self._memory)
             self._strata[block, y] = constant, stratum
         return self._strata[block, y]
 
     @cached_property
-    def _inverted(self) -> _Tail:
+    def _inverted(self) -> Callable[[Floats, int], TailEstimates]:
         return self._inversion(self._increments, self._m)
 
     @cached_property
@@ -334,76 +364,63 @@ class Stratum:
         return block_to_condition_on(self._increments, self._m)
 
     @cached_property
-    def _next_block(self) -> int | None:
-        """The block with most influence, whatever its size, where it is worth dividing by it.
-
-        Of a statistic that is not linear hardly any stratum is decided by its support.
-        """
+    def _most_influential_block(self) -> int | None:
+        """The block that explains most of the variance; None where conditioning does not pay."""
         sizes, m, n = self._increments.sizes, self._m, self._increments.n_samples
-        divides = self._increments.is_linear or self._depth == 0
-        if sizes.size < 2 or not 0 < m < n or not divides:
+        pays = self._increments.is_linear or self._depth == 0
+        if sizes.size < 2 or not 0 < m < n or not pays:
             return None
-        weight = sizes * (1.0 - sizes / n) * influences(self._increments, m) ** 2
-        return int(np.argmax(weight))
+        return int(np.argmax(sizes * (1.0 - sizes / n) * influences(self._increments, m) ** 2))
 
     @cached_property
-    def _split(self) -> tuple[int, float] | None:
-        """Where to divide a list into halves, and their length; None if that is too long."""
-        if self._increments.sizes.size > _MAX_BLOCKS_OF_HALVES:
-            return None
-        split, length = best_split(self._increments.sizes, self._m)
-        return (split, length) if length <= _MAX_HALVES else None
-
-    @cached_property
-    def _cost_of_inversion(self) -> float:
-        """What an inversion costs, as a number of small ones: rows times hits of all blocks."""
+    def _work_of_inversion(self) -> float:
+        """Rows times positives of all blocks, in inversions of medium size."""
         n, m, sizes = self._increments.n_samples, self._m, self._increments.sizes
-        varies = (m / n) * (1.0 - m / n)
-        rows = min(m, n - m, _DEVIATIONS_OF_ROWS * math.sqrt(n * varies)) + 1.0
-        hits = np.minimum(np.minimum(sizes, m), 1.0 + _DEVIATIONS_OF_ROWS * np.sqrt(sizes * varies))
-        work = rows * float(np.minimum(hits, _HITS_OF_FFT).sum())
-        cost = work / _WORK_OF_AN_INVERSION + sizes.size / _BLOCKS_OF_AN_INVERSION
-        return max(_LEAST_COST, cost)
+        variance, reach = (m / n) * (1.0 - m / n), SETTINGS.deviations_of_rows
+        rows = min(m, n - m, reach * math.sqrt(n * variance)) + 1.0
+        in_blocks = np.minimum(np.minimum(sizes, m), 1.0 + reach * np.sqrt(sizes * variance))
+        products = rows * float(np.minimum(in_blocks, SETTINGS.positives_of_fft).sum())
+        work = products / SETTINGS.products_per_inversion
+        return max(SETTINGS.least_work, work + sizes.size / SETTINGS.blocks_per_inversion)
 
-    @property
-    def _cost_of_halves(self) -> float:
-        """What listing by halves costs, as a number of inversions."""
-        assert self._split is not None
-        return 1.0 + self._split[1] / _OUTCOMES_OF_AN_INVERSION
+    # Enumeration.
 
     @cached_property
     def _has_few_outcomes(self) -> bool:
-        return n_outcomes(self._increments.sizes, self._m) <= _FEW_OUTCOMES
+        return n_outcomes(self._increments.sizes, self._m) <= SETTINGS.few_outcomes
 
-    @property
-    def n_kept(self) -> float:
-        """Numbers of lists that this statistic and its strata keep."""
-        return _MAX_KEPT - self._memory.left
+    @cached_property
+    def _split(self) -> tuple[int, float]:
+        """The first block of the second half, and the length of the lists of both halves."""
+        is_short = self._increments.sizes.size <= SETTINGS.max_blocks_listed
+        if is_short or self._has_few_outcomes:
+            return best_split(self._increments.sizes, self._m)
+        return 0, math.inf
 
-    @property
-    def _listed(self) -> _Listed | MeetInTheMiddleTails:
-        """Every value, whole or by halves."""
-        if self._kept is not None:
-            return self._kept
-        made: _Listed | MeetInTheMiddleTails
+    def _can_be_listed(self, budget: Budget) -> bool:
+        """Whether enumeration is affordable; its work is then taken from the budget."""
         if self._has_few_outcomes:
-            listed = atoms(self._increments, self._m)
-            assert listed is not None
-            made = _Listed(listed)
-        else:
-            assert self._split is not None
-            made = MeetInTheMiddleTails(self._increments, self._m, self._split[0])
-        if self._memory.take(made.n_kept):
-            self._kept = made
-        return made
+            return True
+        length = self._split[1]
+        work = 1.0 + length / SETTINGS.outcomes_per_inversion
+        return length <= SETTINGS.max_listed and budget.take(work)
 
-    def _log_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Bounds of the logs of the tail, and of the tail on the other side.
+    def _listed_tail(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails by enumeration; the lists are kept while memory is left, else made again."""
+        listed = self._kept or MeetInTheMiddleTails(self._increments, self._m, self._split[0])
+        if self._kept is None and self._memory.take(listed.n_kept):
+            self._kept = listed
+        log_p = listed.log_tail(t, sign)
+        return TailEstimates.of(log_p, "meet in the middle", rounding=SETTINGS.rounding)
 
-        Bernstein's inequality, which holds without replacement (Hoeffding, 1963): a sum of m
-        weights with mean mu and variance v of a population, none farther than b from mu, is
-        farther than u from its mean, to one side, with at most the probability
-        ``exp(-u**2 / (2 (m v + b u / 3)))``.
+    # Bounds.
+
+    def _log_bernstein_bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Bounds of the logs of the tail and of the opposite one, by Bernstein's inequality.
+
+        It holds without replacement (Hoeffding, 1963): the sum of m weights, drawn from a
+        population of mean mu and variance v with all deviations at most b, deviates from m mu by u
+        or more, to one side, with probability at most ``exp(-u**2 / (2 (m v + b u / 3)))``.
         """
         c, m = self._increments, self._m
         if not c.is_linear:
@@ -411,46 +428,28 @@ class Stratum:
         shares = c.sizes / c.n_samples
         mean = float(np.sum(shares * c.linear))
         variance = float(np.sum(shares * (c.linear - mean) ** 2))
-        farthest = float(np.abs(c.linear - mean).max())
+        largest = float(np.abs(c.linear - mean).max())
         u = sign * (t - m * mean)
-        spread = 2.0 * (m * variance + farthest * np.abs(u) / 3.0)
+        spread = 2.0 * (m * variance + largest * np.abs(u) / 3.0)
         bound = -(u**2) / np.maximum(spread, np.finfo(float).tiny)
         return np.where(u > 0.0, bound, 0.0), np.where(u < 0.0, bound, 0.0)
 
     @cached_property
     def _support(self) -> tuple[float, float]:
-        """Values that the support does not exceed."""
+        """Bounds of the support: exact where that takes few operations."""
         c, m = self._increments, self._m
         if m == 0 or m == c.n_samples:
             value = float(c.total(c.sizes)) if m else 0.0
             return value, value
         if c.is_linear:
             return linear_support(c, m)
-        if float(np.minimum(c.sizes, m).sum()) * m <= _FEW_OPERATIONS:
+        if float(np.minimum(c.sizes, m).sum()) * m <= SETTINGS.max_support_operations:
             return smallest_value(c, m), largest_value(c, m)
         return -math.inf, math.inf
 
 
-class _Listed:
-    """Tails from a list of all values."""
-
-    def __init__(self, listed: Atoms) -> None:
-        self._values = listed.values
-        self.n_kept = 3 * listed.values.size
-        below = cumulative_shares(listed.log_counts)[1]
-        above = cumulative_shares(listed.log_counts[::-1])[1][::-1]
-        self._below = np.append(-np.inf, below)
-        self._above = np.append(above, -np.inf)
-
-    def log_tail(self, t: Floats, sign: int) -> Floats:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        if sign > 0:
-            return np.asarray(self._above[np.searchsorted(self._values, t, side="left")])
-        return np.asarray(self._below[np.searchsorted(self._values, t, side="right")])
-
-
 def linear_support(c: Increments, m: int) -> tuple[float, float]:
-    """Smallest and largest value of a sum of weights of m items."""
+    """Smallest and largest sum of the weights of m items."""
     order = np.argsort(c.linear, kind="stable")
     sizes, weights = c.sizes[order], c.linear[order]
 

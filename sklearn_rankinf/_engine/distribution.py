@@ -16,9 +16,7 @@ from scipy.special import ndtri
 
 from sklearn_rankinf._engine.conditioning import (
     ACCEPTED,
-    LOG_LEFT_OUT,
-    Budget,
-    Stratum,
+    ConditionedTails,
     block_to_condition_on,
     linear_support,
 )
@@ -109,8 +107,6 @@ _LOG_NEGLIGIBLE = math.log(0.25 * np.finfo(float).eps)
 
 # Tails of values on the tail's side of the mean.
 _FarTail = Callable[[Floats, int], TailEstimates]
-# Log tails of any values, and their relative errors.
-_Tail = Callable[[Floats, int], tuple[Floats, Floats]]
 # Rounding error of a ratio of counts.
 _ROUNDING = 1e-13
 
@@ -513,19 +509,9 @@ class ComputedDistribution:
         return self._branches.tail(t, sign)
 
     def _conditioned_tail(self, t: Floats, sign: int) -> TailEstimates:
-        """Tails of what is counted by conditioning on single blocks.
-
-        Values that several could not afford together each may by itself.
-        """
-        log_negligible = self._tails.log_bound(t, sign) + LOG_LEFT_OUT
-        log_p, error = self._strata.log_tail(t, sign, log_negligible, Budget())
+        """Tails of what is counted by conditioning on single blocks."""
         enough = max(_WORTH_STRATA, self._tolerance)
-        for i in np.flatnonzero((error > enough) & (t.size > 1)):
-            alone = slice(i, i + 1)
-            found = self._strata.log_tail(t[alone], sign, log_negligible[alone], Budget())
-            if found[1][0] < error[i]:
-                log_p[i], error[i] = found[0][0], found[1][0]
-        return TailEstimates.of(log_p, "conditioning on a block", truncation=error)
+        return self._strata.tail(t, sign, self._tails.log_bound(t, sign), enough)
 
     @cached_property
     def _branches(self) -> BranchAndBoundTails | None:
@@ -540,8 +526,8 @@ class ComputedDistribution:
         return self._strata.n_kept if "_strata" in vars(self) else 0.0
 
     @cached_property
-    def _strata(self) -> Stratum:
-        return Stratum(self._counted, self._n_counted, _inversion)
+    def _strata(self) -> ConditionedTails:
+        return ConditionedTails(self._counted, self._n_counted, _inversion)
 
     @cached_property
     def _counted(self) -> Increments:
@@ -674,7 +660,7 @@ class ComputedDistribution:
         return grouped_increments(*problem, ratio, resolution, around)
 
 
-def _inversion(increments: Increments, n_positives: int) -> _Tail:
+def _inversion(increments: Increments, n_positives: int) -> _FarTail:
     """Tails of a statistic that is given by its increments, on either side of the mean."""
     n, m = increments.n_samples, n_positives
     if 2 * m > n:
@@ -693,7 +679,7 @@ def _inversion(increments: Increments, n_positives: int) -> _Tail:
     return _inverted(increments, m)
 
 
-def _inverted(increments: Increments, n_positives: int) -> _Tail:
+def _inverted(increments: Increments, n_positives: int) -> _FarTail:
     """The same for no more positives than other items, whose luckiest ones add most."""
     n, m = increments.n_samples, n_positives
 
@@ -714,12 +700,7 @@ def _inverted(increments: Increments, n_positives: int) -> _Tail:
     span = 0.0 if is_steep(increments, std) else step_of(increments)
     numbers = n, n_blocks, m, m, mean, std
     tails = Tails(merged, *numbers, within, nothing, ACCEPTED, span, insists=False)
-
-    def tail(t: Floats, sign: int) -> tuple[Floats, Floats]:
-        found = about_the_mean(tails.tail, t, sign, mean)
-        return found.log_p, found.error.total
-
-    return tail
+    return lambda t, sign: about_the_mean(tails.tail, t, sign, mean)
 
 
 class MeetInTheMiddle(ComputedDistribution):

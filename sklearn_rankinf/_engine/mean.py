@@ -1,35 +1,43 @@
-"""The distribution of the mean of a statistic over independent rankings.
+"""The null distribution of the mean of a statistic over independent queries.
 
-Where the outcomes of all rankings together are few every atom is listed. Else the transform of the
-mean is the product of those of the rankings, and a contour inverts it. Where that is too coarse, as
-for a few short rankings, the distributions of the rankings are convolved on a lattice under a tilt,
-once with every value rounded down.
+Sections "Means over queries" and "Sums over queries" of doc/theory.rst. If the mean has few values,
+they are enumerated. Otherwise the characteristic functions of the queries multiply (equation
+``map-transform``), and contour inversion gives the tails; samples of the transform beyond the end
+of a contour state the error of a transform that does not decay. Two other solvers replace a contour
+of a larger error:
+
+* lattice: the distributions of the queries, rounded down to the cells of a lattice, are convolved
+  by fast Fourier transforms under the tilt of the contour (equation ``map-bounds``);
+* sums of atoms: the sums over either half of the queries are enumerated, and those of small
+  probability are merged into intervals (meet in the middle; Horowitz & Sahni, 1974).
+
+Both enclose the tail; the midpoint is returned, with half the distance as its error.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
+from sklearn_rankinf._engine.cache import DistributionCache
 from sklearn_rankinf._engine.distribution import (
     MAX_ATOMS,
     UNKNOWN,
     AffineDistribution,
     Distribution,
     ListedDistribution,
-    about_the_mean,
     bracketed,
     constant_value,
     exact_distribution,
     exact_mean_and_variance,
 )
-from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.estimates import ErrorEstimate, TailEstimates
 from sklearn_rankinf._engine.exact.bounds import middle
 from sklearn_rankinf._engine.exact.enumeration import (
     atoms,
@@ -39,13 +47,10 @@ from sklearn_rankinf._engine.exact.enumeration import (
 )
 from sklearn_rankinf._engine.exact.lattice import histograms
 from sklearn_rankinf._engine.exact.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
-from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
-from sklearn_rankinf._engine.inversion.contour import ContourInversion, InvertedTails, Transform
+from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transform
 from sklearn_rankinf._engine.inversion.ranking_transform import (
     RankingTransform,
-    has_large_blocks,
-    largest_increment,
 )
 from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.moments import deviation_of_the_body
@@ -58,48 +63,81 @@ from sklearn_rankinf._engine.statistics import (
     increments_of,
 )
 
-# Atoms of a ranking serve its transform up to this many, and its cells up to that many.
-_FEW_ATOMS, _MOST_ATOMS = 2_000, 2_000_000
-# All sums are listed if they are no more than this.
-_MOST_LISTED = 1e6
-# Errors above this are worth the sums of all atoms, where these can be listed.
-_WORTH_SUMS = 1e-7
-# Atoms of all rankings are summed one by one up to this many each.
-_MOST_ATOMS_OF_SUMS = 20_000
-# Blocks are merged, up to a ratio, where there are more than this; and up to that for planning.
-_MERGE_ABOVE, _MERGED, _COARSE = 5_000, 0.02, 0.05
-# Errors of contours above this are worth a lattice of so many cells; of fewer if it takes passes
-# over the rankings, which may take so many additions. Its sums are kept for so many tilts.
-_WORTH_A_LATTICE, _CELLS, _CELLS_OF_PASSES, _WORK_OF_PASSES = 1e-4, 1 << 20, 1 << 17, 3e9
-_TILTS_KEPT = 8
-# Errors of contours above this are those of atoms, and may be so many times as large as told.
-_ATOMS_TELL, _ATOMS_MORE = 1e-8, 10.0
-# Where the transform is sampled for its coming back: from the end of a contour up to so many times
-# as far, at so many nodes.
-_SPREAD, _GOLDEN = 1e4, 0.5 * (math.sqrt(5.0) - 1.0)
-_WORK_FAR, _MOST_FAR = 1e7, 4_000
-# That is done up to so many placements of all hits, in logarithms.
-_LOG_PLACEMENTS_FELT = 100.0
-# Rounding of a convolution by Fourier transforms, relative to the tilted total.
-_ROUNDING = 1e-14
-# Tilts of a bound where nothing better is known, relative to the steepest.
-_SMALLER_TILTS = 4.0 ** -np.arange(16)
-# Values that differ by less than this, relative to the largest, are the same.
-_SAME = 1e-14
+
+@dataclass(frozen=True)
+class MeanSettings:
+    """Which solvers apply to a mean over queries, and how much work they may take."""
+
+    # Most sums of all queries that are enumerated.
+    max_listed: float = 1e6
+    # Most outcomes of a query whose transform is the sum over its atoms.
+    few_outcomes: float = 2_000
+    # Most outcomes of a query that are rounded one by one to the cells of a lattice.
+    max_outcomes: float = 2_000_000
+    # Blocks of more ranks than this are merged, up to this ratio of their ends; and up to the
+    # larger ratio for comparison.
+    merge_above: int = 5_000
+    merging: float = 0.02
+    coarse_merging: float = 0.05
+    # A larger error of a contour comes from atoms, and is stated larger by the factor: atoms left
+    # out of the last terms of a contour have been up to 7 times the estimate.
+    felt_atoms: float = 1e-8
+    factor_of_atoms: float = 10.0
+    # Transforms of at most this many placements, in logarithms, are sampled beyond a contour: up
+    # to this multiple of its reach, at this many nodes, or fewer within this number of products.
+    log_placements_sampled: float = 100.0
+    reach_of_samples: float = 1e4
+    max_samples: int = 4_000
+    min_samples: int = 250
+    products_of_samples: float = 1e7
+    # Common multiples of ranks up to this one, and multiples of these, at which it is sampled too.
+    max_multiple: int = 10**9
+    n_multiples: int = 8
+    # Contours of a larger error are replaced by a lattice of this many cells, fewer if forward
+    # passes are needed, which may take this number of additions.
+    error_for_lattice: float = 1e-4
+    n_cells: int = 1 << 20
+    n_cells_of_passes: int = 1 << 17
+    max_additions: float = 3e9
+    # Number of tilts whose convolutions are kept.
+    max_tilts: int = 8
+    # Rounding error of a convolution by fast Fourier transforms, relative to the tilted total.
+    rounding_of_convolution: float = 1e-14
+    # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
+    # the second in any case.
+    error_for_sums: float = 1e-7
+    error_for_any_sums: float = 1e-2
+    # Sums over half of the queries are few if no more than this are formed at once.
+    few_sums: float = 1e6
+    # They have large probabilities if the log probability that two of them coincide exceeds this.
+    log_coincidence: float = -5.0
+    # Most outcomes of a query whose atoms are summed.
+    max_outcomes_of_sums: float = 20_000
+    # Relative difference of equal values, and of values from the largest one.
+    equal: float = 1e-14
+    equal_to_largest: float = 2e-12
+    # Error of an enumerated probability.
+    rounding: float = 1e-13
+
+
+SETTINGS = MeanSettings()
+
+# Distributions of means, by their queries; up to about 160 MB.
+_DISTRIBUTIONS = DistributionCache(max_distributions=64, max_numbers=2e7)
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rankings of the same size, number of hits and ties.
+    """Queries of the same size, number of positives and ties.
 
     Attributes
     ----------
     n_samples, n_positives : int
-        Size of each ranking and number of hits in it.
+        Numbers of samples and of positives of each query.
     tie_sizes : ndarray or None
         Sizes of the blocks of equal scores, best first; None without ties.
     count : int
-        Number of such rankings.
+        Number of such queries.
     """
 
     n_samples: int
@@ -108,46 +146,19 @@ class Part:
     count: int
 
     def is_constant(self) -> bool:
-        """Whether there are no hits, or nothing but hits."""
+        """Whether no sample or every sample is positive."""
         return self.n_positives in (0, self.n_samples)
 
 
-class _AtomicTransform:
-    """The transform of a distribution with few atoms."""
-
-    merged = False
+class _AtomicTransform(RankingTransform):
+    """The transform of a statistic with few atoms: the sum over them."""
 
     def __init__(self, increments: Increments, n_positives: int) -> None:
+        super().__init__(increments, increments, n_positives)
         listed = atoms(increments, n_positives)
         assert listed is not None
         self.values, self.log_counts = listed.values, listed.log_counts
         self.log_weights = listed.log_counts - logsumexp(listed.log_counts)
-        self._increments, self._n_positives = increments, n_positives
-
-    @property
-    def n_blocks(self) -> int:
-        return self._increments.sizes.size
-
-    @property
-    def n_counted(self) -> float:
-        return float(self._n_positives)
-
-    @property
-    def has_large_blocks(self) -> bool:
-        sizes = self._increments.sizes
-        return has_large_blocks(int(sizes.max()), int(sizes.sum()), self._n_positives)
-
-    @property
-    def largest_increment(self) -> float:
-        return largest_increment(self._increments)
-
-    @property
-    def log_placement(self) -> float:
-        return -log_binomial(self._increments.n_samples, self._n_positives)
-
-    @property
-    def log_edge(self) -> float:
-        return math.log(self._n_positives / self.n_blocks) + self.log_placement
 
     def log_commonest(self, theta: float) -> float:
         return float(self.log_weights[np.argmax(self.log_weights + theta * self.values)])
@@ -170,38 +181,20 @@ class _AtomicTransform:
 
 
 class _MeanTransform:
-    """The transform of a mean of independent variables, some with the same distribution."""
+    """The product of transforms of independent variables, some with the same distribution."""
 
     def __init__(self, parts: Sequence[tuple[Transform, int]], n_variables: int) -> None:
         self._parts, self._n = parts, n_variables
         self.merged = any(part.merged for part, _ in parts)
+        self.has_large_blocks = any(part.has_large_blocks for part, _ in parts)
+        self.n_blocks = int(self._total(lambda part: part.n_blocks))
+        self.n_counted = float(self._total(lambda part: part.n_counted))
+        self.largest_increment = max(part.largest_increment for part, _ in parts) / n_variables
+        self.log_placement = float(self._total(lambda part: part.log_placement))
+        self.log_edge = float(self._total(lambda part: part.log_edge))
 
     def _total(self, of: Callable[[Transform], Any]) -> Any:
         return sum(count * of(part) for part, count in self._parts)
-
-    @property
-    def n_blocks(self) -> int:
-        return int(self._total(lambda part: part.n_blocks))
-
-    @property
-    def n_counted(self) -> float:
-        return float(self._total(lambda part: part.n_counted))
-
-    @property
-    def has_large_blocks(self) -> bool:
-        return any(part.has_large_blocks for part, _ in self._parts)
-
-    @property
-    def largest_increment(self) -> float:
-        return max(part.largest_increment for part, _ in self._parts) / self._n
-
-    @property
-    def log_placement(self) -> float:
-        return float(self._total(lambda part: part.log_placement))
-
-    @property
-    def log_edge(self) -> float:
-        return float(self._total(lambda part: part.log_edge))
 
     def log_commonest(self, theta: float) -> float:
         return float(self._total(lambda part: part.log_commonest(theta / self._n)))
@@ -222,14 +215,14 @@ class _MeanTransform:
 
 
 class MeanDistribution:
-    """The distribution of the mean of a statistic over independent rankings.
+    """The distribution of the mean of a statistic over independent queries.
 
     Parameters
     ----------
     statistic : AveragePrecision
-        The statistic of each ranking: average precision without a cut-off.
+        The statistic of each query: average precision without a cut-off.
     parts : sequence of Part
-        The rankings.
+        The queries.
     """
 
     is_listed = False
@@ -238,45 +231,55 @@ class MeanDistribution:
         self._statistic = statistic
         self._n = sum(part.count for part in parts)
         self._parts = [part for part in parts if not part.is_constant()]
-        constants = [part for part in parts if part.is_constant()]
-        self._constant = _mean(
-            [constant_value(statistic, p.n_samples, p.n_positives) * p.count for p in constants],
-            self._n,
-        )
-        moments = [
-            exact_mean_and_variance(statistic, p.n_samples, p.n_positives, p.tie_sizes)
-            for p in self._parts
-        ]
-        counts = [part.count for part in self._parts]
-        of_parts = zip(moments, counts, strict=True)
-        self._mean = _mean([mean * count for (mean, _), count in of_parts], self._n)
-        of_parts = zip(moments, counts, strict=True)
-        self._std = math.sqrt(math.fsum(variance * count for (_, variance), count in of_parts))
-        self._std /= self._n
-        self._known_far_heights: dict[tuple[float, float], tuple[float, float]] = {}
+        total, means, variances = [], [], []
+        for part in parts:
+            problem = statistic, part.n_samples, part.n_positives
+            if part.is_constant():
+                total.append(constant_value(*problem) * part.count)
+                continue
+            mean, variance = exact_mean_and_variance(*problem, part.tie_sizes)
+            means.append(mean * part.count)
+            variances.append(variance * part.count)
+        # Everything but the support excludes the queries that do not vary.
+        self._constant = math.fsum(total) / max(self._n, 1)
+        self._mean = math.fsum(means) / max(self._n, 1)
+        self._std = math.sqrt(math.fsum(variances)) / max(self._n, 1)
+        self._samples_beyond: dict[tuple[float, float], tuple[float, float]] = {}
+
+    @property
+    def n_kept(self) -> float:
+        """Numbers kept on the lattice."""
+        lattice = vars(self).get("_lattice")
+        return lattice.n_kept if lattice is not None else 0.0
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
+        found = self.estimates(t, sign)
+        return np.exp(found.log_p), found.log_p, found.error.total
+
+    def estimates(self, t: Floats, sign: int) -> TailEstimates:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), with errors by parts and solvers."""
         t = t - self._constant
         low, high = self._ends
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
-        error = np.full(t.shape, 1e-13)
+        found = TailEstimates.of(log_p, "support", rounding=SETTINGS.rounding)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
-        # With ties the best may be out of reach. Values are the same relative to the whole mean.
+        # With ties the best value may be unattainable.
         log_best = self._log_probability_of_best
-        near_best = t >= high - 2e-12 * (high + self._constant)
-        at_best = inside & near_best & (sign > 0 and log_best > -np.inf)
-        log_p[at_best] = log_best
-        left = inside & ~at_best
-        found = about_the_mean(self._far_estimates, t[left], sign, self._mean)
-        log_p[left], error[left] = found.log_p, found.error.total
-        # A tail that the other one leaves has bounds of its own.
-        near = np.flatnonzero(left & (sign * (t - self._mean) < 0.0))
-        near_log_p, near_error = log_p[near], error[near]
-        self._put_within_bounds(near_log_p, near_error, t[near], sign)
-        log_p[near], error[near] = near_log_p, near_error
-        log_p = np.minimum(log_p, 0.0)
-        return np.exp(log_p), log_p, error
+        near_best = t >= high - SETTINGS.equal_to_largest * (high + self._constant)
+        is_best = inside & near_best & (sign > 0 and log_best > -np.inf)
+        best = np.full(np.count_nonzero(is_best), log_best)
+        found.put(is_best, TailEstimates.of(best, "enumeration", rounding=SETTINGS.rounding))
+        beyond = sign * (t - self._mean) >= 0.0
+        outer, inner = inside & ~is_best & beyond, inside & ~is_best & ~beyond
+        if outer.any():
+            found.put(outer, self._far_tail(t[outer], sign))
+        if inner.any():
+            rest = _complement(self._far_tail(t[inner], -sign))
+            self._put_within_bounds(rest, t[inner], sign)
+            found.put(inner, rest)
+        np.minimum(found.log_p, 0.0, out=found.log_p)
+        return found
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
@@ -292,19 +295,47 @@ class MeanDistribution:
         lower, upper = np.zeros(t.shape), np.ones(t.shape)
         if self._sums is not None:
             lower, upper = self._sums.bounds((t - self._constant) * self._n, sign)
-        near = self.support()[0 if sign > 0 else 1]
-        certain = sign * t <= sign * near
+        certain = sign * t <= sign * self.support()[0 if sign > 0 else 1]
         return np.where(certain, 1.0, lower), np.where(certain, 1.0, upper)
+
+    def of_one(self) -> AffineDistribution | None:
+        """The distribution by that of the only query that varies; None if there are several."""
+        if sum(part.count for part in self._parts) != 1:
+            return None
+        part = self._parts[0]
+        one = exact_distribution(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
+        return AffineDistribution(one, self._constant, 1.0 / self._n)
+
+    def listed(self, most: float = MAX_ATOMS) -> ListedDistribution | None:
+        """The distribution by its atoms; None if they are more than this."""
+        if any(self._n_outcomes(part) > most for part in self._parts):
+            return None
+        sums = _sums_of([(self._atoms(part), part.count) for part in self._parts], most)
+        if sums is None:
+            return None
+        values, log_counts = sums
+        return ListedDistribution(values / self._n + self._constant, log_counts)
+
+    # Queries.
+
+    def _increments(self, part: Part) -> Increments:
+        return increments_of(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
+
+    def _n_outcomes(self, part: Part) -> float:
+        return n_outcomes(self._increments(part).sizes, part.n_positives)
+
+    def _atoms(self, part: Part) -> _AtomicTransform:
+        return _AtomicTransform(self._increments(part), part.n_positives)
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
-        """Smallest and largest value, without what is constant."""
-        ends = [[part.count * end for end in self._ends_of(part)] for part in self._parts]
-        lowest, highest = zip(*ends, strict=True)
-        return _mean(lowest, self._n), _mean(highest, self._n)
+        """Smallest and largest value."""
+        ends = [(part.count, *self._ends_of(part)) for part in self._parts]
+        low, high = (math.fsum(end[0] * end[i] for end in ends) for i in (1, 2))
+        return low / self._n, high / self._n
 
     def _ends_of(self, part: Part) -> tuple[float, float]:
-        """Smallest and largest value of one ranking."""
+        """Smallest and largest value of one query."""
         increments, m = self._increments(part), part.n_positives
         if part.tie_sizes is not None:
             return smallest_value(increments, m), largest_value(increments, m)
@@ -313,297 +344,310 @@ class MeanDistribution:
 
     @cached_property
     def _log_probability_of_best(self) -> float:
+        best = self._statistic.log_probability_of_best
         return math.fsum(
-            part.count
-            * self._statistic.log_probability_of_best(
-                part.n_samples, part.n_positives, part.tie_sizes
-            )
-            for part in self._parts
+            p.count * best(p.n_samples, p.n_positives, p.tie_sizes) for p in self._parts
         )
 
-    def listed(self, most: float = MAX_ATOMS) -> ListedDistribution | None:
-        """The distribution by its atoms; None where they are too many."""
-        if any(self._n_outcomes(part) > most for part in self._parts):
-            return None
-        values, log_counts = np.zeros(1), np.zeros(1)
-        for part in self._parts:
-            one = _AtomicTransform(self._increments(part), part.n_positives)
-            for _ in range(part.count):
-                if values.size * one.values.size > most:
-                    return None
-                sums = np.add.outer(values, one.values).ravel()
-                counts = np.add.outer(log_counts, one.log_counts).ravel()
-                values, log_counts = _merged(sums, counts)
-        return ListedDistribution(values / self._n + self._constant, log_counts)
+    # Tails on their own side of the mean.
 
-    def of_one(self) -> AffineDistribution | None:
-        """The distribution by that of the only ranking that varies; None if there are several."""
-        if sum(part.count for part in self._parts) != 1:
-            return None
-        part = self._parts[0]
-        one = exact_distribution(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
-        return AffineDistribution(one, self._constant, 1.0 / self._n)
-
-    def _far_estimates(self, t: Floats, sign: int) -> TailEstimates:
-        log_p, error = self._far_tail(t, sign)
-        return TailEstimates.of(log_p, "contour", truncation=error)
-
-    def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tails of values on the tail's side of the mean."""
-        found = self._contour.inverted(t, sign)
-        log_p, error = found.log_p, found.error
-        # What large atoms leave out of the last terms of a contour has been up to 7 times them.
-        error = np.where(error > _ATOMS_TELL, _ATOMS_MORE * error, error)
-        if self._is_coarse:
-            error += self._beyond_the_end(t, found)
-        weak = np.flatnonzero(error > _WORTH_A_LATTICE)
-        if weak.size:
-            other, other_error = self._on_a_lattice(t[weak], sign)
-            better = other_error < error[weak]
-            log_p[weak[better]], error[weak[better]] = other[better], other_error[better]
-        self._put_within_bounds(log_p, error, t, sign)
-        unknown = np.flatnonzero(error > UNKNOWN)
+    def _far_tail(self, t: Floats, sign: int) -> TailEstimates:
+        found = self._by_contour(t, sign)
+        weak = np.flatnonzero(found.error.total > SETTINGS.error_for_lattice)
+        if weak.size and self._lattice is not None:
+            found.put_better(weak, self._on_lattice(t[weak], sign))
+        self._put_within_bounds(found, t, sign)
+        unknown = np.flatnonzero(found.error.total > UNKNOWN)
         if unknown.size:
-            upper = self._upper_bound(t[unknown], sign)
-            log_p[unknown], error[unknown] = np.minimum(np.log(upper), 0.0), np.inf
-        return log_p, error
+            bound = self._log_upper_bound(t[unknown], sign)
+            found.put(unknown, TailEstimates.of(bound, "Chernoff bound", enclosure=np.inf))
+        return found
 
-    def _put_within_bounds(self, log_p: Floats, error: Floats, t: Floats, sign: int) -> None:
-        """Take the middle of guaranteed bounds where it is closer, and keep to them elsewhere."""
-        weak = np.flatnonzero(error > _WORTH_SUMS)
-        if not weak.size or self._sums is None:
-            return
-        lower, upper = self._sums.bounds(t[weak] * self._n, sign)
-        log_middle, half = middle(lower, upper)
-        better = half < error[weak]
-        with np.errstate(divide="ignore"):
-            held = np.clip(log_p[weak], np.log(lower), np.log(upper))
-        log_p[weak] = np.where(better, log_middle, held)
-        error[weak[better]] = half[better]
-
-    def _upper_bound(self, t: Floats, sign: int) -> Floats:
-        """An upper bound of the tail on its side of the mean."""
-        bound = np.exp(self._log_bound(t, sign))
-        if self._sums is not None:
-            bound = np.minimum(bound, self._sums.bounds(t * self._n, sign)[1])
-        return np.maximum(bound, np.finfo(float).tiny)
+    def _by_contour(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails by inversion of the product of the transforms."""
+        found = self._contour.inverted(t, sign)
+        known = np.isfinite(found.error)
+        factor = np.where(found.error > SETTINGS.felt_atoms, SETTINGS.factor_of_atoms, 1.0)
+        total, merging, truncation = (
+            np.where(known, factor * part, 0.0) for part in (found.error, found.merging, found.cut)
+        )
+        rest = np.maximum(total - merging - truncation, 0.0)
+        if self._is_sampled_beyond:
+            truncation += self._beyond_the_end(t, found.log_p, found.tilt, found.reach)
+        parts = {"rounding": rest, "truncation": truncation, "merging": merging}
+        unknown = np.where(known, 0.0, np.inf)
+        return TailEstimates.of(found.log_p, "contour", enclosure=unknown, **parts)
 
     @cached_property
-    def _sums(self) -> SumsOfAtoms | None:
-        """The atoms of the sum; None where rankings are many, or have many values."""
-        if sum(part.count for part in self._parts) > MOST_VARIABLES:
-            return None
-        if any(self._n_outcomes(part) > _MOST_ATOMS_OF_SUMS for part in self._parts):
-            return None
-        atoms = [_AtomicTransform(self._increments(part), part.n_positives) for part in self._parts]
-        counts = [part.count for part in self._parts]
-        return SumsOfAtoms(
-            [
-                (one.values, np.exp(one.log_weights), count)
-                for one, count in zip(atoms, counts, strict=True)
-            ]
-        )
+    def _is_sampled_beyond(self) -> bool:
+        """Whether the transform may return: few outcomes of every query, or few placements."""
+        if all(self._n_outcomes(part) <= SETTINGS.max_outcomes for part in self._parts):
+            return True
+        return -self._transform.log_placement <= SETTINGS.log_placements_sampled
 
-    def _beyond_the_end(self, t: Floats, found: InvertedTails) -> Floats:
-        """What terms beyond the end of a contour may add up to, relative to the tails.
+    def _beyond_the_end(self, t: Floats, log_p: Floats, tilts: Floats, reaches: Floats) -> Floats:
+        """Estimated sum of the terms beyond the end of each contour, relative to the tails.
 
-        The transform of short rankings decays, and comes back where their values are nearly
-        multiples of something: its mean size there is sampled.
+        The transform of short rankings decays, and returns where their values are nearly multiples
+        of a common divisor.
         """
-        added = np.zeros(t.shape)
-        known = np.isfinite(found.log_p)
-        contours = np.column_stack([found.tilt, found.reach])
-        for contour in np.unique(contours[known], axis=0):
-            same = np.flatnonzero(known & (contours == contour).all(axis=1))
-            theta, reach = contour.tolist()
-            heights, log_mgf = self._far_heights(theta, reach)
-            excess = np.minimum(log_mgf - theta * t[same] - found.log_p[same], 300.0)
-            added[same] = heights * np.exp(excess)
+        added, known = np.zeros(t.shape), np.isfinite(log_p)
+        for tilt, reach in set(zip(tilts[known].tolist(), reaches[known].tolist(), strict=True)):
+            same = known & (tilts == tilt) & (reaches == reach)
+            if (tilt, reach) not in self._samples_beyond:
+                self._samples_beyond[tilt, reach] = self._sampled_beyond(tilt, reach)
+            size, log_mgf = self._samples_beyond[tilt, reach]
+            added[same] = size * np.exp(np.minimum(log_mgf - tilt * t[same] - log_p[same], 300.0))
         return added
 
-    def _far_heights(self, theta: float, reach: float) -> tuple[float, float]:
+    def _sampled_beyond(self, theta: float, reach: float) -> tuple[float, float]:
         """Sum of the sizes of the terms there, relative to the transform at the tilt, and its log.
 
-        Along ``theta + iy`` it is twice the integral of the size over ``y``, divided by pi.
+        Along ``theta + iy`` it is twice the integral of the size over ``log y``, divided by pi.
         """
-        if (theta, reach) not in self._known_far_heights:
-            transform = self._transform_of_mean
-            n_nodes = int(np.clip(_WORK_FAR / transform.work(theta, False), 250, _MOST_FAR))
-            # Not in step with anything, and the same each time.
-            places = (np.arange(1, n_nodes + 1) * _GOLDEN) % 1.0
-            z = np.append(theta, theta + 1j * np.sort(reach * _SPREAD**places))
-            logs = transform.at(theta, z, False, False).real
-            sizes = np.exp(np.minimum(logs[1:] - logs[0], 0.0))
-            mean = float(sizes.mean()) if np.isfinite(logs).all() else 1.0
-            far = 2.0 * mean * math.log(_SPREAD) / math.pi, float(logs[0])
-            known = far if math.isfinite(far[1]) else (math.inf, 0.0)
-            self._known_far_heights[theta, reach] = known
-        return self._known_far_heights[theta, reach]
+        affordable = SETTINGS.products_of_samples / self._transform.work(theta, False)
+        n_nodes = int(np.clip(affordable, SETTINGS.min_samples, SETTINGS.max_samples))
+        # Multiples of the golden ratio modulo 1 are even and have no period.
+        places = np.sort(np.arange(1, n_nodes + 1) * 0.5 * (math.sqrt(5.0) - 1.0) % 1.0)
+        z = np.append(theta, theta + 1j * reach * SETTINGS.reach_of_samples**places)
+        logs = self._transform.at(theta, z, False, False).real
+        if not math.isfinite(logs[0]):
+            return math.inf, 0.0
+        sizes = np.exp(np.minimum(logs[1:] - logs[0], 0.0))
+        mean = float(sizes.mean()) if np.isfinite(logs).all() else 1.0
+        between = 2.0 * mean * math.log(SETTINGS.reach_of_samples) / math.pi
+        return between + self._at_common_multiples(theta, reach, float(logs[0])), float(logs[0])
 
-    def _log_bound(self, t: Floats, sign: int) -> Floats:
-        """Chernoff's bound of the log of the tail, from tilts up to the best of merged blocks."""
+    def _at_common_multiples(self, theta: float, reach: float, log_mgf: float) -> float:
+        """The same for narrow returns, at common multiples of the ranks and multiples of these.
+
+        Values are sums of ratios of whole numbers to ranks. A full return at height y and all its
+        multiples is half an atom of a lattice of span 2 pi / y, under a normal density of the
+        deviation that the decay of the transform shows.
+        """
+        ranks = [
+            range(1, p.n_samples + 1) if p.tie_sizes is None else np.cumsum(p.tie_sizes).tolist()
+            for p in self._parts
+        ]
+        multiple = math.lcm(*(part.n_positives for part in self._parts))
+        heights = []
+        for rank in sorted(set().union(*ranks)):
+            multiple = math.lcm(multiple, rank)
+            if multiple > SETTINGS.max_multiple:
+                break
+            heights.append(2.0 * math.pi * self._n * multiple)
+        y = np.unique([height for height in heights if height > reach])
+        if not y.size:
+            return 0.0
+        z = np.append(0.5 / self._std, np.outer(y, np.arange(1, SETTINGS.n_multiples + 1)))
+        logs = self._transform.at(theta, theta + 1j * z, False, False).real - log_mgf
+        deviation = math.sqrt(max(-2.0 * float(logs[0]), np.finfo(float).tiny)) / (0.5 / self._std)
+        sizes = np.exp(np.minimum(logs[1:], 0.0)).reshape(y.size, -1).max(axis=1)
+        return float(np.sum(sizes * math.sqrt(0.5 * math.pi) / (deviation * y)))
+
+    def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
+        """Log of an upper bound: Chernoff's at the tilts of the contours, or of sums of atoms."""
         bound = np.zeros(t.shape)
-        steepest = float(np.abs(self._contour.tilts(t, sign)).max())
-        for theta in sign * steepest * _SMALLER_TILTS:
+        for theta in np.unique(self._contour.tilts(t, sign)).tolist():
             at_theta = np.array([theta], dtype=complex)
-            log_mgf = float(self._transform_of_mean.at(theta, at_theta, False, False)[0].real)
+            log_mgf = float(self._transform.at(theta, at_theta, False, False)[0].real)
             if math.isfinite(log_mgf):
                 bound = np.minimum(bound, log_mgf - theta * t)
+        if self._sums is not None:
+            upper = np.maximum(self._sums.bounds(t * self._n, sign)[1], np.finfo(float).tiny)
+            bound = np.minimum(bound, np.log(upper))
         return bound
 
-    def _increments(self, part: Part) -> Increments:
-        return increments_of(self._statistic, part.n_samples, part.n_positives, part.tie_sizes)
-
-    def _n_outcomes(self, part: Part) -> float:
-        return n_outcomes(self._increments(part).sizes, part.n_positives)
+    # Transforms.
 
     @cached_property
-    def _transforms(self) -> list[tuple[Transform, float]]:
-        return [self._transform(part) for part in self._parts]
+    def _contour(self) -> ContourInversion:
+        parts = zip(self._transforms, self._parts, strict=True)
+        variance = math.fsum(part.count * body**2 for (_, body), part in parts)
+        body = math.sqrt(variance) / self._n
+        return ContourInversion(self._transform, self._std, body, self._ends)
 
     @cached_property
-    def _transform_of_mean(self) -> _MeanTransform:
+    def _transform(self) -> _MeanTransform:
         parts = zip(self._transforms, self._parts, strict=True)
         return _MeanTransform([(own, part.count) for (own, _), part in parts], self._n)
 
     @cached_property
-    def _contour(self) -> ContourInversion:
-        return ContourInversion(self._transform_of_mean, self._std, self._body, self._ends)
+    def _transforms(self) -> list[tuple[Transform, float]]:
+        return [self._transform_of(part) for part in self._parts]
 
-    @cached_property
-    def _body(self) -> float:
-        """The deviation without lucky hits."""
-        parts = zip(self._transforms, self._parts, strict=True)
-        return math.sqrt(math.fsum(part.count * body**2 for (_, body), part in parts)) / self._n
+    def _transform_of(self, part: Part) -> tuple[Transform, float]:
+        """The transform of a query, and the deviation without its top-stratum positives."""
+        n, m, ties = part.n_samples, part.n_positives, part.tie_sizes
+        is_short = n <= SETTINGS.merge_above
+        if is_short and self._n_outcomes(part) <= SETTINGS.few_outcomes:
+            return self._atoms(part), deviation_of_the_body(self._increments(part), m)
 
-    def _transform(self, part: Part) -> tuple[Transform, float]:
-        """The transform of a ranking, and the deviation of its statistic without lucky hits."""
-        m = part.n_positives
-        problem = self._statistic, part.n_samples, m, part.tie_sizes
-        if part.n_samples <= _MERGE_ABOVE and self._n_outcomes(part) <= _FEW_ATOMS:
-            increments = self._increments(part)
-            return _AtomicTransform(increments, m), deviation_of_the_body(increments, m)
-        body = deviation_of_the_body(grouped_increments(*problem, _COARSE), m)
+        def grouped(ratio: float, resolution: float = math.inf) -> Increments:
+            return grouped_increments(self._statistic, n, m, ties, ratio, resolution)
+
+        body = deviation_of_the_body(grouped(SETTINGS.coarse_merging), m)
         resolution = body if body > 0.0 else math.inf
-        coarse = grouped_increments(*problem, _COARSE, resolution)
-        n_blocks = part.n_samples if part.tie_sizes is None else part.tie_sizes.size
-        if n_blocks <= _MERGE_ABOVE:
+        coarse = grouped(SETTINGS.coarse_merging, resolution)
+        if (n if ties is None else ties.size) <= SETTINGS.merge_above:
             return RankingTransform(self._increments(part), coarse, m), body
-        merged = grouped_increments(*problem, _MERGED, resolution)
-        return RankingTransform(merged, coarse, m, merged=True), body
+        return RankingTransform(grouped(SETTINGS.merging, resolution), coarse, m, True), body
+
+    # Sums of atoms.
+
+    def _put_within_bounds(self, found: TailEstimates, t: Floats, sign: int) -> None:
+        """Take the midpoint of guaranteed bounds where its error is smaller; else clip to them."""
+        error = found.error.total
+        weak = np.flatnonzero(error > SETTINGS.error_for_sums)
+        if weak.size and not self._are_sums_sharp:
+            weak = weak[error[weak] > SETTINGS.error_for_any_sums]
+        if not weak.size or self._sums is None:
+            return
+        lower, upper = self._sums.bounds(t[weak] * self._n, sign)
+        with np.errstate(divide="ignore"):
+            found.log_p[weak] = np.clip(found.log_p[weak], np.log(lower), np.log(upper))
+        log_middle, half = middle(lower, upper)
+        is_better = half < error[weak]
+        own = TailEstimates.of(log_middle, "sums of atoms", enclosure=half)
+        found.put(weak[is_better], own.at(is_better))
 
     @cached_property
-    def _is_coarse(self) -> bool:
-        """Whether the outcomes of every ranking, or of all together, are few enough to be felt."""
-        if all(self._n_outcomes(part) <= _MOST_ATOMS for part in self._parts):
+    def _few_atoms(self) -> list[tuple[_AtomicTransform, int]] | None:
+        """The atoms of all queries; None if queries or their outcomes are many."""
+        most = max((self._n_outcomes(part) for part in self._parts), default=0.0)
+        n_queries = sum(part.count for part in self._parts)
+        if n_queries > MOST_VARIABLES or most > SETTINGS.max_outcomes_of_sums:
+            return None
+        return [(self._atoms(part), part.count) for part in self._parts]
+
+    @cached_property
+    def _sums(self) -> SumsOfAtoms | None:
+        """Sums over either half of the queries."""
+        if self._few_atoms is None:
+            return None
+        return SumsOfAtoms([(x.values, np.exp(x.log_weights), k) for x, k in self._few_atoms])
+
+    @cached_property
+    def _are_sums_sharp(self) -> bool:
+        """Whether sums over half of the queries are few, or have large probabilities."""
+        if self._few_atoms is None:
+            return False
+        coincide = (0.5 * k * logsumexp(2.0 * x.log_weights) for x, k in self._few_atoms)
+        if math.fsum(coincide) > SETTINGS.log_coincidence:
             return True
-        return -self._transform_of_mean.log_placement <= _LOG_PLACEMENTS_FELT
+        half = [(x, (k + 1) // 2) for x, k in self._few_atoms]
+        return _sums_of(half, SETTINGS.few_sums) is not None
+
+    # Lattice.
 
     @cached_property
     def _lattice(self) -> _Lattice | None:
-        """The distributions of the rankings in cells; None where that takes too long."""
-        n_additions = sum(
-            self._increments(part).sizes.size * part.n_positives
-            for part in self._parts
-            if self._n_outcomes(part) > _MOST_ATOMS
-        )
-        if n_additions * _CELLS_OF_PASSES > _WORK_OF_PASSES:
+        """The distributions of the queries in cells; None if that takes too long."""
+        is_long = [self._n_outcomes(part) > SETTINGS.max_outcomes for part in self._parts]
+        n_additions, n_lost, most = 0, 0, 0.0
+        for part, long in zip(self._parts, is_long, strict=True):
+            n_additions += long * self._increments(part).sizes.size * part.n_positives
+            # A value is rounded down once, or once for every positive by a forward pass.
+            n_lost += part.count * (part.n_positives if long else 1)
+            most += part.count * self._ends_of(part)[1]
+        if n_additions * SETTINGS.n_cells_of_passes > SETTINGS.max_additions:
             return None
-        n_cells = _CELLS_OF_PASSES if n_additions else _CELLS
-        n_lost = sum(self._n_lost(part) * part.count for part in self._parts)
-        most = math.fsum(self._ends_of(part)[1] * part.count for part in self._parts)
+        n_cells = SETTINGS.n_cells_of_passes if n_additions else SETTINGS.n_cells
         width = most / (n_cells - n_lost - 2)
         if width <= 0.0:
             return None
-        cells = [(self._cells(part, width), part.count) for part in self._parts]
+        parts = zip(self._parts, is_long, strict=True)
+        cells = [(self._cells(part, width, long), part.count) for part, long in parts]
         return _Lattice(cells, n_cells, width, n_lost)
 
-    def _n_lost(self, part: Part) -> int:
-        """Cells that a ranking's value exceeds its cell by less than: one for every rounding."""
-        return 1 if self._n_outcomes(part) <= _MOST_ATOMS else part.n_positives
-
-    def _cells(self, part: Part, width: float) -> Floats:
-        """Log probabilities of the cells of a ranking's value, rounded down."""
-        increments, m = self._increments(part), part.n_positives
+    def _cells(self, part: Part, width: float, is_long: bool) -> Floats:
+        """Log probabilities of the cells of the value of a query, rounded down."""
         n_cells = int(self._ends_of(part)[1] / width) + 2
-        if self._n_outcomes(part) <= _MOST_ATOMS:
-            listed = _AtomicTransform(increments, m)
-            places = (listed.values / width).astype(np.int64)
-            cells = np.bincount(places, np.exp(listed.log_weights), minlength=n_cells)
-        else:
+        if is_long:
+            increments, m = self._increments(part), part.n_positives
             down = histograms(increments, m, width, n_cells, feasible_bands(increments, m))[0]
-            # Differences of what was summed from the nearer end keep their digits.
+            # Differences of sums from the nearer end lose fewer digits.
             lower = down.below[1:] < 0.5
             cells = np.where(lower, np.diff(down.below), -np.diff(down.above))
+        else:
+            listed = self._atoms(part)
+            places = (listed.values / width).astype(np.int64)
+            cells = np.bincount(places, np.exp(listed.log_weights), minlength=n_cells)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(cells))
 
-    def _on_a_lattice(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        """Tails between the bounds of a lattice, under the tilt of a contour to each."""
-        log_p, error = np.full(t.shape, -np.inf), np.full(t.shape, np.inf)
-        if self._lattice is None:
-            return log_p, error
+    def _on_lattice(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails between the bounds of a lattice, under the tilts of the contours."""
+        assert self._lattice is not None
+        found = TailEstimates.unknown(t.shape)
         tilts = self._contour.tilts(t, sign)
-        for theta in np.unique(tilts):
-            same = np.flatnonzero(tilts == theta)
-            own = float(theta) / self._n
-            log_p[same], error[same] = self._lattice.tail(t[same] * self._n, sign, own)
-        return log_p, error
+        for theta in np.unique(tilts).tolist():
+            same = tilts == theta
+            found.put(same, self._lattice.tail(t[same] * self._n, sign, theta / self._n))
+        return found
 
 
 class _Lattice:
-    """The sum of independent variables whose distributions are known in cells of a width.
+    """The sum of independent variables whose distributions are given in cells of a width.
 
     Parameters
     ----------
     parts : list of tuple
-        Log probabilities of the cells of a variable, rounded down, and how many have that
-        distribution.
+        Log probabilities of the cells of a variable, rounded down, and the number of variables with
+        that distribution.
     n_cells : int
         Number of cells of the sum.
     width : float
         Width of a cell.
     n_lost : int
-        The sum exceeds its cell by less than so many.
+        The sum exceeds the sum of the rounded values by less than this many cells.
     """
 
     def __init__(
         self, parts: list[tuple[Floats, int]], n_cells: int, width: float, n_lost: int
     ) -> None:
         self._parts, self._n_cells, self._width, self._n_lost = parts, n_cells, width, n_lost
-        self._known: dict[float, tuple[float, Floats, Floats]] = {}
+        self._sums: dict[float, tuple[float, Floats, Floats]] = {}
 
-    def tail(self, t: Floats, sign: int, theta: float) -> tuple[Floats, Floats]:
-        """Log of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), and its relative error.
+    @property
+    def n_kept(self) -> float:
+        """Numbers of cells and of their sums."""
+        own = sum(cells.size for cells, _ in self._parts)
+        return float(own + 2 * self._n_cells * len(self._sums))
 
-        They are between the tails of the cells, which were found under a tilt.
-        """
-        log_scale, log_above, log_below = self._tilted_sums(theta)
+    def tail(self, t: Floats, sign: int, theta: float) -> TailEstimates:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), between two tails of the cells."""
+        log_scale, log_above, log_below = self._sums.get(theta) or self._tilted_sums(theta)
         log_sums = log_above if sign > 0 else log_below
-        cells = t / self._width
-        edges = [cells, cells - self._n_lost]
+        edges = t / self._width, t / self._width - self._n_lost
         if sign > 0:
-            surely, maybe = (np.ceil(edge) for edge in edges)
+            surely, possibly = (np.ceil(edge) for edge in edges)
         else:
-            maybe, surely = (np.floor(edge) + 1.0 for edge in edges)
-        places = np.clip(np.stack([surely, maybe]), 0, self._n_cells).astype(np.int64)
+            possibly, surely = (np.floor(edge) + 1.0 for edge in edges)
+        places = np.clip(np.stack([surely, possibly]), 0, self._n_cells).astype(np.int64)
         reference = log_sums[places[1]]
         known = np.isfinite(reference)
         reference = np.where(known, reference, 0.0)
-        # Rounding errors of all cells, at most, when the tilt is taken back.
-        rounding = math.log(_ROUNDING * self._n_cells) - theta * self._width * places[1]
-        digits = np.exp(np.minimum(rounding - reference, 700.0))
-        lower = np.exp(log_sums[places[0]] - reference) - digits
-        upper = 1.0 + digits
+        # Rounding errors of all cells, at most, when the tilt is removed.
+        log_rounding = math.log(SETTINGS.rounding_of_convolution * self._n_cells)
+        log_rounding = log_rounding - theta * self._width * places[1] - reference
+        rounding = np.exp(np.minimum(log_rounding, 700.0))
+        lower = np.exp(log_sums[places[0]] - reference) - rounding
         known &= lower > 0.0
         lower = np.where(known, lower, 1.0)
-        middle = np.where(known, np.log(0.5 * (lower + upper)) + reference + log_scale, -np.inf)
-        return middle, np.where(known, 0.5 * (upper - lower) / lower, np.inf)
+        log_p = np.log(0.5 * (lower + 1.0 + rounding)) + reference + log_scale
+        return TailEstimates.of(
+            np.where(known, log_p, -np.inf),
+            "lattice",
+            rounding=np.where(known, rounding / lower, 0.0),
+            enclosure=np.where(known, 0.5 * (1.0 - rounding - lower) / lower, np.inf),
+        )
 
     def _tilted_sums(self, theta: float) -> tuple[float, Floats, Floats]:
-        """Logs of a scale and, on it, of the tails from each edge upwards and downwards."""
-        if theta in self._known:
-            return self._known[theta]
+        """Logs of a scale and, relative to it, of the tails from each edge upwards and downwards.
+
+        The convolution acts on cells under the tilt, which is removed afterwards.
+        """
         product, log_scale = np.ones(self._n_cells // 2 + 1, dtype=complex), 0.0
         for log_cells, count in self._parts:
             tilted = log_cells + theta * self._width * np.arange(log_cells.size)
@@ -615,25 +659,68 @@ class _Lattice:
             logs = np.log(shares) - theta * self._width * np.arange(shares.size)
         above = np.append(np.logaddexp.accumulate(logs[::-1])[::-1], -np.inf)
         below = np.append(-np.inf, np.logaddexp.accumulate(logs))
-        if len(self._known) == _TILTS_KEPT:
-            self._known.clear()
-        self._known[theta] = log_scale, above, below
-        return self._known[theta]
+        if len(self._sums) >= SETTINGS.max_tilts:
+            self._sums.clear()
+        self._sums[theta] = log_scale, above, below
+        return log_scale, above, below
 
 
-def _merged(values: Floats, log_counts: Floats) -> tuple[Floats, Floats]:
-    """Ascending values, those that are equal up to rounding merged."""
-    order = np.argsort(values, kind="stable")
-    values, log_counts = values[order], log_counts[order]
-    first = np.flatnonzero(np.diff(values, prepend=-np.inf) > _SAME * values[-1])
-    return values[first], np.logaddexp.reduceat(log_counts, first)
+def _complement(rest: TailEstimates) -> TailEstimates:
+    """1 less some probabilities: 1 if only an upper bound of them is known."""
+    total = rest.error.total
+    is_bound = np.isinf(total)
+    with np.errstate(divide="ignore"):
+        log_p = np.log(-np.expm1(np.minimum(rest.log_p, 0.0)))
+    odds = np.exp(np.minimum(rest.log_p - log_p, 50.0))
+    scale = odds / np.maximum(total, 1.0)
+    parts = {
+        field.name: np.where(is_bound, 0.0, getattr(rest.error, field.name)) * scale
+        for field in fields(ErrorEstimate)
+    }
+    parts["enclosure"] += np.where(is_bound, odds, 0.0)
+    parts["rounding"] += SETTINGS.rounding
+    found = TailEstimates.of(np.where(is_bound, 0.0, log_p), "", **parts)
+    found.solver[:] = rest.solver
+    return found
 
 
-def _mean(values: Sequence[float], n: int) -> float:
-    return math.fsum(values) / n if n else 0.0
+def _sums_of(
+    variables: Sequence[tuple[_AtomicTransform, int]], most: float
+) -> tuple[Floats, Floats] | None:
+    """Ascending sums of independent variables and their log counts; None if they are too many."""
+    values, log_counts = np.zeros(1), np.zeros(1)
+    for one, count in variables:
+        for _ in range(count):
+            if values.size * one.values.size > most:
+                return None
+            values = np.add.outer(values, one.values).ravel()
+            log_counts = np.add.outer(log_counts, one.log_counts).ravel()
+            order = np.argsort(values, kind="stable")
+            values, log_counts = values[order], log_counts[order]
+            apart = np.diff(values, prepend=-np.inf) > SETTINGS.equal * values[-1]
+            values = values[apart]
+            log_counts = np.logaddexp.reduceat(log_counts, np.flatnonzero(apart))
+    return values, log_counts
 
 
 def mean_distribution(statistic: Statistic, parts: Sequence[Part]) -> Distribution:
-    """The distribution of the mean: listed where its outcomes are few, continued else."""
-    distribution = MeanDistribution(statistic, parts)
-    return distribution.listed(_MOST_LISTED) or distribution.of_one() or distribution
+    """The distribution of the mean: enumerated if it has few values, computed by tails otherwise.
+
+    Recent distributions are cached.
+    """
+
+    def new() -> Distribution:
+        distribution = MeanDistribution(statistic, parts)
+        return distribution.listed(SETTINGS.max_listed) or distribution.of_one() or distribution
+
+    queries = (
+        (
+            p.n_samples,
+            p.n_positives,
+            None if p.tie_sizes is None else p.tie_sizes.tobytes(),
+            p.count,
+        )
+        for p in parts
+    )
+    found: Distribution = _DISTRIBUTIONS.find((statistic, *queries), new)
+    return found
