@@ -323,6 +323,11 @@ def _first_cell(table: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
 
 def _as_vector(values: Any, name: str) -> NDArray[Any]:
     """Read a container as a non-empty 1-D array; a single column counts as one."""
+    if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biuf":
+        # Plain arrays of real numbers need none of the conversions of scikit-learn.
+        if values.size == 0:
+            raise ValueError(_empty(name))
+        return values
     if np.ma.is_masked(values):
         raise ValueError(f"{name} holds masked values: drop them, for instance with compressed().")
     try:
@@ -342,8 +347,13 @@ def _as_vector(values: Any, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         raise ValueError(not_one_dimensional(values, array, name))
     if array.size == 0:
-        raise ValueError(f"{name} is empty: at least one sample is needed.")
+        raise ValueError(_empty(name))
     return np.asarray(array)
+
+
+def _empty(name: str) -> str:
+    """Message for a container without entries."""
+    return f"{name} is empty: at least one sample is needed."
 
 
 def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:

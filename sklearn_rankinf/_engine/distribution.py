@@ -57,7 +57,7 @@ from sklearn_rankinf._engine.statistics import (
 MAX_ATOMS = 5e6
 # More of them than this are listed by halves, where the lists together are not longer than this, or
 # than that where something less exact will do.
-_FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 500, 2e6, 2e4
+_FEW_OUTCOMES, _MAX_HALVES, _SHORT_HALVES = 5_000, 2e6, 2e5
 # Lists of so many blocks are not looked at for their halves.
 _MAX_BLOCKS_OF_HALVES = 5_000
 

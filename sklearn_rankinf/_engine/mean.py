@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -37,7 +37,7 @@ from sklearn_rankinf._engine.distribution import (
     exact_distribution,
     exact_mean_and_variance,
 )
-from sklearn_rankinf._engine.estimates import ErrorEstimate, TailEstimates
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import middle
 from sklearn_rankinf._engine.exact.enumeration import (
     atoms,
@@ -275,7 +275,7 @@ class MeanDistribution:
         if outer.any():
             found.put(outer, self._far_tail(t[outer], sign))
         if inner.any():
-            rest = _complement(self._far_tail(t[inner], -sign))
+            rest = self._far_tail(t[inner], -sign).complement()
             self._put_within_bounds(rest, t[inner], sign)
             found.put(inner, rest)
         np.minimum(found.log_p, 0.0, out=found.log_p)
@@ -663,25 +663,6 @@ class _Lattice:
             self._sums.clear()
         self._sums[theta] = log_scale, above, below
         return log_scale, above, below
-
-
-def _complement(rest: TailEstimates) -> TailEstimates:
-    """1 less some probabilities: 1 if only an upper bound of them is known."""
-    total = rest.error.total
-    is_bound = np.isinf(total)
-    with np.errstate(divide="ignore"):
-        log_p = np.log(-np.expm1(np.minimum(rest.log_p, 0.0)))
-    odds = np.exp(np.minimum(rest.log_p - log_p, 50.0))
-    scale = odds / np.maximum(total, 1.0)
-    parts = {
-        field.name: np.where(is_bound, 0.0, getattr(rest.error, field.name)) * scale
-        for field in fields(ErrorEstimate)
-    }
-    parts["enclosure"] += np.where(is_bound, odds, 0.0)
-    parts["rounding"] += SETTINGS.rounding
-    found = TailEstimates.of(np.where(is_bound, 0.0, log_p), "", **parts)
-    found.solver[:] = rest.solver
-    return found
 
 
 def _sums_of(

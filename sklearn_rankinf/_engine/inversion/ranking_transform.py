@@ -132,6 +132,8 @@ class RankingTransform:
             return -math.inf
         blocks, m = self._increments, self._n_positives
         are_several = blocks.sizes > 1
+        if not are_several.any():
+            return self.log_placement
         several = blocks.sizes[are_several].astype(float)
         means = several[None] if theta == 0.0 else mean_hits(blocks, m, theta)[:, are_several]
         total = min(m, 0.5 * several.sum())
