@@ -16,13 +16,13 @@ from scipy import stats
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._engine.cache import DistributionCache
-from sklearn_rankinf._engine.distribution import (
-    UNKNOWN,
+from sklearn_rankinf._engine.computed import UNKNOWN
+from sklearn_rankinf._engine.distribution import exact_distribution, exact_mean_and_variance
+from sklearn_rankinf._engine.listed import (
     BoundedDistribution,
     Distribution,
+    EstimatedDistribution,
     ListedDistribution,
-    exact_distribution,
-    exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
 from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Integers, Statistic
@@ -398,6 +398,47 @@ class NullDistribution:
         return self._over(
             x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
         )
+
+    def solver(self, x: ArrayLike, alternative: str = "greater") -> Any:
+        """Name of the algorithm that computes `pvalue`.
+
+        Parameters
+        ----------
+        x : array-like
+            Observed values.
+        alternative : {"greater", "less", "two-sided"}, default="greater"
+            Direction of the test.
+
+        Returns
+        -------
+        str or ndarray of str
+            One of the algorithms in :ref:`which-algorithm`, such as ``"stratified contour"``. On
+            the near side of the mean, where the p-value is the complement of a small tail, the
+            algorithm that computes this tail. For other methods, the name of the method. Empty for
+            nan.
+
+        Examples
+        --------
+        >>> from sklearn_rankinf import ap_null_distribution
+        >>> null = ap_null_distribution(10_000, 50)
+        >>> null.solver([0.01, 0.9, 1.0]).tolist()
+        ['stratified contour', 'near-maximum enumeration', 'closed form']
+        """
+        check_alternative(alternative)
+        values = np.asarray(x, dtype=float)
+        names = np.full(values.size, "", dtype=object)
+        known = ~np.isnan(values.ravel())
+        t, null = values.ravel()[known], self._distribution
+        if self.method != "analytic":
+            names[known] = self.method
+        elif not isinstance(null, EstimatedDistribution):
+            names[known] = "hypergeometric"
+        elif t.size:
+            signs = {"greater": (1,), "less": (-1,), "two-sided": (1, -1)}[alternative]
+            found = [null.estimates(self._with_equals(t, sign), sign) for sign in signs]
+            smaller = np.argmin([each.log_p for each in found], axis=0)
+            names[known] = np.choose(smaller, [each.solver for each in found])
+        return names.astype(str).reshape(values.shape) if values.ndim else str(names[0])
 
     def pvalue_bounds(self, x: ArrayLike, alternative: str = "greater") -> tuple[Any, Any]:
         """Guaranteed lower and upper bounds of the exact p-value.

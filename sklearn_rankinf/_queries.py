@@ -15,12 +15,9 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.distribution import (
-    UNKNOWN,
-    Distribution,
-    ListedDistribution,
-    exact_mean_and_variance,
-)
+from sklearn_rankinf._engine.computed import UNKNOWN
+from sklearn_rankinf._engine.distribution import exact_mean_and_variance
+from sklearn_rankinf._engine.listed import Distribution, ListedDistribution
 from sklearn_rankinf._engine.mean import Part, mean_distribution
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
 from sklearn_rankinf._engine.statistics import Floats, Integers, Metric

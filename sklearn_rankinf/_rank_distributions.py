@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_rankinf._engine.distribution import (
-    ListedDistribution,
-    exact_distribution,
-    exact_mean_and_variance,
-)
+from sklearn_rankinf._engine.distribution import exact_distribution, exact_mean_and_variance
+from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._engine.moments import skewness_and_kurtosis
 from sklearn_rankinf._engine.statistics import (
     FirstHitStatistic,

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
-from sklearn_rankinf._engine.distribution import UNKNOWN
+from sklearn_rankinf._engine.computed import UNKNOWN
 from sklearn_rankinf._engine.statistics import Metric, Statistic
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.distribution import ListedDistribution
 from sklearn_rankinf._engine.exact.hits import HitsDistribution
+from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._engine.moments import linear_moments
 from sklearn_rankinf._engine.statistics import Floats, HitsAtK
 from sklearn_rankinf._frozen_distributions import NullDistribution, plain

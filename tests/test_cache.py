@@ -10,7 +10,7 @@ from sklearn_rankinf import _frozen_distributions as nd
 from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
 from sklearn_rankinf._engine.cache import DistributionCache
 from sklearn_rankinf._engine.conditioning import SETTINGS
-from sklearn_rankinf._engine.distribution import ListedDistribution
+from sklearn_rankinf._engine.listed import ListedDistribution
 
 pytestmark = pytest.mark.numeric
 

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import solvers as tails
-from sklearn_rankinf._engine.distribution import ComputedDistribution
+from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.inversion import bands, contour, lucky, transform
 from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.moments import deviation_of_the_body

@@ -11,7 +11,8 @@ from sklearn_rankinf._engine.inversion.far_up import FarUp
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import solvers as tails
-from sklearn_rankinf._engine.distribution import ComputedDistribution, exact_mean_and_variance
+from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._engine.exact.enumeration import atoms
 from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion import far_up

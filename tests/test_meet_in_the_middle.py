@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import statistics
-from sklearn_rankinf._engine.distribution import MeetInTheMiddle
+from sklearn_rankinf._engine.computed import MeetInTheMiddle
 from sklearn_rankinf._engine.exact import enumeration
 from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split
 from sklearn_rankinf._metrics import AveragePrecision

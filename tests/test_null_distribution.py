@@ -15,7 +15,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine.distribution import ComputedDistribution
+from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._metrics import AveragePrecision
 
 SMALL = [

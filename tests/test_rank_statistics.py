@@ -32,7 +32,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import dcg_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import MetricTestResult, Ranking, roc_auc_null_distribution, roc_auc_test
-from sklearn_rankinf._engine.distribution import AffineDistribution, ComputedDistribution
+from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.listed import AffineDistribution
 from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._metrics import (
     Bedroc,

@@ -9,7 +9,7 @@ import pytest
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import moments
-from sklearn_rankinf._engine.distribution import ComputedDistribution
+from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 from sklearn_rankinf._engine.inversion.steep import SteepInversion
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine.distribution import ComputedDistribution, exact_mean_and_variance
+from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._engine.inversion import lucky, steep
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform

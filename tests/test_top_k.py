@@ -25,8 +25,8 @@ from sklearn_rankinf import (
     recall_at_k_null_distribution,
     recall_at_k_test,
 )
-from sklearn_rankinf._engine.distribution import ListedDistribution
 from sklearn_rankinf._engine.exact.enumeration import atoms
+from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK
 from sklearn_rankinf._sampling.labellings import NullSampler

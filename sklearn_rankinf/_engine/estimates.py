@@ -14,7 +14,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._engine.statistics import Floats
 
-_UNKNOWN = ""
+SOLVERS = (
+    "closed form",
+    "enumeration",
+    "meet in the middle",
+    "two positives",
+    "integer weights",
+    "hypergeometric",
+    "near-maximum enumeration",
+    "contour",
+    "longer contour",
+    "stratified contour",
+    "conditioning on a block",
+    "branch and bound",
+    "midpoint of bounds",
+    "hypergeometric bounds",
+    "lattice",
+    "sums of atoms",
+    "upper bound",
+)
+"""Names of the algorithms that compute tails."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +99,14 @@ class TailEstimates:
     @classmethod
     def of(cls, log_p: Floats, solver: str, **parts: ArrayLike) -> TailEstimates:
         """Tails from one solver, with the parts of their errors."""
+        assert not solver or solver in SOLVERS, solver
         names = np.full(log_p.shape, solver, dtype=object)
         return cls(log_p, ErrorEstimate.of(log_p.shape, **parts), names)
 
     @classmethod
     def unknown(cls, shape: tuple[int, ...]) -> TailEstimates:
         """Nothing known: each probability is 0 with an infinite error."""
-        return cls.of(np.full(shape, -np.inf), _UNKNOWN, enclosure=np.inf)
+        return cls.of(np.full(shape, -np.inf), "", enclosure=np.inf)
 
     def at(self, where: NDArray[Any]) -> TailEstimates:
         """Those of some values."""

@@ -26,13 +26,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.cache import DistributionCache
+from sklearn_rankinf._engine.computed import UNKNOWN
 from sklearn_rankinf._engine.distribution import (
     MAX_ATOMS,
-    UNKNOWN,
-    AffineDistribution,
-    Distribution,
-    ListedDistribution,
-    bracketed,
     constant_value,
     exact_distribution,
     exact_mean_and_variance,
@@ -52,8 +48,10 @@ from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transfor
 from sklearn_rankinf._engine.inversion.ranking_transform import (
     RankingTransform,
 )
+from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
 from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.moments import deviation_of_the_body
+from sklearn_rankinf._engine.quantiles import bracketed
 from sklearn_rankinf._engine.statistics import (
     Complexes,
     Floats,
@@ -262,7 +260,7 @@ class MeanDistribution:
         t = t - self._constant
         low, high = self._ends
         log_p = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
-        found = TailEstimates.of(log_p, "support", rounding=SETTINGS.rounding)
+        found = TailEstimates.of(log_p, "closed form", rounding=SETTINGS.rounding)
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
         # With ties the best value may be unattainable.
         log_best = self._log_probability_of_best
@@ -360,7 +358,7 @@ class MeanDistribution:
         unknown = np.flatnonzero(found.error.total > UNKNOWN)
         if unknown.size:
             bound = self._log_upper_bound(t[unknown], sign)
-            found.put(unknown, TailEstimates.of(bound, "Chernoff bound", enclosure=np.inf))
+            found.put(unknown, TailEstimates.of(bound, "upper bound", enclosure=np.inf))
         return found
 
     def _by_contour(self, t: Floats, sign: int) -> TailEstimates:

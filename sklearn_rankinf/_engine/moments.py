@@ -422,3 +422,14 @@ def linear_moments(
         )
         spread = np.where(variance > 0.0, variance, np.nan)
         return variance, third / spread**1.5, fourth / spread**2 - 3.0
+
+
+def mean_and_variance_of_sum(
+    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
+) -> tuple[float, float]:
+    """Exact mean and variance of the sum; O(1) in n in closed form, O(blocks) else."""
+    known = statistic.mean_and_variance(n_samples, n_positives, tie_sizes)
+    if known is not None:
+        return known
+    increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
+    return mean_and_variance(increments, n_positives)

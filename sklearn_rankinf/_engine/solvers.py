@@ -205,7 +205,7 @@ class Tails:
         if log_negligible > -math.inf:
             bound = self._cheap_bound(t, sign, log_negligible)
             below = np.flatnonzero(bound < log_negligible)
-            found.put(below, TailEstimates.of(bound[below], "Chernoff bound", enclosure=1.0))
+            found.put(below, TailEstimates.of(bound[below], "upper bound", enclosure=1.0))
         solve_in_turn(self.sequence(sign), t, sign, found, log_negligible)
         return found
 
@@ -237,7 +237,7 @@ class Tails:
             (True, Solver(contour, self._contour_tail, s.tolerable if few_hits else good)),
             (True, Solver("midpoint of bounds", self._enclosed, max(good, s.tolerable))),
             (True, Solver("longer contour", self._longer_contour, s.tolerable)),
-            (True, Solver("Chernoff bound", self._bound, np.finfo(float).max)),
+            (True, Solver("upper bound", self._bound, np.finfo(float).max)),
         ]
         return [solver for applies, solver in declared if applies]
 
@@ -395,7 +395,7 @@ class Tails:
     def _bound(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """A bound, of unknown error, where nothing else answers."""
         log_p = self.log_upper_bound(t, sign)
-        return TailEstimates.of(log_p, "Chernoff bound", enclosure=np.inf)
+        return TailEstimates.of(log_p, "upper bound", enclosure=np.inf)
 
     def log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Chernoff bound of the log of the tail, at tilts that are good for merged blocks.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.distribution import ListedDistribution
+from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._engine.statistics import HitsAtK
 from sklearn_rankinf._frozen_distributions import NullDistribution
 

@@ -57,4 +57,4 @@ class TwoPositives:
         n_all = math.comb(int(self._n_up_to[-1]), 2)
         with np.errstate(divide="ignore"):
             log_p = np.log((n_from if sign > 0 else n_all - n_from) / n_all)
-        return TailEstimates.of(log_p, "two-pointer counting", rounding=1e-13)
+        return TailEstimates.of(log_p, "two positives", rounding=1e-13)

@@ -1,0 +1,694 @@
+"""Distributions with too many atoms to list: each tail is computed when it is asked for.
+
+`ComputedDistribution` reduces a question to tails beyond the mean (the other side is a complement),
+of the hits or of the misses, whichever are fewer, and hands these to a sequence of solvers:
+inversion (`solvers`), branch and bound, and conditioning on a block of equal scores. Closed forms
+answer at the ends of the support, hypergeometric bounds next to its lower end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from sklearn_rankinf._engine.conditioning import (
+    ACCEPTED,
+    ConditionedTails,
+    block_to_condition_on,
+    linear_support,
+)
+from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.exact.bounds import TailBounds
+from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
+from sklearn_rankinf._engine.exact.enumeration import (
+    MeetInTheMiddleTails,
+    atoms,
+    largest_value,
+    smallest_value,
+)
+from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of, step_of
+from sklearn_rankinf._engine.exact.pairs import TwoPositives
+from sklearn_rankinf._engine.hypergeometric import log_binomial
+from sklearn_rankinf._engine.inversion.contour import is_steep
+from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
+from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
+from sklearn_rankinf._engine.merging import edges_around, grouped_increments, merged_increments
+from sklearn_rankinf._engine.moments import (
+    adds_most_above,
+    mean_and_variance,
+    mean_and_variance_of_sum,
+)
+from sklearn_rankinf._engine.quantiles import bracketed, is_reached
+from sklearn_rankinf._engine.solvers import Solve, Solver, Tails, solve_in_turn
+from sklearn_rankinf._engine.statistics import (
+    FEW_BLOCKS,
+    Complexes,
+    Floats,
+    Increments,
+    Integers,
+    Statistic,
+    increments_of,
+)
+
+# Tails of values on the tail's side of the mean.
+_FarTail = Callable[[Floats, int], TailEstimates]
+
+
+@dataclass(frozen=True)
+class ComputedSettings:
+    """Thresholds between the ways to compute a tail. Errors are relative errors."""
+
+    # Error above which a tail is unknown: only an upper bound of it is returned.
+    unknown: float = 0.1
+    # Errors above which tails are kept within their guaranteed bounds: of few blocks and where a
+    # block is conditioned on, and of others up to a number of blocks.
+    rough: float = 1e-5
+    very_rough: float = 1e-3
+    most_blocks_of_rough: int = 1_000
+    # Error above which conditioning on a block is tried, up to a number of blocks.
+    worth_conditioning: float = 1e-2
+    most_blocks_of_conditioning: int = 5_000
+    # Error above which a distribution that is conditioned on a block is inverted as a whole, and
+    # the factor by which such an inversion of a row of clusters may be worse than stated.
+    worth_inversion: float = 1e-3
+    rougher: float = 4.0
+    # Lower tails below this part of the standard deviation come from hypergeometric bounds, up to a
+    # number of blocks.
+    bottom: float = 1e-9
+    most_blocks_at_bottom: int = 1_000_000
+    # Ranks behind those of a perfect ranking within which near-maximum enumeration needs no others.
+    near_the_last: int = 1000
+    # Misses are counted if the worst ranking has this part of what all items would add as hits.
+    least_of_all: float = 1e-3
+    # Operations that finding the support may take, and ranks of hits that are added up together.
+    work_of_support: float = 1e9
+    ranks_together: int = 1 << 22
+    # Blocks up to which two positives are counted for every value, and binary searches else.
+    always_counted: int = 20_000
+    most_searches: float = 1e9
+    # Relative distance from a perfect ranking within which a value is the largest one.
+    equal_to_best: float = 2e-12
+    # Rounding errors of closed forms and of hypergeometric bounds.
+    rounding: float = 1e-12
+    # Log of a probability that is lost in rounding beside 1.
+    log_negligible: float = math.log(0.25 * np.finfo(float).eps)
+
+
+SETTINGS = ComputedSettings()
+UNKNOWN = SETTINGS.unknown
+
+
+class ComputedDistribution:
+    """A distribution with too many atoms to list, whose tails are computed one by one."""
+
+    is_listed = False
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        n_samples: int,
+        n_positives: int,
+        tie_sizes: Integers | None,
+        tolerance: float = 0.0,
+    ) -> None:
+        self._statistic = statistic
+        self._tolerance = tolerance
+        self._n_samples = n_samples
+        self._n_positives = n_positives
+        self._tie_sizes = tie_sizes
+        self._mean, variance = mean_and_variance_of_sum(
+            statistic, n_samples, n_positives, tie_sizes
+        )
+        self._std = math.sqrt(variance)
+
+    def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error.
+
+        Where it is 1 its log comes from a bound of the rest.
+        """
+        found = self.estimates(t, sign)
+        return np.exp(found.log_p), found.log_p, found.error.total
+
+    def estimates(self, t: Floats, sign: int) -> TailEstimates:
+        """The same with the parts of the errors, and the solvers that answered."""
+        low, high = self._attained
+        if np.any((t <= low) | (t >= high)):
+            low, high = self._ends
+        log_end = np.where(sign * t <= sign * (low if sign > 0 else high), 0.0, -np.inf)
+        found = TailEstimates.of(log_end, "closed form", rounding=ROUNDING)
+        inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
+        log_zero, next_value = self._atom_at_zero
+        at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
+        found.log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
+        bottom = np.flatnonzero(inside & ~at_zero & (t < SETTINGS.bottom * self._std))
+        if bottom.size and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
+            found.put(bottom, self._tail_at_the_bottom(t[bottom], sign))
+            inside[bottom] = False
+        left = np.flatnonzero(inside & ~at_zero)
+        if left.size:
+            rest = partial(self._far_tail, log_negligible=SETTINGS.log_negligible)
+            found.put(left, about_the_mean(self._far_tail, t[left], sign, self._mean, rest))
+            self._hold_within_bounds(found, left, t, sign)
+        np.minimum(found.log_p, 0.0, out=found.log_p)
+        return found
+
+    def _tail_at_the_bottom(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of values that are nearly 0 beside the standard deviation, from bounds."""
+        upper, lower = self._log_bounds_at_the_bottom(t)
+        if sign > 0:
+            upper, lower = _log_complement(lower), _log_complement(upper)
+        width = np.expm1(np.minimum(upper - lower, 50.0)) + SETTINGS.rounding
+        found = TailEstimates.of(upper, "hypergeometric bounds", enclosure=width)
+        open_ = np.flatnonzero(width > ACCEPTED)
+        if open_.size and self._branches is not None:
+            found.put_better(open_, self._branching_tail(*self._as_counted(t[open_], sign)))
+        found.error.enclosure[found.error.total > UNKNOWN] = np.inf
+        return found
+
+    def _hold_within_bounds(
+        self, found: TailEstimates, where: Integers, t: Floats, sign: int
+    ) -> None:
+        """Keep rough tails within their guaranteed bounds; of unknown ones keep an upper bound."""
+        error = found.error.total[where]
+        unknown = where[error > UNKNOWN]
+        is_coarse = self._n_blocks <= FEW_BLOCKS or self._conditions_first
+        rough = where[
+            (error > (SETTINGS.rough if is_coarse else SETTINGS.very_rough)) & (error <= UNKNOWN)
+        ]
+        is_affordable = is_coarse or self._n_blocks <= SETTINGS.most_blocks_of_rough
+        if rough.size and is_affordable and not self._tolerance:
+            with np.errstate(divide="ignore"):
+                lower, upper = np.log(np.maximum(self.bounds(t[rough], sign), 0.0))
+            found.log_p[rough] = np.clip(found.log_p[rough], lower, upper)
+        if unknown.size:
+            log_p = self._log_upper_bound(t[unknown], sign)
+            found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
+
+    def _log_bounds_at_the_bottom(self, t: Floats) -> tuple[Floats, Floats]:
+        """Hypergeometric bounds of the lower tails of values that are next to nothing.
+
+        No hit may add more than the value by itself, and it is not exceeded where no hit adds more
+        than its share.
+        """
+        n, m = self._n_samples, self._n_positives
+        blocks = increments_of(self._statistic, n, m, self._tie_sizes)
+        most = blocks.cross * (m - 1) + blocks.linear + blocks.square * m
+        log_p = np.empty((2, t.size))
+        for row, of_a_hit, share in ((0, blocks.of_one_hit, 1.0), (1, most, 1.0 / m)):
+            order = np.argsort(of_a_hit, kind="stable")
+            n_up_to = np.append(0, np.cumsum(blocks.sizes[order]))
+            n_low = n_up_to[np.searchsorted(of_a_hit[order], t * share, side="right")]
+            log_p[row] = [log_binomial(int(few), m) if few >= m else -np.inf for few in n_low]
+        log_p -= log_binomial(n, m)
+        # At least one placement has the lowest value.
+        upper, lower = np.maximum(log_p, -log_binomial(n, m))
+        return upper, lower
+
+    def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
+        """Log of a guaranteed upper bound of the tail, Chernoff's or that of a lattice."""
+        log_p = np.zeros(t.shape)
+        beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
+        if beyond.size:
+            counted, side = self._as_counted(t[beyond], sign)
+            log_p[beyond] = self._tails.log_upper_bound(counted, side)
+        upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
+        log_p = np.minimum(log_p, np.log(upper))
+        if sign < 0 and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
+            log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
+        # No value that is reached is rarer than one placement.
+        return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
+
+    def _as_counted(self, t: Floats, sign: int) -> tuple[Floats, int]:
+        """The values of what is counted, and the side of the tail: misses are on the other one."""
+        return (self._all_hits - t, -sign) if self._by_misses else (t, sign)
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        found = bracketed(self, q, sign, self._mean, self._std, self._ends)
+        if self._statistic.horizon is None:
+            return found
+        # The smallest value may be an atom: 0 where no hit is counted. Just beyond it, the tail is
+        # that of all other values.
+        lowest, _ = self._ends
+        first = lowest + np.finfo(float).tiny if sign > 0 else lowest
+        return np.where(is_reached(self, np.full(q.shape, first), q, sign), lowest, found)
+
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        return self._support
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Values that no value exceeds: the smallest and the largest where these are found."""
+        return self._support if self._has_support else (0.0, self._best)
+
+    @cached_property
+    def _atom_at_zero(self) -> tuple[float, float]:
+        """Log probability that no hit is counted, and the next value; without a horizon none."""
+        if self._statistic.horizon is None:
+            return -math.inf, -math.inf
+        low, _ = self.support()
+        if low > 0.0:
+            return -math.inf, low
+        increments = increments_of(
+            self._statistic, self._n_samples, self._n_positives, self._tie_sizes
+        )
+        one_hit = increments.of_one_hit
+        inert = int(increments.sizes[one_hit == 0.0].sum())
+        log_zero = log_binomial(inert, self._n_positives) - log_binomial(
+            self._n_samples, self._n_positives
+        )
+        return log_zero, float(one_hit[one_hit > 0.0].min())
+
+    @cached_property
+    def _attained(self) -> tuple[float, float]:
+        """Values of the rankings with all hits at the bottom and at the top: near the support."""
+        m = self._n_positives
+        if self._tie_sizes is None:
+            # Rounding must not put a perfect ranking outside.
+            highest = min(self._value_at(0) * (1.0 + 1e-13), self._best)
+            return self._value_at(self._n_samples - m), highest
+        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        ends = np.cumsum(increments.sizes)
+        top = np.diff(np.minimum(ends, m), prepend=0)
+        bottom = np.diff(np.maximum(ends - (self._n_samples - m), 0), prepend=0)
+        return float(increments.total(bottom)), float(increments.total(top))
+
+    @cached_property
+    def _support(self) -> tuple[float, float]:
+        if self._tie_sizes is None:
+            return self._attained
+        m = self._n_positives
+        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        if increments.is_linear:
+            return linear_support(increments, m)
+        if not self._has_support:
+            raise ValueError(
+                f"The smallest and the largest value of {m} positives in "
+                f"{increments.sizes.size} blocks of equal scores take too long to compute: use "
+                "the quantiles of small and large probabilities, or the range of a sample of rvs."
+            )
+        return smallest_value(increments, m), largest_value(increments, m)
+
+    @cached_property
+    def _has_support(self) -> bool:
+        """Whether the smallest and the largest value are found in some seconds."""
+        if self._tie_sizes is None:
+            return True
+        m = self._n_positives
+        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        n_ways = float(np.minimum(increments.sizes, m).sum())
+        return increments.is_linear or n_ways * m <= SETTINGS.work_of_support
+
+    def _value_at(self, start: int) -> float:
+        """Value of an untied ranking with all hits in a row, behind the first `start` ranks."""
+        problem, total = (self._n_samples, self._n_positives), 0.0
+        for first in range(0, self._n_positives, SETTINGS.ranks_together):
+            hits = np.arange(first, min(first + SETTINGS.ranks_together, self._n_positives))
+            ranks = self._statistic.tied(start + hits, 1, *problem)
+            total += float(np.sum(ranks.cross * hits + ranks.linear + ranks.square))
+        return total
+
+    def _far_tail(self, t: Floats, sign: int, log_negligible: float = -math.inf) -> TailEstimates:
+        """Tails of values on the tail's side of the mean, unless they are negligible."""
+        log_best = self._log_probability_of_best
+        found = TailEstimates.of(
+            np.full(t.shape, log_best), "closed form", rounding=SETTINGS.rounding
+        )
+        below = (t < self._best * (1.0 - SETTINGS.equal_to_best)) | math.isnan(log_best)
+        inner = np.flatnonzero(below | (sign < 0))
+        if inner.size:
+            # Values far from the mean of the hits are far from that of the misses, on the other
+            # side.
+            counted, side = self._as_counted(t[inner], sign)
+            found.put(inner, self._tail_of_counted(counted, side, log_negligible))
+        if sign > 0:
+            # A bound from merged blocks may be too low at the very end.
+            np.fmax(found.log_p, log_best, out=found.log_p)
+        return found
+
+    def _tail_of_counted(self, t: Floats, sign: int, log_negligible: float) -> TailEstimates:
+        """Tails of what is counted, hits or misses, by the solvers of `_sequence` in turn."""
+        found = TailEstimates.unknown(t.shape)
+        solve_in_turn(self._sequence(log_negligible), t, sign, found, log_negligible)
+        return found
+
+    def _sequence(self, log_negligible: float) -> list[Solver]:
+        """Inversion, branch and bound, and conditioning, in the order in which they are tried.
+
+        Where a block is to be conditioned on inversion comes last.
+        """
+
+        def inverted(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+            found = self._tails.tail(t, sign, log_negligible)
+            if conditions:
+                # What is cut off of a rough contour of clusters has been more than its error.
+                error = found.error.total
+                rough = (error > ACCEPTED) & np.isfinite(error)
+                found.error.truncation[rough] += (SETTINGS.rougher - 1.0) * error[rough]
+            return found
+
+        def branching(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+            return self._branching_tail(t, sign)
+
+        def conditioned(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+            return self._conditioned_tail(t, sign)
+
+        conditions, branches = self._conditions_first, self._branches
+        first, later = SETTINGS.worth_inversion if conditions else 0.0, SETTINGS.worth_conditioning
+        is_quick = branches is not None and branches.is_quick
+        branching_above = ACCEPTED if is_quick else SETTINGS.worth_conditioning
+        quick_first = conditions and is_quick
+        declared: list[tuple[bool, str, Solve, float]] = [
+            (quick_first, "branch and bound", branching, branching_above),
+            (conditions, "conditioning on a block", conditioned, first),
+            (not conditions, "inversion", inverted, first),
+            (
+                branches is not None and not quick_first,
+                "branch and bound",
+                branching,
+                branching_above,
+            ),
+            (conditions, "inversion", inverted, first),
+            (
+                not conditions and self._n_blocks <= SETTINGS.most_blocks_of_conditioning,
+                "conditioning on a block",
+                conditioned,
+                later,
+            ),
+        ]
+        tolerance = self._tolerance
+        return [
+            Solver(name, solve, max(above, tolerance), of_log=0.0)
+            for applies, name, solve, above in declared
+            if applies
+        ]
+
+    def _branching_tail(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of what is counted by branch and bound."""
+        assert self._branches is not None
+        return self._branches.tail(t, sign)
+
+    def _conditioned_tail(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails of what is counted by conditioning on single blocks."""
+        enough = max(SETTINGS.worth_conditioning, self._tolerance)
+        return self._conditioned.tail(t, sign, self._tails.log_bound(t, sign), enough)
+
+    @cached_property
+    def _branches(self) -> BranchAndBoundTails | None:
+        if self._n_blocks > SETTINGS.most_blocks_of_conditioning or not self._counted.is_linear:
+            return None
+        branches = BranchAndBoundTails(self._counted, self._n_counted)
+        return branches if branches.applies else None
+
+    @property
+    def n_kept(self) -> float:
+        """Numbers that are kept in lists."""
+        return self._conditioned.n_kept if "_conditioned" in vars(self) else 0.0
+
+    @cached_property
+    def _conditioned(self) -> ConditionedTails:
+        return ConditionedTails(self._counted, self._n_counted, _inversion)
+
+    @cached_property
+    def _counted(self) -> Increments:
+        """The increments of the hits, or of the misses if these are counted, block by block."""
+        return self._grouped_misses(None, math.inf) if self._by_misses else self._grouped(None, 0.0)
+
+    @cached_property
+    def _conditions_first(self) -> bool:
+        """Whether tails are divided by a block first, a lucky miss stands out, or weights step."""
+        span = self._statistic.span(self._n_samples, self._n_positives, self._tie_sizes)
+        if self._n_blocks > SETTINGS.most_blocks_of_conditioning or span > 0.0:
+            return False
+        counted, m = self._counted, self._n_counted
+        has_step = self._n_blocks > FEW_BLOCKS and nearly_step_of(counted) > 0.0
+        if counted.is_linear and (not adds_most_above(counted, m) or has_step):
+            return True
+        return block_to_condition_on(counted, m) is not None
+
+    @property
+    def _n_counted(self) -> int:
+        return self._n_samples - self._n_positives if self._by_misses else self._n_positives
+
+    @property
+    def _n_blocks(self) -> int:
+        return self._n_samples if self._tie_sizes is None else int(self._tie_sizes.size)
+
+    @cached_property
+    def _by_misses(self) -> bool:
+        """Whether misses are fewer than hits: then they are what is counted.
+
+        Unless hits at the bottom add so little that it would be lost beside what all hits add.
+        """
+        if 2 * self._n_positives <= self._n_samples:
+            return False
+        return self._attained[0] > SETTINGS.least_of_all * self._all_hits
+
+    @cached_property
+    def _all_hits(self) -> float:
+        """What the value would be if every item were a hit."""
+        return self._grouped(0.05, math.inf).of_misses()[1]
+
+    @cached_property
+    def _log_probability_of_best(self) -> float:
+        return self._statistic.log_probability_of_best(
+            self._n_samples, self._n_positives, self._tie_sizes
+        )
+
+    @cached_property
+    def _best(self) -> float:
+        """Value of a perfect ranking without ties: no ties make it better."""
+        return float(self._statistic.best(self._n_samples, self._n_positives))
+
+    @cached_property
+    def _tails(self) -> Tails:
+        n, m = self._n_samples, self._n_positives
+        n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
+        lowest = self._attained[0] * (1.0 - 1e-9) if self._tie_sizes is None else 0.0
+        grouped, within = self._grouped, (lowest, self._best)
+        if self._by_misses:
+            grouped, m = self._grouped_misses, n - m
+            within = self._all_hits - within[1], self._all_hits
+        bounds = self._bounds_of_what_is_counted
+        span = self._statistic.span(n, self._n_positives, self._tie_sizes)
+        options = self._tolerance, span, self._transform, self._at_the_top
+        numbers = n, n_blocks, m, self._n_positives
+        mean = self._all_hits - self._mean if self._by_misses else self._mean
+        return Tails(grouped, *numbers, mean, self._std, within, bounds, *options)
+
+    def _at_the_top(self, t: float) -> Increments | None:
+        """A list without ties whose ranks are as one from where a hit leaves no value of t.
+
+        None if that is far beyond the last hit of a perfect ranking, or misses are counted.
+        """
+        n, m = self._n_samples, self._n_positives
+        farthest = min(n, m + SETTINGS.near_the_last)
+        if self._tie_sizes is not None or self._by_misses or farthest == n:
+            return None
+        hits, ranks = np.arange(m - 1), np.arange(m - 1, farthest)
+        top, last = (self._statistic.tied(at, 1, n, m) for at in (hits, ranks))
+        values = np.sum(top.cross * hits + top.of_one_hit) + last.cross * (m - 1) + last.of_one_hit
+        if values[-1] >= t * (1.0 - 1e-12):
+            return None
+        n_apart = m + int(np.count_nonzero(values >= t * (1.0 - 1e-12)))
+        sizes = np.concatenate([np.ones(n_apart, dtype=np.int64), [n - n_apart]])
+        return increments_of(self._statistic, n, m, sizes)
+
+    @property
+    def _transform(self) -> ClosedTransform | None:
+        """The transform in closed form, where there is one of what is counted."""
+        problem = self._n_samples, self._n_positives, self._tie_sizes
+        if self._by_misses or self._statistic.log_mgf(np.ones(1, complex), *problem) is None:
+            return None
+
+        def log_mgf(z: Complexes) -> Complexes:
+            values = self._statistic.log_mgf(z, *problem)
+            assert values is not None
+            return values
+
+        first = self._statistic.tied(0, 1, *problem[:2])
+        return ClosedTransform(log_mgf, *problem[:2], float(first.of_one_hit))
+
+    def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
+        lower, upper = self._tail_bounds.bounds(t, sign)
+        near, far = self._ends[::sign]
+        certain, impossible = sign * t <= sign * near, sign * t > sign * far
+        return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
+
+    @cached_property
+    def _tail_bounds(self) -> TailBounds:
+        return TailBounds(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
+
+    def _bounds_of_what_is_counted(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
+        if self._by_misses:
+            return self._tail_bounds.bounds(self._all_hits - t, -sign)
+        return self._tail_bounds.bounds(t, sign)
+
+    def _grouped_misses(
+        self, ratio: float | None, resolution: float, around: int | None = None
+    ) -> Increments:
+        return self._grouped(ratio, resolution, around).of_misses()[0]
+
+    def _grouped(
+        self, ratio: float | None, resolution: float, around: int | None = None
+    ) -> Increments:
+        """Increments, merged up to a ratio and a resolution, and less around a rank."""
+        problem = self._statistic, self._n_samples, self._n_positives, self._tie_sizes
+        if ratio is None:
+            return increments_of(*problem)
+        return grouped_increments(*problem, ratio, resolution, around)
+
+
+def _inversion(increments: Increments, n_positives: int) -> _FarTail:
+    """Tails of a statistic that is given by its increments, on either side of the mean."""
+    n, m = increments.n_samples, n_positives
+    if 2 * m > n:
+        misses, constant = increments.of_misses()
+        tail = _inversion(misses, n - m)
+        return lambda t, sign: tail(constant - t, -sign)
+    if increments.is_linear:
+        # What all positives add alike says nothing about how coarse the sum is.
+        side = 1 if adds_most_above(increments, m) else -1
+        weights = side * increments.linear
+        constant = m * float(weights.min())
+        zero = np.zeros(weights.size)
+        raised = Increments(increments.sizes, zero, weights - weights.min(), zero)
+        tail = _inverted(raised, m)
+        return lambda t, sign: tail(side * t - constant, side * sign)
+    return _inverted(increments, m)
+
+
+def _inverted(increments: Increments, n_positives: int) -> _FarTail:
+    """The same for no more positives than other items, whose luckiest ones add most."""
+    n, m = increments.n_samples, n_positives
+
+    def merged(ratio: float | None, resolution: float, around: int | None = None) -> Increments:
+        if ratio is None:
+            return increments
+        return merged_increments(increments, ratio, resolution, edges_around(around, n, ratio))
+
+    def nothing(t: Floats, sign: int) -> tuple[Floats, Floats]:
+        return np.zeros(t.shape), np.ones(t.shape)
+
+    mean, variance = mean_and_variance(increments, m)
+    only_adds = min(increments.of_one_hit.min(), increments.cross.min()) >= 0.0
+    within = 0.0 if only_adds else -math.inf, math.inf
+    n_blocks = increments.sizes.size
+    std = math.sqrt(variance)
+    # Values on a lattice have no stratified contours.
+    span = 0.0 if is_steep(increments, std) else step_of(increments)
+    numbers = n, n_blocks, m, m, mean, std
+    tails = Tails(merged, *numbers, within, nothing, ACCEPTED, span, insists=False)
+    return lambda t, sign: about_the_mean(tails.tail, t, sign, mean)
+
+
+class MeetInTheMiddle(ComputedDistribution):
+    """A distribution whose outcomes are many, and listed by halves.
+
+    Where they can be listed whole they are as soon as that is less work.
+    """
+
+    is_listed = True
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        n_samples: int,
+        n_positives: int,
+        tie_sizes: Integers | None,
+        split: int,
+        n_values_worth_listing: float,
+    ) -> None:
+        super().__init__(statistic, n_samples, n_positives, tie_sizes)
+        self._split = split
+        self._n_values_worth_listing = n_values_worth_listing
+
+    def estimates(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails with the parts of the errors, and the solvers that answered."""
+        is_whole = t.size > self._n_values_worth_listing
+        return (self._whole.estimates if is_whole else self._halves.tail)(t, sign)
+
+    def quantile(self, q: Floats, sign: int) -> Floats:
+        """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
+        if math.isinf(self._n_values_worth_listing):
+            return super().quantile(q, sign)
+        # Sums in another order differ by rounding.
+        return np.clip(self._whole.quantile(q, sign), *self.support())
+
+    @property
+    def n_kept(self) -> float:
+        """Numbers that are kept in lists."""
+        lists = [vars(self)[name] for name in ("_whole", "_halves") if name in vars(self)]
+        return super().n_kept + float(sum(made.n_kept for made in lists))
+
+    @cached_property
+    def _whole(self) -> ListedDistribution:
+        listed = atoms(self._blocks, self._n_positives)
+        assert listed is not None
+        best = self._statistic.best(self._n_samples, self._n_positives)
+        return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
+
+    @cached_property
+    def _halves(self) -> MeetInTheMiddleTails:
+        return MeetInTheMiddleTails(self._blocks, self._n_positives, self._split)
+
+    @property
+    def _blocks(self) -> Increments:
+        return increments_of(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
+
+
+class CountedDistribution(ComputedDistribution):
+    """A distribution of two positives, whose placements are counted for each value.
+
+    Of many values in long lists only some are counted.
+    """
+
+    def __init__(
+        self,
+        statistic: Statistic,
+        n_samples: int,
+        n_positives: int,
+        tie_sizes: Integers | None,
+        tolerance: float,
+        counts: TwoPositives,
+    ) -> None:
+        super().__init__(statistic, n_samples, n_positives, tie_sizes, tolerance)
+        self._counts = counts
+        self.is_listed = self._n_blocks <= SETTINGS.always_counted
+
+    def estimates(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails with the parts of the errors, and the solvers that answered."""
+        if not self.is_listed and t.size * self._n_blocks > SETTINGS.most_searches:
+            return super().estimates(t, sign)
+        return self._counts.tail(t, sign)
+
+
+def about_the_mean(
+    far_tail: _FarTail, t: Floats, sign: int, mean: float, rest: _FarTail | None = None
+) -> TailEstimates:
+    """Tails on either side of the mean, from those of values on the tail's side of the mean.
+
+    On the other side a tail is the complement of the opposite one, which may be computed with less
+    accuracy.
+    """
+    found = TailEstimates.unknown(t.shape)
+    beyond = sign * (t - mean) >= 0.0
+    if beyond.any():
+        found.put(np.flatnonzero(beyond), far_tail(t[beyond], sign))
+    if not beyond.all():
+        opposite = (rest or far_tail)(t[~beyond], -sign)
+        found.put(np.flatnonzero(~beyond), opposite.complement())
+    return found
+
+
+def _log_complement(log_p: Any) -> Any:
+    """``log(1 - p)``, for p up to 1."""
+    with np.errstate(divide="ignore"):
+        return np.log(-np.expm1(np.minimum(log_p, 0.0)))
