@@ -8,7 +8,6 @@ the name of the solver that gave it.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -116,6 +115,8 @@ class SolverSettings:
     unmerged_up_to: int = 50_000
     # Ratio between the levels of merging, by whose difference the error is estimated.
     coarser: float = 2.5
+    # Tolerance from which stratified contours have blocks merged further, by that ratio.
+    rough_tolerance: float = 5e-3
     # Merged blocks that stratified contours are affordable for.
     most_merged: int = 20_000
     # Expected number of positives that add more than a part of the body, at least.
@@ -261,9 +262,7 @@ class Tails:
         allowed[allowed] &= (known.log_p + np.log1p(np.minimum(error, 1.0)))[allowed] < (
             self._log_few(limit)
         )
-        upwards, bound = np.argsort(t), self._stratified_inversion.log_bound
-        first = bisect_left(t[upwards], -self._log_few(limit), key=lambda s: -bound(float(s)))
-        allowed[upwards[first:]] = True
+        allowed |= self._stratified_inversion.are_rare(t, self._log_few(limit))
         return self._listed_among(allowed, t, sign, limit)
 
     def _listed_among(
@@ -322,7 +321,8 @@ class Tails:
     def _stratified_inversion(self) -> StratifiedInversion:
         lowest, m = self._support_within[0], self._n_positives
         is_merged = self._merges_strata
-        return StratifiedInversion(self._blocks, is_merged, m, self._body, lowest, self._mean)
+        numbers = m, self._body, lowest, self._mean, self._tolerance
+        return StratifiedInversion(self._blocks, is_merged, *numbers)
 
     @cached_property
     def _is_stratified(self) -> bool:
@@ -467,7 +467,8 @@ class Tails:
         """
         if level > 0 and not self._merges_strata:
             return self._increments(None, math.inf)
-        less = SETTINGS.coarser ** (1 - level)
+        roughly = self._tolerance >= SETTINGS.rough_tolerance
+        less = SETTINGS.coarser ** (1 - level + roughly)
         resolution = less * self._body if self._body > 0.0 else math.inf
         around = self._n_samples if deep else None
         return self._increments(less * self._ratios[0], resolution, around)

@@ -25,6 +25,7 @@ See "Stratified contours" in doc/theory.rst.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -69,6 +70,9 @@ class StratifiedSettings:
     longer: float = 2.0
     # |theta| T of damped contours: aliasing is less than exp(-damping) of what is a period away.
     damping: float = 9.0
+    # Index of the periods from which damped contours are long, and log of tails too small for them.
+    long: int = 2
+    lost_in_rounding: float = -20.0
     # Damped contours end at this distance from the real axis at the latest, in one over the body.
     farthest: float = 45.0
     # Ratio of the tilts of lower tails, the first of which is one over the body, and their number.
@@ -149,6 +153,8 @@ class StratifiedInversion:
         Standard deviation without the top positives.
     lowest, mean : float
         A value that the support does not fall below, and the mean.
+    tolerance : float, default=0.0
+        Relative error that is accepted.
     """
 
     def __init__(
@@ -159,10 +165,12 @@ class StratifiedInversion:
         body: float,
         lowest: float,
         mean: float,
+        tolerance: float = 0.0,
     ) -> None:
         self._blocks, self._merged = cache(blocks), merged
         self._n_positives, self._body = n_positives, body
         self._lowest, self._mean = lowest, mean
+        self.tolerance = tolerance
         self._highest = n_positives * float(self._blocks(0, False).of_one_hit.max())
         self._tilted = cache(self._tilted_below)
         self._damped_contour = cache(self._damped)
@@ -174,9 +182,13 @@ class StratifiedInversion:
         """``P(S >= s)`` near the body (sign 1), or ``P(S <= s)`` (sign -1), below the mean."""
         found = TailEstimates.unknown(s.shape)
         indices = self._heights(s) if sign > 0 else self._depths(s)
+        long = np.flatnonzero(indices >= SETTINGS.long) if sign > 0 else np.empty(0, dtype=int)
+        if long.size:
+            # Rounding leaves nothing of such a tail, and its contour would be long.
+            indices[long[self.are_rare(s[long], SETTINGS.lost_in_rounding)]] = -1
         contour_of = self._damped_contour if sign > 0 else self._lower_contour
         for index in np.unique(indices).tolist():
-            contour = contour_of(index)
+            contour = contour_of(index) if index >= 0 else None
             if contour is not None:
                 contour.put_tails(found, np.flatnonzero(indices == index), s, sign)
         return found
@@ -206,10 +218,16 @@ class StratifiedInversion:
                 break
         return bound
 
-    def log_bound(self, s: float) -> float:
-        """Chernoff bound of the log of ``P(S >= s)``, up to merging; 0 if none is known."""
-        strata = self._enough_strata(s)
-        return float(logsumexp(strata.bounds(s))) if strata else 0.0
+    def are_rare(self, s: Floats, log_p: float) -> NDArray[np.bool_]:
+        """Values with ``P(S >= s)`` below ``exp(log_p)`` by Chernoff bounds, up to merging."""
+
+        def fall(value: float) -> float:
+            strata = self._enough_strata(value)
+            return -float(logsumexp(strata.bounds(value))) if strata else 0.0
+
+        upwards, rare = np.argsort(s), np.zeros(s.shape, dtype=bool)
+        rare[upwards[bisect_left(s[upwards].tolist(), -log_p, key=fall) :]] = True
+        return rare
 
     # Damped contours
 
@@ -431,7 +449,7 @@ class _Contour:
     def _accepted(self, log_p: Floats, of_log: float) -> Floats:
         """Error that needs no less merging, and no longer contour."""
         good = SETTINGS.good_of_damped if self._choice is None else SETTINGS.good
-        return np.maximum(good, -of_log * log_p)
+        return np.maximum(max(good, self._inversion.tolerance), -of_log * log_p)
 
     def _nodes_at(self, level: int, is_long: bool) -> tuple[Nodes, float] | None:
         """The contour of blocks merged at a level, and what it loses; None if not affordable."""
