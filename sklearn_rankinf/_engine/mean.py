@@ -39,9 +39,10 @@ from sklearn_rankinf._engine.exact.enumeration import (
 from sklearn_rankinf._engine.exact.lattice import histograms
 from sklearn_rankinf._engine.exact.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
-from sklearn_rankinf._engine.inversion.contour import ContourInversion, InvertedTails, Transform
+from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import (
     RankingTransform,
+    Transform,
     has_large_blocks,
     largest_increment,
 )
@@ -73,10 +74,6 @@ _WORTH_A_LATTICE, _CELLS, _CELLS_OF_PASSES, _WORK_OF_PASSES = 1e-4, 1 << 20, 1 <
 _TILTS_KEPT = 8
 # Errors of contours above this are those of atoms, and may be so many times as large as told.
 _ATOMS_TELL, _ATOMS_MORE = 1e-8, 10.0
-# Where the transform is sampled for its coming back: from the end of a contour up to so many times
-# as far, at so many nodes.
-_SPREAD, _GOLDEN = 1e4, 0.5 * (math.sqrt(5.0) - 1.0)
-_WORK_FAR, _MOST_FAR = 1e7, 4_000
 # That is done up to so many placements of all hits, in logarithms.
 _LOG_PLACEMENTS_FELT = 100.0
 # Rounding of a convolution by Fourier transforms, relative to the tilted total.
@@ -171,8 +168,10 @@ class _AtomicTransform:
 class _MeanTransform:
     """The transform of a mean of independent variables, some with the same distribution."""
 
-    def __init__(self, parts: Sequence[tuple[Transform, int]], n_variables: int) -> None:
-        self._parts, self._n = parts, n_variables
+    def __init__(
+        self, parts: Sequence[tuple[Transform, int]], n_variables: int, is_coarse: bool
+    ) -> None:
+        self._parts, self._n, self._is_coarse = parts, n_variables, is_coarse
         self.merged = any(part.merged for part, _ in parts)
 
     def _total(self, of: Callable[[Transform], Any]) -> Any:
@@ -188,7 +187,7 @@ class _MeanTransform:
 
     @property
     def has_large_blocks(self) -> bool:
-        return any(part.has_large_blocks for part, _ in self._parts)
+        return self._is_coarse or any(part.has_large_blocks for part, _ in self._parts)
 
     @property
     def largest_increment(self) -> float:
@@ -252,7 +251,6 @@ class MeanDistribution:
         of_parts = zip(moments, counts, strict=True)
         self._std = math.sqrt(math.fsum(variance * count for (_, variance), count in of_parts))
         self._std /= self._n
-        self._known_far_heights: dict[tuple[float, float], tuple[float, float]] = {}
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""
@@ -344,12 +342,9 @@ class MeanDistribution:
 
     def _far_tail(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Tails of values on the tail's side of the mean."""
-        found = self._contour.inverted(t, sign)
-        log_p, error = found.log_p, found.error
+        log_p, error = self._contour.log_tail(t, sign)
         # What large atoms leave out of the last terms of a contour has been up to 7 times them.
         error = np.where(error > _ATOMS_TELL, _ATOMS_MORE * error, error)
-        if self._is_coarse:
-            error += self._beyond_the_end(t, found)
         weak = np.flatnonzero(error > _WORTH_A_LATTICE)
         if weak.size:
             other, other_error = self._on_a_lattice(t[weak], sign)
@@ -398,42 +393,6 @@ class MeanDistribution:
             ]
         )
 
-    def _beyond_the_end(self, t: Floats, found: InvertedTails) -> Floats:
-        """What terms beyond the end of a contour may add up to, relative to the tails.
-
-        The transform of short rankings decays, and comes back where their values are nearly
-        multiples of something: its mean size there is sampled.
-        """
-        added = np.zeros(t.shape)
-        known = np.isfinite(found.log_p)
-        contours = np.column_stack([found.tilt, found.reach])
-        for contour in np.unique(contours[known], axis=0):
-            same = np.flatnonzero(known & (contours == contour).all(axis=1))
-            theta, reach = contour.tolist()
-            heights, log_mgf = self._far_heights(theta, reach)
-            excess = np.minimum(log_mgf - theta * t[same] - found.log_p[same], 300.0)
-            added[same] = heights * np.exp(excess)
-        return added
-
-    def _far_heights(self, theta: float, reach: float) -> tuple[float, float]:
-        """Sum of the sizes of the terms there, relative to the transform at the tilt, and its log.
-
-        Along ``theta + iy`` it is twice the integral of the size over ``y``, divided by pi.
-        """
-        if (theta, reach) not in self._known_far_heights:
-            transform = self._transform_of_mean
-            n_nodes = int(np.clip(_WORK_FAR / transform.work(theta, False), 250, _MOST_FAR))
-            # Not in step with anything, and the same each time.
-            places = (np.arange(1, n_nodes + 1) * _GOLDEN) % 1.0
-            z = np.append(theta, theta + 1j * np.sort(reach * _SPREAD**places))
-            logs = transform.at(theta, z, False, False).real
-            sizes = np.exp(np.minimum(logs[1:] - logs[0], 0.0))
-            mean = float(sizes.mean()) if np.isfinite(logs).all() else 1.0
-            far = 2.0 * mean * math.log(_SPREAD) / math.pi, float(logs[0])
-            known = far if math.isfinite(far[1]) else (math.inf, 0.0)
-            self._known_far_heights[theta, reach] = known
-        return self._known_far_heights[theta, reach]
-
     def _log_bound(self, t: Floats, sign: int) -> Floats:
         """Chernoff's bound of the log of the tail, from tilts up to the best of merged blocks."""
         bound = np.zeros(t.shape)
@@ -458,7 +417,8 @@ class MeanDistribution:
     @cached_property
     def _transform_of_mean(self) -> _MeanTransform:
         parts = zip(self._transforms, self._parts, strict=True)
-        return _MeanTransform([(own, part.count) for (own, _), part in parts], self._n)
+        factors = [(own, part.count) for (own, _), part in parts]
+        return _MeanTransform(factors, self._n, self._is_coarse)
 
     @cached_property
     def _contour(self) -> ContourInversion:
@@ -491,7 +451,11 @@ class MeanDistribution:
         """Whether the outcomes of every ranking, or of all together, are few enough to be felt."""
         if all(self._n_outcomes(part) <= _MOST_ATOMS for part in self._parts):
             return True
-        return -self._transform_of_mean.log_placement <= _LOG_PLACEMENTS_FELT
+        log_placements = sum(
+            -own.log_placement * part.count
+            for (own, _), part in zip(self._transforms, self._parts, strict=True)
+        )
+        return log_placements <= _LOG_PLACEMENTS_FELT
 
     @cached_property
     def _lattice(self) -> _Lattice | None:

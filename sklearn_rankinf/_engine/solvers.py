@@ -20,10 +20,14 @@ from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.enumeration import Atoms, atoms
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
-from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transform, is_steep
+from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
 from sklearn_rankinf._engine.inversion.far_up import FarUp
 from sklearn_rankinf._engine.inversion.lucky import LuckyHits, n_lucky_blocks
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, largest_increment
+from sklearn_rankinf._engine.inversion.ranking_transform import (
+    RankingTransform,
+    Transform,
+    largest_increment,
+)
 from sklearn_rankinf._engine.inversion.steep import SteepInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._engine.inversion.trapezoid import DOUBT_OF_MERGING, LEFT_OF_MERGING

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.inversion import positions
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     balances,
@@ -36,6 +36,51 @@ _LOG_NO_RETURN, _CANDIDATES = -30.0, 16
 _AT_ONCE = 1 << 23
 # Where the log transform of a real tilt is wanted, windows of this part of the usual width will do.
 _NARROW = 0.5
+
+
+class Transform(Protocol):
+    """The transform ``E exp(z S)`` of a statistic, as contours need it."""
+
+    merged: bool
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks of equal scores, or of merged ones."""
+
+    @property
+    def n_counted(self) -> float:
+        """Expected number of hits that add something."""
+
+    @property
+    def has_large_blocks(self) -> bool:
+        """Whether the number of hits in a single block varies by several."""
+
+    @property
+    def largest_increment(self) -> float:
+        """The most that a single hit adds."""
+
+    @property
+    def log_placement(self) -> float:
+        """Log probability of one placement of the hits."""
+
+    @property
+    def log_edge(self) -> float:
+        """Log of the squared probability of all outcomes with their last hit at a given value."""
+
+    def log_commonest(self, theta: float) -> float:
+        """Log probability of the outcome that is commonest under a tilt, or nearly so."""
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        """Log transforms, or nearly so, at real tilts; nan where not known."""
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        """Products for one node at a tilt."""
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        """Largest number of rows at a tilt."""
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        """Log transforms at nodes of the contour through a tilt; of blocks merged more if so."""
 
 
 class RankingTransform:
@@ -67,7 +112,6 @@ class RankingTransform:
         self._largest_block = largest_block or int(increments.sizes.max())
         self._increments, self._coarse = increments, coarse
         self._n_positives = n_positives
-        self._has_positions = not merged and positions.apply_to(increments, n_positives)
         self._bands: dict[tuple[float, bool], Bands] = {}
         self._balances: dict[float, Floats] = {}
 
@@ -143,8 +187,6 @@ class RankingTransform:
         """Log transforms at real tilts, often of merged blocks; nan where not known."""
         blocks, m = self._coarse, self._n_positives
         values = np.full(thetas.shape, np.nan)
-        if self._has_positions and positions.are_few(self._increments, m):
-            values = positions.log_mgfs(self._increments, m, thetas)
         left = np.flatnonzero(~np.isfinite(values))
         # Very different tilts in one pass may leave the range of floats where each alone does not.
         for part in (left, *(left[i : i + 1] for i in range(left.size))):
@@ -189,18 +231,9 @@ class RankingTransform:
                 found = tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)
                 self._bands[key] = found[0]
             else:
-                self._bands[key] = self._bands_of_blocks(theta, is_extreme)
+                ends = np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes)
+                self._bands[key] = self._bands_at(theta, is_extreme, True).at(*ends)
         return self._bands[key]
-
-    def _bands_of_blocks(self, theta: float, is_extreme: bool) -> Bands:
-        """Rows that matter at a tilt by the positions of single hits, or else by merged blocks."""
-        if self._has_positions:
-            share = _NEGLIGIBLE_POSITIONS
-            found = positions.likely_bands(self._increments, self._n_positives, theta, share)
-            if found is not None:
-                return found
-        ends = np.cumsum(self._coarse.sizes), np.cumsum(self._increments.sizes)
-        return self._bands_at(theta, is_extreme, True).at(*ends)
 
     def _balance(self, theta: float, is_extreme: bool) -> Floats:
         """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""
