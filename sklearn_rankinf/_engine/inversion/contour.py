@@ -54,25 +54,17 @@ class ContourSettings:
     shortest: float = 8.0
     n_periods: int = 48
     first_extreme: int = -12
-    # Distributions of fewer placements than exp(few) start with the shortest period.
-    few: float = 40.0
     # Aliasing is at most exp(-aliasing) of the tail, of dense distributions exp(-aliasing_dense).
     aliasing: float = 25.0
     aliasing_dense: float = 18.5
-    # A complementary contour is damped by at most exp(-damping) over a period, since damping costs
-    # digits; it serves tails with bounds above exp(least_complement). Its harmless side is bounded
-    # by tilts up to this index.
-    damping: float = 19.0
-    least_complement: float = -28.0
-    steepest_complement: int = 3
 
     # First nodes: to this height in units of one over the standard deviation under the tilt, which
     # comes from differences, and is at least a part of the scale; of few blocks, a fixed number.
     height: float = 12.0
     least_deviation: float = 0.1
-    n_nodes_of_few_blocks: int = 512
+    n_nodes_of_few_blocks: int = 256
     # Nodes times rows of a pass below which fewer nodes cost as much.
-    cheap_pass: int = 4096
+    cheap_pass: int = 8192
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
@@ -91,6 +83,12 @@ class ContourSettings:
     patience: int = 4
     progress: float = 0.7
 
+    # Samples of the transform beyond the first nodes: where the number of positives in a single
+    # block varies by several, of dense distributions, of others.
+    samples_large_blocks: int = 256
+    samples_dense: int = 16
+    samples: int = 32
+
     # Rounding: a constant, and the error of each term, relative to the sum of all sizes, which
     # grows with the root of the number of blocks. That of dense distributions is twice the largest
     # of 60 contours in comparison with contours of smaller terms.
@@ -105,8 +103,8 @@ class ContourSettings:
     largest_terms: float = 5e4
     largest_terms_coarse: float = 40.0
 
-    # Errors up to this are not improved by a complementary contour; of dense distributions, and of
-    # merged blocks.
+    # Errors of a complementary contour up to this are not improved by a direct one; of dense
+    # distributions, and of merged blocks.
     good: float = 1e-7
     good_dense: float = 3e-7
     good_merged: float = 5e-4
@@ -184,7 +182,7 @@ class ContourInversion:
             whole = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
             s = whole * self._span
         found = TailEstimates.unknown(s.shape)
-        for choose in (self._direct, self._complementary):
+        for choose in (self._complementary, self._direct):
             weak = np.flatnonzero(found.error.total - found.error.merging > self._good)
             if weak.size:
                 for contour, chosen in choose(s[weak], sign).items():
@@ -218,9 +216,7 @@ class ContourInversion:
         chosen: _Choice = {}
         for index in np.unique(indices).tolist():
             open_ = np.flatnonzero(indices == index)
-            first = self._first_period(sign)
-            if index > SETTINGS.extreme:
-                first = SETTINGS.first_extreme
+            first = self._first_period(sign, index)
             for period in range(first, SETTINGS.n_periods, 2):
                 contour = Contour(sign, index, period)
                 fine = self._log_aliasing(s[open_], contour, log_p[open_]) <= -most
@@ -232,31 +228,14 @@ class ContourInversion:
         return chosen
 
     def _complementary(self, s: Floats, sign: int) -> _Choice:
-        """Contours on the other side, with tilts no steeper than their aliasing requires.
-
-        A negative tilt damps the few outcomes with hits at the very top, which make the upper tail
-        coarse. No contours for lower tails.
-        """
-        chosen: _Choice = {}
-        if sign < 0:
-            return chosen
-        log_p = self._tilts.cheap_log_bound(s, 1)
-        open_ = np.flatnonzero(log_p > SETTINGS.least_complement)
-        for period in range(self._first_period(-1), SETTINGS.n_periods, 2):
-            length = self._length(period)
-            farther = self._tilts.cheap_log_bound(s[open_] + length, 1)
-            damping = np.clip(SETTINGS.damping + farther - log_p[open_], 3.0, SETTINGS.damping)
-            indices = self._tilts.index(-1, damping / length)
-            steepest = SETTINGS.steepest_complement
-            behind = self._tilts.cheap_log_bound(s[open_] - length, -1, steepest)
-            theta = np.abs(self._tilts.theta(-1, indices))
-            fine = theta * length + behind - log_p[open_] <= -SETTINGS.aliasing
-            for index in np.unique(indices[fine]).tolist():
-                chosen[Contour(-1, index, period)] = open_[fine & (indices == index)]
-            open_ = open_[~fine]
-            if not open_.size:
-                break
-        return chosen
+        """The usual upper contour for lower tails of dense distributions, unless they are small."""
+        if sign > 0 or not self._is_dense:
+            return {}
+        contour = Contour(1, self._tilts.usual, self._first_period(1, self._tilts.usual))
+        log_p = self._tilts.cheap_log_bound(s, -1)
+        is_near = self._tilts.is_within_excess(s, 1, log_p)
+        is_near &= self._log_aliasing(s, contour, log_p) <= -SETTINGS.aliasing_dense
+        return {contour: np.flatnonzero(is_near)} if is_near.any() else {}
 
     def _length(self, period: int) -> float:
         """Length of a period; a multiple of twice the span, if there is one."""
@@ -265,14 +244,15 @@ class ContourInversion:
             return length
         return 2.0 * self._span * math.ceil(length / (2.0 * self._span))
 
-    def _first_period(self, side: int) -> int:
-        """Index of the shortest period: as long as the nodes of a cheap pass allow."""
-        if self._span or -self._transform.log_placement < SETTINGS.few:
+    def _first_period(self, side: int, index: float) -> int:
+        """Index of the shortest period: as long as the first nodes are a cheap pass."""
+        if index > SETTINGS.extreme:
+            return SETTINGS.first_extreme
+        if self._span or self._tilts.are_few:
             return 0
-        n_nodes = self._cheap(Contour(side, 0.0, 0))
-        length = np.pi * self._tilts.scales[side] * n_nodes / SETTINGS.height
-        shortest = SETTINGS.shortest * self._tilts.scales[-1]
-        return max(0, int(2.0 * math.log2(length / shortest)))
+        shortest = Contour(side, index, 0)
+        ratio = self._cheap(shortest) / self._first_nodes(shortest)
+        return max(0, int(2.0 * math.log2(ratio)))
 
     def _log_aliasing(self, s: Floats, contour: Contour, log_p: Floats) -> Floats:
         """Log of a bound of the aliasing, relative to tails; see equation ``inversion``.
@@ -281,10 +261,11 @@ class ContourInversion:
         """
         side, length = contour.side, self._length(contour.period)
         damping = abs(float(self._tilts.theta(side, contour.index))) * length
-        damped = self._tilts.cheap_log_bound(s - side * length, -side) - damping
-        steepest = contour.index if side > 0 else max(contour.index, SETTINGS.steepest_complement)
-        magnified = self._tilts.cheap_log_bound(s + side * length, side, steepest) + damping
-        return np.asarray(np.maximum(damped, magnified) - log_p)
+        damped = np.full(s.shape, -damping)
+        if np.any(damped - log_p > -SETTINGS.aliasing):
+            damped += self._tilts.cheap_log_bound(s - side * length, -side)
+        beyond = self._tilts.cheap_log_bound(s + side * length, side, contour.index)
+        return np.asarray(np.maximum(damped, beyond + damping) - log_p)
 
     # Sums along contours.
 
@@ -316,15 +297,16 @@ class ContourInversion:
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
             least = (truncation + returns.beyond(n_nodes)) * scale
             # No affordable contour reaches beyond all returns.
-            is_last |= bool(np.all(returns.beyond(most) * scale > np.maximum(self._enough, least)))
+            left = returns.beyond(most) * scale
+            is_last |= bool(np.all(left > np.maximum(self._enough, 0.5 * least)))
             ready = open_[(least <= self._enough) | is_last]
             tails = self._summed(s[ready], sign, contour, nodes, is_stuck or insist)
             found.put(ready, tails)
             if is_last:
                 break
-            error = found.error
-            is_truncated = error.truncation[open_] > self._enough
-            open_ = open_[is_truncated & ~np.isinf(error.rounding[open_])]
+            error = found.error.at(open_)
+            is_short = np.isinf(error.enclosure) | (error.truncation > self._enough)
+            open_ = open_[is_short & np.isfinite(error.rounding)]
             n_nodes += more
         return found
 
@@ -401,23 +383,30 @@ class ContourInversion:
                 partial(self._log_transform, contour),
                 self._nodes(contour, first),
                 whole,
-                self._transform.has_large_blocks,
+                self._n_samples,
                 self._near_periods,
                 follow,
             )
         return self._returns[contour]
+
+    @property
+    def _n_samples(self) -> int:
+        """Number of samples of the transform beyond the first nodes."""
+        if self._transform.has_large_blocks:
+            return SETTINGS.samples_large_blocks
+        return SETTINGS.samples_dense if self._is_dense else SETTINGS.samples
 
     # Nodes.
 
     def _first_nodes(self, contour: Contour) -> int:
         if self._tilts.few_blocks:
             return SETTINGS.n_nodes_of_few_blocks
-        scale = self._tilts.scales[contour.side]
-        deviation = self._tilts.deviation(contour.side, contour.index)
-        if math.isnan(deviation) or contour.index > SETTINGS.extreme:
-            deviation = scale
-        deviation = max(deviation, SETTINGS.least_deviation * scale)
-        return int(SETTINGS.height * self._length(contour.period) / (2.0 * np.pi * deviation))
+        scale = body = self._tilts.scales[-1]
+        if contour.index <= SETTINGS.extreme:
+            deviation = self._tilts.deviation(contour.side, contour.index)
+            scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), body)
+        period = self._length(contour.period)
+        return math.ceil(SETTINGS.height * period / (2.0 * np.pi * scale))
 
     def _n_whole(self, contour: Contour) -> int:
         """Nodes to the end of a period of the transform, which values without a span lack."""

@@ -20,8 +20,6 @@ from sklearn_rankinf._engine.statistics import Complexes, Floats
 
 # Samples reach from the end of the first nodes to this many times as far.
 _SPREAD = 1e4
-# Number of samples; more where the number of positives in a single block varies by several.
-_N_SAMPLES, _N_SAMPLES_OF_LARGE_BLOCKS = 32, 256
 # Samples are spread evenly in the logarithm of the distance by the fractional parts of multiples of
 # the golden ratio (Weyl), which are in step with no period.
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
@@ -63,7 +61,7 @@ def sampled_returns(
     log_transform: LogTransform,
     nodes: Nodes,
     whole: int,
-    has_large_blocks: bool,
+    n_samples: int,
     known: Floats,
     follow: bool,
 ) -> Returns:
@@ -77,8 +75,8 @@ def sampled_returns(
         The first nodes.
     whole : int
         Number of nodes to the end of a period of the transform, beyond which nothing follows.
-    has_large_blocks : bool
-        Whether the number of positives in a single block varies by several.
+    n_samples : int
+        Number of samples.
     known : ndarray
         Heights on the contour at which the transform may return.
     follow : bool
@@ -86,7 +84,6 @@ def sampled_returns(
     """
     first = nodes.z.size
     spread = min(_SPREAD, whole / first)
-    n_samples = _N_SAMPLES_OF_LARGE_BLOCKS if has_large_blocks else _N_SAMPLES
     places = first * spread ** ((np.arange(1, n_samples + 1) * _GOLDEN) % 1.0)
     # A sample stands for its share of the logarithms; a known return for as many terms as the first
     # nodes, to both sides, and the end of a period to one.

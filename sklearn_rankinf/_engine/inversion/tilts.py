@@ -31,8 +31,11 @@ class TiltSettings:
     # Tilts of the first and the second pass over the blocks; later passes are of one tilt each,
     # because very different tilts in one pass leave the range of floats.
     passes: tuple[int, int] = (12, 4)
-    # Shared tilts are the fifth of the ladder and every fourth one from there on.
+    # Shared tilts are the usual one, at this place of the ladder, and every fourth one from there
+    # on; distributions of fewer placements than exp(few) are rough, and their usual tilt is smaller.
     usual: int = 4
+    usual_of_few: int = 3
+    few: float = 40.0
     apart: int = 4
     # A Chernoff bound of the other side's tail needs tilts up to this many beyond the one in use.
     beyond: int = 3
@@ -43,6 +46,8 @@ class TiltSettings:
     excess_coarse: float = 4.0
     excess_few_blocks: float = 1.0
     n_smooth: float = 4.0
+    # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
+    complement: float = 2.0
     # Distributions of at least exp(dense) placements are dense. Under a tilt with entropy eta their
     # transforms fall to about exp(-decay eta) of the largest value, and must fall by exp(-margin)
     # more than the excess.
@@ -83,6 +88,8 @@ class Tilts:
         self.few_blocks = transform.n_blocks <= FEW_BLOCKS
         self.is_coarse = self.few_blocks or transform.n_counted < TILTS.n_smooth
         is_rough |= self.is_coarse or transform.merged
+        self.are_few = -transform.log_placement < TILTS.few
+        self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
         self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
         self._ladders: dict[int, list[float]] = {1: [], -1: []}
 
@@ -90,9 +97,17 @@ class Tilts:
         """Tilts of the given indices, positive on side 1 and negative on side -1."""
         return np.asarray(side * TILTS.ratio ** np.asarray(index, dtype=float) / self.scales[side])
 
-    def index(self, side: int, size: Floats) -> Floats:
-        """Indices of the least steep tilts of at least the given sizes."""
-        return np.asarray(np.ceil(np.log(size * self.scales[side]) / math.log(TILTS.ratio)))
+    @property
+    def usual(self) -> float:
+        """Index of the tilt that values near the mean share."""
+        return float(TILTS.first + self._usual)
+
+    def is_within_excess(self, s: Floats, side: int, log_p: Floats) -> NDArray[np.bool_]:
+        """Whether the usual tilt of a side serves tails of the other side with the bounds."""
+        place = self._usual
+        thetas, log_mgfs = self.ladder(side, place + 1)
+        excess = log_mgfs[place] - thetas[place] * s - log_p
+        return np.asarray(excess <= self._excesses(side, np.array([place])) + TILTS.complement)
 
     def ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
         """At least the first `n_tilts` tilts, and the log transform there (inf if not known)."""
@@ -114,12 +129,12 @@ class Tilts:
         exponents, bound = self._exponents(s, side)
         best = exponents.argmin(axis=0)
         places = np.arange(exponents.shape[0] - 1)
-        is_shared = (places >= TILTS.usual) & ((places - TILTS.usual) % TILTS.apart == 0)
+        is_shared = (places >= self._usual) & ((places - self._usual) % TILTS.apart == 0)
         order = places[np.lexsort((places, places % 2, ~is_shared))]
         fine = exponents[order] - bound <= self._excesses(side, order)[:, None]
         if not self.is_dense:
             # A steeper tilt bounds the tail as well, but far tails are rougher.
-            fine &= np.less_equal.outer(order, np.maximum(best, TILTS.usual))
+            fine &= np.less_equal.outer(order, np.maximum(best, self._usual))
         place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], best)
         return place + float(TILTS.first), bound
 
