@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import solvers as tails
 from sklearn_rankinf._engine.distribution import ComputedDistribution
-from sklearn_rankinf._engine.inversion import bands, contour, lucky, transform
+from sklearn_rankinf._engine.inversion import bands, lucky, transform
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
 from sklearn_rankinf._metrics import AveragePrecision
@@ -196,25 +196,6 @@ def test_convolutions_in_parts_are_direct_sums(monkeypatch, largest_exponent):
     by_fourier = transform.log_transform(blocks, 800, z, window, balance)
     assert (max(n_parts) == 1) == (largest_exponent == 1e3)
     assert_allclose(by_fourier, direct, rtol=1e-11)
-
-
-def test_a_short_contour_where_the_usual_one_is_not_affordable(monkeypatch):
-    monkeypatch.setattr(tails, "_UNMERGED_UP_TO", 5_000)
-    x, problem = np.array([0.5]), (AveragePrecision(), 20_000, 60, None)
-    _, usual, usual_error = ComputedDistribution(*problem).tail(x, 1)
-    looked_ahead = []
-    look_ahead = contour.ContourInversion._looked_ahead
-    monkeypatch.setattr(
-        contour.ContourInversion,
-        "_looked_ahead",
-        lambda *args: looked_ahead.append(args) or look_ahead(*args),
-    )
-    monkeypatch.setattr(contour, "_BEYOND_MEANS", 1e-3)
-    monkeypatch.setattr(tails.Tails, "_far_up", None)
-    _, short, short_error = ComputedDistribution(*problem).tail(x, 1)
-    assert looked_ahead
-    assert np.all(np.abs(np.expm1(short - usual)) <= short_error + usual_error)
-    assert np.all(short_error < 1e-4)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ from sklearn_rankinf._engine.exact.sums_of_atoms import MOST_VARIABLES, SumsOfAt
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import (
+    ROUNDING,
     RankingTransform,
     Transform,
     has_large_blocks,
@@ -125,6 +126,10 @@ class _AtomicTransform:
         return self._increments.sizes.size
 
     @property
+    def rounding(self) -> float:
+        return ROUNDING * math.sqrt(self.n_blocks)
+
+    @property
     def n_counted(self) -> float:
         return float(self._n_positives)
 
@@ -180,6 +185,10 @@ class _MeanTransform:
     @property
     def n_blocks(self) -> int:
         return int(self._total(lambda part: part.n_blocks))
+
+    @property
+    def rounding(self) -> float:
+        return math.sqrt(self._total(lambda part: part.rounding**2))
 
     @property
     def n_counted(self) -> float:

@@ -89,12 +89,8 @@ class ContourSettings:
     samples_dense: int = 16
     samples: int = 32
 
-    # Rounding: a constant, and the error of each term, relative to the sum of all sizes, which
-    # grows with the root of the number of blocks. That of dense distributions is twice the largest
-    # of 60 contours in comparison with contours of smaller terms.
+    # Rounding errors are at least this, beside that of the transform, relative to the sum of sizes.
     precision: float = 3e-10
-    rounding: float = 4e-15
-    rounding_dense: float = 2e-15
     # Outcomes that may lie too close together to be distinguished, if the truncation is visible.
     cluster: float = 50.0
     # Terms that are larger than their sum by these factors leave the error unknown: of dense
@@ -245,14 +241,14 @@ class ContourInversion:
         return 2.0 * self._span * math.ceil(length / (2.0 * self._span))
 
     def _first_period(self, side: int, index: float) -> int:
-        """Index of the shortest period: as long as the first nodes are a cheap pass."""
+        """Index of the shortest period: at which the first nodes are more than a cheap pass, or 0."""
         if index > SETTINGS.extreme:
             return SETTINGS.first_extreme
         if self._span or self._tilts.are_few:
             return 0
         shortest = Contour(side, index, 0)
         ratio = self._cheap(shortest) / self._first_nodes(shortest)
-        return max(0, int(2.0 * math.log2(ratio)))
+        return max(0, math.ceil(2.0 * math.log2(ratio)))
 
     def _log_aliasing(self, s: Floats, contour: Contour, log_p: Floats) -> Floats:
         """Log of a bound of the aliasing, relative to tails; see equation ``inversion``.
@@ -326,8 +322,7 @@ class ContourInversion:
             cluster = SETTINGS.cluster * exp_of_error(commonest - safe)
             atoms += np.where(truncation > SETTINGS.decayed, cluster, 0.0)
         size = nodes.heights.sum() * unit
-        rounding = SETTINGS.rounding_dense if self._is_dense else SETTINGS.rounding
-        rounding = SETTINGS.precision + rounding * math.sqrt(self._transform.n_blocks) * size
+        rounding = SETTINGS.precision + self._transform.rounding * size
         merging = np.zeros(s.shape)
         if self._transform.merged:
             coarser = self._nodes(contour, nodes.z.size, coarse=True)

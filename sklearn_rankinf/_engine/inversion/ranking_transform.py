@@ -22,6 +22,11 @@ from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._engine.moments import influences, log_size_at_return
 from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, log_binomial
 
+# Rounding error of a pass, over the root of the number of blocks: more than four times the largest
+# of 60 contours in comparison with contours of smaller terms. That of a sum of logarithms in closed
+# form is more than twice the largest in the upper tail of ROC AUC at (5000, 1000).
+ROUNDING = 4e-15
+_ROUNDING_OF_LOGARITHMS = 6e-14
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
 _FEW_HITS = 64
 # Paths that carry less than this share of the tilted total are left out.
@@ -46,6 +51,10 @@ class Transform(Protocol):
     @property
     def n_blocks(self) -> int:
         """Number of blocks of equal scores, or of merged ones."""
+
+    @property
+    def rounding(self) -> float:
+        """Rounding error of a value, relative to the largest ones."""
 
     @property
     def n_counted(self) -> float:
@@ -119,6 +128,11 @@ class RankingTransform:
     def n_blocks(self) -> int:
         """Number of blocks."""
         return self._increments.sizes.size
+
+    @property
+    def rounding(self) -> float:
+        """Rounding error of a value, relative to the largest ones."""
+        return ROUNDING * math.sqrt(self.n_blocks)
 
     @property
     def n_counted(self) -> float:
@@ -270,6 +284,7 @@ class ClosedTransform:
         self._log_mgf = log_mgf
         self._n_factors = min(n_positives, n_samples - n_positives)
         self.n_blocks, self.n_counted = n_samples, float(n_positives)
+        self.rounding = _ROUNDING_OF_LOGARITHMS * math.sqrt(n_samples)
         self.largest_increment = luckiest
         self.log_placement = -log_binomial(n_samples, n_positives)
         self.log_edge = math.log(n_positives / n_samples) + self.log_placement

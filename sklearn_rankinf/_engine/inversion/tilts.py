@@ -32,7 +32,7 @@ class TiltSettings:
     # because very different tilts in one pass leave the range of floats.
     passes: tuple[int, int] = (12, 4)
     # Shared tilts are the usual one, at this place of the ladder, and every fourth one from there
-    # on; distributions of fewer placements than exp(few) are rough, and their usual tilt is smaller.
+    # on; that of distributions of fewer placements than exp(few), which are rough, is smaller.
     usual: int = 4
     usual_of_few: int = 3
     few: float = 40.0
