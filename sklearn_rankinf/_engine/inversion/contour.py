@@ -113,7 +113,7 @@ class Contour(NamedTuple):
     """Side (1 for positive tilts), index of the tilt and index of the period of a contour."""
 
     side: int
-    index: float
+    tilt: float
     period: int
 
 
@@ -235,7 +235,7 @@ class ContourInversion:
 
     def _length(self, period: int) -> float:
         """Length of a period; a multiple of twice the span, if there is one."""
-        length = SETTINGS.shortest * 2.0 ** (period / 2) * self._tilts.scales[-1]
+        length = float(SETTINGS.shortest * 2.0 ** (period / 2) * self._tilts.scales[-1])
         if not self._span:
             return length
         return 2.0 * self._span * math.ceil(length / (2.0 * self._span))
@@ -256,11 +256,11 @@ class ContourInversion:
         On one side of s the probabilities a period away are damped, on the other side magnified.
         """
         side, length = contour.side, self._length(contour.period)
-        damping = abs(float(self._tilts.theta(side, contour.index))) * length
+        damping = abs(float(self._tilts.theta(side, contour.tilt))) * length
         damped = np.full(s.shape, -damping)
         if np.any(damped - log_p > -SETTINGS.aliasing):
             damped += self._tilts.cheap_log_bound(s - side * length, -side)
-        beyond = self._tilts.cheap_log_bound(s + side * length, side, contour.index)
+        beyond = self._tilts.cheap_log_bound(s + side * length, side, contour.tilt)
         return np.asarray(np.maximum(damped, beyond + damping) - log_p)
 
     # Sums along contours.
@@ -397,8 +397,8 @@ class ContourInversion:
         if self._tilts.few_blocks:
             return SETTINGS.n_nodes_of_few_blocks
         scale = body = self._tilts.scales[-1]
-        if contour.index <= SETTINGS.extreme:
-            deviation = self._tilts.deviation(contour.side, contour.index)
+        if contour.tilt <= SETTINGS.extreme:
+            deviation = self._tilts.deviation(contour.side, contour.tilt)
             scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), body)
         period = self._length(contour.period)
         return math.ceil(SETTINGS.height * period / (2.0 * np.pi * scale))
@@ -421,8 +421,8 @@ class ContourInversion:
 
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""
-        theta = float(self._tilts.theta(contour.side, contour.index))
-        return theta, contour.index > SETTINGS.extreme
+        theta = float(self._tilts.theta(contour.side, contour.tilt))
+        return theta, contour.tilt > SETTINGS.extreme
 
     def _nodes(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:
         """The first nodes of a contour; those that are known are kept."""
@@ -432,7 +432,8 @@ class ContourInversion:
             nothing = np.empty(0, complex)
             known = Nodes(self._tilt(contour)[0], step, self._span, nothing, nothing)
         if known.z.size < n_nodes:
-            added = known.theta + 1j * (np.arange(known.z.size, n_nodes) + 0.5) * known.step
+            heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
+            added = np.asarray(known.theta + 1j * heights, dtype=complex)
             values = self._log_transform(contour, added, coarse)
             z = np.concatenate([known.z, added])
             values = np.concatenate([known.log_transform, values])

@@ -97,8 +97,9 @@ def sampled_returns(
     width = np.concatenate([np.full(inner.size, 2.0 * first), np.full(end.size, 1.0 * first)])
     shares = np.concatenate([shares[apart], width])
     order = np.argsort(places, kind="stable")
-    places, shares, is_peak = places[order], shares[order], np.isin(places, peaks)[order]
-    sums = _sizes(log_transform, nodes, places) * shares
+    places, shares = np.asarray(places[order], dtype=np.float64), shares[order]
+    is_peak = np.isin(places, peaks)
+    sums = np.asarray(_sizes(log_transform, nodes, places) * shares, dtype=np.float64)
     followed = []
     if follow:
         reached = first
