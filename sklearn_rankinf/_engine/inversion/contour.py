@@ -78,6 +78,8 @@ class ContourSettings:
     decayed: float = 3e-9
     decayed_merged: float = 1e-5
     part_of_tolerance: float = 0.1
+    # Tolerances above this save nodes.
+    rough: float = 1e-4
     # A contour this many times longer than at first is given up if its last extension has not
     # reduced the truncation by the factor.
     patience: int = 4
@@ -159,6 +161,12 @@ class ContourInversion:
         self._tilts = Tilts(transform, upper, lower, bounds, span > 0.0 or upper > scale)
         self._is_dense, self._is_coarse = self._tilts.is_dense, self._tilts.is_coarse
         good = SETTINGS.good_merged if transform.merged else SETTINGS.good
+        # With a tolerance, half the height and the samples, and shorter periods, are enough.
+        self._effort = 0.5 if tolerance > SETTINGS.rough else 1.0
+        most = SETTINGS.aliasing_dense if self._is_dense else SETTINGS.aliasing
+        self._most_aliasing = max(
+            -most, math.log(max(SETTINGS.part_of_tolerance * tolerance, 1e-300))
+        )
         self._good = max(SETTINGS.good_dense if self._is_dense else good, tolerance)
         enough = SETTINGS.decayed_merged if transform.merged else SETTINGS.decayed
         self._enough = max(enough, SETTINGS.part_of_tolerance * tolerance)
@@ -208,14 +216,13 @@ class ContourInversion:
     def _direct(self, s: Floats, sign: int) -> _Choice:
         """Contours on the tail's own side."""
         indices, log_p = self._tilts.choose(s, sign)
-        most = SETTINGS.aliasing_dense if self._is_dense else SETTINGS.aliasing
         chosen: _Choice = {}
         for index in np.unique(indices).tolist():
             open_ = np.flatnonzero(indices == index)
             first = self._first_period(sign, index)
             for period in range(first, SETTINGS.n_periods, 2):
                 contour = Contour(sign, index, period)
-                fine = self._log_aliasing(s[open_], contour, log_p[open_]) <= -most
+                fine = self._log_aliasing(s[open_], contour, log_p[open_]) <= self._most_aliasing
                 if fine.any():
                     chosen[contour] = open_[fine]
                 open_ = open_[~fine]
@@ -230,7 +237,7 @@ class ContourInversion:
         contour = Contour(1, self._tilts.usual, self._first_period(1, self._tilts.usual))
         log_p = self._tilts.cheap_log_bound(s, -1)
         is_near = self._tilts.is_within_excess(s, 1, log_p)
-        is_near &= self._log_aliasing(s, contour, log_p) <= -SETTINGS.aliasing_dense
+        is_near &= self._log_aliasing(s, contour, log_p) <= self._most_aliasing
         return {contour: np.flatnonzero(is_near)} if is_near.any() else {}
 
     def _length(self, period: int) -> float:
@@ -388,20 +395,23 @@ class ContourInversion:
     def _n_samples(self) -> int:
         """Number of samples of the transform beyond the first nodes."""
         if self._transform.has_large_blocks:
-            return SETTINGS.samples_large_blocks
-        return SETTINGS.samples_dense if self._is_dense else SETTINGS.samples
+            n_samples = SETTINGS.samples_large_blocks
+        else:
+            n_samples = SETTINGS.samples_dense if self._is_dense else SETTINGS.samples
+        return int(self._effort * n_samples)
 
     # Nodes.
 
     def _first_nodes(self, contour: Contour) -> int:
         if self._tilts.few_blocks:
-            return SETTINGS.n_nodes_of_few_blocks
+            return int(self._effort * SETTINGS.n_nodes_of_few_blocks)
         scale = body = self._tilts.scales[-1]
         if contour.tilt <= SETTINGS.extreme:
             deviation = self._tilts.deviation(contour.side, contour.tilt)
             scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), body)
         period = self._length(contour.period)
-        return math.ceil(SETTINGS.height * period / (2.0 * np.pi * scale))
+        height = self._effort * SETTINGS.height
+        return math.ceil(height * period / (2.0 * np.pi * scale))
 
     def _n_whole(self, contour: Contour) -> int:
         """Nodes to the end of a period of the transform, which values without a span lack."""
@@ -417,7 +427,8 @@ class ContourInversion:
 
     def _cheap(self, contour: Contour) -> int:
         """Nodes of a pass of which fewer cost as much."""
-        return max(1, SETTINGS.cheap_pass // self._transform.most_rows(*self._tilt(contour)))
+        rows = self._transform.most_rows(*self._tilt(contour))
+        return max(1, int(self._effort**2 * SETTINGS.cheap_pass) // rows)
 
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""

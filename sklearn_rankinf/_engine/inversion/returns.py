@@ -84,7 +84,8 @@ def sampled_returns(
     """
     first = nodes.z.size
     spread = min(_SPREAD, whole / first)
-    places = first * spread ** ((np.arange(1, n_samples + 1) * _GOLDEN) % 1.0)
+    fractions = (np.arange(1, n_samples + 1) * _GOLDEN) % 1.0
+    places: Floats = np.asarray(first * spread**fractions, dtype=np.float64)
     # A sample stands for its share of the logarithms; a known return for as many terms as the first
     # nodes, to both sides, and the end of a period to one.
     shares = places * (math.log(spread) / n_samples)
@@ -97,7 +98,7 @@ def sampled_returns(
     width = np.concatenate([np.full(inner.size, 2.0 * first), np.full(end.size, 1.0 * first)])
     shares = np.concatenate([shares[apart], width])
     order = np.argsort(places, kind="stable")
-    places, shares = np.asarray(places[order], dtype=np.float64), shares[order]
+    places, shares = places[order], shares[order]
     is_peak = np.isin(places, peaks)
     sums = np.asarray(_sizes(log_transform, nodes, places) * shares, dtype=np.float64)
     followed = []
