@@ -54,6 +54,8 @@ class ContourSettings:
     shortest: float = 8.0
     n_periods: int = 48
     first_extreme: int = -12
+    # Other first periods have at most this index.
+    longest_first: int = 5
     # Aliasing is at most exp(-aliasing) of the tail, of dense distributions exp(-aliasing_dense).
     aliasing: float = 25.0
     aliasing_dense: float = 18.5
@@ -86,9 +88,9 @@ class ContourSettings:
     progress: float = 0.7
 
     # Samples of the transform beyond the first nodes: where the number of positives in a single
-    # block varies by several, of dense distributions, of others.
+    # block varies by several, of dense distributions and merged blocks, of others.
     samples_large_blocks: int = 256
-    samples_dense: int = 16
+    samples_smooth: int = 16
     samples: int = 32
 
     # Rounding errors are at least this, beside that of the transform, relative to the sum of sizes.
@@ -248,14 +250,14 @@ class ContourInversion:
         return 2.0 * self._span * math.ceil(length / (2.0 * self._span))
 
     def _first_period(self, side: int, index: float) -> int:
-        """Index of the shortest period: at which the first nodes are more than a cheap pass, or 0."""
+        """Index of the shortest period: the first nodes make the most of a cheap pass."""
         if index > SETTINGS.extreme:
             return SETTINGS.first_extreme
         if self._span or self._tilts.are_few:
             return 0
         shortest = Contour(side, index, 0)
         ratio = self._cheap(shortest) / self._first_nodes(shortest)
-        return max(0, math.ceil(2.0 * math.log2(ratio)))
+        return int(np.clip(math.ceil(2.0 * math.log2(ratio)), 0, SETTINGS.longest_first))
 
     def _log_aliasing(self, s: Floats, contour: Contour, log_p: Floats) -> Floats:
         """Log of a bound of the aliasing, relative to tails; see equation ``inversion``.
@@ -397,7 +399,8 @@ class ContourInversion:
         if self._transform.has_large_blocks:
             n_samples = SETTINGS.samples_large_blocks
         else:
-            n_samples = SETTINGS.samples_dense if self._is_dense else SETTINGS.samples
+            is_smooth = self._is_dense or self._transform.merged
+            n_samples = SETTINGS.samples_smooth if is_smooth else SETTINGS.samples
         return int(self._effort * n_samples)
 
     # Nodes.

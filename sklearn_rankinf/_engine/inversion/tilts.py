@@ -28,9 +28,12 @@ class TiltSettings:
     ratio: float = 1.35
     first: int = -3
     n_tilts: int = 42
-    # Tilts of the first and the second pass over the blocks; later passes are of one tilt each,
-    # because very different tilts in one pass leave the range of floats.
-    passes: tuple[int, int] = (12, 4)
+    # Tilts of the first pass over the blocks, of dense distributions and of others, and of the first
+    # two passes together. Later passes are of one tilt each: very different tilts in one pass leave
+    # the range of floats.
+    first_pass_dense: int = 12
+    first_pass: int = 9
+    two_passes: int = 16
     # Shared tilts are the usual one, at this place of the ladder, and every fourth one from there
     # on; that of distributions of fewer placements than exp(few), which are rough, is smaller.
     usual: int = 4
@@ -111,13 +114,13 @@ class Tilts:
 
     def ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
         """At least the first `n_tilts` tilts, and the log transform there (inf if not known)."""
-        first, second = TILTS.passes
-        if n_tilts <= first + second:
-            n_tilts = first if n_tilts <= first else first + second
+        first = TILTS.first_pass_dense if self.is_dense else TILTS.first_pass
+        if n_tilts <= TILTS.two_passes:
+            n_tilts = first if n_tilts <= first else TILTS.two_passes
         n_tilts = min(n_tilts, TILTS.n_tilts)
         known = self._ladders[side]
         while len(known) < n_tilts:
-            n_next = first if not known else second if len(known) == first else 1
+            n_next = first if not known else max(1, TILTS.two_passes - len(known))
             indices = TILTS.first + np.arange(len(known), len(known) + n_next)
             values = self._transform.log_mgfs(self.theta(side, indices))
             known.extend(np.where(np.isnan(values), math.inf, values).tolist())
