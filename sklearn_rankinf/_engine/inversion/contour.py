@@ -55,7 +55,7 @@ class ContourSettings:
     n_periods: int = 48
     first_extreme: int = -12
     # Other first periods have at most this index.
-    longest_first: int = 5
+    longest_first: int = 6
     # Aliasing is at most exp(-aliasing) of the tail, of dense distributions exp(-aliasing_dense).
     aliasing: float = 25.0
     aliasing_dense: float = 18.5

@@ -28,11 +28,11 @@ class TiltSettings:
     ratio: float = 1.35
     first: int = -3
     n_tilts: int = 42
-    # Tilts of the first pass over the blocks, of dense distributions and of others, and of the first
-    # two passes together. Later passes are of one tilt each: very different tilts in one pass leave
-    # the range of floats.
-    first_pass_dense: int = 12
-    first_pass: int = 9
+    # Tilts of the first pass over the blocks, and over merged blocks, and of the first two passes
+    # together. Later passes are of one tilt each: very different tilts in one pass leave the range
+    # of floats.
+    first_pass: int = 12
+    first_pass_merged: int = 9
     two_passes: int = 16
     # Shared tilts are the usual one, at this place of the ladder, and every fourth one from there
     # on; that of distributions of fewer placements than exp(few), which are rough, is smaller.
@@ -114,7 +114,8 @@ class Tilts:
 
     def ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
         """At least the first `n_tilts` tilts, and the log transform there (inf if not known)."""
-        first = TILTS.first_pass_dense if self.is_dense else TILTS.first_pass
+        merged = self._transform.merged
+        first = TILTS.first_pass_merged if merged else TILTS.first_pass
         if n_tilts <= TILTS.two_passes:
             n_tilts = first if n_tilts <= first else TILTS.two_passes
         n_tilts = min(n_tilts, TILTS.n_tilts)
