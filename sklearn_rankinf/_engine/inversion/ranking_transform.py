@@ -1,4 +1,10 @@
-"""The transform of a ranking's statistic along contours, with the rows that matter under a tilt."""
+"""The transform of a ranking's statistic along contours.
+
+``M(z) = E exp(z S)`` comes from a forward pass over the blocks of equal scores, in which only the
+rows (numbers of positives so far) that matter under the exponential tilt ``Re z`` are kept; or from
+a closed form. Implements the rows of "Contour inversion" in doc/theory.rst; the pass itself is in
+`transform`, and the rows are found in `bands`.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +37,15 @@ _ROUNDING_OF_LOGARITHMS = 6e-14
 _FEW_HITS = 64
 # Paths that carry less than this share of the tilted total are left out.
 _NEGLIGIBLE = 1e-22
-# Of single positions of a hit, less.
-_NEGLIGIBLE_POSITIONS = 1e-19
-# Hits in a block vary by several if that is more than their standard deviation.
+# The number of hits in a block varies by several if its standard deviation exceeds this.
 _SEVERAL = 1.5
-# No return of the transform is larger, in logarithms; blocks whose returns are looked at.
-_LOG_NO_RETURN, _CANDIDATES = -30.0, 16
+# Returns of the transform up to this logarithm are negligible.
+_LOG_NO_RETURN = -30.0
+# Blocks whose returns are computed, those of the largest influence.
+_CANDIDATES = 16
 # Hits of a block times nodes of one pass.
 _AT_ONCE = 1 << 23
-# Where the log transform of a real tilt is wanted, windows of this part of the usual width will do.
+# Windows for the log transform at a real tilt have this part of the usual width.
 _NARROW = 0.5
 
 
@@ -172,7 +178,7 @@ class RankingTransform:
         """Log of the squared probability of all outcomes with their last hit at a given value.
 
         There is one of these for every choice of all other hits, and their probabilities are added
-        up as if they were independent errors. Merged blocks do not tell it.
+        up as if they were independent errors. Unknown, and -inf, for merged blocks.
         """
         if self.merged:
             return -math.inf
@@ -183,7 +189,7 @@ class RankingTransform:
         """Log probability of the outcome that is commonest under a tilt, or nearly so.
 
         All hits are in blocks of several items, where there are most ways to place them, in
-        proportion to their mean under the tilt. Merged blocks do not tell it.
+        proportion to their mean under the tilt. Unknown, and -inf, for merged blocks.
         """
         if self.merged:
             return -math.inf
@@ -267,7 +273,7 @@ class ClosedTransform:
         Its logarithm for a vector of z.
     n_samples, n_positives : int
         Size of the ranking and number of hits in it.
-    luckiest : float
+    largest_increment : float
         The most that a single hit adds.
     """
 
@@ -279,13 +285,13 @@ class ClosedTransform:
         log_mgf: Callable[[Complexes], Complexes],
         n_samples: int,
         n_positives: int,
-        luckiest: float,
+        largest_increment: float,
     ) -> None:
         self._log_mgf = log_mgf
         self._n_factors = min(n_positives, n_samples - n_positives)
         self.n_blocks, self.n_counted = n_samples, float(n_positives)
         self.rounding = _ROUNDING_OF_LOGARITHMS * math.sqrt(n_samples)
-        self.largest_increment = luckiest
+        self.largest_increment = largest_increment
         self.log_placement = -log_binomial(n_samples, n_positives)
         self.log_edge = math.log(n_positives / n_samples) + self.log_placement
 
