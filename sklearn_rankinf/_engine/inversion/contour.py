@@ -166,9 +166,9 @@ class ContourInversion:
         # With a tolerance, half the height and the samples, and shorter periods, are enough.
         self._effort = 0.5 if tolerance > SETTINGS.rough else 1.0
         most = SETTINGS.aliasing_dense if self._is_dense else SETTINGS.aliasing
-        self._most_aliasing = max(
-            -most, math.log(max(SETTINGS.part_of_tolerance * tolerance, 1e-300))
-        )
+        self._most_aliasing = -most
+        if tolerance > SETTINGS.rough:
+            self._most_aliasing = max(-most, math.log(SETTINGS.part_of_tolerance * tolerance))
         self._good = max(SETTINGS.good_dense if self._is_dense else good, tolerance)
         enough = SETTINGS.decayed_merged if transform.merged else SETTINGS.decayed
         self._enough = max(enough, SETTINGS.part_of_tolerance * tolerance)
