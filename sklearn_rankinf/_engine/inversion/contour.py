@@ -59,6 +59,8 @@ class ContourSettings:
     # Aliasing is at most exp(-aliasing) of the tail, of dense distributions exp(-aliasing_dense).
     aliasing: float = 25.0
     aliasing_dense: float = 18.5
+    # The same with a tolerance above rough.
+    aliasing_rough: float = 16.0
 
     # First nodes: to this height in units of one over the standard deviation under the tilt, which
     # comes from differences, and is at least a part of the scale; of few blocks, a fixed number.
@@ -166,9 +168,7 @@ class ContourInversion:
         # With a tolerance, half the height and the samples, and shorter periods, are enough.
         self._effort = 0.5 if tolerance > SETTINGS.rough else 1.0
         most = SETTINGS.aliasing_dense if self._is_dense else SETTINGS.aliasing
-        self._most_aliasing = -most
-        if tolerance > SETTINGS.rough:
-            self._most_aliasing = max(-most, math.log(SETTINGS.part_of_tolerance * tolerance))
+        self._most_aliasing = -min(most, SETTINGS.aliasing_rough) if self._effort < 1.0 else -most
         self._good = max(SETTINGS.good_dense if self._is_dense else good, tolerance)
         enough = SETTINGS.decayed_merged if transform.merged else SETTINGS.decayed
         self._enough = max(enough, SETTINGS.part_of_tolerance * tolerance)
