@@ -72,6 +72,10 @@ class ErrorEstimate:
         assert set(parts) <= set(names), parts
         return cls(*(np.array(np.broadcast_to(parts.get(name, 0.0), shape)) for name in names))
 
+    def at(self, where: NDArray[Any]) -> ErrorEstimate:
+        """Those of some values."""
+        return ErrorEstimate(*(getattr(self, field.name)[where] for field in fields(self)))
+
     @property
     def total(self) -> Floats:
         """Stated relative error: the sum of all parts."""
@@ -110,8 +114,7 @@ class TailEstimates:
 
     def at(self, where: NDArray[Any]) -> TailEstimates:
         """Those of some values."""
-        parts = (getattr(self.error, field.name)[where] for field in fields(self.error))
-        return TailEstimates(self.log_p[where], ErrorEstimate(*parts), self.solver[where])
+        return TailEstimates(self.log_p[where], self.error.at(where), self.solver[where])
 
     def complement(self) -> TailEstimates:
         """Tails on the other side, ``1 - p``, with the same absolute errors.

@@ -44,9 +44,10 @@ from sklearn_rankinf._engine.exact.enumeration import (
 from sklearn_rankinf._engine.exact.lattice import histograms
 from sklearn_rankinf._engine.exact.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
-from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transform
+from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import (
     RankingTransform,
+    Transform,
 )
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
 from sklearn_rankinf._engine.merging import grouped_increments
@@ -81,13 +82,9 @@ class MeanSettings:
     # out of the last terms of a contour have been up to 7 times the estimate.
     felt_atoms: float = 1e-8
     factor_of_atoms: float = 10.0
-    # Transforms of at most this many placements, in logarithms, are sampled beyond a contour: up
-    # to this multiple of its reach, at this many nodes, or fewer within this number of products.
+    # Transforms of at most this many placements, in logarithms, are sampled closely beyond a
+    # contour.
     log_placements_sampled: float = 100.0
-    reach_of_samples: float = 1e4
-    max_samples: int = 4_000
-    min_samples: int = 250
-    products_of_samples: float = 1e7
     # Common multiples of ranks up to this one, and multiples of these, at which it is sampled too.
     max_multiple: int = 10**9
     n_multiples: int = 8
@@ -181,10 +178,13 @@ class _AtomicTransform(RankingTransform):
 class _MeanTransform:
     """The product of transforms of independent variables, some with the same distribution."""
 
-    def __init__(self, parts: Sequence[tuple[Transform, int]], n_variables: int) -> None:
+    def __init__(
+        self, parts: Sequence[tuple[Transform, int]], n_variables: int, is_coarse: bool
+    ) -> None:
         self._parts, self._n = parts, n_variables
         self.merged = any(part.merged for part, _ in parts)
-        self.has_large_blocks = any(part.has_large_blocks for part, _ in parts)
+        self.has_large_blocks = is_coarse or any(part.has_large_blocks for part, _ in parts)
+        self.rounding = math.sqrt(self._total(lambda part: part.rounding**2))
         self.n_blocks = int(self._total(lambda part: part.n_blocks))
         self.n_counted = float(self._total(lambda part: part.n_counted))
         self.largest_increment = max(part.largest_increment for part, _ in parts) / n_variables
@@ -242,7 +242,6 @@ class MeanDistribution:
         self._constant = math.fsum(total) / max(self._n, 1)
         self._mean = math.fsum(means) / max(self._n, 1)
         self._std = math.sqrt(math.fsum(variances)) / max(self._n, 1)
-        self._samples_beyond: dict[tuple[float, float], tuple[float, float]] = {}
 
     @property
     def n_kept(self) -> float:
@@ -363,65 +362,29 @@ class MeanDistribution:
 
     def _by_contour(self, t: Floats, sign: int) -> TailEstimates:
         """Tails by inversion of the product of the transforms."""
-        found = self._contour.inverted(t, sign)
-        known = np.isfinite(found.error)
-        factor = np.where(found.error > SETTINGS.felt_atoms, SETTINGS.factor_of_atoms, 1.0)
-        total, merging, truncation = (
-            np.where(known, factor * part, 0.0) for part in (found.error, found.merging, found.cut)
-        )
-        rest = np.maximum(total - merging - truncation, 0.0)
-        if self._is_sampled_beyond:
-            truncation += self._beyond_the_end(t, found.log_p, found.tilt, found.reach)
-        parts = {"rounding": rest, "truncation": truncation, "merging": merging}
-        unknown = np.where(known, 0.0, np.inf)
-        return TailEstimates.of(found.log_p, "contour", enclosure=unknown, **parts)
+        found = self._contour.tail(t, sign)
+        error = found.error.total
+        felt = np.isfinite(error) & (error > SETTINGS.felt_atoms)
+        found.error.atoms[felt] += (SETTINGS.factor_of_atoms - 1.0) * error[felt]
+        return found
 
     @cached_property
-    def _is_sampled_beyond(self) -> bool:
+    def _is_coarse(self) -> bool:
         """Whether the transform may return: few outcomes of every query, or few placements."""
         if all(self._n_outcomes(part) <= SETTINGS.max_outcomes for part in self._parts):
             return True
-        return -self._transform.log_placement <= SETTINGS.log_placements_sampled
+        log_placements = sum(
+            -own.log_placement * part.count
+            for (own, _), part in zip(self._transforms, self._parts, strict=True)
+        )
+        return log_placements <= SETTINGS.log_placements_sampled
 
-    def _beyond_the_end(self, t: Floats, log_p: Floats, tilts: Floats, reaches: Floats) -> Floats:
-        """Estimated sum of the terms beyond the end of each contour, relative to the tails.
+    @property
+    def _common_multiples(self) -> Floats:
+        """Heights at which the transform may return, narrowly: common multiples of the ranks.
 
-        The transform of short rankings decays, and returns where their values are nearly multiples
-        of a common divisor.
-        """
-        added, known = np.zeros(t.shape), np.isfinite(log_p)
-        for tilt, reach in set(zip(tilts[known].tolist(), reaches[known].tolist(), strict=True)):
-            same = known & (tilts == tilt) & (reaches == reach)
-            if (tilt, reach) not in self._samples_beyond:
-                self._samples_beyond[tilt, reach] = self._sampled_beyond(tilt, reach)
-            size, log_mgf = self._samples_beyond[tilt, reach]
-            added[same] = size * np.exp(np.minimum(log_mgf - tilt * t[same] - log_p[same], 300.0))
-        return added
-
-    def _sampled_beyond(self, theta: float, reach: float) -> tuple[float, float]:
-        """Sum of the sizes of the terms there, relative to the transform at the tilt, and its log.
-
-        Along ``theta + iy`` it is twice the integral of the size over ``log y``, divided by pi.
-        """
-        affordable = SETTINGS.products_of_samples / self._transform.work(theta, False)
-        n_nodes = int(np.clip(affordable, SETTINGS.min_samples, SETTINGS.max_samples))
-        # Multiples of the golden ratio modulo 1 are even and have no period.
-        places = np.sort(np.arange(1, n_nodes + 1) * 0.5 * (math.sqrt(5.0) - 1.0) % 1.0)
-        z = np.append(theta, theta + 1j * reach * SETTINGS.reach_of_samples**places)
-        logs = self._transform.at(theta, z, False, False).real
-        if not math.isfinite(logs[0]):
-            return math.inf, 0.0
-        sizes = np.exp(np.minimum(logs[1:] - logs[0], 0.0))
-        mean = float(sizes.mean()) if np.isfinite(logs).all() else 1.0
-        between = 2.0 * mean * math.log(SETTINGS.reach_of_samples) / math.pi
-        return between + self._at_common_multiples(theta, reach, float(logs[0])), float(logs[0])
-
-    def _at_common_multiples(self, theta: float, reach: float, log_mgf: float) -> float:
-        """The same for narrow returns, at common multiples of the ranks and multiples of these.
-
-        Values are sums of ratios of whole numbers to ranks. A full return at height y and all its
-        multiples is half an atom of a lattice of span 2 pi / y, under a normal density of the
-        deviation that the decay of the transform shows.
+        Values are sums of ratios of whole numbers to ranks, so that the transform of the mean is
+        periodic, up to what the last ranks contribute.
         """
         ranks = [
             range(1, p.n_samples + 1) if p.tie_sizes is None else np.cumsum(p.tie_sizes).tolist()
@@ -434,14 +397,7 @@ class MeanDistribution:
             if multiple > SETTINGS.max_multiple:
                 break
             heights.append(2.0 * math.pi * self._n * multiple)
-        y = np.unique([height for height in heights if height > reach])
-        if not y.size:
-            return 0.0
-        z = np.append(0.5 / self._std, np.outer(y, np.arange(1, SETTINGS.n_multiples + 1)))
-        logs = self._transform.at(theta, theta + 1j * z, False, False).real - log_mgf
-        deviation = math.sqrt(max(-2.0 * float(logs[0]), np.finfo(float).tiny)) / (0.5 / self._std)
-        sizes = np.exp(np.minimum(logs[1:], 0.0)).reshape(y.size, -1).max(axis=1)
-        return float(np.sum(sizes * math.sqrt(0.5 * math.pi) / (deviation * y)))
+        return np.unique(np.outer(heights, np.arange(1, SETTINGS.n_multiples + 1)))
 
     def _log_upper_bound(self, t: Floats, sign: int) -> Floats:
         """Log of an upper bound: Chernoff's at the tilts of the contours, or of sums of atoms."""
@@ -463,12 +419,14 @@ class MeanDistribution:
         parts = zip(self._transforms, self._parts, strict=True)
         variance = math.fsum(part.count * body**2 for (_, body), part in parts)
         body = math.sqrt(variance) / self._n
-        return ContourInversion(self._transform, self._std, body, self._ends)
+        returns = self._common_multiples if self._is_coarse else None
+        return ContourInversion(self._transform, self._std, body, self._ends, near_periods=returns)
 
     @cached_property
     def _transform(self) -> _MeanTransform:
         parts = zip(self._transforms, self._parts, strict=True)
-        return _MeanTransform([(own, part.count) for (own, _), part in parts], self._n)
+        factors = [(own, part.count) for (own, _), part in parts]
+        return _MeanTransform(factors, self._n, self._is_coarse)
 
     @cached_property
     def _transforms(self) -> list[tuple[Transform, float]]:

@@ -22,8 +22,12 @@ from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_s
 from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUNDING, NearMaximum
 from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
-from sklearn_rankinf._engine.inversion.contour import ContourInversion, Transform, is_steep
-from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, largest_increment
+from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
+from sklearn_rankinf._engine.inversion.ranking_transform import (
+    RankingTransform,
+    Transform,
+    largest_increment,
+)
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._engine.moments import deviation_of_the_body

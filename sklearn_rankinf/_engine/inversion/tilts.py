@@ -1,0 +1,200 @@
+"""Exponential tilts: a ladder of real ones, Chernoff bounds, and tilts that values share.
+
+Under the tilt ``theta`` a distribution has the log moment generating function ``K(theta)``, and
+``log P(S >= s) <= K(theta) - theta s`` (Chernoff) for every positive ``theta``. The best tilt
+solves ``K'(theta) = s``, the saddle point equation (Daniels, 1954; Jensen, 1995). The tilts here
+come from a fixed geometric ladder, so that no result depends on earlier ones, and neighbouring
+values share a tilt: a value may use any tilt whose exponent exceeds the smallest one by a limited
+*excess*. See "Contour inversion" in doc/theory.rst.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sklearn_rankinf._engine.inversion.ranking_transform import Transform
+from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats
+
+
+@dataclass(frozen=True)
+class TiltSettings:
+    """Settings of the ladder; exponents are natural logarithms."""
+
+    # Tilts are ratio**index over the scale of their side, for the indices first, first + 1, ...
+    ratio: float = 1.35
+    first: int = -3
+    n_tilts: int = 42
+    # Tilts of the first pass over the blocks, and over merged blocks, and of the first two passes
+    # together. Later passes are of one tilt each: very different tilts in one pass leave the range
+    # of floats.
+    first_pass: int = 12
+    first_pass_merged: int = 9
+    two_passes: int = 16
+    # Shared tilts are the usual one, at this place of the ladder, and every fourth one from there
+    # on; that of distributions of fewer placements than exp(few), which are rough, is smaller.
+    usual: int = 4
+    usual_of_few: int = 3
+    few: float = 40.0
+    apart: int = 4
+    # A Chernoff bound of the other side's tail needs tilts up to this many beyond the one in use.
+    beyond: int = 3
+    # Largest excess of the exponent: of dense distributions, of others, of those that have fewer
+    # than n_smooth counted positives, and of few blocks, whose transform returns.
+    excess_dense: float = 12.5
+    excess: float = 8.0
+    excess_coarse: float = 4.0
+    excess_few_blocks: float = 1.0
+    n_smooth: float = 4.0
+    # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
+    complement: float = 2.0
+    # Distributions of at least exp(dense) placements are dense. Under a tilt with entropy eta their
+    # transforms fall to about exp(-decay eta) of the largest value, and must fall by exp(-margin)
+    # more than the excess.
+    dense: float = 90.0
+    decay: float = 0.4
+    margin: float = 20.0
+
+
+TILTS = TiltSettings()
+
+
+class Tilts:
+    """Tilts of one statistic, and the Chernoff bounds that they give.
+
+    Parameters
+    ----------
+    transform : Transform
+        The transform of the statistic.
+    upper, lower : float
+        Scales of the positive and of the negative tilts.
+    support : tuple of float
+        Values that the support does not exceed.
+    is_rough : bool, default=False
+        Whether the distribution is not dense, however many placements there are.
+    """
+
+    def __init__(
+        self,
+        transform: Transform,
+        upper: float,
+        lower: float,
+        support: tuple[float, float],
+        is_rough: bool = False,
+    ) -> None:
+        self._transform = transform
+        self.scales = {1: upper, -1: lower}
+        self._support = support
+        self.few_blocks = transform.n_blocks <= FEW_BLOCKS
+        self.is_coarse = self.few_blocks or transform.n_counted < TILTS.n_smooth
+        is_rough |= self.is_coarse or transform.merged
+        self.are_few = -transform.log_placement < TILTS.few
+        self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
+        self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
+        self._ladders: dict[int, list[float]] = {1: [], -1: []}
+
+    def theta(self, side: int, index: ArrayLike) -> Floats:
+        """Tilts of the given indices, positive on side 1 and negative on side -1."""
+        return np.asarray(side * TILTS.ratio ** np.asarray(index, dtype=float) / self.scales[side])
+
+    @property
+    def usual(self) -> float:
+        """Index of the tilt that values near the mean share."""
+        return float(TILTS.first + self._usual)
+
+    def is_within_excess(self, s: Floats, side: int, log_p: Floats) -> NDArray[np.bool_]:
+        """Whether the usual tilt of a side serves tails of the other side with the bounds."""
+        place = self._usual
+        thetas, log_mgfs = self.ladder(side, place + 1)
+        excess = log_mgfs[place] - thetas[place] * s - log_p
+        return np.asarray(excess <= self._excesses(side, np.array([place])) + TILTS.complement)
+
+    def ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
+        """At least the first `n_tilts` tilts, and the log transform there (inf if not known)."""
+        merged = self._transform.merged
+        first = TILTS.first_pass_merged if merged else TILTS.first_pass
+        if n_tilts <= TILTS.two_passes:
+            n_tilts = first if n_tilts <= first else TILTS.two_passes
+        n_tilts = min(n_tilts, TILTS.n_tilts)
+        known = self._ladders[side]
+        while len(known) < n_tilts:
+            n_next = first if not known else max(1, TILTS.two_passes - len(known))
+            indices = TILTS.first + np.arange(len(known), len(known) + n_next)
+            values = self._transform.log_mgfs(self.theta(side, indices))
+            known.extend(np.where(np.isnan(values), math.inf, values).tolist())
+        thetas = self.theta(side, TILTS.first + np.arange(n_tilts))
+        return thetas, np.asarray(known[:n_tilts])
+
+    def choose(self, s: Floats, side: int) -> tuple[Floats, Floats]:
+        """Index of a tilt for each value, shared by neighbours; log of the best Chernoff bound."""
+        exponents, bound = self._exponents(s, side)
+        best = exponents.argmin(axis=0)
+        places = np.arange(exponents.shape[0] - 1)
+        is_shared = (places >= self._usual) & ((places - self._usual) % TILTS.apart == 0)
+        order = places[np.lexsort((places, places % 2, ~is_shared))]
+        fine = exponents[order] - bound <= self._excesses(side, order)[:, None]
+        if not self.is_dense:
+            # A steeper tilt bounds the tail as well, but far tails are rougher.
+            fine &= np.less_equal.outer(order, np.maximum(best, self._usual))
+        place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], best)
+        return place + float(TILTS.first), bound
+
+    def log_bound(self, s: Floats, side: int, enough: float = -math.inf) -> Floats:
+        """Log of the Chernoff bound of the tail at each s; not the lowest if it is enough."""
+        return self._exponents(s, side, enough)[1]
+
+    def cheap_log_bound(self, s: Floats, side: int, steepest: float = 0.0) -> Floats:
+        """Log of the Chernoff bound by tilts up to a few beyond an index; -inf off the support."""
+        bound = np.full(s.shape, -np.inf)
+        low, high = self._support
+        inside = s <= high if side > 0 else s >= low
+        if inside.any():
+            n_tilts = math.ceil(steepest) + TILTS.beyond - TILTS.first
+            thetas, log_mgfs = self.ladder(side, n_tilts)
+            exponents = log_mgfs[:, None] - np.outer(thetas, s[inside])
+            bound[inside] = np.minimum(exponents.min(axis=0), 0.0)
+        return bound
+
+    def deviation(self, side: int, index: float) -> float:
+        """Standard deviation under a tilt, by differences of the ladder; nan if not known."""
+        place = max(round(index) - TILTS.first, 1)
+        around = slice(place - 1, place + 2)
+        thetas, log_mgfs = (x[around] for x in self.ladder(side, place + 2))
+        if not np.isfinite(log_mgfs).all():
+            return math.nan
+        slopes = np.diff(log_mgfs) / np.diff(thetas)
+        return math.sqrt(abs(2.0 * np.diff(slopes)[0] / (thetas[2] - thetas[0])))
+
+    def _exponents(
+        self, s: Floats, side: int, enough: float = -math.inf
+    ) -> tuple[NDArray[np.float64], Floats]:
+        """Chernoff exponents of the tilts (rows) at each s, and the smallest, at most 0.
+
+        The ladder is climbed until the last tilt is not the best one, or the bound is enough. No
+        tail is smaller than the probability of a placement.
+        """
+        enough = max(enough, self._transform.log_placement)
+        n_tilts = 1
+        while True:
+            thetas, log_mgfs = self.ladder(side, n_tilts)
+            exponents = log_mgfs[:, None] - np.outer(thetas, s)
+            bound = exponents.min(axis=0)
+            at_the_end = (exponents.argmin(axis=0) == thetas.size - 1) & (bound > enough)
+            if thetas.size == TILTS.n_tilts or not at_the_end.any():
+                return exponents, np.minimum(bound, 0.0)
+            n_tilts = thetas.size + 1
+
+    def _excesses(self, side: int, places: NDArray[np.int64]) -> Floats:
+        """Largest excess of the exponent for tilts at places of the ladder."""
+        if not self.is_dense:
+            most = TILTS.excess_coarse if self.is_coarse else TILTS.excess
+            return np.full(places.shape, TILTS.excess_few_blocks if self.few_blocks else most)
+        thetas, log_mgfs = self.ladder(side, int(places.max()) + 2)
+        with np.errstate(invalid="ignore"):
+            means = np.gradient(log_mgfs, thetas)[places]
+            entropy = log_mgfs[places] - thetas[places] * means - self._transform.log_placement
+            limits = TILTS.decay * entropy - TILTS.margin
+        return np.where(np.isfinite(limits), np.minimum(limits, TILTS.excess_dense), -np.inf)
