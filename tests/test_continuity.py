@@ -134,9 +134,7 @@ def assert_recursion(longer, same, fewer, q, of_fewer, z=Z):
 )
 def test_average_precision_with_one_rank_more(n, m):
     longer, same, fewer = (ap_null_distribution(*each) for each in [(n + 1, m), (n, m), (n, m - 1)])
-    assert_recursion(
-        longer, same, fewer, m / (n + 1), lambda x: (m * x - m / (n + 1)) / (m - 1)
-    )
+    assert_recursion(longer, same, fewer, m / (n + 1), lambda x: (m * x - m / (n + 1)) / (m - 1))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +151,9 @@ def test_average_precision_with_one_rank_more(n, m):
 )
 def test_discounted_gain_with_one_rank_more(n, m):
     problems = [(n + 1, m), (n, m), (n, m - 1)]
-    nulls = [metric_null_distribution(*each, metric=DiscountedCumulativeGain()) for each in problems]
+    nulls = [
+        metric_null_distribution(*each, metric=DiscountedCumulativeGain()) for each in problems
+    ]
     assert_recursion(*nulls, m / (n + 1), lambda x: x - 1.0 / math.log2(n + 2.0))
 
 
@@ -161,15 +161,16 @@ def test_discounted_gain_with_one_rank_more(n, m):
 # Blocks that may be split at will
 # ---------------------------------------------------------------------------------------------
 
+LONG = pytest.mark.long
 LIMITS = [
     (64, 20),
-    (1000, 60),
-    (2500, 60),
     (5000, 60),
-    (20_000, 40),
-    (50_000, 40),
-    pytest.param(200_000, 40, marks=pytest.mark.long),
-    pytest.param(1_000_000, 40, marks=pytest.mark.long),
+    pytest.param(1000, 60, marks=LONG),
+    pytest.param(2500, 60, marks=LONG),
+    pytest.param(20_000, 40, marks=LONG),
+    pytest.param(50_000, 40, marks=LONG),
+    pytest.param(200_000, 40, marks=LONG),
+    pytest.param(1_000_000, 40, marks=LONG),
 ]
 
 

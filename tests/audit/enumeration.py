@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .cases import Case, GeometricWeights, Ranked, RankSum, Runs, StepWeights
-from .oracles import Atoms, Oracle, exact_atoms, oracle_of, sum_of
+from .oracles import Oracle, exact_atoms, oracle_of, sum_of
 
 # Problems of a full run; their largest number of items, and that of lists with a long last block.
 PROBLEMS, MOST_ITEMS, MOST_ITEMS_OF_LONG = 360, 30, 300
