@@ -241,9 +241,9 @@ def test_few_positives_above_the_cut_off_of_a_very_long_list(x):
         n_reached = np.count_nonzero((np.arange(1, n_above + 1) / ranks).sum(axis=1) >= 20 * x)
         log_others = oracles.log_comb(n_samples - k, n_positives - n_above)
         exact += n_reached * math.exp(log_others - log_placements)
-    error = null.relative_error(x)
-    assert error < 0.1
-    assert abs(null.pvalue(x) - exact) <= error * exact
+    # Most have no positive above the cut-off, and nothing but an upper bound is known of the others.
+    assert np.isinf(null.relative_error(x))
+    assert exact <= null.pvalue(x) < 100.0 * exact
 
 
 @pytest.mark.long
@@ -306,10 +306,7 @@ def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
         assert_allclose(law.cdf(above), 1.0, rtol=1e-15)
         assert np.all(law.relative_error(below) <= 2e-13)
     # Its logarithm has its digits nevertheless.
-    for found, rest, error in (
-        (law.logcdf(above), law.sf(above), law.relative_error(above)),
-        (law.log_pvalue(below), law.cdf(below), law.relative_error(below, "less")),
-    ):
-        assert np.all(error < 0.1)
-        assert np.all(np.abs(found + rest) <= error * rest)
+    # The error that is stated is that of the probability, not that of so small a logarithm.
+    assert_allclose(law.logcdf(above), -law.sf(above), rtol=1e-7, atol=0.0)
+    assert_allclose(law.log_pvalue(below), -law.cdf(below), rtol=1e-7, atol=0.0)
     assert law.logcdf(above).min() < 0.0
