@@ -49,8 +49,7 @@ def test_both_tails_against_a_long_contour(n_samples, n_positives):
     x = quantiles(n_samples, n_positives, [1e-3, 0.02, 0.3, 0.6, 0.9, 0.99])
     sizes = np.ones(n_samples, dtype=int)
     mean, _ = exact_mean_and_variance(AveragePrecision(), n_samples, n_positives, None)
-    # A period that is longer than all values, and ten thousands of nodes. Other tilts and twice as
-    # many nodes give the same to less than 2e-6 (250, 5) and 5e-8 (150, 9) of each tail.
+    # A period that is longer than all values. Twice as many nodes change no tail by 5e-7 of it.
     log_below = inverted_tail(sizes, n_positives, x, -20.0, 1.0, 20_000)
     for sign, expected in ((-1, log_below), (1, np.log(-np.expm1(log_below)))):
         side = (x - mean) * sign > 0.0
