@@ -138,11 +138,28 @@ def test_average_precision_with_one_rank_more(n, m):
 
 
 @pytest.mark.parametrize(
+    ("n_blocks", "size", "m"),
+    [
+        (16, 200, 100),
+        (64, 30, 60),
+        (1000, 3, 50),
+        pytest.param(2500, 2, 50, marks=pytest.mark.long),
+        (5000, 2, 50),
+    ],
+)
+def test_average_precision_with_one_block_more(n_blocks, size, m):
+    n, sizes = n_blocks * size, [size] * n_blocks
+    longer = ap_null_distribution(n + 1, m, tie_sizes=[*sizes, 1])
+    same, fewer = (ap_null_distribution(n, hits, tie_sizes=sizes) for hits in (m, m - 1))
+    assert_recursion(longer, same, fewer, m / (n + 1), lambda x: (m * x - m / (n + 1)) / (m - 1))
+
+
+@pytest.mark.parametrize(
     ("n", "m"),
     [
         (64, 20),
-        (4000, 3),
         (5000, 40),
+        pytest.param(4000, 3, marks=pytest.mark.long),
         pytest.param(106, 4, marks=pytest.mark.long),
         pytest.param(2500, 60, marks=pytest.mark.long),
         pytest.param(20_000, 20, marks=pytest.mark.long),
