@@ -111,7 +111,6 @@ def assert_recursion(longer, same, fewer, q, of_fewer, z=Z):
         (2500, 8),
         # Lists by halves, strata, branches, and contours of all blocks.
         (5000, 2),
-        (5000, 4),
         (5000, 8),
         (5000, 60),
         # Three positives are counted in up to 4000 blocks, two in up to millions.
@@ -122,6 +121,7 @@ def assert_recursion(longer, same, fewer, q, of_fewer, z=Z):
         (20_000, 40),
         (50_000, 20),
         pytest.param(200_000, 9, marks=pytest.mark.long),
+        pytest.param(5000, 4, marks=pytest.mark.long),
         pytest.param(5000, 3, marks=pytest.mark.long),
         pytest.param(50_000, 3, marks=pytest.mark.long),
         pytest.param(200_000, 8, marks=pytest.mark.long),
@@ -140,9 +140,11 @@ def test_average_precision_with_one_rank_more(n, m):
 @pytest.mark.parametrize(
     ("n_blocks", "size", "m"),
     [
-        (16, 200, 100),
-        (64, 30, 60),
-        (1000, 3, 50),
+        (16, 20, 40),
+        (64, 8, 30),
+        pytest.param(16, 200, 100, marks=pytest.mark.long),
+        pytest.param(64, 30, 60, marks=pytest.mark.long),
+        pytest.param(1000, 3, 50, marks=pytest.mark.long),
         pytest.param(2500, 2, 50, marks=pytest.mark.long),
         (5000, 2, 50),
     ],
