@@ -464,6 +464,41 @@ def inverted_tail(
     return np.log(total) + log_scale - tilt * x[:, 0]
 
 
+def inverted_tail_of_weights(
+    weights: np.ndarray,
+    n_samples: int,
+    n_positives: int,
+    values: Sequence[float],
+    tilt: float,
+    step: float,
+    n_nodes: int,
+) -> np.ndarray:
+    """P(S >= x) for the sum of the weights of random positives; other samples have no weight.
+
+    The transform is the elementary symmetric polynomial of ``exp(z weight)``, from the sums of
+    their powers by Newton's identities. The midpoint rule is that of `inverted_tail`.
+    """
+    n_others = n_samples - weights.size
+    x, total = np.asarray(values), np.zeros(len(values))
+    for node in range(n_nodes):
+        z = tilt + 1j * step * (node + 0.5)
+        factor = np.exp(z * weights)
+        power, sums = np.ones_like(factor), []
+        for _ in range(n_positives):
+            power = power * factor
+            sums.append(power.sum() + n_others)
+        # Polynomials relative to their numbers of terms C(n, j).
+        polynomials = [1.0 + 0.0j]
+        for j in range(1, n_positives + 1):
+            ratio, value = 1.0, 0.0j
+            for i in range(1, j + 1):
+                ratio *= (j - i + 1) / (n_samples - j + i)
+                value -= (-1) ** i * polynomials[j - i] * sums[i - 1] * ratio
+            polynomials.append(value / j)
+        total += (polynomials[-1] * np.exp(-z * x) / z).real
+    return total * step / math.pi
+
+
 # ---------------------------------------------------------------------------------------------
 # Moments
 # ---------------------------------------------------------------------------------------------

@@ -128,13 +128,28 @@ def assert_recursion(longer, same, fewer, q, of_fewer, z=Z):
         pytest.param(200_000, 200, marks=pytest.mark.long),
         pytest.param(1_000_000, 2, marks=pytest.mark.long),
         pytest.param(1_000_000, 30, marks=pytest.mark.long),
-        pytest.param(5_000_000, 2, marks=pytest.mark.long),
         pytest.param(10_000_000, 300, marks=pytest.mark.long),
     ],
 )
 def test_average_precision_with_one_rank_more(n, m):
     longer, same, fewer = (ap_null_distribution(*each) for each in [(n + 1, m), (n, m), (n, m - 1)])
     assert_recursion(longer, same, fewer, m / (n + 1), lambda x: (m * x - m / (n + 1)) / (m - 1))
+
+
+@pytest.mark.long
+def test_two_positives_are_counted_up_to_five_million_ranks():
+    # One rank more, and only upper bounds are known.
+    n, m = 5_000_000, 2
+    longer, same, fewer = (ap_null_distribution(*each) for each in [(n + 1, m), (n, m), (n, m - 1)])
+    x, q = points(longer), m / (n + 1)
+    for alternative in ALTERNATIVES:
+        without, its_error = answers(same, x, alternative)
+        with_it, other_error = answers(fewer, m * x - q, alternative)
+        mixed, allowed = (1.0 - q) * without + q * with_it, (1.0 - q) * its_error + q * other_error
+        p, relative = longer.pvalue(x, alternative), longer.relative_error(x, alternative)
+        error = np.where(relative < 0.1, relative * p, np.inf)
+        assert np.all(mixed - allowed <= np.where(relative < 0.1, p + error, p))
+        assert np.all(p <= mixed + allowed + error)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ import oracles
 import pytest
 from numpy.testing import assert_allclose
 
-from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf import ap_null_distribution, metric_null_distribution
 from sklearn_rankinf._engine import bands, contour, lucky, tails, transform
 from sklearn_rankinf._engine.law import ContinuedLaw
 from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.statistics import grouped_increments, increments_of
-from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._metrics import AveragePrecision, DiscountedCumulativeGain
 
 pytestmark = pytest.mark.numeric
 
@@ -142,7 +142,34 @@ def test_three_positives_in_a_long_list(n_samples, x):
     assert abs(null.pvalue(x) / expected - 1.0) <= error
 
 
-def test_statistic_told_from_the_end():
+@pytest.mark.parametrize(
+    ("n_samples", "k"),
+    [
+        (10_000, 5001),
+        pytest.param(20_000, 10_000, marks=pytest.mark.long),
+        pytest.param(40_000, 20_000, marks=pytest.mark.long),
+        pytest.param(100_000, 50_000, marks=pytest.mark.long),
+        pytest.param(400_000, 200_000, marks=pytest.mark.long),
+        pytest.param(400_000, 400_000, marks=pytest.mark.long),
+    ],
+)
+def test_discounted_gain_above_a_far_cut_off(n_samples, k):
+    # A positive behind the cut-off adds less than one at it by far more than neighbours differ.
+    n_positives = 40
+    null = metric_null_distribution(
+        n_samples, n_positives, metric=DiscountedCumulativeGain(k=k if k < n_samples else None)
+    )
+    x = null.mean() + np.array([1.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]) * null.std()
+    weights = 1.0 / np.log2(np.arange(1, k + 1) + 1.0)
+    exact = oracles.inverted_tail_of_weights(
+        weights, n_samples, n_positives, x, 6.0, 0.4, 160 if k < n_samples else 600
+    )
+    p, error = null.pvalue(x), null.relative_error(x)
+    assert np.all(error < 1e-2)
+    assert np.all(np.abs(p - exact) <= error * exact), (np.abs(p / exact - 1.0), error)
+
+
+def test_statistic_from_the_end():
     rng = np.random.default_rng(3)
     blocks = increments_of(AveragePrecision(k=9), 30, 8, np.array([4, 1, 7, 2, 1, 10, 5]))
     reversed_blocks = blocks.from_the_end(8)
