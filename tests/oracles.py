@@ -471,17 +471,18 @@ def inverted_tail_of_weights(
     values: Sequence[float],
     tilt: float,
     step: float,
-    n_nodes: int,
 ) -> np.ndarray:
     """P(S >= x) for the sum of the weights of random positives; other samples have no weight.
 
     The transform is the elementary symmetric polynomial of ``exp(z weight)``, from the sums of
-    their powers by Newton's identities. The midpoint rule is that of `inverted_tail`.
+    their powers by Newton's identities. The midpoint rule is that of `inverted_tail`, up to
+    ten terms in a row that are less than 1e-12 of the sum.
     """
     n_others = n_samples - weights.size
     x, total = np.asarray(values), np.zeros(len(values))
-    for node in range(n_nodes):
-        z = tilt + 1j * step * (node + 0.5)
+    n_small, nodes = 0, itertools.count()
+    while n_small < 10:
+        z = tilt + 1j * step * (next(nodes) + 0.5)
         factor = np.exp(z * weights)
         power, sums = np.ones_like(factor), []
         for _ in range(n_positives):
@@ -495,7 +496,9 @@ def inverted_tail_of_weights(
                 ratio *= (j - i + 1) / (n_samples - j + i)
                 value -= (-1) ** i * polynomials[j - i] * sums[i - 1] * ratio
             polynomials.append(value / j)
-        total += (polynomials[-1] * np.exp(-z * x) / z).real
+        term = polynomials[-1] * np.exp(-z * x) / z
+        total += term.real
+        n_small = n_small + 1 if np.all(np.abs(term) < 1e-12 * np.abs(total)) else 0
     return total * step / math.pi
 
 
