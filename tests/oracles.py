@@ -464,6 +464,44 @@ def inverted_tail(
     return np.log(total) + log_scale - tilt * x[:, 0]
 
 
+def inverted_tail_of_weights(
+    weights: np.ndarray,
+    n_samples: int,
+    n_positives: int,
+    values: Sequence[float],
+    tilt: float,
+    step: float,
+) -> np.ndarray:
+    """P(S >= x) for the sum of the weights of random positives; other samples have no weight.
+
+    The transform is the elementary symmetric polynomial of ``exp(z weight)``, from the sums of
+    their powers by Newton's identities. The midpoint rule is that of `inverted_tail`, up to
+    ten terms in a row that are less than 1e-12 of the sum.
+    """
+    n_others = n_samples - weights.size
+    x, total = np.asarray(values), np.zeros(len(values))
+    n_small, nodes = 0, itertools.count()
+    while n_small < 10:
+        z = tilt + 1j * step * (next(nodes) + 0.5)
+        factor = np.exp(z * weights)
+        power, sums = np.ones_like(factor), []
+        for _ in range(n_positives):
+            power = power * factor
+            sums.append(power.sum() + n_others)
+        # Polynomials relative to their numbers of terms C(n, j).
+        polynomials = [1.0 + 0.0j]
+        for j in range(1, n_positives + 1):
+            ratio, value = 1.0, 0.0j
+            for i in range(1, j + 1):
+                ratio *= (j - i + 1) / (n_samples - j + i)
+                value -= (-1) ** i * polynomials[j - i] * sums[i - 1] * ratio
+            polynomials.append(value / j)
+        term = polynomials[-1] * np.exp(-z * x) / z
+        total += term.real
+        n_small = n_small + 1 if np.all(np.abs(term) < 1e-12 * np.abs(total)) else 0
+    return total * step / math.pi
+
+
 # ---------------------------------------------------------------------------------------------
 # Moments
 # ---------------------------------------------------------------------------------------------

@@ -192,8 +192,8 @@ def test_bounds_are_tight_around_the_p_value(n_samples, n_positives, body, tail)
     lower, upper = null.pvalue_bounds(x)
     assert np.all(upper - lower < np.array([body, tail]) * lower)
     p, error = null.pvalue(x), null.relative_error(x)
-    assert np.all(lower <= p * (1 + error))
-    assert np.all(p <= upper * (1 + error))
+    assert np.all(error < 1e-2)
+    assert np.all((lower <= p) & (p <= upper))
 
 
 def test_best_rankings_are_far_beyond_what_is_left_out():
@@ -221,8 +221,9 @@ def test_bounds_are_monotone(alternative, monkeypatch):
     shuffled = np.random.default_rng(0).permutation(x.size)
     assert_array_equal(null.pvalue_bounds(x[shuffled], alternative)[0], lower[shuffled])
     p, error = null.pvalue(x[::120], alternative), null.relative_error(x[::120], alternative)
-    assert np.all(lower[::120] <= p * (1 + 2 * error))
-    assert np.all(p <= upper[::120] * (1 + 2 * error))
+    assert np.all(error < 0.1)
+    assert np.all(lower[::120] <= p * (1 + error))
+    assert np.all(p <= upper[::120] * (1 + error))
 
 
 @pytest.mark.parametrize("n_positives", [30, 280])

@@ -359,7 +359,9 @@ def test_pvalue_is_monotone_and_a_probability(n_samples, n_positives, tie_sizes)
     for values in (pvalue, sf, 1 - cdf):
         assert np.all((values >= 0) & (values <= 1))
         assert np.all(np.diff(values) <= 1e-9 * values[:-1] + 1e-15)
-    assert np.all(pvalue >= sf * (1 - 2 * law.relative_error(x)))
+    error = law.relative_error(x)
+    assert np.all(error < 0.1)
+    assert np.all(pvalue >= sf * (1 - 2 * error))
     assert_allclose(cdf + sf, 1.0, rtol=1e-9)
 
 
@@ -810,7 +812,7 @@ def test_two_negatives_in_a_thousand(q):
         t = x * (1 - sign * 1e-12)
         p, _, error = law.tail(np.array([t]), sign)
         expected = np.mean(values >= t) if sign > 0 else np.mean(values <= t)
-        assert abs(p[0] / expected - 1) <= max(error[0], 1e-9)
+        assert abs(p[0] / expected - 1) <= error[0]
         assert error[0] < 0.2
     assert_allclose(ap_null_distribution(1000, 998).pvalue(x), np.mean(values >= x * (1 - 1e-12)))
 
