@@ -188,8 +188,12 @@ def test_lower_tail_of_a_long_list_against_the_plain_contour():
     x = standardized(problem, [-2.5, -2.0])
     distribution = ComputedDistribution(*problem)
     found = distribution.estimates(x, -1)
-    assert set(found.solver) == {"stratified contour"}
-    assert_agree(found, distribution._tails._contour.tail(x, -1))
+    assert found.solver[1] == "stratified contour"
+    assert np.all(found.error.total < 1e-2)
+    # Plain contours, of blocks that are merged less.
+    other = distribution._tails._contour_far_out.tail(x, -1)
+    assert np.all(other.error.total < 1e-3)
+    assert_agree(found, other)
 
 
 def test_few_contours_serve_all_values(monkeypatch):
@@ -433,7 +437,7 @@ def test_nodes_of_the_multirate_pass_are_those_of_the_plain_pass(theta, period):
 
 
 @pytest.mark.parametrize("n_positives", [5, 10])
-@pytest.mark.parametrize(("needs_more", "most"), [(False, 1e-5), (True, 1e-9)])
+@pytest.mark.parametrize(("needs_more", "most"), [(False, 1e-5), (True, 1e-7)])
 def test_stated_loss_of_windows_bounds_the_true_one(n_positives, needs_more, most):
     # The transform of few hits has a wide distribution for few of its rows.
     problem = AP, 1000, n_positives, None
