@@ -19,6 +19,7 @@ import sklearn_rankinf as rankinf
 from sklearn_rankinf import _frozen_distributions
 from sklearn_rankinf._engine import distribution as engine_distribution
 from sklearn_rankinf._engine.conditioning import block_to_condition_on, bulk_block
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
 from sklearn_rankinf._engine.exact.enumeration import best_split, n_outcomes
 from sklearn_rankinf._engine.exact.integer_weights import step_of
@@ -190,8 +191,8 @@ def test_five_levels_far_up(z):
     assert_allclose(law.pvalue(x), p, rtol=error)
 
 
-def without_strata(law, t, sign):
-    return np.zeros(t.shape), np.full(t.shape, np.inf)
+def without_conditioning(distribution, t, sign):
+    return TailEstimates.unknown(t.shape)
 
 
 @pytest.mark.parametrize("by_contours_alone", [False, True])
@@ -200,7 +201,7 @@ def test_a_row_of_clusters_behind_a_lucky_hit(monkeypatch, by_contours_alone):
     n, m, alpha, size = 2241, 157, 160.9, 1383
     if by_contours_alone:
         monkeypatch.setattr(
-            engine_distribution.ComputedDistribution, "_stratified_tail", without_strata
+            engine_distribution.ComputedDistribution, "_conditioned_tail", without_conditioning
         )
     law = by_name.bedroc_null_distribution(n, m, alpha=alpha, tie_sizes=[1, size, 9] + [1] * 848)
     weights = np.exp(-alpha * np.arange(1, n + 1) / n)
@@ -229,7 +230,7 @@ def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_
     # values these differences decide.
     if by_contours_alone:
         monkeypatch.setattr(
-            engine_distribution.ComputedDistribution, "_stratified_tail", without_strata
+            engine_distribution.ComputedDistribution, "_conditioned_tail", without_conditioning
         )
     sizes = [1606] + [1] * 79 + [35, 1, 20]
     law = by_name.bedroc_null_distribution(1741, 1567, alpha=20.0, tie_sizes=sizes)
@@ -247,7 +248,7 @@ def test_weights_that_are_nearly_a_lattice_are_not_one(monkeypatch, by_contours_
 def test_mass_just_below_a_value_is_part_of_the_error(monkeypatch):
     # Values of few hits of geometric weights have structure on every scale.
     monkeypatch.setattr(
-        engine_distribution.ComputedDistribution, "_stratified_tail", without_strata
+        engine_distribution.ComputedDistribution, "_conditioned_tail", without_conditioning
     )
     rng = np.random.default_rng(30)
     sizes = rng.integers(1, 3, 155)

@@ -12,11 +12,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution, metric_null_distribution
-from sklearn_rankinf._engine import solvers as tails
+from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
-from sklearn_rankinf._engine.inversion import bands, contour, transform
-from sklearn_rankinf._engine.merging import grouped_increments
-from sklearn_rankinf._engine.moments import deviation_of_the_body
+from sklearn_rankinf._engine.exact import near_maximum
+from sklearn_rankinf._engine.inversion import bands, transform
 from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, DiscountedCumulativeGain
 
@@ -35,7 +34,7 @@ def log_mgf_in_logarithms(n_samples, n_positives, theta):
 
 
 def count_near_one(n_samples, n_positives, at_least):
-    """Placements whose AP is at least so much, told by the misses before the last hits.
+    """Placements whose AP is at least a value, counted by the misses before the last hits.
 
     The i-th hit from the end, with x misses before it, costs ``x / (m (m - i + x))``, and x does
     not grow from the last hit to the first.
@@ -186,24 +185,20 @@ def test_statistic_from_the_end():
         pytest.param(100_000, 100, (0.005, 0.0020622, 5e-8), marks=pytest.mark.long),
     ],
 )
-def test_the_luckiest_positives_apart(n_samples, n_positives, published):
-    null = ap_null_distribution(n_samples, n_positives)
-    blocks = grouped_increments(AveragePrecision(), n_samples, n_positives, None, 0.01)
-    body = deviation_of_the_body(blocks, n_positives)
-    blocks = grouped_increments(AveragePrecision(), n_samples, n_positives, None, 0.01, body)
-    apart = lucky.LuckyHits(blocks, n_positives, body)
+def test_published_tails(n_samples, n_positives, published):
+    null, (x, p) = ap_null_distribution(n_samples, n_positives), published
+    # The published number has seven decimals.
+    assert abs(null.pvalue(x) - p) <= null.relative_error(x) * p + 5e-8
+    assert null.relative_error(x) < 1e-2
+    # Contours of another kind.
+    distribution = ComputedDistribution(AveragePrecision(), n_samples, n_positives, None)
     x = null.mean() + np.array([0.3, 5.0]) * null.std()
-    log_p, error = apart.log_tail(x)
-    # By another algorithm.
-    other, other_error = null.log_pvalue(x), null.relative_error(x)
-    assert np.all(error + other_error < 1e-2)
-    assert np.all(np.abs(np.expm1(log_p - other)) <= error + other_error)
-    value, p, half_a_digit = published
-    log_p, error = apart.log_tail(np.array([value]))
-    assert error[0] < 1e-2
-    assert abs(math.exp(log_p[0]) - p) <= error[0] * p + half_a_digit
-    # Far beyond what a few lucky positives can do nothing is claimed.
-    assert np.isposinf(apart.log_tail(np.array([0.9]))[1])
+    found, other = distribution.estimates(x, 1), distribution._tails._contour.tail(x, 1)
+    assert set(found.solver) == {"stratified contour"}
+    assert set(other.solver) == {"contour"}
+    error = found.error.total + other.error.total
+    assert np.all(np.abs(np.expm1(found.log_p - other.log_p)) <= error)
+    assert np.all(error < 1e-2)
 
 
 @pytest.mark.parametrize("largest_exponent", [0.02, 0.2, 1e3])
@@ -225,25 +220,6 @@ def test_convolutions_in_parts_are_direct_sums(monkeypatch, largest_exponent):
     by_fourier = transform.log_transform(blocks, 800, z, window, balance)
     assert (max(n_parts) == 1) == (largest_exponent == 1e3)
     assert_allclose(by_fourier, direct, rtol=1e-11)
-
-
-def test_a_short_contour_where_the_usual_one_is_not_affordable(monkeypatch):
-    monkeypatch.setattr(tails, "_UNMERGED_UP_TO", 5_000)
-    x, problem = np.array([0.5]), (AveragePrecision(), 20_000, 60, None)
-    _, usual, usual_error = ComputedDistribution(*problem).tail(x, 1)
-    looked_ahead = []
-    look_ahead = contour.ContourInversion._looked_ahead
-    monkeypatch.setattr(
-        contour.ContourInversion,
-        "_looked_ahead",
-        lambda *args: looked_ahead.append(args) or look_ahead(*args),
-    )
-    monkeypatch.setattr(contour, "_BEYOND_MEANS", 1e-3)
-    monkeypatch.setattr(tails.Tails, "_far_up", None)
-    _, short, short_error = ComputedDistribution(*problem).tail(x, 1)
-    assert looked_ahead
-    assert np.all(np.abs(np.expm1(short - usual)) <= short_error + usual_error)
-    assert np.all(short_error < 1e-4)
 
 
 @pytest.mark.parametrize("x", [0.01, 0.3, 1.0])
@@ -297,13 +273,13 @@ def test_a_state_that_leaves_the_range_of_floats_is_no_warning():
 
 def test_one_list_serves_many_values(monkeypatch):
     followed = []
-    atoms = tails.atoms
+    atoms = near_maximum.atoms
 
     def counted(increments, n_positives, at_least, limit):
         followed.append(at_least)
         return atoms(increments, n_positives, at_least, limit)
 
-    monkeypatch.setattr(tails, "atoms", counted)
+    monkeypatch.setattr(near_maximum, "atoms", counted)
     x = np.linspace(0.9, 0.99, 20)
     problem = AveragePrecision(), 1000, 6, None
     together = ComputedDistribution(*problem).tail(x, 1)
@@ -328,8 +304,8 @@ def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
         raise AssertionError("A tail was followed that is lost in rounding.")
 
     with monkeypatch.context() as patched:
-        for name in ("_contour_tail", "_listed_tail", "_steep_tail"):
-            patched.setattr(tails.Tails, name, refuse)
+        for name in ("_contour_tail", "_listed", "_stratified", "_ascending"):
+            patched.setattr(solvers.Tails, name, refuse)
         assert_allclose(law.pvalue(below), 1.0, rtol=1e-15)
         assert_allclose(law.cdf(above), 1.0, rtol=1e-15)
         assert np.all(law.relative_error(below) <= 2e-13)

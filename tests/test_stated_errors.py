@@ -11,6 +11,7 @@ import pytest
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import moments
 from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
@@ -56,10 +57,10 @@ def test_errors_of_contours_cover_values_a_period_away(length, aliasing, monkeyp
 @pytest.mark.parametrize(("n_samples", "n_positives"), [(300, 30), (200, 190)])
 def test_no_tail_is_less_than_that_of_the_best_value(n_samples, n_positives, monkeypatch):
     def too_low(self, t, *_, **__):
-        return np.full(t.shape, -1e4), np.full(t.shape, np.inf)
+        return TailEstimates.of(np.full(t.shape, -1e4), "too low", enclosure=np.inf)
 
-    monkeypatch.setattr(Tails, "log_tail", too_low)
-    monkeypatch.setattr(ComputedDistribution, "_stratified_tail", too_low)
+    monkeypatch.setattr(Tails, "tail", too_low)
+    monkeypatch.setattr(ComputedDistribution, "_conditioned_tail", too_low)
     law = ap_null_distribution(n_samples, n_positives)
     law._distribution = ComputedDistribution(law.statistic, n_samples, n_positives, None)
     log_p = law.log_pvalue(np.array([0.96, 0.99, 1.0]))
