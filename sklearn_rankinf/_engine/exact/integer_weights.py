@@ -13,8 +13,8 @@ import numpy as np
 from scipy.fft import next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 
-from sklearn_rankinf._engine.exact.enumeration import Atoms, binomial_log_weights
-from sklearn_rankinf._engine.hypergeometric import log_binomial
+from sklearn_rankinf._engine.exact.enumeration import Atoms
+from sklearn_rankinf._engine.hypergeometric import binomial_log_weights, log_binomial
 from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments, Integers
 
 # Largest numbers of additions of a pass, in any blocks and in few blocks, whose characteristic
@@ -140,13 +140,13 @@ def _largest_sum(sizes: Integers, steps: Integers, n_hits: int) -> int:
 
 def _probabilities(sizes: Integers, steps: Integers, n_hits: int, n_values: int) -> Floats:
     """Probabilities of all values of the sum over `n_hits` items."""
-    share = n_hits / float(sizes.sum())
+    n_samples = int(sizes.sum())
     state = np.zeros((n_hits + 1, n_values))
     state[0, 0] = 1.0
     most_hits = most_steps = 0
     for size, step in zip(sizes.tolist(), steps.tolist(), strict=True):
         most = min(size, n_hits)
-        weights = np.exp(binomial_log_weights(size, most, share))
+        weights = np.exp(binomial_log_weights(size, most, n_samples, n_hits))
         before = state[: most_hits + 1, : most_steps + 1].copy()
         most_hits = min(most_hits + most, n_hits)
         most_steps = min(most_steps + most * step, n_values - 1)

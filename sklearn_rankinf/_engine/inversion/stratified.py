@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.enumeration import largest_value, log_probability_of_hits
-from sklearn_rankinf._engine.hypergeometric import log_pmf
+from sklearn_rankinf._engine.exact.enumeration import largest_value
+from sklearn_rankinf._engine.hypergeometric import log_pmf, log_probability_of_hits
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     carrying_bands,
@@ -512,7 +512,7 @@ class _TopStrata:
         while True:
             state = np.zeros((1, self.thetas.size))
             try:
-                first, logs = walked_through(rest, m, m / n, self.thetas, bands, 0, state)
+                first, logs = walked_through(rest, n, m, self.thetas, bands, 0, state)
                 break
             except LeftTheRangeError:
                 self.thetas = self.thetas[: -SETTINGS.n_tilts_left_out]
@@ -523,9 +523,9 @@ class _TopStrata:
         of_rest[first : first + logs.shape[0]] = logs
         window = feasible_bands(top, self.most, 0)
         of_top = np.column_stack(
-            [log_weights(top, self.most, m / n, theta, window) for theta in self.thetas.tolist()]
+            [log_weights(top, self.most, n, m, theta, window) for theta in self.thetas.tolist()]
         )
-        total = log_probability_of_hits(m, n, m / n)
+        total = log_probability_of_hits(n, m)
         self.log_mgfs = of_top + of_rest[m - numbers] - total
         unknown = ~np.isfinite(self.log_mgfs)
         if unknown.any():
