@@ -44,7 +44,7 @@ _TABLED = 16
 _REST = np.array(
     [0.0] + [math.log(math.factorial(x)) - x * math.log(x) + x for x in range(1, _TABLED)]
 )
-# Binomial probabilities in blocks of at most this size are products of ratios, a tenth of the time of
+# Binomial probabilities in blocks of at most this size are products of ratios, ten times faster than
 # Loader's form: the sum of the logarithms of all ratios is off by 1e-12.
 _MOST_RATIOS = 10_000
 # Gauss-Legendre rule on (0, 1) for a function that falls by 50 nats: a single panel of 64 nodes
@@ -132,7 +132,7 @@ def log_binomial_pmf(h: ArrayLike, k: ArrayLike, n: int, m: int) -> Floats:
 
 @lru_cache(maxsize=1024)
 def binomial_log_weights(size: int, most: int, n: int, m: int) -> Floats:
-    """`log_binomial_pmf` of 0 to `most` hits among `size` items; cached, as passes repeat blocks."""
+    """`log_binomial_pmf` of 0 to `most` hits in `size` items; cached, as passes repeat blocks."""
     y = np.arange(most + 1)
     if size > _MOST_RATIOS:
         weights = log_binomial_pmf(y, size, n, m)

@@ -13,7 +13,6 @@ doc/theory.rst.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,10 +44,8 @@ class BandSettings:
     widths: tuple[float, ...] = (1.0, 2.0)
     # Range of the logarithms of two factors within which products of floats are safe.
     log_range: float = 600.0
-    # Largest number of products of a block that are added in logarithms: in a search around the
-    # mean paths, and among given paths.
-    most_logarithms: int = 20_000
-    most_logarithms_of_given: int = 2_000_000
+    # Largest number of products of a block that are added in logarithms.
+    most_logarithms: int = 2_000_000
     # All paths are kept up to this number of hits.
     few_hits: int = 64
 
@@ -278,16 +275,12 @@ def tilted_bands(
     nan, where two mean paths of many hits differ by far.
     """
     feasible = feasible_bands(increments, n_positives)
-
-    def wider_windows() -> Iterator[Bands]:
-        for width in SETTINGS.widths:
-            yield windows(increments, n_positives, np.array([tilt]), width)[0]
-        yield feasible
-
-    for window in wider_windows():
+    for width in (*SETTINGS.widths, None):
+        window = feasible
+        if width is not None:
+            window, _ = windows(increments, n_positives, np.array([tilt]), width)
         try:
-            most = SETTINGS.most_logarithms
-            found = _bands_in(increments, n_positives, tilt, share, window, most)
+            found = _bands_in(increments, n_positives, tilt, share, window)
         except _OutOfRangeError:
             return window, math.nan
         if found is not None and found[0].has_room_in(window, feasible):
@@ -304,9 +297,9 @@ def carrying_bands(
     limits: Bands,
 ) -> tuple[Bands, float] | None:
     """`tilted_bands` among the paths within limits; None if the window is too narrow for them."""
-    window, most = window.intersection(limits), SETTINGS.most_logarithms_of_given
+    window = window.intersection(limits)
     try:
-        found = _bands_in(increments, n_positives, tilt, share, window, most)
+        found = _bands_in(increments, n_positives, tilt, share, window)
     except _OutOfRangeError:
         return None
     if found is None or not found[0].has_room_in(window, limits):
@@ -314,57 +307,39 @@ def carrying_bands(
     return found[0].ascending(), found[1]
 
 
-def log_weights(
-    increments: Increments,
-    most: int,
-    n_samples: int,
-    n_positives: int,
-    tilt: float,
-    window: Bands,
-) -> Floats:
-    """Log of the tilted weight of 0 to `most` hits in all blocks together.
-
-    Hits are binomial with probability ``n_positives / n_samples``. -inf where no path in the window
-    leads, nan if the sums are not affordable.
-    """
-    logs = np.full(most + 1, -np.inf)
-    try:
-        passed = _forward_pass(
-            increments, n_samples, n_positives, tilt, window, SETTINGS.most_logarithms_of_given
-        )
-    except _OutOfRangeError:
-        return np.full(most + 1, np.nan)
-    if passed is not None:
-        _, rows, log_total = passed
-        first, last = rows[-1]
-        logs[first : first + last.size] = last + log_total
-    return logs
-
-
 def _bands_in(
-    increments: Increments,
-    n_positives: int,
-    tilt: float,
-    share: float,
-    window: Bands,
-    most_logarithms: int,
+    increments: Increments, n_positives: int, tilt: float, share: float, window: Bands
 ) -> tuple[Bands, float] | None:
-    """`tilted_bands` among the paths in a window; None if they do not lead to the end."""
-    n = increments.n_samples
-    passed = _forward_pass(increments, n, n_positives, tilt, window, most_logarithms)
-    if passed is None:
-        return None
-    steps, rows, log_total = passed
-    log_total += float(rows[-1][1][-1]) - log_probability_of_hits(n, n_positives)
+    """`tilted_bands` among the paths in a window; None if they do not lead to the end.
+
+    The state of the forward pass is a first number of hits, and log weights from there on.
+    """
+    n, m = increments.n_samples, n_positives
+    steps, states, log_total = [], [(0, np.zeros(1))], -log_probability_of_hits(n, m)
+    for block, size in enumerate(increments.sizes.tolist()):
+        y = np.arange(window.least[block], window.most[block] + 1)
+        if not y.size:
+            return None
+        log_weights = binomial_log_weights(size, min(size, m), n, m)[y]
+        step = _Step(increments, block, tilt, *states[-1], y, log_weights)
+        low = max(int(window.low[block]) - step.first_reached, 0)
+        reached = step.forward()[low : int(window.high[block]) + 1 - step.first_reached]
+        finite = np.flatnonzero(reached > -np.inf)
+        if not finite.size:
+            return None
+        reached = reached[finite[0] : finite[-1] + 1]
+        log_total += float(reached.max())
+        steps.append(step)
+        states.append((step.first_reached + low + int(finite[0]), reached - reached.max()))
+    log_total += float(states[-1][1][-1])
     bands = Bands(*(np.empty_like(window.low) for _ in range(4)))
     future, log_share = np.zeros(1), math.log(share)
     for block in range(increments.sizes.size - 1, -1, -1):
-        first, state = rows[block + 1]
-        kept = _not_negligible(state + future, log_share)
-        bands.low[block], bands.high[block] = first + kept[0], first + kept[-1]
-        step, past = steps[block], rows[block][1]
+        step, (first, state) = steps[block], states[block + 1]
+        kept = first + _not_negligible(state + future, log_share)
+        bands.low[block], bands.high[block] = kept[0], kept[-1]
         ahead = step.ahead(first, future)
-        kept = step.y[_not_negligible(step.hits(past, ahead), log_share)]
+        kept = step.y[_not_negligible(step.hits(ahead), log_share)]
         bands.least[block], bands.most[block] = kept[0], kept[-1]
         future = step.backward(ahead)
         future = future - future.max()
@@ -373,41 +348,6 @@ def _bands_in(
 
 def _not_negligible(log_weights: Floats, log_share: float) -> Integers:
     return np.flatnonzero(log_weights >= log_weights.max() + log_share)
-
-
-def _forward_pass(
-    increments: Increments,
-    n_samples: int,
-    n_positives: int,
-    tilt: float,
-    window: Bands,
-    most_logarithms: int,
-) -> tuple[list[_Step], list[tuple[int, Floats]], float] | None:
-    """Steps through all blocks, and the rows before, between and behind them; None if none is left.
-
-    Each is a first number of hits, and log weights from there on whose largest is 0. The last
-    result is the logarithm to be added to those behind all blocks.
-    """
-    steps, rows, log_total = [], [(0, np.zeros(1))], 0.0
-    for block in range(increments.sizes.size):
-        first, state = rows[-1]
-        y = np.arange(window.least[block], window.most[block] + 1)
-        if not y.size:
-            return None
-        size = int(increments.sizes[block])
-        weights = binomial_log_weights(size, min(size, n_positives), n_samples, n_positives)[y]
-        step = _Step(increments, block, tilt, first, state, y, weights, most_logarithms)
-        low = max(int(window.low[block]), step.first_reached)
-        kept = slice(low - step.first_reached, int(window.high[block]) + 1 - step.first_reached)
-        reached = step.forward(state)[kept]
-        finite = np.flatnonzero(reached > -np.inf)
-        if not finite.size:
-            return None
-        reached = reached[finite[0] : finite[-1] + 1]
-        log_total += float(reached.max())
-        steps.append(step)
-        rows.append((low + int(finite[0]), reached - reached.max()))
-    return steps, rows, log_total
 
 
 def separated(
@@ -429,8 +369,8 @@ def separated(
 class _Step:
     """A block of the pass, in logarithms: sums over its hits are convolutions.
 
-    Each hit is multiplied by a factor that keeps the rows before the block at one level, and with
-    them all factors of the convolution in the range of floats.
+    Each hit is multiplied by a factor that keeps the state before the block at one level, and with
+    it all factors of the convolution in the range of floats.
     """
 
     def __init__(
@@ -442,20 +382,23 @@ class _Step:
         state: Floats,
         y: Integers,
         log_weights: Floats,
-        most_logarithms: int,
     ) -> None:
-        self.y, self._most_logarithms = y, most_logarithms
-        self.first_reached = first + int(y[0])
+        self.y, self.first_reached = y, first + int(y[0])
         balance = float(state[0] - state[-1]) / max(1, state.size - 1)
-        of_rows, of_hits, of_both = separated(increments, block, first + np.arange(state.size), y)
-        rows, hits, both = (np.arange(part.size) for part in (of_rows, of_hits, of_both))
-        self._of_rows = tilt * of_rows + balance * rows
-        self._of_hits = log_weights + tilt * of_hits + balance * hits
-        self._of_both = tilt * of_both - balance * both
+        self._of_rows, self._of_hits, self._of_both = (
+            tilt * part + sign * balance * np.arange(part.size)
+            for part, sign in zip(
+                separated(increments, block, first + np.arange(state.size), y),
+                (1.0, 1.0, -1.0),
+                strict=True,
+            )
+        )
+        self._of_hits += log_weights
+        self._past = state + self._of_rows
 
-    def forward(self, state: Floats) -> Floats:
+    def forward(self) -> Floats:
         """Log weights of hits after the block, from `first_reached` on."""
-        return self._convolved(state + self._of_rows, self._of_hits) + self._of_both
+        return np.asarray(_log_convolution(self._past, self._of_hits) + self._of_both)
 
     def ahead(self, first: int, future: Floats) -> Floats:
         """Log weights of later blocks given the hits after the block, at all rows it reaches."""
@@ -466,34 +409,35 @@ class _Step:
 
     def backward(self, ahead: Floats) -> Floats:
         """Log weights of this and later blocks, given the hits before the block."""
-        sums = self._convolved(ahead, self._of_hits[::-1])
+        sums = _log_convolution(ahead, self._of_hits[::-1])
         return np.asarray(self._of_rows + sums[self.y.size - 1 :][: self._of_rows.size])
 
-    def hits(self, past: Floats, ahead: Floats) -> Floats:
+    def hits(self, ahead: Floats) -> Floats:
         """Log weights of the hits in the block, given all blocks."""
-        sums = self._convolved(ahead, (past + self._of_rows)[::-1])
+        sums = _log_convolution(ahead, self._past[::-1])
         return np.asarray(self._of_hits + sums[self._of_rows.size - 1 :][: self.y.size])
-
-    def _convolved(self, log_a: Floats, log_b: Floats) -> Floats:
-        """Log of the convolution, added in logarithms where floats do not reach far enough."""
-        top_a, top_b = log_a.max(), log_b.max()
-        with np.errstate(divide="ignore"):
-            if _log_range(log_a) + _log_range(log_b) < SETTINGS.log_range:
-                sums = np.convolve(np.exp(log_a - top_a), np.exp(log_b - top_b))
-                return np.asarray(np.log(sums) + (top_a + top_b))
-            if log_a.size * log_b.size > self._most_logarithms:
-                raise _OutOfRangeError
-            terms = np.full((log_b.size, log_a.size + log_b.size), -np.inf)
-            terms[:, : log_a.size] = log_b[:, None] + log_a
-            # A row length one shorter than the rows moves row i to the right by i.
-            width = log_a.size + log_b.size - 1
-            shifted = terms.ravel()[: log_b.size * width].reshape(log_b.size, width)
-            top = np.maximum(shifted.max(axis=0), np.finfo(float).min)
-            return np.asarray(np.log(np.exp(shifted - top).sum(axis=0)) + top)
 
 
 class _OutOfRangeError(Exception):
     """The products of a block that have to be added in logarithms are too many."""
+
+
+def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
+    """Log of the convolution, added in logarithms where floats do not reach far enough."""
+    top_a, top_b = log_a.max(), log_b.max()
+    with np.errstate(divide="ignore"):
+        if _log_range(log_a) + _log_range(log_b) < SETTINGS.log_range:
+            sums = np.convolve(np.exp(log_a - top_a), np.exp(log_b - top_b))
+            return np.asarray(np.log(sums) + (top_a + top_b))
+        if log_a.size * log_b.size > SETTINGS.most_logarithms:
+            raise _OutOfRangeError
+        terms = np.full((log_b.size, log_a.size + log_b.size), -np.inf)
+        terms[:, : log_a.size] = log_b[:, None] + log_a
+        # A row length one shorter than the rows moves row i to the right by i.
+        width = log_a.size + log_b.size - 1
+        shifted = terms.ravel()[: log_b.size * width].reshape(log_b.size, width)
+        top = np.maximum(shifted.max(axis=0), np.finfo(float).min)
+        return np.asarray(np.log(np.exp(shifted - top).sum(axis=0)) + top)
 
 
 def _log_range(logs: Floats) -> float:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -41,7 +42,6 @@ from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     carrying_bands,
     feasible_bands,
-    log_weights,
     tilted_bands,
 )
 from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
@@ -522,9 +522,11 @@ class _TopStrata:
         of_rest = np.full((m + 1, self.thetas.size), -np.inf)
         of_rest[first : first + logs.shape[0]] = logs
         window = feasible_bands(top, self.most, 0)
-        of_top = np.column_stack(
-            [log_weights(top, self.most, n, m, theta, window) for theta in self.thetas.tolist()]
-        )
+        of_top = np.full((self.most + 1, self.thetas.size), -np.inf)
+        for column, theta in zip(of_top.T, np.split(self.thetas, self.thetas.size), strict=True):
+            with suppress(LeftTheRangeError):
+                first, logs = walked_through(top, n, m, theta, window, 0, np.zeros((1, 1)))
+                column[first : first + logs.shape[0]] = logs[:, 0]
         total = log_probability_of_hits(n, m)
         self.log_mgfs = of_top + of_rest[m - numbers] - total
         unknown = ~np.isfinite(self.log_mgfs)

@@ -215,6 +215,7 @@ class _ForwardPass:
         last = first + self._state.shape[0] - 1
         grid = np.zeros((self._high[end - 1] - first + 1, self._z.size), dtype=self._z.dtype)
         grid[: self._state.shape[0]] = self._state
+        log_divisor: Any = 0.0
         if self._costs[begin] > SETTINGS.log_range:
             last, log_divisor = self._several(grid, first, last, begin, None)
             self._keep(grid, last, end, log_divisor)
@@ -227,7 +228,6 @@ class _ForwardPass:
         ratios = _exponentials(self._z, c.cross[run] * may_hit)
         heads = _exponentials(self._z, one_hit, np.outer(may_hit, self._log_odds + self._balance))
         weights = _Weights(heads, ratios, grid.shape[0])
-        log_divisor: Any = 0.0
         for i, block in enumerate(range(begin, end)):
             if c.sizes[block] > 1:
                 last, log_step = self._several(grid, int(lows[i]), last, block, ratios[i])
@@ -249,20 +249,19 @@ class _ForwardPass:
 
         Without the ratio, ``exp(z cross)``, weights may leave the range of floats.
         """
-        low, high, size = int(self._low[block]), int(self._high[block]), self._increments.sizes
-        fewest, most = max(int(self._least[block]), low - last), int(self._most[block])
-        ys = np.arange(fewest, min(most, high - lowest, int(size[block])) + 1)
-        rows, first = np.arange(lowest, last + 1), self._first
-        before = grid[lowest - first : last - first + 1].copy()
+        low, high, first = int(self._low[block]), int(self._high[block]), self._first
+        size, fewest = int(self._increments.sizes[block]), max(int(self._least[block]), low - last)
+        ys = np.arange(fewest, min(int(self._most[block]), high - lowest, size) + 1)
+        rows, before = np.arange(lowest, last + 1), grid[lowest - first : last - first + 1].copy()
         grid[lowest - first : last - first + 1] = 0.0
         if not ys.size:
             # No path of the bands leads on.
             return last, 0.0
-        after, most = grid[low - first : high - first + 1], min(int(size[block]), self._m)
-        log_weights = binomial_log_weights(int(size[block]), most, self._n_samples, self._m)
+        after = grid[low - first : high - first + 1]
+        log_weights = binomial_log_weights(size, min(size, self._m), self._n_samples, self._m)
         log_weights = log_weights[ys, None] + np.outer(ys, self._balance)
-        reference: Any = 0.0
         n_parts = self._parts_of_convolution(block, rows.size, ys.size)
+        reference: Any = 0.0
         if n_parts:
             sums, reference = _convolved_in_parts(
                 n_parts, before, rows, ys, log_weights, self._increments, block, self._z
@@ -270,33 +269,44 @@ class _ForwardPass:
             first_row = lowest + int(ys[0])
             start, stop = max(first_row, low), min(first_row + sums.shape[0] - 1, high)
             after[start - low : stop - low + 1] = sums[start - first_row : stop - first_row + 1]
-        elif ratio is None:
-            reference = self._add_terms(block, before, rows, ys, log_weights, after)
         else:
-            self._add_products(block, before, rows, ys, log_weights, ratio, after)
+            reference = self._add_sums(block, before, rows, ys, log_weights, ratio, after)
         return min(high, last + int(ys[-1])), reference
 
-    def _rows_within(self, block: int, rows: Integers, y: int) -> tuple[slice, slice]:
-        """Rows before a block from which y hits lead into its band, and rows of the band there."""
-        low, high, lowest = int(self._low[block]), int(self._high[block]), int(rows[0])
-        start = max(lowest, low - y)
-        stop = max(start, min(int(rows[-1]), high - y) + 1)
-        return slice(start - lowest, stop - lowest), slice(start + y - low, stop + y - low)
-
-    def _add_products(
+    def _add_sums(
         self,
         block: int,
         before: NDArray[Any],
         rows: Integers,
         ys: Integers,
         log_weights: Floats,
-        ratio: NDArray[Any],
+        ratio: NDArray[Any] | None,
         after: NDArray[Any],
-    ) -> None:
-        """Add up the rows after a block, with weights that are products."""
+    ) -> float:
+        """Add up the rows after a block; returns the log divisor."""
         c, z = self._increments, self._z
+        # For every y, rows before the block that y hits lead into its band, and rows of the band.
+        low, last = int(self._low[block]), int(rows[-1])
+        starts = np.maximum(rows[0], low - ys)
+        stops = np.maximum(starts, np.minimum(last, self._high[block] - ys) + 1)
+        ends = np.stack([starts, stops], axis=1)
+        sources = [slice(*each) for each in (ends - rows[0]).tolist()]
+        targets = [slice(*each) for each in (ends + ys[:, None] - low).tolist()]
+        if ratio is None:
+            gains = [c.gain(block, rows[at], y) for at, y in zip(sources, ys, strict=True)]
+            edges = [
+                logs + np.outer(gain[[0, -1]], z.real)
+                for logs, gain in zip(log_weights, gains, strict=True)
+                if gain.size
+            ]
+            reference = max((float(logs.max()) for logs in edges), default=0.0)
+            for source, target, logs, gain in zip(
+                sources, targets, log_weights, gains, strict=True
+            ):
+                after[target] += np.exp(logs - reference + np.outer(gain, z)) * before[source]
+            return reference
         # Weights of y hits in the middle row, and exp(z cross) for every row away from it.
-        middle = (int(rows[0]) + int(rows[-1])) // 2
+        middle = (int(rows[0]) + last) // 2
         gains = c.gain(block, middle, ys)
         heads = np.exp(log_weights + np.multiply.outer(gains, z.real))
         if np.iscomplexobj(z):
@@ -305,34 +315,11 @@ class _ForwardPass:
         if ys[-1] and c.cross[block]:
             geometric_rows(np.exp(z * (c.cross[block] * (rows[0] - middle))), ratio, powers)
             before *= powers ** int(ys[0])
-        for head, y in zip(heads, ys.tolist(), strict=True):
-            some, reached = self._rows_within(block, rows, y)
-            after[reached] += head * before[some]
+        for source, target, head, y in zip(sources, targets, heads, ys, strict=True):
+            after[target] += head * before[source]
             if y != ys[-1]:
                 before *= powers
-
-    def _add_terms(
-        self,
-        block: int,
-        before: NDArray[Any],
-        rows: Integers,
-        ys: Integers,
-        log_weights: Floats,
-        after: NDArray[Any],
-    ) -> float:
-        """Add up the rows after a block, term by term; returns the log of the largest weight."""
-        c, z = self._increments, self._z
-        pairs = [self._rows_within(block, rows, y) for y in ys.tolist()]
-        gains = [c.gain(block, rows[some], y) for (some, _), y in zip(pairs, ys, strict=True)]
-        logs = [
-            (of_y + np.outer(gain[[0, -1]], z.real)).max()
-            for of_y, gain in zip(log_weights, gains, strict=True)
-            if gain.size
-        ]
-        reference = float(max(logs, default=0.0))
-        for (some, reached), of_y, gain in zip(pairs, log_weights, gains, strict=True):
-            after[reached] += np.exp(of_y - reference + np.outer(gain, z)) * before[some]
-        return reference
+        return 0.0
 
     def _parts_of_convolution(self, block: int, n_rows: int, n_hits: int) -> int:
         """Number of parts of rows and of hits for Fourier transforms; 0 for direct sums."""
