@@ -44,8 +44,8 @@ _TABLED = 16
 _REST = np.array(
     [0.0] + [math.log(math.factorial(x)) - x * math.log(x) + x for x in range(1, _TABLED)]
 )
-# Binomial probabilities in blocks of at most this size are products of ratios, ten times faster than
-# Loader's form: the sum of the logarithms of all ratios is off by 1e-12.
+# Binomial probabilities in blocks of at most this size are products of ratios, which is ten times
+# faster than Loader's form: the sum of the logarithms of all ratios is off by 1e-12.
 _MOST_RATIOS = 10_000
 # Gauss-Legendre rule on (0, 1) for a function that falls by 50 nats: a single panel of 64 nodes
 # integrates exp(-50 u) and exp(-50 u^2) to rounding.

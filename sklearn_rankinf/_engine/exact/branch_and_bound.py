@@ -1,9 +1,9 @@
 """Guaranteed bounds of the tails of a sum of weights that fall fast, by branch and bound.
 
 Blocks are processed in the order of the distance of their weights from the median weight ("Branch
-and bound" in doc/theory.rst; Land and Doig, 1960). A branch is a number of positives in the
-blocks processed, and the sum v of their weights. With a and b, the sums of the smallest and of the
-largest weights for the other positives, the final sum lies in [v + a, v + b]. A branch that lies on one
+and bound" in doc/theory.rst; Land and Doig, 1960). A branch is a number of positives in the blocks
+processed, and the sum v of their weights. With a and b, the sums of the smallest and of the largest
+weights for the other positives, the final sum lies in [v + a, v + b]. A branch that lies on one
 side of t is counted or dropped with its probability, a product of hypergeometric probabilities.
 Undecided branches with the same number of positives and close values are merged: the smallest value
 gives the one bound of the tail, the largest the other.
