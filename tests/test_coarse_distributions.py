@@ -6,6 +6,7 @@ outweighs all later ones, whole-number dynamic programming, double sums, random 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import by_name
@@ -399,7 +400,8 @@ def test_contours_count_whole_numbers(statistic, n_samples, n_positives, tie_siz
     values = np.concatenate([values, values + 0.2])
     expected = [counted.pvalue(values, side) for side in ("greater", "less")]
     assert counted._distribution.is_listed
-    monkeypatch.setattr(whole_numbers, "_MOST_WORK", 0.0)
+    settings = dataclasses.replace(whole_numbers.SETTINGS, most_work=0.0)
+    monkeypatch.setattr(whole_numbers, "SETTINGS", settings)
     _frozen_distributions._DISTRIBUTIONS.clear()
     inverted = law()
     for side, p in zip(("greater", "less"), expected, strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -206,12 +207,17 @@ def test_convolutions_in_parts_are_direct_sums(monkeypatch, largest_exponent):
     sizes = np.array([900, 700, 1500, 400])
     blocks = increments_of(AveragePrecision(), 3500, 800, sizes)
     z = 2000.0 + 1j * np.array([10.0, 50.0, 200.0])
-    monkeypatch.setattr(transform, "_LEAST_HITS_OF_FFT", 10_000)
+    usual = transform.SETTINGS
+    monkeypatch.setattr(transform, "SETTINGS", replace(usual, least_hits_of_fft=10_000))
     window, balance = bands.windows(blocks, 800, np.array([2000.0]))
     direct = transform.log_transform(blocks, 800, z, window, balance)
-    monkeypatch.setattr(transform, "_LEAST_HITS_OF_FFT", 4)
-    monkeypatch.setattr(transform, "_LEAST_PRODUCTS_OF_FFT", 16)
-    monkeypatch.setattr(transform, "_LARGEST_EXPONENT_OF_FFT", largest_exponent)
+    settings = replace(
+        usual,
+        least_hits_of_fft=4,
+        least_products_of_fft=16,
+        largest_exponent_of_fft=largest_exponent,
+    )
+    monkeypatch.setattr(transform, "SETTINGS", settings)
     n_parts = []
     in_parts = transform._convolved_in_parts
     monkeypatch.setattr(
