@@ -17,7 +17,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--long",
         action="store_true",
-        help="simulate ten times as much, and check the exact law on more and larger problems",
+        help="simulate ten times as much, and check the exact null distribution on more and larger problems",
     )
 
 

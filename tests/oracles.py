@@ -132,11 +132,11 @@ def average_precision_at_k_by_tie_breaking(
 
 
 # ---------------------------------------------------------------------------------------------
-# Exact null laws by enumeration
+# Exact null distributions by enumeration
 # ---------------------------------------------------------------------------------------------
 
 
-def enumerated_law(
+def enumerated_distribution(
     n_samples: int,
     n_positives: int,
     statistic: Callable[[tuple[int, ...]], Fraction],
@@ -146,7 +146,7 @@ def enumerated_law(
 
 
 @lru_cache(maxsize=256)
-def average_precision_law(
+def average_precision_distribution(
     n_samples: int,
     n_positives: int,
     tie_sizes: tuple[int, ...] | None = None,
@@ -160,11 +160,11 @@ def average_precision_law(
     def of_hits(hits: tuple[int, ...]) -> Fraction:
         return average_precision(sizes, hits, k, normalize)
 
-    law = enumerated_law(
+    distribution = enumerated_distribution(
         n_samples, n_positives, lambda ranks: of_hits(tuple(hits_per_block(sizes, ranks)))
     )
-    values = tuple(sorted(law))
-    return values, tuple(law[value] for value in values)
+    values = tuple(sorted(distribution))
+    return values, tuple(distribution[value] for value in values)
 
 
 @lru_cache(maxsize=64)
@@ -301,7 +301,7 @@ def tail_bounds(
 ) -> tuple[float, float]:
     """Lower and upper bounds for P(AP >= x), by rounding every increment down, or up, to a cell.
 
-    The law of (hits so far, sum so far) is carried from block to block; sums at or above ``m x``
+    The distribution of (hits so far, sum so far) is carried from block to block; sums at or above ``m x``
     are absorbed in the last cell.  Rounding every increment down can only lower the sum, rounding
     up can only raise it, so the two answers bracket the truth whatever the number of cells.
     """
@@ -320,23 +320,27 @@ def _absorbed_mass(
     rounding: Callable[[float], int],
 ) -> float:
     cell = threshold / n_cells
-    law = np.zeros((n_positives + 1, n_cells + 1))
-    law[0, 0] = 1.0
+    distribution = np.zeros((n_positives + 1, n_cells + 1))
+    distribution[0, 0] = 1.0
     left, end = sum(sizes), 0
     for size in sizes:
         end += size
-        new = np.zeros_like(law)
+        new = np.zeros_like(distribution)
         for before in range(n_positives + 1):
-            if not law[before].any():
+            if not distribution[before].any():
                 continue
             to_come = n_positives - before
             for found in range(max(0, size - (left - to_come)), min(size, to_come) + 1):
                 chance = _hypergeometric(left, to_come, size, found)
                 shift = min(n_cells, rounding(found * (before + found) / end / cell))
-                new[before + found, shift:n_cells] += chance * law[before, : n_cells - shift]
-                new[before + found, n_cells] += chance * law[before, n_cells - shift :].sum()
-        law, left = new, left - size
-    return float(law[n_positives, n_cells])
+                new[before + found, shift:n_cells] += (
+                    chance * distribution[before, : n_cells - shift]
+                )
+                new[before + found, n_cells] += (
+                    chance * distribution[before, n_cells - shift :].sum()
+                )
+        distribution, left = new, left - size
+    return float(distribution[n_positives, n_cells])
 
 
 def _hypergeometric(population: int, good: int, draws: int, found: int) -> float:
@@ -363,8 +367,8 @@ def tilted_draws(
 
     Backwards over the blocks, the tilted number of ways to place the rest of the positives is
     counted for every number of hits so far; forwards, the hits in each block are drawn in
-    proportion to the ways that are left. That is an exact sampler of the tilted law [1]_. Both
-    results have a row a tilt: the rows are a sample from the mixture of the tilted laws, and the
+    proportion to the ways that are left. That is an exact sampler of the tilted distribution [1]_. Both
+    results have a row a tilt: the rows are a sample from the mixture of the tilted distributions, and the
     weight of a draw is its probability under random labelling over that under the mixture [2]_.
 
     References
@@ -469,11 +473,11 @@ def inverted_tail(
 # ---------------------------------------------------------------------------------------------
 
 
-def law_moments(
-    law: tuple[tuple[Fraction, ...], tuple[int, ...]], n_moments: int = 4
+def distribution_moments(
+    distribution: tuple[tuple[Fraction, ...], tuple[int, ...]], n_moments: int = 4
 ) -> list[Fraction]:
-    """Raw moments 1, 2, ... of an enumerated law, as fractions."""
-    values, counts = law
+    """Raw moments 1, 2, ... of an enumerated distribution, as fractions."""
+    values, counts = distribution
     total = sum(counts)
     return [
         sum((c * v**order for v, c in zip(values, counts, strict=True)), start=Fraction(0)) / total
@@ -481,11 +485,11 @@ def law_moments(
     ]
 
 
-def law_mean_and_variance(
-    law: tuple[tuple[Fraction, ...], tuple[int, ...]],
+def distribution_mean_and_variance(
+    distribution: tuple[tuple[Fraction, ...], tuple[int, ...]],
 ) -> tuple[Fraction, Fraction]:
-    """Mean and variance of an enumerated law."""
-    first, second = law_moments(law, 2)
+    """Mean and variance of an enumerated distribution."""
+    first, second = distribution_moments(distribution, 2)
     return first, second - first**2
 
 

@@ -74,8 +74,8 @@ def cells_by_name(text: str, names: Sequence[str]) -> list[dict[str, list[str]]]
     return tables
 
 
-def shape_of_the_body(law, observed, *, greater, with_tail):
-    return distribution_shape(law, observed, greater=greater, with_tail=False)
+def shape_of_the_body(null, observed, *, greater, with_tail):
+    return distribution_shape(null, observed, greater=greater, with_tail=False)
 
 
 @pytest.fixture(scope="module")
@@ -203,9 +203,9 @@ def test_demo_hits_are_hypergeometric(demo):
     assert "Hits among the first 50" in demo.text
     for name, (hits, chance, needed, recall, enrichment, pvalue) in demo.hits().items():
         y_true, y_score = demo.held_out[name]
-        law = stats.hypergeom(len(y_true), int(y_true.sum()), 50)
-        assert float(chance) == pytest.approx(law.mean(), abs=0.06)
-        assert law.sf(int(needed) - 1) <= 0.05 < law.sf(int(needed) - 2)
+        null = stats.hypergeom(len(y_true), int(y_true.sum()), 50)
+        assert float(chance) == pytest.approx(null.mean(), abs=0.06)
+        assert null.sf(int(needed) - 1) <= 0.05 < null.sf(int(needed) - 2)
         cut = np.sort(y_score)[::-1][[49, 50]]
         if cut[0] == cut[1]:
             in_block = y_true[y_score == cut[0]]
@@ -213,8 +213,8 @@ def test_demo_hits_are_hypergeometric(demo):
             continue
         assert int(hits) == y_true[y_score >= cut[0]].sum()
         assert float(recall) == pytest.approx(int(hits) / y_true.sum(), abs=6e-5)
-        assert float(pvalue) == pytest.approx(law.sf(int(hits) - 1), rel=0.06)
-        assert float(enrichment) == pytest.approx(int(hits) / law.mean(), abs=6e-3)
+        assert float(pvalue) == pytest.approx(null.sf(int(hits) - 1), rel=0.06)
+        assert float(enrichment) == pytest.approx(int(hits) / null.mean(), abs=6e-3)
 
 
 def test_demo_writes_plots(demo):

@@ -413,9 +413,9 @@ def test_hits_of_lists_that_have_sixty_items_of_their_own():
     mcnemar = metric_comparison_test(*data, method="mcnemar", **options)
     assert mcnemar.pvalue == pytest.approx(0.0346897, abs=5e-8)
     assert mcnemar.pvalue == pytest.approx(stats.binomtest(17, 23).pvalue, rel=1e-10)
-    law = stats.hypergeom(120, 23, 60)
-    upper, lower = law.sf(16), law.cdf(17)
-    mid = 2 * min(upper, lower) - law.pmf(17)
+    distribution = stats.hypergeom(120, 23, 60)
+    upper, lower = distribution.sf(16), distribution.cdf(17)
+    mid = 2 * min(upper, lower) - distribution.pmf(17)
     mid_p = metric_comparison_test(*data, method="hypergeometric_midp", **options)
     assert mid_p.pvalue == pytest.approx(mid, rel=1e-9)
     for alternative, expected in (("greater", upper), ("less", lower)):

@@ -166,11 +166,11 @@ def test_fisher_with_whole_clusters_of_a_frozen_scorer(patients):
         frozen, X, y, clusters=patient, cv=3, combine="fisher", n_permutations=199
     )
     log = np.log(result.fold_pvalues).sum()
-    # The tail of the chi-squared law with six degrees of freedom.
+    # The tail of the chi-squared distribution with six degrees of freedom.
     assert result.pvalue == pytest.approx(math.exp(log) * (1 - log + log**2 / 2))
 
 
-def test_restrictions_have_no_analytic_law(patients):
+def test_restrictions_have_no_analytic_distribution(patients):
     X, y, patient = patients
     with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
         cross_val_significance(None, X, y, clusters=patient, method="analytic")

@@ -169,13 +169,13 @@ def test_all_labellings(name, alternative):
     assert result.n_resamples == N_PERMUTATIONS
     # The mean over queries.
     means = values.mean(axis=1)
-    law = result.null_distribution
+    null = result.null_distribution
     for x in np.unique(np.round(means, 10)):
         p = np.mean(means >= x - 1e-9)
         error = math.sqrt(p * (1.0 - p) / N_PERMUTATIONS)
-        assert abs(law.pvalue(x - 1e-9) - p) <= Z * error + 2e-4
-    assert law.mean() == pytest.approx(means.mean(), abs=Z * means.std() / 99)
-    assert law.std() == pytest.approx(means.std(), rel=0.05)
+        assert abs(null.pvalue(x - 1e-9) - p) <= Z * error + 2e-4
+    assert null.mean() == pytest.approx(means.mean(), abs=Z * means.std() / 99)
+    assert null.std() == pytest.approx(means.std(), rel=0.05)
     p = share(means, result.statistic, alternative)
     assert abs(result.pvalue - p) <= 2.0 * Z * math.sqrt(p / N_PERMUTATIONS) + 4e-4
     # Each query by itself.

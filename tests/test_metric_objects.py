@@ -171,16 +171,16 @@ def test_tests_of_single_metrics(test, metric, alternative, data):
 @each_metric
 def test_null_distributions_by_name_and_by_object(name, k, metric, data):
     tie_sizes = Ranking.from_scores(*data).tie_sizes
-    laws = [
+    distributions = [
         metric_null_distribution(60, 12, metric=name, k=k, tie_sizes=tie_sizes),
         metric_null_distribution(60, 12, metric=metric, tie_sizes=tie_sizes),
         metric_test(*data, metric=metric).null_distribution,
     ]
-    x = laws[0].ppf([0.1, 0.5, 0.9, 0.99])
-    for law in laws:
-        assert law.statistic == metric.at(60)
-        assert (law.mean(), law.std()) == (laws[0].mean(), laws[0].std())
-        assert_array_equal(law.pvalue(x), laws[0].pvalue(x))
+    x = distributions[0].ppf([0.1, 0.5, 0.9, 0.99])
+    for null in distributions:
+        assert null.statistic == metric.at(60)
+        assert (null.mean(), null.std()) == (distributions[0].mean(), distributions[0].std())
+        assert_array_equal(null.pvalue(x), distributions[0].pvalue(x))
 
 
 @each_metric
@@ -286,8 +286,8 @@ def test_reports_by_name_and_by_object(name, k, metric, data, tmp_path, capsys):
 def test_k_beside_an_object_without_one(metric, data):
     expected = metric_test(*data, metric=replace(metric, k=7))
     assert_same_test(metric_test(*data, metric=metric, k=7), expected)
-    law = metric_null_distribution(60, 12, metric=metric, k=7)
-    assert law.statistic == replace(metric, k=7)
+    null = metric_null_distribution(60, 12, metric=metric, k=7)
+    assert null.statistic == replace(metric, k=7)
     best = best_candidate_test(data[0], np.c_[data[1], data[1]], metric=metric, k=7)
     assert best.statistic[0] == pytest.approx(expected.statistic, rel=1e-12)
     scorer = make_significance_scorer(metric, k=7, output="statistic")
@@ -805,9 +805,9 @@ def test_averages_against_all_permutations_of_rows(name, average):
         assert result.pvalue == pytest.approx(expected, abs=4.5 * error + 1e-4)
         error = values.std() / math.sqrt(9999)
         assert result.chance == pytest.approx(values.mean(), abs=4.5 * error)
-    law = result.null_distribution
-    assert law.std() == pytest.approx(values.std(), rel=0.05)
-    low, high = law.support()
+    null = result.null_distribution
+    assert null.std() == pytest.approx(values.std(), rel=0.05)
+    low, high = null.support()
     assert low == pytest.approx(values.min(), rel=1e-9, abs=1e-12)
     assert high == pytest.approx(values.max(), rel=1e-9, abs=1e-12)
 

@@ -380,7 +380,7 @@ def test_runs_of_negatives_may_be_merged_in_scores(score, blocks, seed):
 
 
 @pytest.mark.parametrize("function", NEED_TIES.values(), ids=NEED_TIES.keys())
-def test_laws_refuse_a_ranking_without_all_ties(function):
+def test_distributions_refuse_a_ranking_without_all_ties(function):
     with pytest.raises(
         ValueError,
         match=r"depends on ties among the negatives, which are unknown in a Ranking with "

@@ -1,4 +1,4 @@
-"""The metrics by name, and metrics of one's own: law, test, scorer, permutation and report."""
+"""The metrics by name, and metrics of one's own: distribution, test, scorer, permutation and report."""
 
 from __future__ import annotations
 
@@ -99,23 +99,23 @@ def tied_data(n_samples=40, n_positives=8, n_scores=12, seed=0):
 
 @pytest.mark.parametrize("tie_sizes", [[1] * 9, [2, 3, 1, 1, 2], [1, 4, 4], [9]])
 @pytest.mark.parametrize("n_positives", [1, 3, 7])
-def test_law_is_the_enumerated_one(tie_sizes, n_positives):
+def test_distribution_is_the_enumerated_one(tie_sizes, n_positives):
     ranks = list(oracles.placements(9, n_positives))
     values = np.array([rank_biased_precision(tie_sizes, placed) for placed in ranks])
-    law = rank_statistic_null_distribution(9, n_positives, statistic=TOY, tie_sizes=tie_sizes)
-    assert law.mean() == pytest.approx(values.mean(), rel=1e-12)
-    assert law.std() == pytest.approx(values.std(), rel=1e-9, abs=1e-12)
+    null = rank_statistic_null_distribution(9, n_positives, statistic=TOY, tie_sizes=tie_sizes)
+    assert null.mean() == pytest.approx(values.mean(), rel=1e-12)
+    assert null.std() == pytest.approx(values.std(), rel=1e-9, abs=1e-12)
     for placed in ranks[:: max(1, len(ranks) // 12)]:
         value = rank_biased_precision(tie_sizes, placed)
         result = rank_statistic_test(*oracles.labels_and_scores(tie_sizes, placed), statistic=TOY)
         assert result.statistic == pytest.approx(value, rel=1e-12)
         for x in (value, result.statistic):
             expected = (values >= x * (1 - 1e-12)).mean()
-            assert law.pvalue(x) == pytest.approx(expected, rel=1e-12)
+            assert null.pvalue(x) == pytest.approx(expected, rel=1e-12)
         assert result.pvalue == pytest.approx(expected, rel=1e-12)
 
 
-def test_longer_law_agrees_with_its_permutations():
+def test_longer_distribution_agrees_with_its_permutations():
     y_true, y_score = tied_data(300, 20, 40, seed=1)
     exact = rank_statistic_test(y_true, y_score, statistic=TOY)
     drawn = rank_statistic_test(
@@ -361,20 +361,20 @@ def test_grades_in_any_container(grades):
 @pytest.mark.numeric
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("n_scores", [3, 12, 10_000])
-def test_score_test_and_law_agree(metric, n_scores):
+def test_score_test_and_distribution_agree(metric, n_scores):
     chosen, options = NAMED[metric], options_of(metric)
     for seed in (0, 2, 4):
         y_true, y_score = tied_data(40, 4 + 3 * seed, n_scores, seed)
         ranking = Ranking.from_scores(y_true, y_score)
         result = chosen.test(y_true, y_score, **options)
-        law = chosen.null_distribution(
+        null = chosen.null_distribution(
             40, ranking.n_positives, tie_sizes=ranking.tie_sizes, **options
         )
-        value = law.statistic.evaluate(ranking.tie_sizes, ranking.hits)
-        assert law.statistic == result.metric == as_metric(metric, **options).at(40)
+        value = null.statistic.evaluate(ranking.tie_sizes, ranking.hits)
+        assert null.statistic == result.metric == as_metric(metric, **options).at(40)
         assert chosen.score(y_true, y_score, **options) == pytest.approx(value, rel=1e-12)
         assert result.statistic == pytest.approx(value, rel=1e-12)
-        assert result.pvalue == pytest.approx(law.pvalue(value), rel=1e-12)
+        assert result.pvalue == pytest.approx(null.pvalue(value), rel=1e-12)
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -405,7 +405,7 @@ def test_folds_of_positives_only(metric, n_scores):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_permutation_agrees_with_the_exact_law(metric):
+def test_permutation_agrees_with_the_exact_null_distribution(metric):
     y_true, y_score = tied_data(50, 10, 15, seed=3)
     y_score = y_score - 1.3 * y_true
     options = options_of(metric)
@@ -432,7 +432,7 @@ def test_dcg_is_that_of_scikit_learn(metric, reference, k):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_statistic_of_a_law_is_a_metric():
+def test_statistic_of_a_distribution_is_a_metric():
     y_true, y_score = tied_data(50, 7)
     at_ten = dcg_null_distribution(50, 7, k=10).statistic
     result = metric_test(y_true, y_score, metric="dcg", k=10)

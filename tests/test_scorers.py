@@ -45,7 +45,7 @@ def k_of(metric, k):
 
 
 def tolerance(metric, name):
-    """Relative error of an output; laws that are not listed are scored to one percent of p."""
+    """Relative error of an output; distributions that are not listed are scored to one percent of p."""
     return 0.01 if metric in ("bedroc", "rie") and "pvalue" in name else 1e-12
 
 
@@ -260,15 +260,15 @@ def test_nothing_is_computed_that_is_not_asked_for(monkeypatch, rankings):
 
 
 def failing(failure):
-    """Significance by an exact law whose error is this, or that raises this."""
+    """Significance by an exact null distribution whose error is this, or that raises this."""
     significance = NullDistribution._significance
 
-    def fail(law, t, alternative):
-        if law.method != "analytic":
-            return significance(law, t, alternative)
+    def fail(null, t, alternative):
+        if null.method != "analytic":
+            return significance(null, t, alternative)
         if isinstance(failure, Exception):
             raise failure
-        pvalue, log_pvalue, error = significance(law, t, alternative)
+        pvalue, log_pvalue, error = significance(null, t, alternative)
         return pvalue, log_pvalue, np.full_like(error, failure)
 
     return fail
@@ -489,7 +489,7 @@ def test_weights_reach_average_precision(output, rankings):
         assert found == pytest.approx(reference, rel=1e-12)
 
 
-def test_weights_have_no_analytic_law(rankings):
+def test_weights_have_no_analytic_distribution(rankings):
     y_true, y_score = rankings[0]
     weights = 1.0 + (np.arange(len(y_true)) % 3)
     scorer = make_significance_scorer(method="analytic")
@@ -644,7 +644,7 @@ def test_fold_in_which_nothing_can_be_permuted(metric, output):
 
 
 @pytest.mark.parametrize("restriction", ["clusters", "strata", "order"])
-def test_restricted_labels_have_no_analytic_law(restriction):
+def test_restricted_labels_have_no_analytic_distribution(restriction):
     y_true, y_score, restricted = rows_of(restriction)
     scorer = make_significance_scorer(method="analytic")
     with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):

@@ -161,11 +161,11 @@ def test_pvalue_of_all_shifts(name, n_scores, n_positives, with_strata):
         assert result.n_resamples == result.n_exceedances == result.pvalue_standard_error == 0
         assert result.pvalue_relative_error <= 1e-12
         assert result.pvalue_interval() == pytest.approx((expected, expected), rel=1e-12)
-    law = result.null_distribution
-    assert law.mean() == pytest.approx(np.mean(values), rel=1e-12)
-    assert law.std() == pytest.approx(np.std(values), rel=1e-9)
+    null = result.null_distribution
+    assert null.mean() == pytest.approx(np.mean(values), rel=1e-12)
+    assert null.std() == pytest.approx(np.std(values), rel=1e-9)
     assert result.zscore == pytest.approx((observed - np.mean(values)) / np.std(values), rel=1e-9)
-    assert pickle.loads(pickle.dumps(law)).pvalue(observed) == law.pvalue(observed)
+    assert pickle.loads(pickle.dumps(null)).pvalue(observed) == null.pvalue(observed)
 
 
 def test_a_metric_of_ones_own():

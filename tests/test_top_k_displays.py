@@ -579,9 +579,9 @@ def test_power_without_effect_is_the_level():
     display = PowerDisplay.from_design(100, 10, metric="recall_at_k", k=20, odds=[1.0, 2.0, 4.0])
     x, y = display.line_[0].get_data()
     np.testing.assert_allclose(x, [1.0, 2.0, 4.0])
-    law = stats.hypergeom(100, 10, 20)
-    critical = next(h for h in range(11) if law.sf(h - 1) <= 0.05)
-    assert y[0] == pytest.approx(law.sf(critical - 1), rel=1e-9)
+    null = stats.hypergeom(100, 10, 20)
+    critical = next(h for h in range(11) if null.sf(h - 1) <= 0.05)
+    assert y[0] == pytest.approx(null.sf(critical - 1), rel=1e-9)
     assert y[0] < y[1] < y[2]
     label = "Odds of a positive against a negative (10 positives, 100 samples)"
     assert display.ax_.get_xlabel() == label

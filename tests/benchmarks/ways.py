@@ -28,19 +28,19 @@ SHARE = 100
 
 
 def first_pvalue(problem: Problem) -> float:
-    """The exact law, three standard deviations above the mean."""
-    return float(problem.law().pvalue(problem.value_at(3.0)))
+    """The exact null distribution, three standard deviations above the mean."""
+    return float(problem.null().pvalue(problem.value_at(3.0)))
 
 
 def exact(problem: Problem) -> float:
-    """The exact law."""
-    return float(problem.law().pvalue(problem.observed))
+    """The exact null distribution."""
+    return float(problem.null().pvalue(problem.observed))
 
 
 def sampled(problem: Problem) -> float:
     """This package's own resamples."""
-    law = problem.law(method="permutation", n_permutations=N_PERMUTATIONS, random_state=0)
-    return float(law.pvalue(problem.observed))
+    null = problem.null(method="permutation", n_permutations=N_PERMUTATIONS, random_state=0)
+    return float(null.pvalue(problem.observed))
 
 
 def permuted_labels(problem: Problem, n_permutations: int = N_PERMUTATIONS // SHARE) -> float:

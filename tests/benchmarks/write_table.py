@@ -53,14 +53,14 @@ def collect(report: dict[str, Any], table: str) -> Results:
 def first_table(results: Results) -> Iterable[list[str]]:
     """Rows of the first p-value against calls of scikit-learn."""
     for problem, ways in results.items():
-        law, call = ways["exact test"], ways.get("average_precision_score")
+        exact, call = ways["exact test"], ways.get("average_precision_score")
         yield [
             problem,
-            duration(law["seconds"]),
+            duration(exact["seconds"]),
             duration(call["seconds"]) if call else "",
-            ratio(law["seconds"], call["seconds"]) if call else "",
-            megabytes(law["traced"]),
-            megabytes(law["resident"]),
+            ratio(exact["seconds"], call["seconds"]) if call else "",
+            megabytes(exact["traced"]),
+            megabytes(exact["resident"]),
         ]
 
 

@@ -148,7 +148,7 @@ def sites(rng, signal):
 def test_average_precision_within_strata(long):
     n_data_sets = 4000 if long else 120
     rng = np.random.default_rng(6)
-    law = map_null_distribution([100] * 10, [10] * 10)
+    null = map_null_distribution([100] * 10, [10] * 10)
     observed = np.empty((2, n_data_sets))
     pooled = np.ones((2, 150 if long else 40))
     for i in range(n_data_sets):
@@ -159,7 +159,7 @@ def test_average_precision_within_strata(long):
                 pooled[row, i] = average_precision_test(
                     y_true, y_score, strata=site, n_permutations=N_PERMUTATIONS, random_state=i
                 ).pvalue
-    within = law.pvalue(observed)
+    within = null.pvalue(observed)
     for level in (0.05, 0.01):
         error = 4.0 * np.sqrt(level * (1.0 - level) / n_data_sets)
         assert abs(np.mean(within[0] <= level) - level) <= error
