@@ -79,7 +79,7 @@ def average_precision(
 
     A tie block that ends by ``k`` is one threshold: each of its ``y`` positives counts the
     precision at the block's end.  A block that straddles ``k`` counts the average, over all orders
-    in which its items could be drawn up, of what its positives with rank at most ``k`` contribute.
+    of its items, of the contribution of its positives with rank at most ``k``.
     """
     n_positives = sum(hits)
     if n_positives == 0:
@@ -249,7 +249,7 @@ def best_rankings(n_samples: int, n_positives: int, depth: int) -> list[tuple[Fr
     The i-th hit lies at rank ``i + d_i`` with ``0 <= d_1 <= d_2 <= ...``, a partition of ``sum d``.
     All placements whose sum of delays is at least `depth` lose ``depth / (m + depth)`` of ``m AP``
     or more: a delay at the last hit costs least, and twice the delay there less than twice as much.
-    So the partitions of all smaller numbers list what loses less, whatever n and m are.
+    The partitions of all smaller numbers list the placements that lose less, for any n and m.
     """
     m = n_positives
     values: Counter[Fraction] = Counter()
@@ -301,9 +301,9 @@ def tail_bounds(
 ) -> tuple[float, float]:
     """Lower and upper bounds for P(AP >= x), by rounding every increment down, or up, to a cell.
 
-    The distribution of (hits so far, sum so far) is carried from block to block; sums at or above ``m x``
-    are absorbed in the last cell.  Rounding every increment down can only lower the sum, rounding
-    up can only raise it, so the two answers bracket the truth whatever the number of cells.
+    The joint distribution of the hits and the sum is propagated from block to block; sums at or
+    above ``m x`` are absorbed in the last cell.  Rounding every increment down can only lower the
+    sum, rounding up can only raise it, so the results bracket the truth for any number of cells.
     """
     sizes = [1] * n_samples if tie_sizes is None else list(tie_sizes)
     threshold = x * n_positives * (1.0 - EQUAL)
@@ -366,10 +366,11 @@ def tilted_draws(
     """AP of placements drawn with probability proportional to ``exp(tilt AP)``, and log weights.
 
     Backwards over the blocks, the tilted number of ways to place the rest of the positives is
-    counted for every number of hits so far; forwards, the hits in each block are drawn in
-    proportion to the ways that are left. That is an exact sampler of the tilted distribution [1]_. Both
-    results have a row a tilt: the rows are a sample from the mixture of the tilted distributions, and the
-    weight of a draw is its probability under random labelling over that under the mixture [2]_.
+    counted for every number of hits found; forwards, the hits in each block are drawn in proportion
+    to the ways that are left. The result is an exact sampler of the tilted distribution [1]_. Both
+    results have a row a tilt: the rows are a sample from the mixture of the tilted distributions,
+    and the weight of a draw is its probability under random labelling over that under the mixture
+    [2]_.
 
     References
     ----------
@@ -613,19 +614,19 @@ def average_precision_tail_of_five_levels(
 ) -> float:
     """``P(AP >= x)`` of five blocks of equal scores, far above the mean.
 
-    A sum over the hits so far at each block's end, within a number of their standard deviations of
+    A sum over the hits found to each block's end, within a number of their standard deviations of
     the likeliest that give the value. Given those after two and three blocks the others are
-    independent: one is sorted, and the other looks for what it has to add.
+    independent: the values of one are sorted and searched for each value of the other.
     """
     g, m = np.asarray(sizes, dtype=float), n_positives
     ends, n = np.cumsum(g), sum(sizes)
 
-    def value(hits_so_far: np.ndarray) -> float:
-        c = np.append(hits_so_far, m)
+    def value(hits_before: np.ndarray) -> float:
+        c = np.append(hits_before, m)
         return float((np.diff(c, prepend=0.0) * c / ends).sum() / m)
 
-    def log_weight(hits_so_far: np.ndarray) -> float:
-        hits = np.diff(np.append(hits_so_far, m), prepend=0.0)
+    def log_weight(hits_before: np.ndarray) -> float:
+        hits = np.diff(np.append(hits_before, m), prepend=0.0)
         return float(log_choose(g, hits).sum())
 
     share = ends[:4] / n

@@ -1,4 +1,4 @@
-"""Every method of the distribution under every kind of argument, as scipy's frozen distributions answer.
+"""Every method of a null distribution under every kind of argument, as in scipy.stats.
 
 Each problem is walked through with all warnings, and all floating-point errors that numpy reports,
 turned into errors.
@@ -84,7 +84,7 @@ def some_values(null):
     return np.concatenate([EXTREME, inner, ends, beside])
 
 
-def test_every_value_has_an_answer(null):
+def test_every_value_has_a_result(null):
     x = some_values(null)
     for name in OF_VALUES:
         assert not np.any(np.isnan(getattr(null, name)(x))), name
@@ -168,7 +168,7 @@ def test_numbers_of_other_types(null):
 
 
 @pytest.mark.parametrize("argument", ["high", None, [[0.1], [0.1, 0.2]], {}, 1j])
-def test_what_is_no_number_is_refused_as_by_scipy(argument):
+def test_values_that_are_no_numbers_raise_as_in_scipy(argument):
     null = ap_null_distribution(30, 4)
     for name in (*OF_VALUES, *OF_LEVELS):
         if argument is None:

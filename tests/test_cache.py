@@ -102,7 +102,7 @@ def test_a_failure_is_not_kept():
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation"])
-def test_threads_find_the_same_answers(method):
+def test_threads_find_the_same_results(method):
     x = np.linspace(0.02, 0.3, 10)
     options = {"method": method, "n_permutations": 999}
     alone = [ap_null_distribution(300, m, **options).pvalue(x) for m in (15, 16, 17)]
@@ -127,7 +127,7 @@ def test_threads_find_the_same_answers(method):
 
 
 @pytest.mark.parametrize("tie_sizes", [None, [1] * 40 + [3] * 20, [20] * 5])
-def test_answers_do_not_depend_on_what_was_asked_before(tie_sizes):
+def test_results_do_not_depend_on_earlier_calls(tie_sizes):
     x = np.random.default_rng(0).permutation(np.linspace(0.08, 0.9, 12))
     null = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
     together = null.pvalue(x)

@@ -1,4 +1,4 @@
-"""Displays: what is drawn against enumeration and scipy, and matplotlib's state left alone."""
+"""Displays: drawn values against enumeration and scipy; matplotlib's state is unchanged."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_area_of_the_tail_is_the_pvalue_of_a_continued_distribution():
     y_score = y_true * 0.5 + np.random.default_rng(0).normal(size=400)
     display = NullDistributionDisplay.from_predictions(y_true, y_score, yscale="log")
     assert area(display.line_) == pytest.approx(1.0, abs=1e-2)
-    # What is beyond the axis is missing.
+    # Probability beyond the axis is missing.
     assert 0.9 < area(display.tail_) / display.result.pvalue <= 1.0 + 1e-9
 
 
@@ -247,7 +247,7 @@ def test_axis_holds_distribution_and_observed_value():
     assert low < position(display.chance_level_) < position(display.observed_line_) == 1.0 < high
 
 
-def test_legend_says_what_was_found(small):
+def test_legend_states_the_result(small):
     y_true, y_score = small
     display = NullDistributionDisplay.from_predictions(y_true, y_score, name="mine")
     result = display.result
@@ -378,7 +378,7 @@ def test_estimator_with_several_outputs(data):
     message = r"KNeighborsClassifier has 2 outputs, .*for instance predict_proba\(X\)\[0\]\[:, 1\]"
     with pytest.raises(ValueError, match=message):
         NullDistributionDisplay.from_estimator(estimator, X, y)
-    y_score = estimator.predict_proba(X)[0][:, 1]  # what the message advises
+    y_score = estimator.predict_proba(X)[0][:, 1]  # the advice of the message
     display = NullDistributionDisplay.from_predictions(y, y_score)
     assert position(display.observed_line_) == pytest.approx(average_precision_score(y, y_score))
 

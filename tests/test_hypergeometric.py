@@ -161,7 +161,7 @@ def test_many_tails_at_once_equal_one_at_a_time(monkeypatch):
     together = log_tail(h, n, m, k)
     single = [float(log_tail(*table)) for table in zip(h, n, m, k, strict=True)]
     assert_allclose(together, single, rtol=1e-12, atol=1e-14)
-    # So many that each round adds a single term.
+    # With this limit each round adds a single term.
     monkeypatch.setattr(hypergeometric, "_TERMS", 300)
     assert_allclose(log_tail(h, n, m, k), single, rtol=1e-12, atol=1e-14)
 

@@ -1,6 +1,6 @@
-"""The exact null distribution against other algorithms, and against published and hand-counted values.
+"""Exact null distributions against other algorithms, published and hand-counted values.
 
-Tilted sampling, guaranteed bounds and inversion on a fixed grid are plain code of their own in
+Tilted sampling, guaranteed bounds and inversion on a fixed grid are separate plain code in
 `oracles`, checked there against enumeration first. With `--long` there are more problems and ten
 times the draws.
 """
@@ -187,13 +187,13 @@ def compare_with_tilted_sampling(problem, n_draws, seed):
     rng = np.random.default_rng(seed)
     tilts = np.array(tilts) / std
     drawn = oracles.tilted_draws(rng, tie_sizes, n_positives, tilts, n_draws)
-    looked_at = [z for z in (-2.5, -2, -1.5, -0.9, -0.5, -0.3) if lowest <= z]
-    looked_at += [z for z in (0, 0.3, 1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 60, 74) if z <= highest]
+    z_scores = [z for z in (-2.5, -2, -1.5, -0.9, -0.5, -0.3) if lowest <= z]
+    z_scores += [z for z in (0, 0.3, 1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 60, 74) if z <= highest]
     if highest > 20:
-        looked_at = [z for z in looked_at if z >= lowest]
+        z_scores = [z for z in z_scores if z >= lowest]
     precise = 0
     for alternative, furthest in (("greater", highest), ("less", 2.5)):
-        zs = np.array([z for z in looked_at if abs(z) <= max(furthest, 2.5)])
+        zs = np.array([z for z in z_scores if abs(z) <= max(furthest, 2.5)])
         x = mean + zs * std
         found, stated = null.log_pvalue(x, alternative), null.relative_error(x, alternative)
         assert np.all(stated < 0.02)
@@ -202,7 +202,7 @@ def compare_with_tilted_sampling(problem, n_draws, seed):
             difference = math.expm1(found[i] - log_p)
             assert abs(difference) <= 4.5 * error + stated[i], (z, alternative, difference, error)
             precise += error < 0.1
-    # What the draws say must be worth something at nearly all places.
+    # The draws must be informative at nearly all places.
     assert precise >= 2
 
 
@@ -226,7 +226,7 @@ def test_pvalues_of_larger_problems_agree_with_tilted_sampling(name):
 
 
 @pytest.mark.parametrize(
-    ("tie_sizes", "n_positives", "tilt", "looked_at"),
+    ("tie_sizes", "n_positives", "tilt", "z_scores"),
     [
         (untied(200), 40, -1.5, (-2.5, -1.5, -0.7, -0.05)),
         (untied(200), 40, 1.2, (0.0, 0.05, 0.5, 1.0, 3.0, 5.0)),
@@ -240,10 +240,10 @@ def test_pvalues_of_larger_problems_agree_with_tilted_sampling(name):
         (small_blocks(100), 60, 1.2, (0.05, 1.0, 3.0)),
     ],
 )
-def test_pvalues_agree_with_inversion_on_a_grid(tie_sizes, n_positives, tilt, looked_at):
+def test_pvalues_agree_with_inversion_on_a_grid(tie_sizes, n_positives, tilt, z_scores):
     null = null_distribution(tie_sizes, n_positives)
     std = null.std()
-    x = null.mean() + np.array(looked_at) * std
+    x = null.mean() + np.array(z_scores) * std
     problem = tie_sizes, n_positives, x, tilt / std
     n_nodes = 200 if tilt > 0 else 400
     fine = oracles.inverted_tail(*problem, 0.1 / std, n_nodes)
@@ -279,10 +279,10 @@ BRACKETED_LONG = [
 ]
 
 
-def compare_with_guaranteed_bounds(problem, looked_at):
+def compare_with_guaranteed_bounds(problem, z_scores):
     tie_sizes, n_positives, n_cells = problem
     null = null_distribution(tie_sizes, n_positives)
-    for z in looked_at:
+    for z in z_scores:
         x = null.mean() + z * null.std()
         low, high = oracles.tail_bounds(
             sum(tie_sizes), n_positives, x, tie_sizes=tie_sizes, n_cells=n_cells
@@ -305,7 +305,7 @@ def test_pvalues_of_larger_problems_lie_between_guaranteed_bounds(problem):
 
 
 # ---------------------------------------------------------------------------------------------
-# Published values, and the very end of the distribution
+# Published values, and the ends of the support
 # ---------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""What must not change the answer, for every metric in the registry."""
+"""Transformations that must not change the result, for every metric in the registry."""
 
 import numpy as np
 import pandas as pd
@@ -97,7 +97,7 @@ def test_pvalues_of_both_sides_overlap_at_the_observed_value(metric, data):
 @each_metric
 @given(data=ranked_data())
 def test_promoting_a_positive_never_raises_the_pvalue(metric, data):
-    # Without ties the distribution stays the same, and a positive that swaps places with the negative
+    # Without ties the null distribution is the same, and a positive swapped with the negative
     # right above it makes the ranking better.
     y_true, _ = data
     y_score = -np.arange(y_true.size, dtype=float)

@@ -297,7 +297,7 @@ def test_columns_with_maxt():
     assert list(columns)[-2:] == ["pvalue_holm", "pvalue_maxt"]
 
 
-# What is refused and warned of
+# Errors and warnings
 
 
 def test_restrictions_must_be_shared():
@@ -337,7 +337,7 @@ def test_rankings_have_no_rows(name):
         ),
     ],
 )
-def test_what_is_refused(options, message):
+def test_errors_and_refusals(options, message):
     with pytest.raises(ValueError, match=message):
         quiet([1, 0, 0, 1, 0, 0], range(6), groups=list("aaabbb"), **options)
 

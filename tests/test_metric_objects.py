@@ -1,4 +1,4 @@
-"""Metrics as objects and by name: the same answer everywhere; results, averages and imports."""
+"""Metrics as objects and by name: the same results everywhere; averages and imports."""
 
 import ast
 import copy
@@ -63,7 +63,7 @@ import matplotlib.pyplot as plt
 
 @dataclass(frozen=True)
 class Zipf(RankStatistic):
-    """A metric of one's own."""
+    """A custom metric."""
 
     power: float = 1.0
 
@@ -71,7 +71,7 @@ class Zipf(RankStatistic):
         return ranks**-self.power
 
 
-# Name, k beside it, and the object that is meant.
+# Name, k, and the equal metric object.
 MEANT = {
     "average_precision": ("average_precision", None, AveragePrecision()),
     "average_precision at 10": ("average_precision", 10, AveragePrecision(10)),
@@ -643,7 +643,7 @@ def test_sentences():
 )
 @pytest.mark.parametrize("options", [{}, {"sample_weight": np.arange(60) // 3 % 5 + 1.0}])
 @pytest.mark.filterwarnings("ignore:.*leave.*labellings", "ignore:.*eights")
-def test_summary_names_what_is_permuted(restrictions, words, options):
+def test_summary_names_the_permuted_units(restrictions, words, options):
     y_true = np.arange(60) // 3 % 4 == 0
     y_score = np.random.default_rng(0).normal(size=60)
     result = average_precision_test(
@@ -714,7 +714,7 @@ def test_result_of_an_average(average, three_classes):
     assert (result.classes, np.ndim(result.pvalue)) == (None, 0)
 
 
-def test_sentences_tell_the_labellings_of_each_test(three_classes):
+def test_sentences_state_the_labellings_of_each_test(three_classes):
     options = {"method": "permutation", "n_exceedances": 3, "n_permutations": 500}
     result = metric_test(*three_classes, metric="dcg", **options)
     assert len(set(result.n_resamples.tolist())) > 1
@@ -867,7 +867,7 @@ def test_averages_and_weights_that_there_are_not(three_classes):
             metric_test(*three_classes, metric=metric, sample_weight=weights)
 
 
-# What imports what.
+# Imports.
 
 
 PROBABILITY = ["_engine", "_sampling", "_inference"]

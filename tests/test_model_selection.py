@@ -472,7 +472,7 @@ def test_convolution_refuses_estimators_that_are_fitted(data):
         ({"k": 9, "method": "analytic"}, "pass method='permutation'"),
     ],
 )
-def test_convolution_refuses_what_has_no_distribution(options, message, data):
+def test_convolution_refuses_tests_without_a_null_distribution(options, message, data):
     X, y = data
     with pytest.raises(ValueError, match=message):
         fold_by_fold(y, X[:, 0], n_splits=7, **options)
@@ -640,7 +640,7 @@ def test_a_dict_that_is_not_complete(data):
             cross_val_significance(fitted, X, y, **{name: value})
 
 
-def test_fits_that_fail_say_why(data):
+def test_fits_that_fail_give_the_reason(data):
     X, y = data
     with pytest.raises(ValueError, match="n_neighbors"):
         cross_val_significance(KNeighborsClassifier(0), X, y, cv=CV)
@@ -851,7 +851,7 @@ def test_standard_error_is_that_of_the_best_with_one_degree_of_freedom_less(n_sp
     # The variance of 0, ..., K - 1 with divisor K - 1 is K (K + 1) / 12: the error squared times K.
     error = math.sqrt((n_splits + 1) / 12)
     for distance, expected in ((0.999 * error, 0), (1.001 * error, 1)):
-        # The other candidate has the same score everywhere: an error of its own would be 0.
+        # The other candidate has the same score everywhere: its standard error would be 0.
         scores = [np.full(n_splits, best.mean() - distance), best]
         assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == expected
 

@@ -249,7 +249,7 @@ def moments_by_chain(n_samples, n_positives):
 
     for rank in range(1, n + 1):
         hit = np.clip((m - hits) / (n - rank + 1), 0.0, 1.0)
-        # Less what a rank adds on average, so that the powers stay small.
+        # Less the mean contribution of a rank, so that the powers stay small.
         average = (1 + (rank - 1) * (m - 1) / (n - 1)) / n / rank
         found = hit * shifted((hits + 1) / rank / m - average)
         carried = (1.0 - hit) * shifted(-average)
@@ -422,7 +422,7 @@ def test_skewness_and_kurtosis_of_a_million_blocks():
     assert_allclose(null.stats("sk"), plain.stats("sk"), rtol=1e-5)
 
 
-def test_what_cannot_vary_has_no_skewness():
+def test_constant_statistics_have_no_skewness():
     for null in (ap_null_distribution(50, 7, tie_sizes=[50]), ap_null_distribution(3, 3)):
         assert np.isnan(null.stats("sk")).all()
         assert_allclose(null.moment(4), null.mean() ** 4, rtol=1e-14)
@@ -431,6 +431,6 @@ def test_what_cannot_vary_has_no_skewness():
 def test_pearson3_takes_the_exact_skewness():
     null = ap_null_distribution(10**9, 10**6, method="pearson3")
     third = null.stats("s")
-    # A gamma distribution's median is about a third of its scale below its mean, and its scale half of
-    # skewness times standard deviation.
+    # The median of a gamma distribution is about a third of its scale below its mean, and its scale
+    # is half of skewness times standard deviation.
     assert_allclose(null.median(), null.mean() - null.std() * third / 6, rtol=1e-8)

@@ -575,7 +575,7 @@ def test_reference_values(size, x, expected, rtol):
 
 
 def test_normal_approximation_is_wrong_in_the_tail():
-    # Exact tails at z = 3 and z = 5, and what the normal distribution says there.
+    # Exact tails at z = 3 and z = 5, and those of the normal approximation.
     null = ap_null_distribution(1000, 100)
     x = null.mean() + np.array([3.0, 5.0]) * null.std()
     assert_allclose(null.pvalue(x), [8.598e-3, 3.18e-4], rtol=2e-3)
@@ -686,7 +686,7 @@ def test_approximations_use_exact_moments(method, tie_sizes):
     [((100, 10), (0.074, 0.035, 0.015)), ((1000, 100), (0.064, 0.024, 0.0075))],
 )
 def test_true_size_of_the_normal_test(size, sizes_at_levels):
-    # Rejecting where the normal distribution says p <= alpha has, exactly, these probabilities.
+    # Exact sizes of the test that rejects if the normal approximation has p <= alpha.
     exact = ap_null_distribution(*size)
     normal = ap_null_distribution(*size, method="normal")
     for alpha, expected in zip((0.05, 0.01, 0.001), sizes_at_levels, strict=True):
@@ -773,7 +773,7 @@ def test_integers_of_numpy_are_welcome():
 
 
 def test_construction_is_cheap_and_lazy():
-    # A distribution of this size would take long to compute and much memory to hold.
+    # A null distribution of this size takes long to compute and much memory.
     null = ap_null_distribution(10**9, 10**6)
     assert null.mean() == pytest.approx(1e-3, rel=0.1)
     assert null.tie_sizes is None or len(null.tie_sizes) == 0
@@ -870,7 +870,7 @@ def test_large_tied_problems_raise_no_warning(tie_sizes):
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation"])
-def test_a_pickle_holds_the_arguments_and_not_what_was_computed(method):
+def test_a_pickle_holds_the_arguments_and_no_computed_values(method):
     null = ap_null_distribution(40, 4, method=method)
     p = null.pvalue(0.5)
     pickled = pickle.dumps(null)

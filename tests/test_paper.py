@@ -82,7 +82,7 @@ def test_distribution_of_the_rank_of_one_target(n, m):
         column = [ranks[j - 1] for ranks in oracles.placements(n, m)]
         corrected = [math.comb(k - 1, j - 1) * math.comb(n - k, m - j) for k in range(1, n + 1)]
         assert corrected == [column.count(k) for k in range(1, n + 1)]
-        # The printed divisor C(n-1, m-1) makes a distribution that does not sum to one.
+        # With the printed divisor C(n-1, m-1) the probabilities do not sum to one.
         assert sum(corrected) == total
         if n > m:
             assert sum(corrected) != math.comb(n - 1, m - 1)
@@ -148,7 +148,7 @@ def test_approximations_of_the_paper(size, mean, variance, printed_mean, value_o
     assert_allclose(null.var(), variance, rtol=5e-7)
 
 
-def test_printed_quantiles_agree_with_the_exact_null_distribution_and_the_printed_mean_does_not():
+def test_printed_quantiles_are_exact_and_the_printed_mean_is_not():
     # "Empirical" row of (1000, 100): 2.5 %, 50 % and 97.5 % points .0876, .1044, .1321.
     null = ap_null_distribution(1000, 100)
     assert_allclose(null.ppf([0.025, 0.5, 0.975]), [0.0876, 0.1044, 0.1321], atol=6e-4)
@@ -159,7 +159,7 @@ def test_printed_quantiles_agree_with_the_exact_null_distribution_and_the_printe
 
 
 def test_printed_variance_fails_for_one_target():
-    # (9) divides by m - 1: the approximation has nothing to say about a single target.
+    # (9) divides by m - 1: there is no approximation for a single target.
     with pytest.raises(ValueError, match=r"zhang_su.*n_positives|n_positives.*zhang_su"):
         ap_null_distribution(100, 1, method="zhang_su")
 

@@ -52,8 +52,8 @@ from sklearn_rankinf._sampling.exchange import Exchange, ExchangedHits
 from sklearn_rankinf._sampling.labellings import uniform_hit_ranks
 
 N_PERMUTATIONS = 9999
-# Deviations from enumeration, in standard errors, that a right distribution does not reach: with some
-# thousands of comparisons in this module one of a normal variable would in one run of fifty.
+# Limit of deviations from enumeration, in standard errors: with some thousands of comparisons in
+# this module, one correct normal deviation exceeds it in one run of fifty.
 Z = 4.5
 
 
@@ -319,7 +319,7 @@ def test_other_metrics(name, restriction, n_scores, flipped):
         assert abs(found.pvalue - p) <= Z * error + 2 / N_PERMUTATIONS
 
 
-def test_metric_of_ones_own():
+def test_custom_metric():
     y_true, y_score, options = restricted("strata", 10**6, seed=4)
     values = [zipf_score(y, y_score) for y in labellings(y_true, **options)]
     result = quiet(rank_statistic_test, y_true, y_score, statistic=Zipf(), **options)
@@ -368,7 +368,7 @@ def test_an_array_of_k(shape):
         assert one.pvalue_interval() == (low[at], high[at])
 
 
-# Labels of strata and clusters, and what is refused
+# Labels of strata and clusters, and errors
 
 
 @pytest.mark.parametrize(
@@ -450,7 +450,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
     ],
 )
 @pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
-def test_what_is_refused(test, options, error, message):
+def test_errors_and_refusals(test, options, error, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         with pytest.raises(error, match=message):
@@ -653,7 +653,7 @@ CASES = {
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    """Resamples are drawn in many chunks, the last of which is smaller, and no distribution is kept."""
+    """Resamples are drawn in many chunks, the last of which is smaller; none is cached."""
     monkeypatch.setattr(sampling, "_RANKS_PER_CHUNK", 4000)
     _DISTRIBUTIONS.clear()
     yield
@@ -687,7 +687,7 @@ def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
         error = math.sqrt((1 - p) / (p * n_draws))
         assert result.pvalue_relative_error == pytest.approx(max(error, 1e-13), rel=1e-9, abs=0.0)
         assert result.pvalue_standard_error == pytest.approx(p * error, rel=1e-9, abs=1e-12)
-        # What was drawn is the distribution of the result, before and after it is pickled.
+        # The draws are the null distribution of the result, before and after pickling.
         expected = np.sort(draws[:n_draws])
         for own in (result, pickle.loads(pickle.dumps(result))):
             x = own.null_distribution.support()
@@ -750,7 +750,7 @@ def test_without_a_number_of_exceedances_nothing_changes():
         ),
     ],
 )
-def test_what_stopping_refuses(test, options, error, message):
+def test_errors_of_stopping(test, options, error, message):
     with pytest.raises(error, match=message):
         test(Y, SCORES, **{"method": "permutation", **options})
 
@@ -842,7 +842,8 @@ def test_interval_of_a_stopped_pvalue(n_exceedances):
     n_draws = result.n_resamples
     assert n_exceedances < n_draws < N_PERMUTATIONS
     low, high = result.pvalue_interval(0.9)
-    # With the lower limit, so few draws are as rare as 5 percent; with the upper one, so many.
+    # At the lower limit this number of draws or fewer has probability 5 percent, at the upper limit
+    # this number or more.
     assert stats.nbinom.cdf(n_draws - n_exceedances, n_exceedances, low) == pytest.approx(0.05)
     assert stats.nbinom.sf(n_draws - n_exceedances - 1, n_exceedances, high) == pytest.approx(0.05)
 
@@ -885,7 +886,7 @@ def test_confidence_level_is_checked(confidence_level):
         result.pvalue_interval(confidence_level)
 
 
-# What ignoring clusters does, and what respecting them costs
+# Effect of ignoring clusters, and cost of respecting them
 
 
 def test_size_with_and_without_clusters():
@@ -981,6 +982,6 @@ def test_strata_of_scores():
         ([["a", "b"]], {}, TypeError, "y_score must hold real numbers"),
     ],
 )
-def test_what_has_no_strata_of_scores(arguments, options, error, message):
+def test_options_without_strata_of_scores(arguments, options, error, message):
     with pytest.raises(error, match=message):
         score_strata(*arguments, **options)

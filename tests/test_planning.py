@@ -693,7 +693,7 @@ def test_simulated_shares_of_none_or_all_have_an_error():
 
 @pytest.mark.parametrize("alpha", [1.0 - 1e-12, 1.0 - 1e-15, 1.0 - 1e-16])
 @pytest.mark.parametrize("metric", ["recall_at_k", "roc_auc"])
-def test_what_is_certain_is_not_significant(alpha, metric):
+def test_certain_events_are_not_significant(alpha, metric):
     k = 20 if metric == "recall_at_k" else None
     result = metric_power(100, 10, metric=metric, k=k, odds=2.0, alpha=alpha)
     assert result.critical_value > 0.0

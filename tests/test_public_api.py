@@ -112,7 +112,9 @@ SIGNATURES = {
     "RocAuc": "()",
     "bedroc_score": "(y_true, y_score=None, *, alpha=20.0, pos_label=1)",
     "enrichment_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
-    "metric_null_distribution": f"(n_samples, n_positives, *, metric, k=None, {DISTRIBUTION_OPTIONS})",
+    "metric_null_distribution": (
+        f"(n_samples, n_positives, *, metric, k=None, {DISTRIBUTION_OPTIONS})"
+    ),
     "metric_test": (
         f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
         f"{PERMUTATIONS})"
@@ -250,7 +252,7 @@ SIGNATURES = {
     ),
 }
 
-# Objects that are neither functions nor classes have no name and no docstring of their own.
+# Objects that are neither functions nor classes have no name and no docstring.
 INSTANCES = {"average_precision_significance_scorer"}
 
 RESULT_FIELDS = (
@@ -446,7 +448,7 @@ def test_paired_docstrings_agree(names):
             assert entries[one][parameter] == entries[other][parameter], (one, other, parameter)
     recall, precision = (entries[name] for name in names[1:3])
     assert recall["k"] == precision["k"]
-    # A test by name refers to the null distribution of its own metric.
+    # A test by name refers to the null distribution of its metric.
     kind, description = precision["method"]
     assert recall["method"] == (
         kind,
@@ -514,7 +516,7 @@ def test_interface_of_a_distribution_over_queries(method):
     assert null.method == method
 
 
-def test_public_objects_know_their_home():
+def test_public_objects_have_the_public_module():
     for name in set(sklearn_rankinf.__all__) - INSTANCES:
         assert getattr(sklearn_rankinf, name).__name__ == name
 

@@ -1,4 +1,4 @@
-"""Metrics that add up weights of ranks, the reciprocal rank, and enrichment: distributions and tests."""
+"""Weighted sums of ranks, the reciprocal rank, and enrichment: null distributions and tests."""
 
 import itertools
 import math
@@ -707,7 +707,7 @@ def test_pickle_of_a_listed_distribution_holds_no_list():
     assert len(pickle.dumps(null)) < 5000
 
 
-def test_result_shows_what_was_tested():
+def test_result_names_the_test():
     result = roc_auc_test([1, 1, 0, 1, 0, 0, 0, 0], list(range(8, 0, -1)))
     assert isinstance(result, MetricTestResult)
     # 14 of 15 pairs are in the right order, as in 1 other of the 56 placements
@@ -727,7 +727,7 @@ def test_k_of_all_samples_is_no_k():
 # A statistic of a user.
 
 
-def test_weights_of_a_user_need_not_know_more():
+def test_weights_of_a_user_need_no_further_methods():
     null = rank_statistic_null_distribution(500, 20, statistic=Zipf())
     sampled = null.rvs(4000, random_state=0)
     assert sampled.mean() == pytest.approx(null.mean(), abs=5 * null.std() / math.sqrt(4000))
@@ -767,7 +767,7 @@ def test_wrong_weights(weights, message):
         rank_statistic_test([1, 0] * 4, range(8), statistic=Wrong(weights))
 
 
-def test_wrong_weights_far_down_the_list():
+def test_wrong_weights_at_large_ranks():
     statistic = Wrong(lambda ranks: np.where(ranks < 5_000_000, 1.0, 2.0))
     with pytest.raises(
         ValueError, match=r"must not increase with the rank; got the weight 2\.0 at"

@@ -1,4 +1,4 @@
-"""The metrics by name, and metrics of one's own: distribution, test, scorer, permutation and report."""
+"""Metrics by name, and custom metrics: null distribution, test, scorer, permutation, report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RankBiasedPrecision(RankStatistic):
     persistence: float = 0.7
 
     def weights(self, ranks, n_samples, n_positives):
-        """What a positive adds at each rank."""
+        """Weight of a positive at each rank."""
         return (1.0 - self.persistence) * self.persistence ** (ranks - 1.0)
 
 
@@ -94,7 +94,7 @@ def tied_data(n_samples=40, n_positives=8, n_scores=12, seed=0):
     return y_true, rng.integers(n_scores, size=n_samples) + 2.0 * y_true
 
 
-# A metric of one's own.
+# A custom metric.
 
 
 @pytest.mark.parametrize("tie_sizes", [[1] * 9, [2, 3, 1, 1, 2], [1, 4, 4], [9]])
@@ -128,7 +128,7 @@ def test_longer_distribution_agrees_with_its_permutations():
 
 
 @pytest.mark.parametrize("by", ["name", "instance"])
-def test_scorer_of_ones_own_metric(by, toy):
+def test_scorer_of_a_custom_metric(by, toy):
     metric = toy if by == "name" else TOY
     y_true, y_score = tied_data(60, 9, 20)
     expected = rank_statistic_test(y_true, y_score, statistic=TOY)
@@ -195,7 +195,7 @@ print((one == two).all())
     assert done.stdout.strip() == "True"
 
 
-def test_report_of_ones_own_metric(toy):
+def test_report_of_a_custom_metric(toy):
     y_true, y_score = tied_data()
     ranking = Ranking.from_scores(y_true, y_score)
     expected = rank_statistic_test(ranking, statistic=TOY)
@@ -213,7 +213,7 @@ def test_report_of_ones_own_metric(toy):
     assert [entry["metric"] for entry in row["metrics"]] == ["toy"]
 
 
-def test_report_refuses_what_has_no_name_or_needs_k():
+def test_report_refuses_metrics_without_a_name_or_that_need_k():
     ranking = Ranking.from_scores(*tied_data())
     with pytest.raises(CommandError, match="there is no metric 'auc': use one of 'average"):
         report_on_metrics(ranking, ["auc"])
@@ -244,7 +244,7 @@ def test_names_are_taken_once(toy):
         ("mine", METRICS["average_precision"](), TypeError, "must be a RankStatistic"),
     ],
 )
-def test_what_is_not_registered(name, statistic, error, message):
+def test_metrics_that_are_not_registered(name, statistic, error, message):
     with pytest.raises(error, match=message):
         register_metric(name, statistic)
     assert name not in METRICS
@@ -294,7 +294,7 @@ def test_weights_are_refused(metric):
 
 @dataclass(frozen=True)
 class ShareOfTop(RankStatistic):
-    """A metric of one's own with a cut-off."""
+    """A custom metric with a cut-off."""
 
     k: int | None = None
 
@@ -303,7 +303,7 @@ class ShareOfTop(RankStatistic):
         return np.where(ranks <= (self.k or n_samples), 1.0 / n_positives, 0.0)
 
 
-def test_metrics_of_ones_own_take_k_by_name_too():
+def test_custom_metrics_take_k_by_name_too():
     register_metric("share of top", ShareOfTop())
     y_true, y_score = [1, 0, 1, 0], [4, 3, 2, 1]
     for metric in ("share of top", ShareOfTop()):
@@ -333,7 +333,7 @@ class GrowingWeights(RankStatistic):
         lambda y, s: metric_comparison_test(y, s, s[::-1], metric=GrowingWeights()),
     ],
 )
-def test_wrong_weights_are_refused_whatever_is_asked(ask):
+def test_wrong_weights_are_refused_by_every_method(ask):
     with pytest.raises(
         ValueError, match=r"weights must not increase with the rank; got the weight 2"
     ):

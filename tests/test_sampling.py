@@ -70,7 +70,7 @@ def test_other_random_states_give_other_pvalues():
     assert not np.array_equal(one, two)
 
 
-def test_a_distribution_asked_twice_answers_the_same():
+def test_repeated_calls_return_the_same():
     for state in (None, np.random.default_rng(0)):
         null = permutation_null(300, 20, n_permutations=499, random_state=state)
         x = np.linspace(0.05, 0.3, 40)

@@ -150,7 +150,7 @@ def test_fields_are_python_numbers():
     assert type(result.n_samples) is type(result.n_positives) is int
 
 
-def test_null_distribution_knows_the_ties():
+def test_null_distribution_has_the_ties():
     null = average_precision_test([1, 0, 0, 1], [0.2, 0.2, 0.1, 0.3]).null_distribution
     assert np.asarray(null.tie_sizes).tolist() == [1, 2, 1]
     assert (null.n_samples, null.n_positives) == (4, 2)

@@ -22,7 +22,7 @@ from sklearn_rankinf._inference.simultaneous import (
 
 pytestmark = pytest.mark.numeric
 
-# What is drawn in most tests, and its largest standard error of a p-value near .05.
+# Number of directions in most tests, and the largest standard error of a p-value near 0.05.
 DRAWN, ERROR = 20_000, 0.0012
 
 
@@ -91,7 +91,7 @@ def test_critical_values_of_three_normal_estimates_are_those_published(rho, expe
 
 @pytest.mark.parametrize("df", [1.0, 4.0, 30.0, math.inf])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_largest_statistic_is_beyond_the_box_as_often_as_its_integral_says(rho, df):
+def test_largest_statistic_agrees_with_the_integral_over_the_box(rho, df):
     correlation = equicorrelated(3, rho)
     rows = contrasts_with_zero(4.0 * correlation).rows
     for c in (0.5, 2.0, 4.0):
@@ -364,7 +364,7 @@ def test_rankers_that_are_alike_stay_together():
     assert_allclose(pvalue[0], stats.t.sf(0.7 / error, 9), rtol=1e-9)
 
 
-def test_the_best_is_dropped_as_rarely_as_the_level_says():
+def test_the_best_is_dropped_at_most_at_the_level():
     df, n_sets, draws = 8, 600, rng(21)
     covariance = any_covariance(3, 2)
     dropped = 0

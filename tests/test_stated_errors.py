@@ -1,4 +1,4 @@
-"""What stated errors and guarantees rest on, one by one, where it decides."""
+"""The assumptions behind stated errors and guarantees, in cases where they matter."""
 
 import itertools
 import math
@@ -40,7 +40,7 @@ def test_errors_of_contours_cover_values_a_period_away(length, aliasing, monkeyp
     truth = oracles.inverted_tail(tie_sizes, n_positives, s, 1.5 / std, 0.1 / std, 1200)
     finer = oracles.inverted_tail(tie_sizes, n_positives, s, 1.5 / std, 0.08 / std, 1500)
     assert np.all(np.abs(truth - finer) < 1e-9)
-    # A period that is too short, and taken none the less.
+    # A period that is too short is used.
     monkeypatch.setattr(contour.ContourInversion, "_period", lambda self, index: length * std)
     monkeypatch.setattr(contour, "_ALIASING", aliasing)
     monkeypatch.setattr(contour, "_ALIASING_OF_DENSE", aliasing)

@@ -1,4 +1,4 @@
-"""Recall and precision at k: statistics, exact null distributions, approximations, tests and hits needed."""
+"""Recall and precision at k: exact null distributions, approximations, tests, hits needed."""
 
 import itertools
 import math
@@ -339,7 +339,7 @@ def test_far_tails_without_ties():
 def test_huge_samples_take_no_memory():
     n, m, k = 10**12, 10**11, 5 * 10**10
     null = precision_at_k_null_distribution(n, m, k=k)
-    # Far below the size of a step the distribution is normal; P(H >= mean) holds half of the middle term.
+    # The null distribution is close to normal; P(H >= mean) includes half of the middle term.
     z = np.array([-3.0, 0.0, 2.0, 5.0])
     hits = np.rint((null.mean() + z * null.std()) * k)
     exact_z = (hits - 0.5 - null.mean() * k) / (null.std() * k)
@@ -350,7 +350,7 @@ def test_huge_samples_take_no_memory():
     assert null.cdf(median) >= 0.5 > null.cdf(median - 1 / k)
 
 
-def test_neighbouring_counts_are_told_apart_beyond_the_relative_tolerance():
+def test_neighbouring_counts_are_distinguished_beyond_the_relative_tolerance():
     # One hit more is a relative difference of 1e-13.
     n, m, k = 4 * 10**13, 2 * 10**13, 2 * 10**13
     null = precision_at_k_null_distribution(n, m, k=k)
@@ -679,7 +679,7 @@ def test_jobs_and_seeds():
     assert one.method == "permutation"
 
 
-def test_repr_names_what_was_tested():
+def test_repr_names_the_test():
     y_true, y_score = labels_and_scores((1,) * 8, (1, 2, 4))
     assert repr(recall_at_k_test(y_true, y_score, k=2)) == (
         "MetricTestResult(metric=RecallAtK(k=2), statistic=0.6667, chance=0.25, zscore=1.972, "

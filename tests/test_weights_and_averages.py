@@ -1,4 +1,4 @@
-"""Average precision with weights and averaged over classes: values, distributions, size, messages."""
+"""Average precision with weights and over classes: values, null distributions, messages."""
 
 import itertools
 import math
@@ -470,7 +470,7 @@ def test_random_state_decides_the_permutations(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_distribution_has_the_interface_of_every_distribution(name):
+def test_permutation_distribution_has_the_common_interface(name):
     data, options = case_arguments(name, n_samples=60)
     result = average_precision_test(*data, **options, n_permutations=499)
     null = result.null_distribution
@@ -580,7 +580,7 @@ def test_size_is_kept(weights_of, follow, long):
 
 
 def test_size_is_lost_where_class_weights_are_left_by_the_labels():
-    # What the warning is about.
+    # The case of the warning.
     assert rejections(60, class_weights, "score") > 0.8
 
 
@@ -756,7 +756,7 @@ def test_weights_of_strata_and_clusters():
     weights = 1.0 + strata + np.exp(y_score - 2.0 * strata)
     options["sample_weight"] = weights
     assert messages_of(y_true, y_score, strata=strata, **options)
-    # Ten copies of a sample say as much as one.
+    # Ten copies of a sample have the information of one.
     copies = np.repeat(np.arange(16), 10)
     y_true, y_score, weights = copies < 3, copies * 1.0, 1.0 + copies % 5 + copies / 4
     options["sample_weight"] = weights

@@ -1,6 +1,6 @@
 """Ways to the p-value of an average precision, with the peak memory of each.
 
-``python tests/benchmarks/ways.py WAY PROBLEM`` prints the peaks of a process of its own as JSON.
+``python tests/benchmarks/ways.py WAY PROBLEM`` prints the peak memory of its process as JSON.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def scipy_permutation_test(problem: Problem) -> float:
 
 
 def copairs(problem: Problem) -> float:
-    """The p-value of copairs, which keeps what it samples in the home directory."""
+    """The p-value of copairs, which caches its samples in the home directory."""
     from copairs import compute
 
     with TemporaryDirectory() as home, mock.patch.dict(os.environ, HOME=home, USERPROFILE=home):

@@ -30,7 +30,7 @@ _SECONDS, _MOST_REPETITIONS = 0.5, 9
 
 
 def first_pvalue(problem: Problem, z: float) -> dict[str, float]:
-    """A p-value of a new distribution, its stated error, and the median of the processor times."""
+    """A p-value of a new null distribution, its stated error, median of the processor times."""
     x = problem.value_at(z)
     times: list[float] = []
     while not times or (sum(times) < _SECONDS and len(times) < _MOST_REPETITIONS):
@@ -43,7 +43,7 @@ def first_pvalue(problem: Problem, z: float) -> dict[str, float]:
 
 
 def document(results: dict[str, list[dict[str, float]]]) -> str:
-    """The included file: p-values with their stated errors, and what each of them cost."""
+    """The included file: p-values with their stated errors and times."""
     header = ["(n, m)", *(f"z = {z}".replace("-", "−") for z in DEVIATIONS)]
 
     def rows(cell: Any) -> Iterable[list[str]]:

@@ -1,6 +1,6 @@
 """Run all benchmarks and write their tables into the documentation.
 
-``python tests/benchmarks/write_table.py`` takes several minutes. Options are handed to pytest:
+``python tests/benchmarks/write_table.py`` takes several minutes. Options are passed to pytest:
 ``-k "not 1000000"`` leaves out the longest lists.
 """
 
@@ -23,7 +23,7 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 
 def run_benchmarks(selection: list[str]) -> dict[str, Any]:
-    """What pytest-benchmark says of all benchmarks, by processor time."""
+    """The report of pytest-benchmark on all benchmarks, by processor time."""
     with TemporaryDirectory() as directory:
         file = Path(directory) / "benchmarks.json"
         options = [

@@ -19,7 +19,7 @@ from sklearn_rankinf import ap_null_distribution, average_precision_test
 LEVELS = (0.001, 0.01, 0.05, 0.1, 0.5)
 SINGLES_AND_PAIRS = (1,) * 100 + (2,) * 150
 
-# Every way in which the distribution is computed: no ties, few, many.
+# Every algorithm for the null distribution: no ties, few, many.
 CASES = {
     "enumerated": ((1,) * 30, 4, None),
     "enumerated, lightly tied": ((1,) * 20 + (2,) * 10, 4, None),
@@ -62,7 +62,7 @@ ONLY_LONG = (
     params=[pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in CASES],
 )
 def simulated(request, n_data_sets):
-    """A distribution and values drawn from it, for all tests of one case after the other."""
+    """A null distribution and values drawn from it, for all tests of one case after the other."""
     name = request.param
     tie_sizes, n_positives, k = CASES[name]
     null = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes, k=k)
@@ -131,9 +131,7 @@ def test_permutation_test_keeps_its_level(n_permutations, long):
         assert share <= level + 4.5 * math.sqrt(level * (1 - level) / n_data_sets)
 
 
-def test_exact_null_distribution_keeps_the_level_on_simulated_data_sets_and_the_normal_approximation_does_not(
-    long,
-):
+def test_exact_tests_keep_the_level_and_the_normal_approximation_does_not(long):
     n_data_sets = 4000 if long else 600
     rng = np.random.default_rng(11)
     y_true = np.r_[np.ones(10, int), np.zeros(90, int)]
