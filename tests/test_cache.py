@@ -109,14 +109,14 @@ def test_threads_find_the_same_results(method):
     nd._DISTRIBUTIONS.clear()
     found, start = [], threading.Barrier(4)
 
-    def ask(order):
+    def compute(order):
         start.wait()
         for i in order:
             null = ap_null_distribution(300, (15, 16, 17)[i], **options)
             found.append((i, np.array([null.pvalue(value) for value in x])))
 
     orders = [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)]
-    threads = [threading.Thread(target=ask, args=(order,)) for order in orders]
+    threads = [threading.Thread(target=compute, args=(order,)) for order in orders]
     for thread in threads:
         thread.start()
     for thread in threads:

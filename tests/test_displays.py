@@ -118,12 +118,12 @@ def test_tails_that_cannot_be_seen_are_neither_drawn_nor_computed(yscale, monkey
     result = average_precision_test(y_true, y_score)
     null = result.null_distribution
     mean, deviation = null.mean(), null.std()
-    asked = []
+    requested = []
     for name in ("logcdf", "cdf"):
         tail = getattr(type(null), name)
 
         def record(self, x, tail=tail):
-            asked.append(np.min(x))
+            requested.append(np.min(x))
             return tail(self, x)
 
         monkeypatch.setattr(type(null), name, record)
@@ -134,7 +134,7 @@ def test_tails_that_cannot_be_seen_are_neither_drawn_nor_computed(yscale, monkey
     sample = np.mean(np.arange(1, 41) / ranks, axis=1)
     assert np.mean(sample < edges[0]) <= 1e-3  # 1e-4, and four standard errors
     assert np.mean(sample < edges[0] + 0.5 * deviation) > 1e-3
-    assert min(asked) == pytest.approx(edges[0], abs=1e-6 * deviation)
+    assert min(requested) == pytest.approx(edges[0], abs=1e-6 * deviation)
     assert edges[0] > mean - 2.0 * deviation
     assert edges[-1] > result.statistic if yscale == "log" else edges[-1] <= mean + 7.01 * deviation
     if yscale == "log":

@@ -489,7 +489,7 @@ def test_intervals_of_expectations_are_stretched_to_the_value(metric):
     ],
     ids=["one positive", "one negative", "one cluster", "one in a stratum"],
 )
-def test_unknown_errors_tell_nothing(metric, y_true, options):
+def test_unknown_errors_have_no_information(metric, y_true, options):
     _, scores = sample(17)
     with pytest.warns(UndefinedMetricWarning, match="all p-values are 1"):
         found = metric_multiple_comparison_test(y_true, scores, metric=metric, **options)

@@ -154,7 +154,7 @@ def test_scorers_work_in_other_processes(by, toy):
     scorers = make_significance_scorer(toy if by == "name" else TOY, output="all")
     for scorer in scorers.values():
         assert "metric=RankBiasedPrecision(persistence=0.7)" in repr(scorer)
-        assert pickle.loads(pickle.dumps(scorer))._kwargs["metric"] == TOY
+        assert repr(pickle.loads(pickle.dumps(scorer))) == repr(scorer)
     options = {"scoring": scorers, "cv": 3, "error_score": "raise"}
     alone = cross_validate(GaussianNB(), X, y, **options)
     shared = cross_validate(GaussianNB(), X, y, n_jobs=2, **options)
@@ -325,7 +325,7 @@ class GrowingWeights(RankStatistic):
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "function",
     [
         lambda y, s: metric_test(y, s, metric=GrowingWeights()),
         lambda y, s: metric_interval(y, s, metric=GrowingWeights()),
@@ -333,11 +333,11 @@ class GrowingWeights(RankStatistic):
         lambda y, s: metric_comparison_test(y, s, s[::-1], metric=GrowingWeights()),
     ],
 )
-def test_wrong_weights_are_refused_by_every_method(ask):
+def test_wrong_weights_are_refused_by_every_function(function):
     with pytest.raises(
         ValueError, match=r"weights must not increase with the rank; got the weight 2"
     ):
-        ask([1, 0, 0, 1, 1, 0], [6, 5, 4, 3, 2, 1])
+        function([1, 0, 0, 1, 1, 0], [6, 5, 4, 3, 2, 1])
 
 
 def test_a_metric_that_cannot_be_found_again_is_not_registered():
