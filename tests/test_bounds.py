@@ -58,7 +58,7 @@ def enumerated(n_samples, n_positives, tie_sizes, k):
     def value(ranks):
         return oracles.average_precision(sizes, oracles.hits_per_block(sizes, ranks), k)
 
-    counts = oracles.enumerated_law(n_samples, n_positives, value)
+    counts = oracles.enumerated_distribution(n_samples, n_positives, value)
     values = sorted(counts)
     shares = np.array([counts[v] for v in values]) / math.comb(n_samples, n_positives)
     return np.array([float(v) for v in values]), shares
