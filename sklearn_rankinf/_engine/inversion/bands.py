@@ -163,7 +163,7 @@ def windows(
 
 
 def balances(increments: Increments, n_positives: int, tilt: float) -> Floats:
-    """Increase of the log weight of later blocks with each hit up to a block (rows), negated.
+    """Increase of the log weight of later blocks by one more hit up to a block (rows).
 
     A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level.
     """

@@ -286,12 +286,14 @@ class _ForwardPass:
         """Add up the rows after a block; returns the log divisor."""
         c, z = self._increments, self._z
         # For every y, rows before the block that y hits lead into its band, and rows of the band.
-        low, last = int(self._low[block]), int(rows[-1])
-        starts = np.maximum(rows[0], low - ys)
-        stops = np.maximum(starts, np.minimum(last, self._high[block] - ys) + 1)
-        ends = np.stack([starts, stops], axis=1)
-        sources = [slice(*each) for each in (ends - rows[0]).tolist()]
-        targets = [slice(*each) for each in (ends + ys[:, None] - low).tolist()]
+        low, high = int(self._low[block]), int(self._high[block])
+        lowest, last = int(rows[0]), int(rows[-1])
+        sources, targets = [], []
+        for y in ys.tolist():
+            start = max(lowest, low - y)
+            stop = max(start, min(last, high - y) + 1)
+            sources.append(slice(start - lowest, stop - lowest))
+            targets.append(slice(start + y - low, stop + y - low))
         if ratio is None:
             gains = [c.gain(block, rows[at], y) for at, y in zip(sources, ys, strict=True)]
             edges = [
@@ -306,14 +308,14 @@ class _ForwardPass:
                 after[target] += np.exp(logs - reference + np.outer(gain, z)) * before[source]
             return reference
         # Weights of y hits in the middle row, and exp(z cross) for every row away from it.
-        middle = (int(rows[0]) + last) // 2
+        middle = (lowest + last) // 2
         gains = c.gain(block, middle, ys)
         heads = np.exp(log_weights + np.multiply.outer(gains, z.real))
         if np.iscomplexobj(z):
             heads = heads * _exponentials(1j * z.imag, gains)
         powers = np.ones_like(before)
         if ys[-1] and c.cross[block]:
-            geometric_rows(np.exp(z * (c.cross[block] * (rows[0] - middle))), ratio, powers)
+            geometric_rows(np.exp(z * (c.cross[block] * (lowest - middle))), ratio, powers)
             before *= powers ** int(ys[0])
         for source, target, head, y in zip(sources, targets, heads, ys, strict=True):
             after[target] += head * before[source]
