@@ -46,7 +46,7 @@ def test_errors_of_contours_cover_values_a_period_away(length, aliasing, monkeyp
     monkeypatch.setattr(contour.ContourInversion, "_length", lambda self, period: length * std)
     short = replace(contour.SETTINGS, aliasing=aliasing, aliasing_dense=aliasing)
     monkeypatch.setattr(contour, "SETTINGS", short)
-    null, _, _ = contour_law(n_samples, n_positives)
+    null, _, _ = contour_null(n_samples, n_positives)
     found = null.tail(s, 1)
     off, error = np.abs(np.expm1(found.log_p - truth)), found.error.total
     assert np.isfinite(error).all()

@@ -52,12 +52,15 @@ SWITCHED_OFF: dict[str, dict[str, float]] = {
     },
     "two positives": {"distribution._MOST_OF_PAIRS": 0},
     "integer weights": {
-        "exact.integer_weights._MOST_WORK": 0.0,
-        "exact.integer_weights._MOST_WORK_OF_FEW": 0.0,
+        "exact.integer_weights.SETTINGS.most_work": 0.0,
+        "exact.integer_weights.SETTINGS.most_work_of_few": 0.0,
     },
     "near-maximum enumeration": {"exact.near_maximum._MOST_COMPLETIONS": 0.0},
     "conditioning on a block": {"computed.SETTINGS.most_blocks_of_conditioning": 0},
-    "branch and bound": {"exact.branch_and_bound._FEW": -1, "exact.branch_and_bound._MANY": -1},
+    "branch and bound": {
+        "exact.branch_and_bound.SETTINGS.quick": -1,
+        "exact.branch_and_bound.SETTINGS.affordable": -1,
+    },
     "bounds": {
         "solvers.SETTINGS.tolerable": math.inf,
         "solvers.SETTINGS.least_positives": 0,
