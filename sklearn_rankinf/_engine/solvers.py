@@ -26,6 +26,7 @@ from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import (
     RankingTransform,
     Transform,
+    has_large_blocks,
     largest_increment,
 )
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
@@ -326,7 +327,8 @@ class Tails:
         lowest, m = self._support_within[0], self._n_positives
         is_merged = self._merges_strata
         numbers = m, self._body, lowest, self._mean, self._tolerance
-        return StratifiedInversion(self._blocks, is_merged, *numbers)
+        has_ties = self._n_blocks < self._n_samples
+        return StratifiedInversion(self._blocks, is_merged, *numbers, has_ties)
 
     @cached_property
     def _is_stratified(self) -> bool:
@@ -341,7 +343,8 @@ class Tails:
         typical = coarse.of_one_hit + coarse.cross * coarse.starts * (m / coarse.n_samples)
         n_counted = coarse.sizes[typical > SETTINGS.part_counted * self._body].sum()
         enough = m * n_counted >= SETTINGS.least_counted * coarse.n_samples
-        return is_steep(coarse, self._std) and bool(enough)
+        # Returns of the transform are looked for on plain contours alone.
+        return is_steep(coarse, self._std) and bool(enough) and not self._returns
 
     @cached_property
     def _ascends(self) -> bool:
@@ -545,7 +548,16 @@ class Tails:
 
     @cached_property
     def _largest_block(self) -> int:
-        """Size of the largest block of equal scores."""
-        if self._n_blocks == self._n_samples:
-            return 1
-        return int(self._increments(None, math.inf).sizes.max())
+        """Size of the largest block of equal scores, or of ranks that add nothing."""
+        if self._n_blocks < self._n_samples:
+            return int(self._increments(None, math.inf).sizes.max())
+        coarse = self._increments(SETTINGS.coarser * SETTINGS.ratio, math.inf)
+        return int(coarse.sizes[coarse.is_inert].max(initial=1))
+
+    @cached_property
+    def _returns(self) -> bool:
+        """Whether the transform returns with the number of hits in a large block."""
+        if not has_large_blocks(self._largest_block, self._n_samples, self._n_positives):
+            return False
+        blocks = self._increments(None, math.inf)
+        return RankingTransform(blocks, blocks, self._n_positives).has_large_blocks

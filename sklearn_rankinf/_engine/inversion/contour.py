@@ -31,6 +31,7 @@ from sklearn_rankinf._engine.inversion.ranking_transform import Transform, large
 from sklearn_rankinf._engine.inversion.returns import Returns, sampled_returns
 from sklearn_rankinf._engine.inversion.tilts import Tilts
 from sklearn_rankinf._engine.inversion.trapezoid import (
+    DOUBT_OF_MERGED_TIES,
     DOUBT_OF_MERGING,
     LEFT_OF_MERGING,
     Nodes,
@@ -339,7 +340,9 @@ class ContourInversion:
             known &= np.isfinite(coarse)
             difference = np.where(known, log_p - coarse, 0.0)
             log_p = log_p + LEFT_OF_MERGING * difference
-            merging = DOUBT_OF_MERGING * np.abs(difference)
+            has_ties = self._transform.merges_ties
+            doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
+            merging = doubt * np.abs(difference)
         if contour.side == sign:
             most = SETTINGS.largest_terms_dense if self._is_dense else SETTINGS.largest_terms
             most = SETTINGS.largest_terms_coarse if is_rough else most

@@ -68,6 +68,10 @@ class Transform(Protocol):
         """Expected number of hits that add something."""
 
     @property
+    def merges_ties(self) -> bool:
+        """Whether blocks of equal scores are merged."""
+
+    @property
     def has_large_blocks(self) -> bool:
         """Whether the number of hits in a single block varies by several."""
 
@@ -126,6 +130,7 @@ class RankingTransform:
     ) -> None:
         self.merged = merged
         self._largest_block = largest_block or int(increments.sizes.max())
+        self.merges_ties = merged and self._largest_block > 1
         self._increments, self._coarse = increments, coarse
         self._n_positives = n_positives
         self._bands: dict[tuple[float, bool], Bands] = {}
@@ -279,6 +284,7 @@ class ClosedTransform:
     """
 
     merged = False
+    merges_ties = False
     has_large_blocks = False
 
     def __init__(

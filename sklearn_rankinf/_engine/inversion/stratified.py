@@ -92,6 +92,8 @@ class StratifiedSettings:
     share_left_out_of_many: float = 1e-11
     # Products for a node above which blocks have narrower bands of their own.
     wide_bands: float = 2e5
+    # Distance within which the error of merged ties changes its sign, in bodies.
+    sign_changes: float = 0.5
     # Distance of the tilts from which the tilted mean and deviation are read, in one over the body.
     tilts_apart: float = 0.02
     # A positive in the top stratum adds more than this part of the body.
@@ -155,6 +157,8 @@ class StratifiedInversion:
         A value that the support does not fall below, and the mean.
     tolerance : float, default=0.0
         Relative error that is accepted.
+    has_ties : bool, default=False
+        Whether blocks of equal scores are merged, which errs less regularly than untied ranks.
     """
 
     def __init__(
@@ -166,11 +170,12 @@ class StratifiedInversion:
         lowest: float,
         mean: float,
         tolerance: float = 0.0,
+        has_ties: bool = False,
     ) -> None:
         self._blocks, self._merged = cache(blocks), merged
         self._n_positives, self._body = n_positives, body
         self._lowest, self._mean = lowest, mean
-        self.tolerance = tolerance
+        self.tolerance, self.has_ties = tolerance, has_ties
         self._highest = n_positives * float(self._blocks(0, False).of_one_hit.max())
         self._tilted = cache(self._tilted_below)
         self._damped_contour = cache(self._damped)
@@ -299,6 +304,9 @@ class StratifiedInversion:
         multirate = MultiratePass(planned, m, theta, period, bands, log_mgf, self._body, farthest)
         top = (blocks.of_one_hit > SETTINGS.part_of_body * self._body) & (blocks.sizes > 1)
         cell = float(np.max(np.abs(np.diff(blocks.of_one_hit)), where=top[1:], initial=0.0))
+        if self.has_ties:
+            # What merged ties err changes its sign along the values.
+            cell = max(cell, SETTINGS.sign_changes * self._body)
         return _Contour(self, multirate, bands, deep, share, cell)
 
     # Ascending contours
@@ -492,7 +500,8 @@ class _Contour:
         # Losses of merged blocks make a difference of a tenth.
         lost = max(losses[0], *(DOUBT_OF_MERGING * loss for loss in losses))
         left_out = LOST + self._share + lost
-        return ContourTails(nodes[0], nodes[1:], left_out, n_blocks, *logs, self._cell)
+        has_ties = self._inversion.has_ties
+        return ContourTails(nodes[0], nodes[1:], left_out, n_blocks, *logs, self._cell, has_ties)
 
 
 class _TopStrata:

@@ -42,6 +42,8 @@ EDGE = 2.0
 # Merging errs like the square of the ratio: what is left of the difference between two ratios, one
 # 2.5 times the other, and how much of it is doubtful.
 LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
+# Merged blocks of equal scores err less regularly: all of the difference is doubtful.
+DOUBT_OF_MERGED_TIES = 1.0
 # Larger errors of lower tails are not known well enough to be stated.
 _GUESS_BELOW = 0.03
 # Far up the difference tells less; where blocks are merged yet less all of what it is thought to
@@ -227,6 +229,8 @@ class ContourTails:
         Log of the squared probability of all outcomes that have their last hit at a given value.
     cell : float, default=0.0
         Difference of what a top positive adds in neighbouring merged blocks, at most.
+    has_ties : bool, default=False
+        Whether the merged blocks are blocks of equal scores.
     """
 
     def __init__(
@@ -239,8 +243,10 @@ class ContourTails:
         log_placement: float,
         log_edge: float,
         cell: float = 0.0,
+        has_ties: bool = False,
     ) -> None:
         self._nodes, self._coarser, self._cell = nodes, coarser, cell
+        self._has_ties = has_ties
         self._least = _PRECISION_OF_MERGED if coarser else _PRECISION
         self._left_out, self._rounding = left_out, _ROUNDING * math.sqrt(n_blocks)
         self._log_commonest, self._log_placement = log_commonest, log_placement
@@ -316,8 +322,10 @@ class ContourTails:
         if len(changes) > 1:
             return np.asarray(np.max(_DOUBT_OF_TWO * np.abs(changes[:2]), axis=0))
         doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else _DOUBT_FAR_UP
+        if self._has_ties:
+            doubt = DOUBT_OF_MERGED_TIES
         merging = doubt * np.abs(changes[0])
-        if sign > self._nodes.side and self._cell > 0.0:
+        if (sign > self._nodes.side or self._has_ties) and self._cell > 0.0:
             merging = np.maximum(merging, self._merging_nearby(s) * np.exp(-log_p))
         return merging
 
