@@ -93,7 +93,7 @@ class StratifiedSettings:
     # Products for a node above which blocks have narrower bands of their own.
     wide_bands: float = 2e5
     # Distance within which the error of merged ties changes its sign, in bodies.
-    sign_changes: float = 0.5
+    sign_changes: float = 0.3
     # Distance of the tilts from which the tilted mean and deviation are read, in one over the body.
     tilts_apart: float = 0.02
     # A positive in the top stratum adds more than this part of the body.

@@ -322,12 +322,28 @@ class ContourTails:
         if len(changes) > 1:
             return np.asarray(np.max(_DOUBT_OF_TWO * np.abs(changes[:2]), axis=0))
         doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else _DOUBT_FAR_UP
-        if self._has_ties:
-            doubt = DOUBT_OF_MERGED_TIES
         merging = doubt * np.abs(changes[0])
-        if (sign > self._nodes.side or self._has_ties) and self._cell > 0.0:
+        if self._has_ties:
+            merging = DOUBT_OF_MERGED_TIES * self._largest_change(s, sign, changes[0])
+        if sign > self._nodes.side and self._cell > 0.0:
             merging = np.maximum(merging, self._merging_nearby(s) * np.exp(-log_p))
         return merging
+
+    def _largest_change(self, s: Floats, sign: int, change: Floats) -> Floats:
+        """The most that merging changes in logs of tails at a value and on both sides of it.
+
+        What merged ties err changes its sign from value to value.
+        """
+        most = np.abs(change)
+        for part in (-1.0, -0.5, 0.5, 1.0):
+            at = s + part * self._cell
+            fine, coarse = (
+                nodes.tail(at, sign, taper=True)[0] for nodes in (self._nodes, self._coarser[0])
+            )
+            known = np.isfinite(fine) & np.isfinite(coarse)
+            difference = np.where(known, fine, 0.0) - np.where(known, coarse, 0.0)
+            most = np.maximum(most, np.abs(difference))
+        return np.asarray(most)
 
     def _aliasing(self, sign: int, log_p: Floats) -> Floats:
         """Probability a period away, on the side where the contour damps it."""
