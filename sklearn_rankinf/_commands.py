@@ -138,7 +138,7 @@ def _without_best(curve: TopKSignificanceCurve) -> str:
     The minimum hypergeometric test states the most significant k with a p-value for all k.
     """
     best, *others = curve.summary().splitlines()
-    return "\n".join(others or [best])  # a single line says that there is nothing to test
+    return "\n".join(others or [best])  # the single line of a curve without a test
 
 
 def compare(arguments: argparse.Namespace) -> None:

@@ -17,8 +17,9 @@ from sklearn_rankinf._rank_distributions import rounding_of
 
 # Levels whose relative difference is at most this count as equal.
 _SAME = 1e-12
-# The critical value is searched slightly below the level of the last value that is not significant.
-_SLIGHTLY_LESS = (1e-9, 1e-7, 1e-5)
+# Relative distances below the level of the last value that is not significant at which the critical
+# value is searched.
+_MARGINS = (1e-9, 1e-7, 1e-5)
 # Precision of a critical value in standard deviations, and relative distance of a level from alpha
 # that is accepted without a further search if values are dense.
 _PRECISION, _CONTINUOUS = 1e-9, 1e-6
@@ -142,7 +143,7 @@ def _next_above(
         level = float(null.sf(below))
     if not level > 0.0:
         return math.nan, 0.0
-    for less in (*_SLIGHTLY_LESS, 1.0):
+    for less in (*_MARGINS, 1.0):
         value = float(null.isf(level * (1.0 - less)))
         if null.pvalue(value) <= _allowed(alpha):
             break

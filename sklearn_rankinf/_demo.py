@@ -304,7 +304,7 @@ def run_demo(plots: str | None = None) -> list[Assessment]:
         "Grid search for the largest -log10 p of average precision (AP), averaged over the folds:"
     )
     scores = tune(candidate_searches(), problem)
-    # This untrained score shows what a weak ranking looks like beside tuned ones.
+    # This untrained score is an example of a weak ranking among tuned ones.
     scores[INK] = problem.X_test.sum(axis=1)
 
     _say(

@@ -560,7 +560,7 @@ def _over_data_sets(
 def _run_chunk(
     task: Callable[[np.random.SeedSequence], tuple[Any, ...]], seeds: list[np.random.SeedSequence]
 ) -> list[tuple[Any, ...]]:
-    # A seed sequence counts what it has spawned; a copy starts from the beginning.
+    # A seed sequence counts its spawned children; a copy starts again.
     return [task(copy(seed)) for seed in seeds]
 
 

@@ -72,7 +72,7 @@ def _dcg_by(function):
     return score
 
 
-# Values by functions that know nothing of metric objects.
+# Values by functions that do not use metric objects.
 _SCORES = {
     "average_precision": average_precision_score,
     "recall_at_k": recall_at_k_score,

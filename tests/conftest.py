@@ -17,12 +17,12 @@ def pytest_addoption(parser):
     parser.addoption(
         "--long",
         action="store_true",
-        help="simulate ten times as much, and check the exact law on more and larger problems",
+        help="simulate ten times as much, and check exact null distributions of more problems",
     )
 
 
 def pytest_configure(config):
-    # Each worker has a processor of its own. It begins after this, and no NumPy is imported yet.
+    # Each worker has one processor. Workers start after this, before NumPy is imported.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     config.addinivalue_line("markers", "long: runs only with --long")
@@ -41,5 +41,5 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def long(request):
-    """Whether the long versions were asked for."""
+    """Whether the long versions were requested."""
     return request.config.getoption("--long")

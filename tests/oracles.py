@@ -79,7 +79,7 @@ def average_precision(
 
     A tie block that ends by ``k`` is one threshold: each of its ``y`` positives counts the
     precision at the block's end.  A block that straddles ``k`` counts the average, over all orders
-    in which its items could be drawn up, of what its positives with rank at most ``k`` contribute.
+    of its items, of the contribution of its positives with rank at most ``k``.
     """
     n_positives = sum(hits)
     if n_positives == 0:
@@ -132,11 +132,11 @@ def average_precision_at_k_by_tie_breaking(
 
 
 # ---------------------------------------------------------------------------------------------
-# Exact null laws by enumeration
+# Exact null distributions by enumeration
 # ---------------------------------------------------------------------------------------------
 
 
-def enumerated_law(
+def enumerated_distribution(
     n_samples: int,
     n_positives: int,
     statistic: Callable[[tuple[int, ...]], Fraction],
@@ -146,7 +146,7 @@ def enumerated_law(
 
 
 @lru_cache(maxsize=256)
-def average_precision_law(
+def average_precision_distribution(
     n_samples: int,
     n_positives: int,
     tie_sizes: tuple[int, ...] | None = None,
@@ -160,11 +160,11 @@ def average_precision_law(
     def of_hits(hits: tuple[int, ...]) -> Fraction:
         return average_precision(sizes, hits, k, normalize)
 
-    law = enumerated_law(
+    distribution = enumerated_distribution(
         n_samples, n_positives, lambda ranks: of_hits(tuple(hits_per_block(sizes, ranks)))
     )
-    values = tuple(sorted(law))
-    return values, tuple(law[value] for value in values)
+    values = tuple(sorted(distribution))
+    return values, tuple(distribution[value] for value in values)
 
 
 @lru_cache(maxsize=64)
@@ -249,7 +249,7 @@ def best_rankings(n_samples: int, n_positives: int, depth: int) -> list[tuple[Fr
     The i-th hit lies at rank ``i + d_i`` with ``0 <= d_1 <= d_2 <= ...``, a partition of ``sum d``.
     All placements whose sum of delays is at least `depth` lose ``depth / (m + depth)`` of ``m AP``
     or more: a delay at the last hit costs least, and twice the delay there less than twice as much.
-    So the partitions of all smaller numbers list what loses less, whatever n and m are.
+    The partitions of all smaller numbers list the placements that lose less, for any n and m.
     """
     m = n_positives
     values: Counter[Fraction] = Counter()
@@ -301,9 +301,9 @@ def tail_bounds(
 ) -> tuple[float, float]:
     """Lower and upper bounds for P(AP >= x), by rounding every increment down, or up, to a cell.
 
-    The law of (hits so far, sum so far) is carried from block to block; sums at or above ``m x``
-    are absorbed in the last cell.  Rounding every increment down can only lower the sum, rounding
-    up can only raise it, so the two answers bracket the truth whatever the number of cells.
+    The joint distribution of the hits and the sum is propagated from block to block; sums at or
+    above ``m x`` are absorbed in the last cell.  Rounding every increment down can only lower the
+    sum, rounding up can only raise it, so the results bracket the truth for any number of cells.
     """
     sizes = [1] * n_samples if tie_sizes is None else list(tie_sizes)
     threshold = x * n_positives * (1.0 - EQUAL)
@@ -320,23 +320,27 @@ def _absorbed_mass(
     rounding: Callable[[float], int],
 ) -> float:
     cell = threshold / n_cells
-    law = np.zeros((n_positives + 1, n_cells + 1))
-    law[0, 0] = 1.0
+    distribution = np.zeros((n_positives + 1, n_cells + 1))
+    distribution[0, 0] = 1.0
     left, end = sum(sizes), 0
     for size in sizes:
         end += size
-        new = np.zeros_like(law)
+        new = np.zeros_like(distribution)
         for before in range(n_positives + 1):
-            if not law[before].any():
+            if not distribution[before].any():
                 continue
             to_come = n_positives - before
             for found in range(max(0, size - (left - to_come)), min(size, to_come) + 1):
                 chance = _hypergeometric(left, to_come, size, found)
                 shift = min(n_cells, rounding(found * (before + found) / end / cell))
-                new[before + found, shift:n_cells] += chance * law[before, : n_cells - shift]
-                new[before + found, n_cells] += chance * law[before, n_cells - shift :].sum()
-        law, left = new, left - size
-    return float(law[n_positives, n_cells])
+                new[before + found, shift:n_cells] += (
+                    chance * distribution[before, : n_cells - shift]
+                )
+                new[before + found, n_cells] += (
+                    chance * distribution[before, n_cells - shift :].sum()
+                )
+        distribution, left = new, left - size
+    return float(distribution[n_positives, n_cells])
 
 
 def _hypergeometric(population: int, good: int, draws: int, found: int) -> float:
@@ -362,10 +366,11 @@ def tilted_draws(
     """AP of placements drawn with probability proportional to ``exp(tilt AP)``, and log weights.
 
     Backwards over the blocks, the tilted number of ways to place the rest of the positives is
-    counted for every number of hits so far; forwards, the hits in each block are drawn in
-    proportion to the ways that are left. That is an exact sampler of the tilted law [1]_. Both
-    results have a row a tilt: the rows are a sample from the mixture of the tilted laws, and the
-    weight of a draw is its probability under random labelling over that under the mixture [2]_.
+    counted for every number of hits found; forwards, the hits in each block are drawn in proportion
+    to the ways that are left. The result is an exact sampler of the tilted distribution [1]_. Both
+    results have a row a tilt: the rows are a sample from the mixture of the tilted distributions,
+    and the weight of a draw is its probability under random labelling over that under the mixture
+    [2]_.
 
     References
     ----------
@@ -464,16 +469,54 @@ def inverted_tail(
     return np.log(total) + log_scale - tilt * x[:, 0]
 
 
+def inverted_tail_of_weights(
+    weights: np.ndarray,
+    n_samples: int,
+    n_positives: int,
+    values: Sequence[float],
+    tilt: float,
+    step: float,
+) -> np.ndarray:
+    """P(S >= x) for the sum of the weights of random positives; other samples have no weight.
+
+    The transform is the elementary symmetric polynomial of ``exp(z weight)``, from the sums of
+    their powers by Newton's identities. The midpoint rule is that of `inverted_tail`, up to
+    ten terms in a row that are less than 1e-12 of the sum.
+    """
+    n_others = n_samples - weights.size
+    x, total = np.asarray(values), np.zeros(len(values))
+    n_small, nodes = 0, itertools.count()
+    while n_small < 10:
+        z = tilt + 1j * step * (next(nodes) + 0.5)
+        factor = np.exp(z * weights)
+        power, sums = np.ones_like(factor), []
+        for _ in range(n_positives):
+            power = power * factor
+            sums.append(power.sum() + n_others)
+        # Polynomials relative to their numbers of terms C(n, j).
+        polynomials = [1.0 + 0.0j]
+        for j in range(1, n_positives + 1):
+            ratio, value = 1.0, 0.0j
+            for i in range(1, j + 1):
+                ratio *= (j - i + 1) / (n_samples - j + i)
+                value -= (-1) ** i * polynomials[j - i] * sums[i - 1] * ratio
+            polynomials.append(value / j)
+        term = polynomials[-1] * np.exp(-z * x) / z
+        total += term.real
+        n_small = n_small + 1 if np.all(np.abs(term) < 1e-12 * np.abs(total)) else 0
+    return total * step / math.pi
+
+
 # ---------------------------------------------------------------------------------------------
 # Moments
 # ---------------------------------------------------------------------------------------------
 
 
-def law_moments(
-    law: tuple[tuple[Fraction, ...], tuple[int, ...]], n_moments: int = 4
+def distribution_moments(
+    distribution: tuple[tuple[Fraction, ...], tuple[int, ...]], n_moments: int = 4
 ) -> list[Fraction]:
-    """Raw moments 1, 2, ... of an enumerated law, as fractions."""
-    values, counts = law
+    """Raw moments 1, 2, ... of an enumerated distribution, as fractions."""
+    values, counts = distribution
     total = sum(counts)
     return [
         sum((c * v**order for v, c in zip(values, counts, strict=True)), start=Fraction(0)) / total
@@ -481,11 +524,11 @@ def law_moments(
     ]
 
 
-def law_mean_and_variance(
-    law: tuple[tuple[Fraction, ...], tuple[int, ...]],
+def distribution_mean_and_variance(
+    distribution: tuple[tuple[Fraction, ...], tuple[int, ...]],
 ) -> tuple[Fraction, Fraction]:
-    """Mean and variance of an enumerated law."""
-    first, second = law_moments(law, 2)
+    """Mean and variance of an enumerated distribution."""
+    first, second = distribution_moments(distribution, 2)
     return first, second - first**2
 
 
@@ -609,19 +652,19 @@ def average_precision_tail_of_five_levels(
 ) -> float:
     """``P(AP >= x)`` of five blocks of equal scores, far above the mean.
 
-    A sum over the hits so far at each block's end, within a number of their standard deviations of
+    A sum over the hits found to each block's end, within a number of their standard deviations of
     the likeliest that give the value. Given those after two and three blocks the others are
-    independent: one is sorted, and the other looks for what it has to add.
+    independent: the values of one are sorted and searched for each value of the other.
     """
     g, m = np.asarray(sizes, dtype=float), n_positives
     ends, n = np.cumsum(g), sum(sizes)
 
-    def value(hits_so_far: np.ndarray) -> float:
-        c = np.append(hits_so_far, m)
+    def value(hits_before: np.ndarray) -> float:
+        c = np.append(hits_before, m)
         return float((np.diff(c, prepend=0.0) * c / ends).sum() / m)
 
-    def log_weight(hits_so_far: np.ndarray) -> float:
-        hits = np.diff(np.append(hits_so_far, m), prepend=0.0)
+    def log_weight(hits_before: np.ndarray) -> float:
+        hits = np.diff(np.append(hits_before, m), prepend=0.0)
         return float(log_choose(g, hits).sum())
 
     share = ends[:4] / n

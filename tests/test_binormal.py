@@ -20,7 +20,7 @@ from sklearn_rankinf._sampling.labellings import NullSampler
 
 pytestmark = pytest.mark.numeric
 
-# Observed counts may be so many standard errors from what they should be.
+# Largest distance of observed counts from their expectations, in standard errors.
 N_ERRORS = 4.5
 
 
@@ -202,7 +202,7 @@ def test_mean_average_precision_is_the_area_under_the_binormal_curve(n_samples, 
         average_precision_values, np.array([shift]), 150
     )
     error = drawn.std() / np.sqrt(drawn.size)
-    # What is left of a finite number of positives is of the order of one over it.
+    # The error of a finite number of positives is of the order of one over it.
     assert_allclose(drawn.mean(), expected, atol=N_ERRORS * error + 1 / n_positives)
 
 
@@ -396,7 +396,7 @@ def test_quantiles_of_t_are_those_of_all_scores(name):
 @pytest.mark.parametrize(
     ("value", "variance"), [(1.0, 0.0), (1.0, 1e-33), (0.1, 0.0), (average_precision_values, 1e-9)]
 )
-def test_where_t_says_nothing_the_tails_are_inverted(value, variance):
+def test_tails_are_inverted_if_t_is_undefined(value, variance):
     if callable(value):
         value = value(np.arange(181, 201)[None])[0]
     limits = calibrated_limits(value, variance, 200, 20, 0.95, 3)
@@ -467,7 +467,7 @@ def test_coverage_of_the_inversion():
     limits = np.array([inverted_limits(dcg, x, 200, 20, 0.95, i)[:2] for i, x in enumerate(knots)])
     low, high = (np.interp(values, knots, side) for side in limits.T)
     mean = model.values(dcg, np.array([shift]), 20_000).mean()
-    # Each limit has Monte Carlo errors of its own, which the knots share out among data sets.
+    # Each limit has separate Monte Carlo errors, which the knots spread over data sets.
     assert_allclose(np.mean((low <= mean) & (mean <= high)), 0.95, atol=N_ERRORS * error + 0.005)
     assert_share(np.mean(low > mean), 0.025, n_sets, 4000)
     assert_share(np.mean(high < mean), 0.025, n_sets, 4000)

@@ -22,45 +22,45 @@ def _empty_cache():
     nd._DISTRIBUTIONS.clear()
 
 
-def law_of(*arguments, **options):
+def null_of(*arguments, **options):
     return ap_null_distribution(*arguments, **options)._distribution
 
 
-def test_equal_arguments_find_the_same_law():
+def test_equal_arguments_find_the_same_distribution():
     sizes = [2] * 100
-    assert law_of(400, 20) is law_of(400, 20)
-    assert law_of(200, 20, tie_sizes=sizes) is law_of(200, 20, tie_sizes=np.array(sizes))
+    assert null_of(400, 20) is null_of(400, 20)
+    assert null_of(200, 20, tie_sizes=sizes) is null_of(200, 20, tie_sizes=np.array(sizes))
     permuted = {"method": "permutation", "n_permutations": 99}
-    assert law_of(400, 20, **permuted) is law_of(400, 20, random_state=0, **permuted)
+    assert null_of(400, 20, **permuted) is null_of(400, 20, random_state=0, **permuted)
 
 
 def test_different_arguments_do_not():
-    laws = [
-        law_of(400, 20),
-        law_of(400, 21),
-        law_of(401, 20),
-        law_of(400, 20, k=100),
-        law_of(400, 20, k=10),
-        law_of(400, 20, k=10, normalize="positives"),
-        law_of(400, 20, tie_sizes=[2] * 200),
-        law_of(400, 20, tie_sizes=[1] * 2 + [2] * 199),
-        law_of(400, 20, tie_sizes=[2] * 199 + [1] * 2),
-        law_of(400, 20, method="normal"),
-        law_of(400, 20, method="permutation", n_permutations=99),
-        law_of(400, 20, method="permutation", n_permutations=98),
-        law_of(400, 20, method="permutation", n_permutations=99, random_state=1),
+    distributions = [
+        null_of(400, 20),
+        null_of(400, 21),
+        null_of(401, 20),
+        null_of(400, 20, k=100),
+        null_of(400, 20, k=10),
+        null_of(400, 20, k=10, normalize="positives"),
+        null_of(400, 20, tie_sizes=[2] * 200),
+        null_of(400, 20, tie_sizes=[1] * 2 + [2] * 199),
+        null_of(400, 20, tie_sizes=[2] * 199 + [1] * 2),
+        null_of(400, 20, method="normal"),
+        null_of(400, 20, method="permutation", n_permutations=99),
+        null_of(400, 20, method="permutation", n_permutations=98),
+        null_of(400, 20, method="permutation", n_permutations=99, random_state=1),
         nd.tolerating(ap_null_distribution(400, 20), 0.01)._distribution,
     ]
-    assert len({id(law) for law in laws}) == len(laws)
+    assert len({id(null) for null in distributions}) == len(distributions)
 
 
-def test_laws_of_few_blocks_are_not_kept():
+def test_distributions_of_few_blocks_are_not_kept():
     sizes = [3, 9, 62, 326]
-    assert law_of(400, 23, tie_sizes=sizes) is not law_of(400, 23, tie_sizes=sizes)
+    assert null_of(400, 23, tie_sizes=sizes) is not null_of(400, 23, tie_sizes=sizes)
     assert len(nd._DISTRIBUTIONS) == 0
 
 
-def test_no_more_laws_are_kept_than_the_last_ones():
+def test_no_more_distributions_are_kept_than_the_last_ones():
     cache = DistributionCache(max_distributions=3, max_numbers=50)
     made = []
 
@@ -88,10 +88,10 @@ def test_long_lists_are_not_kept():
 
 def test_lists_that_are_made_later_count():
     sizes = [59] + [1] * 44 + [382] + [1] * 8
-    law = dcg_null_distribution(493, 20, k=486, tie_sizes=sizes)
-    assert law._distribution.n_kept == 0
-    law.pvalue(law.mean() + law.std() * np.array([-1.0, 0.5, 2.0]))
-    assert 1e5 < law._distribution.n_kept <= SETTINGS.max_kept
+    null = dcg_null_distribution(493, 20, k=486, tie_sizes=sizes)
+    assert null._distribution.n_kept == 0
+    null.pvalue(null.mean() + null.std() * np.array([-1.0, 0.5, 2.0]))
+    assert 1e5 < null._distribution.n_kept <= SETTINGS.max_kept
 
 
 def test_a_failure_is_not_kept():
@@ -102,21 +102,21 @@ def test_a_failure_is_not_kept():
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation"])
-def test_threads_find_the_same_answers(method):
+def test_threads_find_the_same_results(method):
     x = np.linspace(0.02, 0.3, 10)
     options = {"method": method, "n_permutations": 999}
     alone = [ap_null_distribution(300, m, **options).pvalue(x) for m in (15, 16, 17)]
     nd._DISTRIBUTIONS.clear()
     found, start = [], threading.Barrier(4)
 
-    def ask(order):
+    def compute(order):
         start.wait()
         for i in order:
-            law = ap_null_distribution(300, (15, 16, 17)[i], **options)
-            found.append((i, np.array([law.pvalue(value) for value in x])))
+            null = ap_null_distribution(300, (15, 16, 17)[i], **options)
+            found.append((i, np.array([null.pvalue(value) for value in x])))
 
     orders = [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)]
-    threads = [threading.Thread(target=ask, args=(order,)) for order in orders]
+    threads = [threading.Thread(target=compute, args=(order,)) for order in orders]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -127,18 +127,18 @@ def test_threads_find_the_same_answers(method):
 
 
 @pytest.mark.parametrize("tie_sizes", [None, [1] * 40 + [3] * 20, [20] * 5])
-def test_answers_do_not_depend_on_what_was_asked_before(tie_sizes):
+def test_results_do_not_depend_on_earlier_calls(tie_sizes):
     x = np.random.default_rng(0).permutation(np.linspace(0.08, 0.9, 12))
-    law = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
-    together = law.pvalue(x)
+    null = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
+    together = null.pvalue(x)
     nd._DISTRIBUTIONS.clear()
-    law = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
-    one_by_one = [law.pvalue(value) for value in x[::-1]][::-1]
-    assert np.all(np.abs(one_by_one - together) <= law.relative_error(x) * together)
+    null = ap_null_distribution(100, 12, tie_sizes=tie_sizes)
+    one_by_one = [null.pvalue(value) for value in x[::-1]][::-1]
+    assert np.all(np.abs(one_by_one - together) <= null.relative_error(x) * together)
     for value, p in zip(x[:3], together[:3], strict=True):
         nd._DISTRIBUTIONS.clear()
         alone = ap_null_distribution(100, 12, tie_sizes=tie_sizes).pvalue(value)
-        assert abs(alone - p) <= law.relative_error(value) * p
+        assert abs(alone - p) <= null.relative_error(value) * p
 
 
 def test_the_same_call_gives_the_same_number_again():

@@ -222,12 +222,12 @@ def test_exact_counts(metric, m, common, only_a, only_b):
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_differences_that_are_one_number_in_floating_point_are_told_apart(metric):
+def test_differences_that_are_equal_as_floats_are_distinguished(metric):
     score = _Ratio(metric, 300_001)
     swaps = _Swaps(np.array([1, 0]), np.array([0, 1]), np.array([3, 2]))
     top, bottom = (int(part) for part in score.difference((200_003, 99_999), (200_000, 100_001)))
     for excess in (-1, 0, 1):
-        # What is to be reached differs from the value of x = 3, z = 0 after its 17th digit.
+        # The threshold differs from the value of x = 3, z = 0 after its 17th digit.
         reached = top * 10**14 + excess, bottom * 10**14
         differences = _Differences(score, swaps, (200_000, 99_999), *reached, False)
         assert differences._is_large(np.array([3]), np.array([0])) == (excess <= 0)
@@ -415,7 +415,7 @@ def test_matched_pairs_without_a_difference():
         assert randomization_test(y_true, a, b, metric="recall", method=method).pvalue == 1.0
 
 
-# Invariances and metrics of one's own
+# Invariances and custom metrics
 
 
 @pytest.mark.parametrize("metric", [*METRICS, partial(fbeta_score, beta=2.0)])
@@ -454,7 +454,7 @@ def test_a_callable_takes_labels_as_they_are():
     assert_allclose(result.pvalue, 10 / 16)
 
 
-def test_exact_of_a_callable_is_asked_for_beyond_the_number_of_draws():
+def test_exact_of_a_callable_is_requested_beyond_the_number_of_draws():
     y_true, a, b, _ = read("nothing in common")
     run = partial(randomization_test, y_true, a, b, metric=accuracy_score, n_permutations=20)
     assert run().method == "randomization"

@@ -46,7 +46,7 @@ RANKERS = ("nearest neighbours", "support vectors", "logistic regression", "amou
 
 @dataclass
 class DemoRun:
-    """One run of ``rankinf demo``: exit code, printed text, and what was tested."""
+    """One run of ``rankinf demo``: exit code, printed text, and tests."""
 
     code: int = -1
     text: str = ""
@@ -74,8 +74,8 @@ def cells_by_name(text: str, names: Sequence[str]) -> list[dict[str, list[str]]]
     return tables
 
 
-def shape_of_the_body(law, observed, *, greater, with_tail):
-    return distribution_shape(law, observed, greater=greater, with_tail=False)
+def shape_of_the_body(null, observed, *, greater, with_tail):
+    return distribution_shape(null, observed, greater=greater, with_tail=False)
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +91,8 @@ def demo(tmp_path_factory) -> DemoRun:
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
         patch.setattr(_demo, "assess", recording_assess)
-        # Tails that reach observed values so far up take seconds, as do small steps towards the
-        # end of the body; both have tests of their own.
+        # Extended tails up to observed values take seconds, as do small steps towards the end of
+        # the body; both have separate tests.
         patch.setattr(_distribution_shape, "_STEP", 3.0)
         patch.setattr(null_distribution, "distribution_shape", shape_of_the_body)
         run.code = main(["demo", "--plots", str(directory)])
@@ -203,9 +203,9 @@ def test_demo_hits_are_hypergeometric(demo):
     assert "Hits among the first 50" in demo.text
     for name, (hits, chance, needed, recall, enrichment, pvalue) in demo.hits().items():
         y_true, y_score = demo.held_out[name]
-        law = stats.hypergeom(len(y_true), int(y_true.sum()), 50)
-        assert float(chance) == pytest.approx(law.mean(), abs=0.06)
-        assert law.sf(int(needed) - 1) <= 0.05 < law.sf(int(needed) - 2)
+        null = stats.hypergeom(len(y_true), int(y_true.sum()), 50)
+        assert float(chance) == pytest.approx(null.mean(), abs=0.06)
+        assert null.sf(int(needed) - 1) <= 0.05 < null.sf(int(needed) - 2)
         cut = np.sort(y_score)[::-1][[49, 50]]
         if cut[0] == cut[1]:
             in_block = y_true[y_score == cut[0]]
@@ -213,8 +213,8 @@ def test_demo_hits_are_hypergeometric(demo):
             continue
         assert int(hits) == y_true[y_score >= cut[0]].sum()
         assert float(recall) == pytest.approx(int(hits) / y_true.sum(), abs=6e-5)
-        assert float(pvalue) == pytest.approx(law.sf(int(hits) - 1), rel=0.06)
-        assert float(enrichment) == pytest.approx(int(hits) / law.mean(), abs=6e-3)
+        assert float(pvalue) == pytest.approx(null.sf(int(hits) - 1), rel=0.06)
+        assert float(enrichment) == pytest.approx(int(hits) / null.mean(), abs=6e-3)
 
 
 def test_demo_writes_plots(demo):
@@ -291,7 +291,7 @@ def csv(frame, tmp_path_factory) -> str:
     return str(path)
 
 
-def test_report_prints_what_the_tests_say(frame, csv, capsys):
+def test_report_prints_the_results_of_the_tests(frame, csv, capsys):
     argv = ["report", csv, "--label", "y", "--score", "s1", "--score", "s 2/b"]
     assert main([*argv, "--k", "20", "--k", "0.25"]) == 0
     text = capsys.readouterr().out
@@ -378,7 +378,7 @@ def test_report_of_clusters(frame, tmp_path, capsys):
     assert row["low"] < row["average_precision"] < row["high"]
 
 
-def test_report_says_where_no_number_of_hits_is_enough(frame, csv, capsys):
+def test_report_states_where_no_number_of_hits_is_enough(frame, csv, capsys):
     # One place among 200 with 15 positives: p = 0.075 at best.
     assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "1"]) == 0
     (hits,) = cells_by_name(capsys.readouterr().out, ["1"])
@@ -499,7 +499,7 @@ def test_report_understands_labels(frame, csv, capsys, label, options):
     )
 
 
-def test_report_takes_the_label_that_it_is_told(frame, csv, capsys):
+def test_report_takes_the_label_of_the_option(frame, csv, capsys):
     assert main(["report", csv, "--label", "y", "--pos-label", "0", "--score", "s1", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["n_positives"] == 185
@@ -660,7 +660,7 @@ def test_a_closed_pipe_ends_in_one_line(csv):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs the device /dev/full")
 def test_a_full_disk_ends_in_one_line(capsys, monkeypatch):
-    # argparse itself writes this, and asks the process to end.
+    # argparse writes this message and ends the process.
     with open("/dev/full", "w") as full, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", full)
         assert main(["--version"]) == 1

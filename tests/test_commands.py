@@ -42,7 +42,7 @@ def unwrapped(text):
     return " ".join(text.split())
 
 
-def test_curve_says_what_the_functions_say(path, scores, capsys):
+def test_curve_agrees_with_the_functions(path, scores, capsys):
     assert main(["curve", path, "--label", "hit", "--score", "good", "--score", "coarse"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 100

@@ -390,8 +390,8 @@ def test_the_bootstrap_is_that_of_all_resamples():
 # ---------------------------------------------------------------------------------------------
 
 
-def lists_of_their_own(hits_a, hits_b, hits_both, n_both, exclusive, n, m):
-    """Labels and scores with so many positives in both lists of k, or in one alone."""
+def lists_with_exclusive_items(hits_a, hits_b, hits_both, n_both, exclusive, n, m):
+    """Labels and scores with given numbers of positives in both lists of k, or in one only."""
     kinds = [(hits_both, n_both, True, True)]
     kinds += [(hits_a, exclusive, True, False), (hits_b, exclusive, False, True)]
     left = n - n_both - 2 * exclusive
@@ -405,17 +405,17 @@ def lists_of_their_own(hits_a, hits_b, hits_both, n_both, exclusive, n, m):
     return np.array(label), np.array(in_a) + noise[0], np.array(in_b) + noise[1]
 
 
-def test_hits_of_lists_that_have_sixty_items_of_their_own():
-    data = lists_of_their_own(17, 6, 9, 40, 60, 1000, 80)
+def test_hits_of_lists_with_sixty_exclusive_items():
+    data = lists_with_exclusive_items(17, 6, 9, 40, 60, 1000, 80)
     options = {"metric": "recall_at_k", "k": 100}
     exact = metric_comparison_test(*data, method="hypergeometric", **options)
     assert exact.pvalue == pytest.approx(0.0190284, abs=5e-8)
     mcnemar = metric_comparison_test(*data, method="mcnemar", **options)
     assert mcnemar.pvalue == pytest.approx(0.0346897, abs=5e-8)
     assert mcnemar.pvalue == pytest.approx(stats.binomtest(17, 23).pvalue, rel=1e-10)
-    law = stats.hypergeom(120, 23, 60)
-    upper, lower = law.sf(16), law.cdf(17)
-    mid = 2 * min(upper, lower) - law.pmf(17)
+    distribution = stats.hypergeom(120, 23, 60)
+    upper, lower = distribution.sf(16), distribution.cdf(17)
+    mid = 2 * min(upper, lower) - distribution.pmf(17)
     mid_p = metric_comparison_test(*data, method="hypergeometric_midp", **options)
     assert mid_p.pvalue == pytest.approx(mid, rel=1e-9)
     for alternative, expected in (("greater", upper), ("less", lower)):
@@ -431,7 +431,7 @@ def test_hits_of_lists_that_have_sixty_items_of_their_own():
 
 @pytest.mark.parametrize("name", ["recall_at_k", "precision_at_k", "enrichment_at_k"])
 def test_emproc_by_its_formula(name):
-    data = lists_of_their_own(17, 6, 9, 40, 60, 1000, 80)
+    data = lists_with_exclusive_items(17, 6, 9, 40, 60, 1000, 80)
     found = metric_comparison_test(*data, metric=name, k=100, method="emproc")
     a, b = (slope(data[0][np.argsort(-score)].astype(float), 100) for score in data[1:])
     m, n, k = 82, 1002, 101
@@ -575,13 +575,13 @@ def test_intervals_hold_the_difference(shape, seed):
 
 
 # ---------------------------------------------------------------------------------------------
-# Too little to tell
+# Too little information
 # ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("method", ["swap", "influence", "delong", "bootstrap"])
-def test_one_class_tells_nothing(label, method):
+def test_one_class_has_no_information(label, method):
     _, a, b = sample()
     with pytest.warns(
         UndefinedMetricWarning, match=f"only one class, {60 * label} positives among"
@@ -769,7 +769,7 @@ def test_clusters_of_queries():
     assert_allclose(found.confidence_interval(), interval, rtol=1e-9)
 
 
-def test_copies_of_queries_in_clusters_tell_nothing_new():
+def test_copies_of_queries_in_clusters_add_no_information():
     y_true, a, b, groups = runs()
     plain = metric_comparison_test(y_true, a, b, groups=groups)
     copies = [np.tile(x, 3) for x in (y_true, a, b)]
@@ -1015,7 +1015,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("data", "options", "error", "message"), WRONG)
-def test_what_is_wrong_is_said(data, options, error, message):
+def test_errors(data, options, error, message):
     with pytest.raises(error, match=message):
         metric_comparison_test(*data, **options)
 

@@ -1,4 +1,4 @@
-"""Displays of intervals and comparisons: what is drawn against scikit-learn and enumeration."""
+"""Displays of intervals and comparisons: drawn values against scikit-learn and enumeration."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_sorted_rows_keep_their_names(labels, scores):
     np.testing.assert_allclose(read, [values[name] for name in order], atol=0.005)
 
 
-def test_figures_say_value_and_limits(labels, scores):
+def test_figures_state_value_and_limits(labels, scores):
     result = metric_interval(labels, scores["strong"])
     (text,) = IntervalDisplay(result).plot().texts_
     numbers = [float(part.strip("[],")) for part in text.get_text().split()]
@@ -696,7 +696,7 @@ def test_texts_do_not_leave_the_figure(labels, scores):
         assert found.y1 <= figure.get_figheight()
 
 
-# Messages, and what displays have in common.
+# Messages, and properties of all displays.
 
 
 def test_wrong_comparisons_are_refused(pair, many):

@@ -343,7 +343,7 @@ def test_default_folds_are_stratified_and_shuffled(data):
     expected = cross_val_comparison(LOGISTIC, BAYES, X, y, cv=cv, aggregate="mean")
     result = cross_val_comparison(LOGISTIC, BAYES, X, y, aggregate="mean")
     assert result.to_dict() == expected.to_dict()
-    # A regressor beside a classifier does not change that.
+    # A regressor next to a classifier does not change the result.
     mixed = cross_val_comparison(
         LinearRegression(),
         LOGISTIC,
@@ -388,7 +388,7 @@ def test_string_labels(data):
 
 
 @pytest.mark.parametrize("aggregate", ["mean", "pooled"])
-def test_copies_in_clusters_tell_no_more_than_one_of_them(aggregate):
+def test_copies_in_clusters_have_the_information_of_one(aggregate):
     """Each sample twice, as one cluster, is each sample once: areas do not change by copies."""
     rng = np.random.default_rng(2)
     y = np.arange(90) % 5 == 0
@@ -448,7 +448,7 @@ def test_constant_scores_and_perfect_ones(aggregate):
     result = cross_val_comparison(LOGISTIC, constant, X, y, **options)
     assert result.fold_statistics_a.tolist() == [1.0] * 5
     assert result.fold_statistics_b == pytest.approx(1 / 6)
-    assert result.algorithms.pvalue == 1.0  # no variance tells nothing
+    assert result.algorithms.pvalue == 1.0  # no variance, no information
     same = cross_val_comparison(constant, constant, X, y, **options)
     assert same.difference == 0.0
     assert same.models.pvalue == same.algorithms.pvalue == 1.0
@@ -709,7 +709,7 @@ class MeanDifference(ClassifierMixin, BaseEstimator):
 
 
 def fitted_folds(estimator, X, y, cv):
-    """What cross_validate returns, without its checks, which take most of the time."""
+    """Results as of cross_validate, without its checks, which take most of the time."""
     splits = list(cv.split(X, y))
     train, test = zip(*splits, strict=True)
     fitted = [clone(estimator).fit(X[part], y[part]) for part in train]
@@ -724,7 +724,7 @@ def sample(rng, n_samples, n_positives):
 
 @pytest.mark.numeric
 def test_size_for_models_that_are_equal(long):
-    """Two features that tell as much: neither is better in any fold."""
+    """Two equally informative features: neither is better in any fold."""
     n_sets = 1000 if long else 40
     rejected = np.zeros(3)
     for number in range(n_sets):
@@ -768,7 +768,7 @@ def test_size_for_algorithms_that_are_equal(long):
 
 @pytest.mark.numeric
 def test_coverage_of_the_interval_of_the_mean(long):
-    """The target is the mean of many samples, each with folds of its own."""
+    """The target is the mean of many samples, each with separate folds."""
     n_sets = 2000 if long else 100
     found = []
     for number in range(n_sets):

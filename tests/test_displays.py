@@ -1,4 +1,4 @@
-"""Displays: what is drawn against enumeration and scipy, and matplotlib's state left alone."""
+"""Displays: drawn values against enumeration and scipy; matplotlib's state is unchanged."""
 
 from __future__ import annotations
 
@@ -101,32 +101,32 @@ def test_area_of_the_tail_is_the_pvalue(small, alternative, n_places):
     assert area(display.tail_) == pytest.approx(display.result.pvalue, rel=1e-12)
 
 
-def test_area_of_the_tail_is_the_pvalue_of_a_continued_law():
+def test_area_of_the_tail_is_the_pvalue_of_a_continued_distribution():
     y_true = np.repeat([1, 0], [30, 370])
     y_score = y_true * 0.5 + np.random.default_rng(0).normal(size=400)
     display = NullDistributionDisplay.from_predictions(y_true, y_score, yscale="log")
     assert area(display.line_) == pytest.approx(1.0, abs=1e-2)
-    # What is beyond the axis is missing.
+    # Probability beyond the axis is missing.
     assert 0.9 < area(display.tail_) / display.result.pvalue <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("yscale", ["linear", "log"])
 def test_tails_that_cannot_be_seen_are_neither_drawn_nor_computed(yscale, monkeypatch):
-    # Two standard deviations below the mean the law has a probability of 1e-12.
+    # Two standard deviations below the mean the distribution has a probability of 1e-12.
     y_true = np.repeat([1, 0], [40, 3960])
     y_score = y_true + np.random.default_rng(0).normal(size=4000)
     result = average_precision_test(y_true, y_score)
-    law = result.null_distribution
-    mean, deviation = law.mean(), law.std()
-    asked = []
+    null = result.null_distribution
+    mean, deviation = null.mean(), null.std()
+    requested = []
     for name in ("logcdf", "cdf"):
-        tail = getattr(type(law), name)
+        tail = getattr(type(null), name)
 
         def record(self, x, tail=tail):
-            asked.append(np.min(x))
+            requested.append(np.min(x))
             return tail(self, x)
 
-        monkeypatch.setattr(type(law), name, record)
+        monkeypatch.setattr(type(null), name, record)
     display = NullDistributionDisplay(result).plot(yscale=yscale)
     _, edges = heights_and_edges(display.line_)
     rng = np.random.default_rng(1)
@@ -134,7 +134,7 @@ def test_tails_that_cannot_be_seen_are_neither_drawn_nor_computed(yscale, monkey
     sample = np.mean(np.arange(1, 41) / ranks, axis=1)
     assert np.mean(sample < edges[0]) <= 1e-3  # 1e-4, and four standard errors
     assert np.mean(sample < edges[0] + 0.5 * deviation) > 1e-3
-    assert min(asked) == pytest.approx(edges[0], abs=1e-6 * deviation)
+    assert min(requested) == pytest.approx(edges[0], abs=1e-6 * deviation)
     assert edges[0] > mean - 2.0 * deviation
     assert edges[-1] > result.statistic if yscale == "log" else edges[-1] <= mean + 7.01 * deviation
     if yscale == "log":
@@ -182,9 +182,9 @@ def test_many_hits_are_drawn_in_groups():
     )
     heights, edges = heights_and_edges(display.line_)
     hits = edges * 2000
-    law = stats.hypergeom(8000, 2000, 4000)
+    null = stats.hypergeom(8000, 2000, 4000)
     np.testing.assert_allclose(
-        heights * np.diff(edges), np.diff(law.cdf(np.floor(hits + 1e-9))), atol=1e-11
+        heights * np.diff(edges), np.diff(null.cdf(np.floor(hits + 1e-9))), atol=1e-11
     )
     assert area(display.tail_) == pytest.approx(display.result.pvalue, rel=1e-3)
 
@@ -233,21 +233,21 @@ def test_lines_are_where_they_should_be(small):
     )
     assert position(display.chance_level_) == display.result.null_distribution.mean()
     x, height = display.normal_line_.get_data()
-    law = display.result.null_distribution
-    np.testing.assert_allclose(height, stats.norm(law.mean(), law.std()).pdf(x))
+    null = display.result.null_distribution
+    np.testing.assert_allclose(height, stats.norm(null.mean(), null.std()).pdf(x))
     assert display.histogram_ is None
     assert display.figure_ is display.ax_.figure
     assert display.ax_.get_xlabel() == "Average precision"
 
 
-def test_axis_holds_law_and_observed_value():
+def test_axis_holds_distribution_and_observed_value():
     y_true = np.repeat([1, 0], [20, 480])
     display = NullDistributionDisplay.from_predictions(y_true, y_true + 0.0)
     low, high = display.ax_.get_xlim()
     assert low < position(display.chance_level_) < position(display.observed_line_) == 1.0 < high
 
 
-def test_legend_says_what_was_found(small):
+def test_legend_states_the_result(small):
     y_true, y_score = small
     display = NullDistributionDisplay.from_predictions(y_true, y_score, name="mine")
     result = display.result
@@ -299,7 +299,7 @@ def test_histogram_is_of_random_labellings(small):
     shares = heights * np.diff(edges)
     assert shares.sum() == pytest.approx(1.0)
     lowest = average_precision_score(np.repeat([0, 1], [8, 4]), y_score)
-    assert shares[edges[1:] < lowest].sum() == 0.0  # where the normal law has probability
+    assert shares[edges[1:] < lowest].sum() == 0.0  # where the normal distribution has probability
     rng = np.random.default_rng(0)
     again = [average_precision_score(rng.permutation(y_true), y_score) for _ in range(1000)]
     mean = np.sum(shares * (edges[1:] + edges[:-1]) / 2)
@@ -309,7 +309,7 @@ def test_histogram_is_of_random_labellings(small):
     assert "4000 random labellings" in legend_of(display)
 
 
-def test_permutation_law_is_its_own_histogram(small):
+def test_permutation_distribution_is_its_own_histogram(small):
     display = NullDistributionDisplay.from_predictions(*small, method="permutation")
     assert area(display.line_) == pytest.approx(1.0)
     assert legend_of(display)[1] == "null distribution from random labellings"
@@ -378,7 +378,7 @@ def test_estimator_with_several_outputs(data):
     message = r"KNeighborsClassifier has 2 outputs, .*for instance predict_proba\(X\)\[0\]\[:, 1\]"
     with pytest.raises(ValueError, match=message):
         NullDistributionDisplay.from_estimator(estimator, X, y)
-    y_score = estimator.predict_proba(X)[0][:, 1]  # what the message advises
+    y_score = estimator.predict_proba(X)[0][:, 1]  # the advice of the message
     display = NullDistributionDisplay.from_predictions(y, y_score)
     assert position(display.observed_line_) == pytest.approx(average_precision_score(y, y_score))
 

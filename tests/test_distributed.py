@@ -149,7 +149,7 @@ def test_kinds_of_scores(dtype, counts):
     y_true, y_score = made_data(n=60, share=0.3)
     y_score = np.abs(y_score * 10).round().astype(dtype)
     if dtype == "int64":
-        y_score += 2**60  # neighbours that no float tells apart
+        y_score += 2**60  # neighbours that are equal as floats
     ranking = Ranking.from_dask(cut(y_true, 7), cut(y_score, 7), counts=counts)
     if counts == "all":
         assert_same(ranking, Ranking.from_scores(y_true, y_score))
@@ -240,7 +240,7 @@ def test_columns_of_frames(dd, label_type, score_type, counts):
         assert_same(ranking, Ranking.from_scores(y_true, y_score))
     else:
         assert_same(ranking, with_runs_merged(y_true.tolist(), y_score.tolist()))
-    # A filter that leaves partitions empty, and an array beside a series.
+    # A filter that leaves partitions empty, and an array with a series.
     few = frame[frame["score"] >= 20]
     kept = y_score >= 20
     sizes = few["score"].to_dask_array().compute_chunk_sizes().chunks[0]
@@ -302,7 +302,7 @@ def test_memory_is_that_of_chunks(counts):
     assert 50_000 * 8 < peak < n * 8 / 3
 
 
-# What is refused.
+# Errors.
 
 
 @pytest.mark.parametrize("n_chunks", [1, 5])

@@ -1,6 +1,6 @@
 """Standard errors of metrics and of differences against derivatives, deletions and formulas.
 
-A weighted metric of scikit-learn, differentiated by the weight of each sample, is what influence
+A weighted metric of scikit-learn, differentiated by the weight of each sample, is the influence
 values are; sums over ranks are compared with their values without each sample.
 """
 
@@ -97,7 +97,7 @@ def test_delong_of_published_data():
     assert found.pvalue == pytest.approx(0.0271757822291882, abs=1e-12)
     limits = 0.0104061769564846, 0.174214419249478
     assert_allclose(found.confidence_interval(), limits, atol=1e-10)
-    # The covariance is what the variances of both and that of the difference leave.
+    # The covariance follows from the variances of both and of the difference.
     variances = known[0][3] + known[1][3]
     covariance = (variances - found.standard_error**2) / 2.0
     assert covariance == pytest.approx(0.00119615567376754, abs=1e-14)
@@ -173,7 +173,7 @@ def test_errors_of_sums_over_ranks_are_those_of_deletions(name, metric, y_true, 
     assert found.statistic == pytest.approx(value, rel=1e-10, abs=1e-12)
     without = np.array([metric(y_true[rows != i], y_score[rows != i]) for i in rows])
     m, n0 = int(y_true.sum()), int((~y_true).sum())
-    # A sum loses what is the item's own; a mean is that of the others, (m - 1) / m as much.
+    # A sum loses the contribution of the item; a mean, (m - 1) / m of the difference.
     of_positives = 1.0 if name == "dcg" else (m - 1) / m
     values = (value - without) * np.where(y_true, of_positives, (n0 - 1) / n0)
     variance = two_class_variance(values, y_true)
@@ -214,7 +214,7 @@ def test_errors_of_average_precision_at_k(k):
     counted = hits & (ranks <= k)
     precision = found_by / ranks
     pushed_out = (ranks <= k) * (found_by[k - 1] / k) * slope(hits, k)
-    # Whoever stands before a hit moves it down one rank; a positive adds one to what is before.
+    # An item before a hit moves it down one rank; a positive adds one to the hits before it.
     gained = np.array([(counted * (1 - precision) / ranks)[i:].sum() for i in range(60)])
     lost = -np.array([(counted * precision / ranks)[i:].sum() for i in range(60)])
     own = np.where(ranks <= k, precision, 0.0)
@@ -240,7 +240,7 @@ def test_errors_are_the_spread_over_samples(metric, k):
     ]
     variance = np.var([one.statistic for one in found], ddof=1)
     stated = np.mean([one.standard_error**2 for one in found])
-    # 150 draws tell a variance to about an eighth, and at k = 5 the first places are few.
+    # 150 draws give a variance to about an eighth, and at k = 5 the first places are few.
     assert 0.6 < stated / variance < 1.7
 
 
@@ -298,7 +298,7 @@ def test_clusters_of_single_samples_change_nothing_at_k():
 
 @pytest.mark.parametrize("metric", ["average_precision", "roc_auc"])
 @pytest.mark.parametrize("times", [2, 5])
-def test_duplicates_in_clusters_tell_nothing_new(metric, times):
+def test_duplicates_in_clusters_add_no_information(metric, times):
     y_true, a, b = pair(2, levels=3)
     copies = [np.repeat(x, times) for x in (y_true, a, b, np.arange(40))]
     # Blocks of equal scores grow as a whole, so that the metrics stay as they are.

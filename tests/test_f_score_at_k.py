@@ -172,18 +172,18 @@ def test_null_distribution_is_that_of_all_placements(tie_sizes, m, beta):
             ]
             count = sum(h * share for h, share in zip(hits, shares, strict=True))
             values.append((1 + square) * count / (square * m + k))
-        law = metric_null_distribution(n, m, metric=FScoreAtK(k, beta), tie_sizes=tie_sizes)
+        null = metric_null_distribution(n, m, metric=FScoreAtK(k, beta), tie_sizes=tie_sizes)
         mean = sum(values) / len(values)
         variance = sum((value - mean) ** 2 for value in values) / len(values)
-        assert law.mean() == pytest.approx(float(mean), rel=1e-13)
-        assert law.var() == pytest.approx(float(variance), rel=1e-12, abs=1e-15)
-        assert_allclose(law.support(), [float(min(values)), float(max(values))], rtol=1e-14)
+        assert null.mean() == pytest.approx(float(mean), rel=1e-13)
+        assert null.var() == pytest.approx(float(variance), rel=1e-12, abs=1e-15)
+        assert_allclose(null.support(), [float(min(values)), float(max(values))], rtol=1e-14)
         for t in set(values):
             above = Fraction(sum(value >= t for value in values), len(values))
             below = Fraction(sum(value <= t for value in values), len(values))
-            assert law.pvalue(float(t)) == pytest.approx(float(above), rel=1e-12)
-            assert law.pvalue(float(t), "less") == pytest.approx(float(below), rel=1e-12)
-            assert law.cdf(float(t)) == pytest.approx(float(below), rel=1e-12)
+            assert null.pvalue(float(t)) == pytest.approx(float(above), rel=1e-12)
+            assert null.pvalue(float(t), "less") == pytest.approx(float(below), rel=1e-12)
+            assert null.cdf(float(t)) == pytest.approx(float(below), rel=1e-12)
 
 
 @pytest.mark.parametrize("method", ["auto", "permutation", "normal", "binomial"])

@@ -49,7 +49,7 @@ def test_separators_may_be_named(frame, tmp_path, sep):
 
 @pytest.fixture
 def _pyarrow():
-    # Its newest version cannot be imported beside the oldest NumPy that is supported.
+    # Its newest version cannot be imported with the oldest NumPy that is supported.
     pytest.importorskip("pyarrow", exc_type=ImportError)
 
 

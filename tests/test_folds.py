@@ -1,4 +1,4 @@
-"""Strata, clusters, groups and splitters of cross-validation: what is permuted, refused, said."""
+"""Strata, clusters, groups and splitters of cross-validation: permutations, errors, warnings."""
 
 import itertools
 import math
@@ -45,7 +45,7 @@ ALIKE = "The labels are more similar within groups than random labels"
 
 @pytest.fixture(scope="module")
 def patients():
-    """Eighty patients of three rows each, 24 of them ill, with features that know little."""
+    """Eighty patients of three rows each, 24 of them ill, with features of little information."""
     rng = np.random.default_rng(1)
     patient = np.repeat(np.arange(80), 3)
     y = (rng.permutation(80) < 24)[patient].astype(int)
@@ -150,7 +150,7 @@ def test_clusters_that_a_fold_divides(patients):
         cross_val_significance(
             LOGISTIC, X, y, clusters=patient, cv=KFold(3, shuffle=True, random_state=0)
         )
-    # What is not fitted here has seen no label.
+    # Scores of an estimator that is not fitted here do not depend on the labels.
     frozen = FrozenEstimator(clone(LOGISTIC).fit(X, np.arange(240) % 2))
     options = {"clusters": patient, "cv": KFold(3, shuffle=True, random_state=0)}
     result = cross_val_significance(frozen, X, y, n_permutations=49, **options)
@@ -166,11 +166,11 @@ def test_fisher_with_whole_clusters_of_a_frozen_scorer(patients):
         frozen, X, y, clusters=patient, cv=3, combine="fisher", n_permutations=199
     )
     log = np.log(result.fold_pvalues).sum()
-    # The tail of the chi-squared law with six degrees of freedom.
+    # The tail of the chi-squared distribution with six degrees of freedom.
     assert result.pvalue == pytest.approx(math.exp(log) * (1 - log + log**2 / 2))
 
 
-def test_restrictions_have_no_analytic_law(patients):
+def test_restrictions_have_no_analytic_distribution(patients):
     X, y, patient = patients
     with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
         cross_val_significance(None, X, y, clusters=patient, method="analytic")
@@ -214,7 +214,7 @@ def by_position(n_samples):
     return FrozenEstimator(fitted), np.arange(float(n_samples), 0.0, -1.0)[:, None]
 
 
-def test_few_labellings_of_folds_are_said_once():
+def test_few_labellings_of_folds_give_one_warning():
     # In the first fold two clusters of two, in the second all have their own size.
     cluster, y = blocks([2, 2, 1, 3, 1, 2, 3, 4], [1, 0, 0, 0, 1, 0, 0, 0])
     scorer, X = by_position(y.size)
@@ -311,7 +311,7 @@ def test_labels_that_are_alike_within_groups_are_warned_of(patients):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_groups_without_a_say_in_the_labels(seed, patients):
+def test_groups_without_effect_on_the_labels(seed, patients):
     X, _, patient = patients
     y = np.random.default_rng(seed).permutation(np.arange(240) < 40).astype(int)
     quietly(cross_val_significance, NEIGHBOURS, X, y, groups=patient, cv=GroupKFold(3))
@@ -658,7 +658,7 @@ def test_refits_refuse_splits_that_were_made_once(make, patients):
     assert result.n_splits == 3
 
 
-def test_refits_take_splits_that_are_said_to_be_fixed(patients):
+def test_refits_take_splits_that_are_declared_fixed(patients):
     X, y, _ = patients
     cv = PredefinedSplit(np.arange(240) % 3)
     result = cross_val_significance(NEIGHBOURS, X, y, cv=cv, refit_permutations=2)

@@ -1,7 +1,7 @@
 """Discounted cumulative gain of graded relevance: values, moments, arrangements and draws.
 
-Values are compared with scikit-learn's, and laws with all permutations of the relevances: their
-moments as exact fractions, their atoms one by one, and draws by chi-square tests.
+Values are compared with scikit-learn's, and null distributions with all permutations of the
+relevances: moments as exact fractions, atoms one by one, and draws by chi-square tests.
 """
 
 import itertools
@@ -260,7 +260,7 @@ def test_the_normalized_gain_has_no_unit(scale):
     assert_allclose(scaled.skewness_and_kurtosis(), gain.skewness_and_kurtosis(), rtol=1e-11)
 
 
-def test_shape_of_the_law_has_no_unit():
+def test_shape_of_the_distribution_has_no_unit():
     relevances, scores = STRUCTURES["all different"]
     shapes = [
         gain_of(np.multiply(relevances, scale), scores).skewness_and_kurtosis()
@@ -354,7 +354,7 @@ def test_nothing_gained_is_exactly_nothing(n, k):
 
 
 def ways(relevances, scores, k=None):
-    """All the ways of drawing that give the law of these relevances and scores."""
+    """All algorithms that draw from the null distribution of these relevances and scores."""
     gain = gain_of(relevances, scores, k)
     for one, other in itertools.permutations([gain.gains, gain.discounts]):
         yield _Placement(one, other)
@@ -376,7 +376,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_every_way_draws_from_the_same_law(name):
+def test_every_algorithm_draws_from_the_same_distribution(name):
     values = as_floats(all_values(*DRAWN[name]))
     for seed, way in enumerate(ways(*DRAWN[name])):
         draws = way.draw(N_DRAWS, np.random.default_rng(seed))
@@ -384,7 +384,7 @@ def test_every_way_draws_from_the_same_law(name):
 
 
 @pytest.mark.parametrize("constant", ["scores", "relevances"])
-def test_what_does_not_vary_is_drawn_as_it_is(constant):
+def test_constant_values_are_drawn_unchanged(constant):
     varied, same = np.random.default_rng(3).integers(2, size=500), np.ones(500)
     gain = gain_of(varied, same) if constant == "scores" else gain_of(same, varied)
     permuted = PermutedGain(gain)
@@ -431,7 +431,7 @@ def test_long_lists_are_drawn_in_the_cheapest_way(kind, way, n_drawn):
     assert abs(draws.var() / variance - 1) < 4 * spread
 
 
-def test_draws_have_the_law_of_scikit_learns_values_of_shuffled_relevances():
+def test_draws_agree_with_scikit_learns_values_of_shuffled_relevances():
     rng = np.random.default_rng(8)
     relevances, scores = np.repeat([0.0, 1.0, 2.5], [270, 20, 10]), rng.integers(100, size=300)
     shuffled = [sklearn_value(rng.permutation(relevances), scores) for _ in range(1000)]

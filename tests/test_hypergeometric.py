@@ -82,11 +82,11 @@ def test_probabilities_of_tables_near_the_corners():
 
 
 def test_body_agrees_with_scipy():
-    law = stats.hypergeom(10_000, 700, 2500)
+    distribution = stats.hypergeom(10_000, 700, 2500)
     h = np.arange(100, 250)
-    assert_allclose(np.exp(log_pmf(h, 10_000, 700, 2500)), law.pmf(h), rtol=1e-10)
-    assert_allclose(np.exp(log_tail(h, 10_000, 700, 2500)), law.sf(h - 1), rtol=1e-10)
-    assert_allclose(np.exp(log_tail(h, 10_000, 700, 2500, -1)), law.cdf(h), rtol=1e-10)
+    assert_allclose(np.exp(log_pmf(h, 10_000, 700, 2500)), distribution.pmf(h), rtol=1e-10)
+    assert_allclose(np.exp(log_tail(h, 10_000, 700, 2500)), distribution.sf(h - 1), rtol=1e-10)
+    assert_allclose(np.exp(log_tail(h, 10_000, 700, 2500, -1)), distribution.cdf(h), rtol=1e-10)
 
 
 def test_published_far_tails():
@@ -161,7 +161,7 @@ def test_many_tails_at_once_equal_one_at_a_time(monkeypatch):
     together = log_tail(h, n, m, k)
     single = [float(log_tail(*table)) for table in zip(h, n, m, k, strict=True)]
     assert_allclose(together, single, rtol=1e-12, atol=1e-14)
-    # So many that each round adds a single term.
+    # With this limit each round adds a single term.
     monkeypatch.setattr(hypergeometric, "_TERMS", 300)
     assert_allclose(log_tail(h, n, m, k), single, rtol=1e-12, atol=1e-14)
 
@@ -191,8 +191,10 @@ def test_min_hits_by_trying_every_number(size):
 
 
 def test_mean_and_deviation():
-    law = stats.hypergeom(50, 20, 7)
-    assert_allclose(mean_and_deviation(50, 20, 7), (law.mean(), law.std()), rtol=1e-14)
+    distribution = stats.hypergeom(50, 20, 7)
+    assert_allclose(
+        mean_and_deviation(50, 20, 7), (distribution.mean(), distribution.std()), rtol=1e-14
+    )
     assert mean_and_deviation(1, 1, 1) == (1.0, 0.0)
 
 

@@ -1,6 +1,6 @@
-"""The exact law against other algorithms, and against published and hand-counted values.
+"""Exact null distributions against other algorithms, published and hand-counted values.
 
-Tilted sampling, guaranteed bounds and inversion on a fixed grid are plain code of their own in
+Tilted sampling, guaranteed bounds and inversion on a fixed grid are separate plain code in
 `oracles`, checked there against enumeration first. With `--long` there are more problems and ten
 times the draws.
 """
@@ -35,7 +35,7 @@ FEW_AT_THE_TOP = (*untied(200), 1800)
 """All but 200 items have the score 0."""
 
 
-def null_law(tie_sizes, n_positives):
+def null_distribution(tie_sizes, n_positives):
     sizes = None if max(tie_sizes) == 1 else tie_sizes
     return ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=sizes)
 
@@ -59,7 +59,7 @@ def test_tilted_sampling_agrees_with_enumeration(tie_sizes, n_positives):
     rng = np.random.default_rng(3)
     tilts = (-20.0, 0.0, 20.0, 60.0)
     drawn = oracles.tilted_draws(rng, tie_sizes, n_positives, tilts, 4000)
-    values, counts = oracles.average_precision_law(sum(tie_sizes), n_positives, tie_sizes)
+    values, counts = oracles.average_precision_distribution(sum(tie_sizes), n_positives, tie_sizes)
     total = math.comb(sum(tie_sizes), n_positives)
     for i, value in enumerate(values):
         for alternative, count in (("greater", sum(counts[i:])), ("less", sum(counts[: i + 1]))):
@@ -67,12 +67,12 @@ def test_tilted_sampling_agrees_with_enumeration(tie_sizes, n_positives):
             assert abs(math.expm1(log_p - math.log(count / total))) <= 4.5 * error + 1e-9
 
 
-def test_tilted_draws_follow_the_tilted_law():
+def test_tilted_draws_follow_the_tilted_distribution():
     tie_sizes, n_positives, tilt, n_draws = (2, 1, 3, 1, 2), 3, 7.0, 20_000
     drawn, _ = oracles.tilted_draws(
         np.random.default_rng(1), tie_sizes, n_positives, [tilt], n_draws
     )
-    values, counts = oracles.average_precision_law(9, n_positives, tie_sizes)
+    values, counts = oracles.average_precision_distribution(9, n_positives, tie_sizes)
     weights = np.array(counts) * np.exp(tilt * np.array([float(v) for v in values]))
     shares = weights / weights.sum()
     for value, share in zip(values, shares, strict=True):
@@ -113,7 +113,7 @@ def null_values(tie_sizes, n_positives):
 
 @pytest.mark.parametrize(("n_samples", "n_positives"), [(12, 5), (13, 3), (9, 8)])
 def test_best_rankings_agree_with_enumeration(n_samples, n_positives):
-    values, counts = oracles.average_precision_law(n_samples, n_positives)
+    values, counts = oracles.average_precision_distribution(n_samples, n_positives)
     best = oracles.best_rankings(n_samples, n_positives, 6)
     assert len(best) >= 3
     for i, (value, number) in enumerate(best, start=1):
@@ -182,27 +182,27 @@ SAMPLED_LONG = {
 
 def compare_with_tilted_sampling(problem, n_draws, seed):
     tie_sizes, n_positives, tilts, (lowest, highest) = problem
-    law = null_law(tie_sizes, n_positives)
-    mean, std = law.mean(), law.std()
+    null = null_distribution(tie_sizes, n_positives)
+    mean, std = null.mean(), null.std()
     rng = np.random.default_rng(seed)
     tilts = np.array(tilts) / std
     drawn = oracles.tilted_draws(rng, tie_sizes, n_positives, tilts, n_draws)
-    looked_at = [z for z in (-2.5, -2, -1.5, -0.9, -0.5, -0.3) if lowest <= z]
-    looked_at += [z for z in (0, 0.3, 1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 60, 74) if z <= highest]
+    z_scores = [z for z in (-2.5, -2, -1.5, -0.9, -0.5, -0.3) if lowest <= z]
+    z_scores += [z for z in (0, 0.3, 1, 2, 3, 5, 7, 10, 14, 20, 30, 43, 60, 74) if z <= highest]
     if highest > 20:
-        looked_at = [z for z in looked_at if z >= lowest]
+        z_scores = [z for z in z_scores if z >= lowest]
     precise = 0
     for alternative, furthest in (("greater", highest), ("less", 2.5)):
-        zs = np.array([z for z in looked_at if abs(z) <= max(furthest, 2.5)])
+        zs = np.array([z for z in z_scores if abs(z) <= max(furthest, 2.5)])
         x = mean + zs * std
-        found, stated = law.log_pvalue(x, alternative), law.relative_error(x, alternative)
+        found, stated = null.log_pvalue(x, alternative), null.relative_error(x, alternative)
         assert np.all(stated < 0.02)
         for i, z in enumerate(zs):
             log_p, error = oracles.tilted_tail(*drawn, x[i], alternative)
             difference = math.expm1(found[i] - log_p)
             assert abs(difference) <= 4.5 * error + stated[i], (z, alternative, difference, error)
             precise += error < 0.1
-    # What the draws say must be worth something at nearly all places.
+    # The draws must be informative at nearly all places.
     assert precise >= 2
 
 
@@ -226,7 +226,7 @@ def test_pvalues_of_larger_problems_agree_with_tilted_sampling(name):
 
 
 @pytest.mark.parametrize(
-    ("tie_sizes", "n_positives", "tilt", "looked_at"),
+    ("tie_sizes", "n_positives", "tilt", "z_scores"),
     [
         (untied(200), 40, -1.5, (-2.5, -1.5, -0.7, -0.05)),
         (untied(200), 40, 1.2, (0.0, 0.05, 0.5, 1.0, 3.0, 5.0)),
@@ -240,10 +240,10 @@ def test_pvalues_of_larger_problems_agree_with_tilted_sampling(name):
         (small_blocks(100), 60, 1.2, (0.05, 1.0, 3.0)),
     ],
 )
-def test_pvalues_agree_with_inversion_on_a_grid(tie_sizes, n_positives, tilt, looked_at):
-    law = null_law(tie_sizes, n_positives)
-    std = law.std()
-    x = law.mean() + np.array(looked_at) * std
+def test_pvalues_agree_with_inversion_on_a_grid(tie_sizes, n_positives, tilt, z_scores):
+    null = null_distribution(tie_sizes, n_positives)
+    std = null.std()
+    x = null.mean() + np.array(z_scores) * std
     problem = tie_sizes, n_positives, x, tilt / std
     n_nodes = 200 if tilt > 0 else 400
     fine = oracles.inverted_tail(*problem, 0.1 / std, n_nodes)
@@ -251,9 +251,9 @@ def test_pvalues_agree_with_inversion_on_a_grid(tie_sizes, n_positives, tilt, lo
     doubt = np.abs(np.expm1(coarse - fine))
     assert doubt.max() < 1e-4
     alternative = "greater" if tilt > 0 else "less"
-    stated = law.relative_error(x, alternative)
+    stated = null.relative_error(x, alternative)
     assert np.all(stated < 1e-6)
-    difference = np.abs(np.expm1(law.log_pvalue(x, alternative) - fine))
+    difference = np.abs(np.expm1(null.log_pvalue(x, alternative) - fine))
     # The reference itself rounds to a few 1e-12.
     assert np.all(difference <= stated + doubt + 3e-12), (difference, stated, doubt)
 
@@ -279,18 +279,18 @@ BRACKETED_LONG = [
 ]
 
 
-def compare_with_guaranteed_bounds(problem, looked_at):
+def compare_with_guaranteed_bounds(problem, z_scores):
     tie_sizes, n_positives, n_cells = problem
-    law = null_law(tie_sizes, n_positives)
-    for z in looked_at:
-        x = law.mean() + z * law.std()
+    null = null_distribution(tie_sizes, n_positives)
+    for z in z_scores:
+        x = null.mean() + z * null.std()
         low, high = oracles.tail_bounds(
             sum(tie_sizes), n_positives, x, tie_sizes=tie_sizes, n_cells=n_cells
         )
         assert high <= 1.1 * low
-        stated = law.relative_error(x)
+        stated = null.relative_error(x)
         assert stated < 0.01
-        assert low * (1 - stated) <= law.pvalue(x) <= high * (1 + stated), (z, low, high)
+        assert low * (1 - stated) <= null.pvalue(x) <= high * (1 + stated), (z, low, high)
 
 
 @pytest.mark.parametrize("problem", BRACKETED, ids=lambda p: f"{len(p[0])} blocks, {p[1]}")
@@ -305,7 +305,7 @@ def test_pvalues_of_larger_problems_lie_between_guaranteed_bounds(problem):
 
 
 # ---------------------------------------------------------------------------------------------
-# Published values, and the very end of the law
+# Published values, and the ends of the support
 # ---------------------------------------------------------------------------------------------
 
 
@@ -319,9 +319,9 @@ def test_pvalues_of_larger_problems_lie_between_guaranteed_bounds(problem):
     ],
 )
 def test_published_values(n_samples, n_positives, x, published):
-    law = ap_null_distribution(n_samples, n_positives)
-    assert_allclose(law.pvalue(x), published, rtol=1e-4)
-    assert law.relative_error(x) < 1e-3
+    null = ap_null_distribution(n_samples, n_positives)
+    assert_allclose(null.pvalue(x), published, rtol=1e-4)
+    assert null.relative_error(x) < 1e-3
 
 
 BEST = [
@@ -351,26 +351,26 @@ BEST = [
 
 @pytest.mark.parametrize(("n_samples", "n_positives"), BEST)
 def test_perfect_ranking_is_one_placement(n_samples, n_positives):
-    law = ap_null_distribution(n_samples, n_positives)
+    null = ap_null_distribution(n_samples, n_positives)
     expected = -log_placements(n_samples, n_positives)
-    assert_allclose(law.log_pvalue(1.0), expected, rtol=1e-9)
-    assert law.relative_error(1.0) < 1e-6
+    assert_allclose(null.log_pvalue(1.0), expected, rtol=1e-9)
+    assert null.relative_error(1.0) < 1e-6
 
 
 @pytest.mark.parametrize(("n_samples", "n_positives"), BEST)
 def test_nearly_perfect_rankings_are_counted_by_hand(n_samples, n_positives):
-    law = ap_null_distribution(n_samples, n_positives)
+    null = ap_null_distribution(n_samples, n_positives)
     m = n_positives
     # The last hit one rank later, two ranks later, and the last two hits one rank later.
     values = [1.0, 1 - 1 / (m * (m + 1)), 1 - 2 / (m * (m + 2)), 1 - (1 / m + 1 / (m + 1)) / m]
     expected = np.log([1, 2, 3, 4]) - log_placements(n_samples, m)
     between = [0.5 * (x + y) for x, y in itertools.pairwise(values)]
-    assert_allclose(law.log_pvalue(between), expected[:3], rtol=1e-6)
+    assert_allclose(null.log_pvalue(between), expected[:3], rtol=1e-6)
 
 
 @pytest.mark.parametrize(("n_samples", "n_positives"), BEST)
 def test_the_best_hundreds_of_rankings_are_counted(n_samples, n_positives):
-    law = ap_null_distribution(n_samples, n_positives)
+    null = ap_null_distribution(n_samples, n_positives)
     best = oracles.best_rankings(n_samples, n_positives, 12)
     # Half way between two values, where these are not equal up to rounding.
     chosen = [
@@ -381,18 +381,18 @@ def test_the_best_hundreds_of_rankings_are_counted(n_samples, n_positives):
     chosen = [chosen[0], chosen[len(chosen) // 2], chosen[-1]] if chosen else []
     for x, number in chosen:
         expected = math.log(number) - log_placements(n_samples, n_positives)
-        assert_allclose(law.log_pvalue(x), expected, rtol=1e-6)
+        assert_allclose(null.log_pvalue(x), expected, rtol=1e-6)
 
 
 @pytest.mark.long
 def test_log_probabilities_far_below_the_smallest_float():
     # One ranking in 10**2650, and the next ones.
-    law = ap_null_distribution(10_000, 3000)
-    log_p = law.log_pvalue([1.0, 0.9999, 0.99, 0.9])
+    null = ap_null_distribution(10_000, 3000)
+    log_p = null.log_pvalue([1.0, 0.9999, 0.99, 0.9])
     assert log_p[0] / math.log(10) < -2600
     assert np.all(np.diff(log_p) > 0)
     assert np.all(np.isfinite(log_p))
-    assert law.pvalue(1.0) == 0.0
+    assert null.pvalue(1.0) == 0.0
 
 
 def log_placements(n_samples, n_positives):

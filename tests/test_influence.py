@@ -142,9 +142,9 @@ def weighted_roc_auc(blocks, labels, weights):
 
 
 def orders_of_the_cut_block(blocks, k):
-    """All orders of the items that differ in which items of the block that straddles k come when.
+    """All orders of the items of the block that straddles k.
 
-    Each comes with the block of every place: places of that block are blocks of their own.
+    Each order has the number of the block of every place: places of that block are single blocks.
     """
     cut = np.flatnonzero(blocks == blocks[k - 1])
     if cut[-1] < k:

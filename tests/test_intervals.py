@@ -40,7 +40,7 @@ def sample(seed=0, n=60, m=15, shift=1.0):
 
 
 class CenteredRank(RankStatistic):
-    """Mean distance of the positives from the end, a metric of one's own."""
+    """Mean distance of the positives from the end, a custom metric."""
 
     def weights(self, ranks, n_samples, n_positives):
         return (n_samples - ranks) / max(n_positives, 1)
@@ -118,7 +118,7 @@ def test_every_method_by_name(name, method):
     assert metric_interval(*data, **options_of(name)).method == METHODS[name][0]
 
 
-def test_a_metric_of_ones_own():
+def test_a_custom_metric():
     y_true, y_score = sample(4)
     found = metric_interval(y_true, y_score, metric=CenteredRank())
     assert found.method == "binormal"
@@ -265,7 +265,7 @@ def test_binormal_limits_are_where_the_value_is_in_a_tail():
     lower = (values <= found.statistic).mean(axis=1)
     low = np.interp(0.025, upper, means)
     high = np.interp(-0.025, -lower, means)
-    # 3000 draws tell a tail of .025 to .003, and that moves a limit by a hundredth or two.
+    # 3000 draws give a tail of 0.025 to 0.003, which moves a limit by a hundredth or two.
     assert_allclose(limits_of(found), [low, high], atol=0.05)
     assert high - low > 0.8
 
@@ -283,7 +283,7 @@ def test_calibrated_limits_are_quantiles_of_the_studentized_value():
         behind = np.cumsum(((1 - precision) / ranks)[:, ::-1], axis=1)[:, ::-1]
         own = (precision + behind) / m
         lost = np.cumsum((precision / ranks)[:, ::-1], axis=1)[:, ::-1] / m
-        # Negatives between two hits lose what all hits behind them are worth.
+        # Negatives between two hits lose the contributions of all hits behind them.
         gaps = np.diff(ranks, prepend=0, axis=1) - 1
         last = n - ranks[:, -1:]
         mean = (gaps * lost).sum(axis=1, keepdims=True) / (n - m)
@@ -577,7 +577,7 @@ def test_result_of_classes_and_of_queries():
     assert "n_queries=12" in repr(over)
 
 
-def test_the_target_says_what_is_covered():
+def test_the_target_names_the_covered_value():
     data = sample()
     population = " in the population, at the prevalence of the sample"
     assert metric_interval(*data).target == "average precision" + population
@@ -662,7 +662,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("data", "options", "error", "message"), WRONG)
-def test_what_is_wrong_is_said(data, options, error, message):
+def test_errors(data, options, error, message):
     with pytest.raises(error, match=message):
         metric_interval(*data, **options)
 

@@ -1,4 +1,4 @@
-"""What must not change the answer, for every metric in the registry."""
+"""Transformations that must not change the result, for every metric in the registry."""
 
 import numpy as np
 import pandas as pd
@@ -97,7 +97,7 @@ def test_pvalues_of_both_sides_overlap_at_the_observed_value(metric, data):
 @each_metric
 @given(data=ranked_data())
 def test_promoting_a_positive_never_raises_the_pvalue(metric, data):
-    # Without ties the law stays the same, and a positive that swaps places with the negative
+    # Without ties the null distribution is the same, and a positive swapped with the negative
     # right above it makes the ranking better.
     y_true, _ = data
     y_score = -np.arange(y_true.size, dtype=float)
@@ -169,8 +169,8 @@ def test_metrics_entries_belong_together(metric):
     y_true, y_score = example()
     result = metric.test(y_true, y_score)
     tie_sizes = np.unique(-y_score, return_counts=True)[1]
-    law = metric.null_distribution(y_true.size, y_true.sum(), tie_sizes=tie_sizes)
-    assert_allclose(law.pvalue(metric.score(y_true, y_score)), result.pvalue, rtol=1e-10)
-    assert_allclose(law.mean(), result.null_distribution.mean(), rtol=1e-12)
+    null = metric.null_distribution(y_true.size, y_true.sum(), tie_sizes=tie_sizes)
+    assert_allclose(null.pvalue(metric.score(y_true, y_score)), result.pvalue, rtol=1e-10)
+    assert_allclose(null.mean(), result.null_distribution.mean(), rtol=1e-12)
     metric_of_name = METRICS[metric.name](**metric.options).at(y_true.size)
-    assert result.metric == law.statistic == metric_of_name
+    assert result.metric == null.statistic == metric_of_name

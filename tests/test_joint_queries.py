@@ -169,13 +169,13 @@ def test_all_labellings(name, alternative):
     assert result.n_resamples == N_PERMUTATIONS
     # The mean over queries.
     means = values.mean(axis=1)
-    law = result.null_distribution
+    null = result.null_distribution
     for x in np.unique(np.round(means, 10)):
         p = np.mean(means >= x - 1e-9)
         error = math.sqrt(p * (1.0 - p) / N_PERMUTATIONS)
-        assert abs(law.pvalue(x - 1e-9) - p) <= Z * error + 2e-4
-    assert law.mean() == pytest.approx(means.mean(), abs=Z * means.std() / 99)
-    assert law.std() == pytest.approx(means.std(), rel=0.05)
+        assert abs(null.pvalue(x - 1e-9) - p) <= Z * error + 2e-4
+    assert null.mean() == pytest.approx(means.mean(), abs=Z * means.std() / 99)
+    assert null.std() == pytest.approx(means.std(), rel=0.05)
     p = share(means, result.statistic, alternative)
     assert abs(result.pvalue - p) <= 2.0 * Z * math.sqrt(p / N_PERMUTATIONS) + 4e-4
     # Each query by itself.
@@ -297,7 +297,7 @@ def test_columns_with_maxt():
     assert list(columns)[-2:] == ["pvalue_holm", "pvalue_maxt"]
 
 
-# What is refused and warned of
+# Errors and warnings
 
 
 def test_restrictions_must_be_shared():
@@ -337,7 +337,7 @@ def test_rankings_have_no_rows(name):
         ),
     ],
 )
-def test_what_is_refused(options, message):
+def test_errors_and_refusals(options, message):
     with pytest.raises(ValueError, match=message):
         quiet([1, 0, 0, 1, 0, 0], range(6), groups=list("aaabbb"), **options)
 

@@ -241,7 +241,7 @@ def test_scale_and_place_do_not_matter(kernel, adaptive):
     here = fitted(positives, negatives, **options).score_samples(places)
     moved = fitted(4 * positives - 2, 4 * negatives - 2, **options).score_samples(4 * places - 2)
     assert_allclose(moved, here, rtol=1e-10)
-    # Multiplying all radii is what alpha does.
+    # The effect of alpha is to multiply all radii.
     wide = fitted(positives, negatives, alpha=2.5, **options)
     wide.set_params(alpha=1.0).radii_ *= 2.5
     assert_allclose(

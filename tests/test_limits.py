@@ -77,7 +77,7 @@ def test_average_precision_limits_are_where_the_distance_is_t_standard_errors(va
     assert 0.0 <= low < value < high <= 1.0
     reach = t_quantile(m - 1, level) * math.sqrt(variance) / (-value * math.log(value))
 
-    # Limits that are 0 or 1 as floats are farther than that can be said.
+    # Limits that are 0 or 1 as floats have no finite value on this scale.
     for limit in (low, high):
         if 1e-300 < limit < 1.0 - 1e-6:
             assert_allclose(abs(math.log(math.log(value) / math.log(limit))), reach, rtol=1e-9)
@@ -124,7 +124,7 @@ def test_limits_at_k_of_none_and_of_all(m, k, level):
     assert_allclose(low[1], maximum * every ** (2 if k < m else 1), rtol=1e-12)
 
 
-def test_one_positive_tells_nothing_but_at_the_ends():
+def test_one_positive_has_no_information_but_at_the_ends():
     low, high = average_precision_limits([0.01, 0.5, 1.0], math.nan, 1)
     assert_array_equal(low[:2], 0.0)
     assert_array_equal(high, 1.0)
@@ -235,7 +235,7 @@ def is_covered(kappa, hits, k, slope, n, m, level):
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("design", DESIGNS)
-def test_recall_limits_hold_what_is_covered(design, level):
+def test_recall_limits_include_the_covered_value(design, level):
     hits, k, _, n, m = design
     low, high = recall_limits(*design, level)
     lowest, highest = max(0.0, (k - n + m) / m), min(1.0, k / m)
@@ -265,7 +265,7 @@ def test_recall_that_is_known_has_no_width():
     assert_allclose(recall_limits(7, 7, 1.0, 20, 20), [0.35, 0.35], rtol=1e-14)
 
 
-def test_recall_limits_of_one_positive_are_what_is_possible():
+def test_recall_limits_of_one_positive_are_the_possible_range():
     assert_array_equal(recall_limits([0.0, 1.0], 5, 0.1, 50, 1), [[0, 0], [1, 1]])
 
 
@@ -451,7 +451,7 @@ def test_difference_test_changes_sign_with_the_order_and_not_with_the_unit():
 
 
 @pytest.mark.parametrize("end", [0.0, 1.0, 1.0 - 2e-16])
-def test_metrics_are_compared_on_their_own_scale_where_g_has_no_slope(end):
+def test_metrics_are_compared_on_the_original_scale_where_g_has_no_slope(end):
     of_both = [0.8, end], [end, 0.2], 0.0, 0.01, 0.0, 8
     test = metric_difference_test(*map(np.asarray, of_both))
     raw = metric_difference_test(*map(np.asarray, of_both), on_g_scale=False)
@@ -461,7 +461,7 @@ def test_metrics_are_compared_on_their_own_scale_where_g_has_no_slope(end):
 
 def test_no_error_and_no_degrees_of_freedom_are_no_evidence():
     for alternative in ALTERNATIVES:
-        # The same ranking; a perfect one beside a constant score; one positive.
+        # The same ranking; a perfect one and a constant score; one positive.
         test = metric_difference_test(
             np.array([0.4, 1.0, 0.6]),
             np.array([0.4, 0.1, 0.2]),

@@ -132,7 +132,7 @@ def test_every_metric_in_cross_val_score(metric, options, restriction, data):
 
 @pytest.mark.usefixtures("routing")
 def test_scorers_of_one_dict_request_different_metadata(data):
-    # Newer versions of scikit-learn demand that each scorer accepts or refuses what it could take.
+    # Newer versions of scikit-learn require each scorer to request or to reject its metadata.
     scoring = {
         "clusters": requesting("clusters", refused=("strata", "sample_weight")),
         "strata": requesting("strata", refused=("clusters", "sample_weight")),

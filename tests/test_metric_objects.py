@@ -1,4 +1,4 @@
-"""Metrics as objects and by name: the same answer everywhere; results, averages and imports."""
+"""Metrics as objects and by name: the same results everywhere; averages and imports."""
 
 import ast
 import copy
@@ -63,7 +63,7 @@ import matplotlib.pyplot as plt
 
 @dataclass(frozen=True)
 class Zipf(RankStatistic):
-    """A metric of one's own."""
+    """A custom metric."""
 
     power: float = 1.0
 
@@ -71,7 +71,7 @@ class Zipf(RankStatistic):
         return ranks**-self.power
 
 
-# Name, k beside it, and the object that is meant.
+# Name, k, and the equal metric object.
 MEANT = {
     "average_precision": ("average_precision", None, AveragePrecision()),
     "average_precision at 10": ("average_precision", 10, AveragePrecision(10)),
@@ -171,16 +171,16 @@ def test_tests_of_single_metrics(test, metric, alternative, data):
 @each_metric
 def test_null_distributions_by_name_and_by_object(name, k, metric, data):
     tie_sizes = Ranking.from_scores(*data).tie_sizes
-    laws = [
+    distributions = [
         metric_null_distribution(60, 12, metric=name, k=k, tie_sizes=tie_sizes),
         metric_null_distribution(60, 12, metric=metric, tie_sizes=tie_sizes),
         metric_test(*data, metric=metric).null_distribution,
     ]
-    x = laws[0].ppf([0.1, 0.5, 0.9, 0.99])
-    for law in laws:
-        assert law.statistic == metric.at(60)
-        assert (law.mean(), law.std()) == (laws[0].mean(), laws[0].std())
-        assert_array_equal(law.pvalue(x), laws[0].pvalue(x))
+    x = distributions[0].ppf([0.1, 0.5, 0.9, 0.99])
+    for null in distributions:
+        assert null.statistic == metric.at(60)
+        assert (null.mean(), null.std()) == (distributions[0].mean(), distributions[0].std())
+        assert_array_equal(null.pvalue(x), distributions[0].pvalue(x))
 
 
 @each_metric
@@ -286,8 +286,8 @@ def test_reports_by_name_and_by_object(name, k, metric, data, tmp_path, capsys):
 def test_k_beside_an_object_without_one(metric, data):
     expected = metric_test(*data, metric=replace(metric, k=7))
     assert_same_test(metric_test(*data, metric=metric, k=7), expected)
-    law = metric_null_distribution(60, 12, metric=metric, k=7)
-    assert law.statistic == replace(metric, k=7)
+    null = metric_null_distribution(60, 12, metric=metric, k=7)
+    assert null.statistic == replace(metric, k=7)
     best = best_candidate_test(data[0], np.c_[data[1], data[1]], metric=metric, k=7)
     assert best.statistic[0] == pytest.approx(expected.statistic, rel=1e-12)
     scorer = make_significance_scorer(metric, k=7, output="statistic")
@@ -643,7 +643,7 @@ def test_sentences():
 )
 @pytest.mark.parametrize("options", [{}, {"sample_weight": np.arange(60) // 3 % 5 + 1.0}])
 @pytest.mark.filterwarnings("ignore:.*leave.*labellings", "ignore:.*eights")
-def test_summary_names_what_is_permuted(restrictions, words, options):
+def test_summary_names_the_permuted_units(restrictions, words, options):
     y_true = np.arange(60) // 3 % 4 == 0
     y_score = np.random.default_rng(0).normal(size=60)
     result = average_precision_test(
@@ -714,7 +714,7 @@ def test_result_of_an_average(average, three_classes):
     assert (result.classes, np.ndim(result.pvalue)) == (None, 0)
 
 
-def test_sentences_tell_the_labellings_of_each_test(three_classes):
+def test_sentences_state_the_labellings_of_each_test(three_classes):
     options = {"method": "permutation", "n_exceedances": 3, "n_permutations": 500}
     result = metric_test(*three_classes, metric="dcg", **options)
     assert len(set(result.n_resamples.tolist())) > 1
@@ -805,9 +805,9 @@ def test_averages_against_all_permutations_of_rows(name, average):
         assert result.pvalue == pytest.approx(expected, abs=4.5 * error + 1e-4)
         error = values.std() / math.sqrt(9999)
         assert result.chance == pytest.approx(values.mean(), abs=4.5 * error)
-    law = result.null_distribution
-    assert law.std() == pytest.approx(values.std(), rel=0.05)
-    low, high = law.support()
+    null = result.null_distribution
+    assert null.std() == pytest.approx(values.std(), rel=0.05)
+    low, high = null.support()
     assert low == pytest.approx(values.min(), rel=1e-9, abs=1e-12)
     assert high == pytest.approx(values.max(), rel=1e-9, abs=1e-12)
 
@@ -867,7 +867,7 @@ def test_averages_and_weights_that_there_are_not(three_classes):
             metric_test(*three_classes, metric=metric, sample_weight=weights)
 
 
-# What imports what.
+# Imports.
 
 
 PROBABILITY = ["_engine", "_sampling", "_inference"]

@@ -315,12 +315,12 @@ def test_samples_held_out_twice(combine, data):
         cross_val_significance(LOGISTIC, X, y, cv=ShuffleSplit(3), combine=combine)
 
 
-# The law of the mean over folds.
+# The distribution of the mean over folds.
 
 
 def enumerated_share(y, scores, metric, observed, folds):
     """Share of the labellings within folds with a mean of the metric at least as large."""
-    laws = []
+    distributions = []
     for fold in folds:
         own, n_positives = np.asarray(scores)[fold], int(y[fold].sum())
         values = []
@@ -328,8 +328,10 @@ def enumerated_share(y, scores, metric, observed, folds):
             labels = np.zeros(len(own), dtype=int)
             labels[list(chosen)] = 1
             values.append(metric(labels, own))
-        laws.append(values)
-    reached = [sum(values) / len(folds) >= observed - 1e-12 for values in itertools.product(*laws)]
+        distributions.append(values)
+    reached = [
+        sum(values) / len(folds) >= observed - 1e-12 for values in itertools.product(*distributions)
+    ]
     return Fraction(sum(reached), len(reached))
 
 
@@ -368,10 +370,10 @@ def test_convolution_against_enumeration(n_levels, seed):
     expected = enumerated_share(y, scores, average_precision_score, observed, folds)
     assert 0 < expected < 1
     assert result.pvalue == pytest.approx(float(expected), rel=1e-9, abs=0.0)
-    law = result.null_distribution
-    assert law.pvalue(result.statistic) == pytest.approx(result.pvalue, rel=1e-12, abs=0.0)
-    assert law.method == "analytic"
-    assert repr(law) == (
+    null = result.null_distribution
+    assert null.pvalue(result.statistic) == pytest.approx(result.pvalue, rel=1e-12, abs=0.0)
+    assert null.method == "analytic"
+    assert repr(null) == (
         "FoldMeanNullDistribution(AveragePrecision(), n_splits=2, "
         "n_samples=13, n_positives=5, method='analytic')"
     )
@@ -405,24 +407,26 @@ def test_convolution_by_matched_moments():
     rng = np.random.default_rng(10)
     y = rng.permutation(np.repeat([1, 0], [30, 120]))
     result = fold_by_fold(y, rng.normal(size=150) + 0.3 * y, "roc_auc", method="normal")
-    laws = [test.null_distribution for test in result.fold_tests]
-    deviation = math.sqrt(sum(law.var() for law in laws)) / 2
-    expected = stats.norm.sf(result.statistic, np.mean([law.mean() for law in laws]), deviation)
+    distributions = [test.null_distribution for test in result.fold_tests]
+    deviation = math.sqrt(sum(null.var() for null in distributions)) / 2
+    expected = stats.norm.sf(
+        result.statistic, np.mean([null.mean() for null in distributions]), deviation
+    )
     assert result.pvalue == pytest.approx(expected, rel=1e-9, abs=0.0)
     assert result.null_distribution.method == "normal"
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation"])
-def test_law_of_the_mean_survives_pickling(method):
+def test_distribution_of_the_mean_survives_pickling(method):
     rng = np.random.default_rng(3)
     y = rng.permutation(np.repeat([1, 0], [9, 41]))
     result = fold_by_fold(y, rng.normal(size=50), method=method)
-    law = pickle.loads(pickle.dumps(result)).null_distribution
-    assert law.pvalue(result.statistic) == pytest.approx(result.pvalue, rel=1e-12, abs=0.0)
-    assert law.std() == result.null_distribution.std()
+    null = pickle.loads(pickle.dumps(result)).null_distribution
+    assert null.pvalue(result.statistic) == pytest.approx(result.pvalue, rel=1e-12, abs=0.0)
+    assert null.std() == result.null_distribution.std()
 
 
-def test_law_of_the_mean_with_one_fold_that_varies():
+def test_distribution_of_the_mean_with_one_fold_that_varies():
     scorer, X = frozen([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 3.0, 2.0])
     y = np.array([1, 0, 1, 0, 0, 0, 0, 0])
     cv = [(np.arange(6, 8), np.arange(6)), (np.arange(6), np.arange(6, 8))]
@@ -438,7 +442,7 @@ def test_law_of_the_mean_with_one_fold_that_varies():
 def test_best_value_of_the_mean(metric):
     y = np.repeat([0, 1, 0, 1], [6, 4, 5, 5])
     result = fold_by_fold(y, np.arange(20.0), metric)
-    assert result.null_distribution._best() == pytest.approx(result.statistic)
+    assert result.null_distribution.support()[1] == pytest.approx(result.statistic)
     if metric == "average_precision":
         assert result.pvalue == pytest.approx(1 / (math.comb(10, 4) * math.comb(10, 5)))
     else:
@@ -468,7 +472,7 @@ def test_convolution_refuses_estimators_that_are_fitted(data):
         ({"k": 9, "method": "analytic"}, "pass method='permutation'"),
     ],
 )
-def test_convolution_refuses_what_has_no_law(options, message, data):
+def test_convolution_refuses_tests_without_a_null_distribution(options, message, data):
     X, y = data
     with pytest.raises(ValueError, match=message):
         fold_by_fold(y, X[:, 0], n_splits=7, **options)
@@ -636,7 +640,7 @@ def test_a_dict_that_is_not_complete(data):
             cross_val_significance(fitted, X, y, **{name: value})
 
 
-def test_fits_that_fail_say_why(data):
+def test_fits_that_fail_give_the_reason(data):
     X, y = data
     with pytest.raises(ValueError, match="n_neighbors"):
         cross_val_significance(KNeighborsClassifier(0), X, y, cv=CV)
@@ -847,7 +851,7 @@ def test_standard_error_is_that_of_the_best_with_one_degree_of_freedom_less(n_sp
     # The variance of 0, ..., K - 1 with divisor K - 1 is K (K + 1) / 12: the error squared times K.
     error = math.sqrt((n_splits + 1) / 12)
     for distance, expected in ((0.999 * error, 0), (1.001 * error, 1)):
-        # The other candidate has the same score everywhere: an error of its own would be 0.
+        # The other candidate has the same score everywhere: its standard error would be 0.
         scores = [np.full(n_splits, best.mean() - distance), best]
         assert SimplestWithinOneStandardError("depth")(results_of(scores, depth=[1, 2])) == expected
 

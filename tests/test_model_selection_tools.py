@@ -537,7 +537,7 @@ def test_weights_where_they_cannot_be(options, message, data, weights):
 
 
 @pytest.mark.usefixtures("routing")
-def test_weights_that_were_not_asked_for(data, weights):
+def test_weights_that_were_not_requested(data, weights):
     X, y = data
     # The class of the error changed between versions of scikit-learn.
     with pytest.raises((TypeError, UnsetMetadataPassedError), match="sample_weight"):
@@ -653,7 +653,7 @@ def test_clusters_under_another_name(patients):
 
 
 @pytest.mark.usefixtures("routing")
-def test_clusters_that_were_not_asked_for(patients):
+def test_clusters_that_were_not_requested(patients):
     X, y, patient = patients
     with pytest.raises((TypeError, UnsetMetadataPassedError), match="clusters"):
         cross_validate(
@@ -701,7 +701,7 @@ def test_clusters_whose_labels_differ_fail_the_scorer_alone(patients):
 
 @pytest.mark.usefixtures("routing")
 @MAY_SATURATE
-def test_what_routed_weights_follow(data, weights):
+def test_weights_follow_of_routed_weights(data, weights):
     X, y = data
     scoring = make_significance_scorer(
         output="pvalue", n_permutations=199, weights_follow="score"

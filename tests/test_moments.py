@@ -29,20 +29,20 @@ PRINTED = [
 
 @pytest.mark.parametrize(("size", "mean", "variance", "rtol"), PRINTED)
 def test_printed_values(size, mean, variance, rtol):
-    law = ap_null_distribution(*size)
-    assert_allclose(law.mean(), mean, rtol=rtol)
-    assert_allclose(law.var(), variance, rtol=rtol)
+    null = ap_null_distribution(*size)
+    assert_allclose(null.mean(), mean, rtol=rtol)
+    assert_allclose(null.var(), variance, rtol=rtol)
 
 
 @pytest.mark.parametrize("n_samples", range(1, 10))
 def test_every_small_size_without_ties(n_samples):
     for n_positives in range(1, n_samples + 1):
-        law = ap_null_distribution(n_samples, n_positives)
-        enumerated = oracles.average_precision_law(n_samples, n_positives)
-        mean, variance = oracles.law_mean_and_variance(enumerated)
-        assert_allclose(law.mean(), float(mean), rtol=1e-13)
-        assert_allclose(law.var(), float(variance), rtol=1e-12, atol=1e-17)
-        assert_allclose(law.std(), float(variance) ** 0.5, rtol=1e-12, atol=1e-16)
+        null = ap_null_distribution(n_samples, n_positives)
+        enumerated = oracles.average_precision_distribution(n_samples, n_positives)
+        mean, variance = oracles.distribution_mean_and_variance(enumerated)
+        assert_allclose(null.mean(), float(mean), rtol=1e-13)
+        assert_allclose(null.var(), float(variance), rtol=1e-12, atol=1e-17)
+        assert_allclose(null.std(), float(variance) ** 0.5, rtol=1e-12, atol=1e-16)
 
 
 @pytest.mark.parametrize(
@@ -61,23 +61,23 @@ def test_every_small_size_without_ties(n_samples):
 )
 def test_ties_against_enumeration(tie_sizes, n_positives):
     n_samples = sum(tie_sizes)
-    law = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
-    enumerated = oracles.average_precision_law(n_samples, n_positives, tie_sizes)
-    mean, variance = oracles.law_mean_and_variance(enumerated)
-    assert_allclose(law.mean(), float(mean), rtol=1e-13)
-    assert_allclose(law.var(), float(variance), rtol=1e-12, atol=1e-17)
+    null = ap_null_distribution(n_samples, n_positives, tie_sizes=tie_sizes)
+    enumerated = oracles.average_precision_distribution(n_samples, n_positives, tie_sizes)
+    mean, variance = oracles.distribution_mean_and_variance(enumerated)
+    assert_allclose(null.mean(), float(mean), rtol=1e-13)
+    assert_allclose(null.var(), float(variance), rtol=1e-12, atol=1e-17)
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3"])
 def test_moments_are_exact_whatever_the_method(method):
     sizes = (2, 3, 1, 2)
-    law = ap_null_distribution(8, 3, tie_sizes=sizes, method=method, n_permutations=9)
+    null = ap_null_distribution(8, 3, tie_sizes=sizes, method=method, n_permutations=9)
     mean, variance = oracles.mean_and_variance_with_ties(sizes, 3)
-    assert_allclose(law.mean(), float(mean), rtol=1e-13)
-    assert_allclose(law.var(), float(variance), rtol=1e-12)
-    assert_allclose(law.stats(), [float(mean), float(variance)], rtol=1e-12)
-    assert_allclose(law.stats(moments="mv"), [float(mean), float(variance)], rtol=1e-12)
-    assert_allclose(law.stats(moments="m"), float(mean), rtol=1e-12)
+    assert_allclose(null.mean(), float(mean), rtol=1e-13)
+    assert_allclose(null.var(), float(variance), rtol=1e-12)
+    assert_allclose(null.stats(), [float(mean), float(variance)], rtol=1e-12)
+    assert_allclose(null.stats(moments="mv"), [float(mean), float(variance)], rtol=1e-12)
+    assert_allclose(null.stats(moments="m"), float(mean), rtol=1e-12)
 
 
 MODERATELY_TIED = [
@@ -94,10 +94,10 @@ MODERATELY_TIED = [
     MODERATELY_TIED,
 )
 def test_ties_at_moderate_sizes(tie_sizes, n_positives):
-    law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
+    null = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
     mean, variance = oracles.mean_and_variance_with_ties(tie_sizes, n_positives)
-    assert_allclose(law.mean(), float(mean), rtol=1e-12)
-    assert_allclose(law.var(), float(variance), rtol=1e-10)
+    assert_allclose(null.mean(), float(mean), rtol=1e-12)
+    assert_allclose(null.var(), float(variance), rtol=1e-10)
 
 
 def test_blocks_of_one_item_are_no_ties():
@@ -111,11 +111,11 @@ def test_blocks_of_one_item_are_no_ties():
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 7, 8, 9])
 @pytest.mark.parametrize("tie_sizes", [None, (2, 3, 1, 3), (9,), (1, 1, 6, 1)])
 def test_average_precision_at_k_against_enumeration(tie_sizes, k, normalize):
-    law = ap_null_distribution(9, 4, k=k, normalize=normalize, tie_sizes=tie_sizes)
-    enumerated = oracles.average_precision_law(9, 4, tie_sizes, k, normalize)
-    mean, variance = oracles.law_mean_and_variance(enumerated)
-    assert_allclose(law.mean(), float(mean), rtol=1e-13)
-    assert_allclose(law.var(), float(variance), rtol=1e-11, atol=1e-16)
+    null = ap_null_distribution(9, 4, k=k, normalize=normalize, tie_sizes=tie_sizes)
+    enumerated = oracles.average_precision_distribution(9, 4, tie_sizes, k, normalize)
+    mean, variance = oracles.distribution_mean_and_variance(enumerated)
+    assert_allclose(null.mean(), float(mean), rtol=1e-13)
+    assert_allclose(null.var(), float(variance), rtol=1e-11, atol=1e-16)
 
 
 @pytest.mark.parametrize("normalize", ["min", "positives"])
@@ -124,20 +124,20 @@ def test_average_precision_at_k_against_enumeration(tie_sizes, k, normalize):
     [(1000, 100, 10), (1000, 100, 100), (1000, 5, 400), (20000, 300, 1000), (1000, 999, 20)],
 )
 def test_average_precision_at_k_against_closed_form(n_samples, n_positives, k, normalize):
-    law = ap_null_distribution(n_samples, n_positives, k=k, normalize=normalize)
+    null = ap_null_distribution(n_samples, n_positives, k=k, normalize=normalize)
     mean, variance = oracles.mean_and_variance_at_k(n_samples, n_positives, k, normalize)
-    assert_allclose(law.mean(), float(mean), rtol=1e-12)
-    assert_allclose(law.var(), float(variance), rtol=1e-9)
+    assert_allclose(null.mean(), float(mean), rtol=1e-12)
+    assert_allclose(null.var(), float(variance), rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_samples", [10, 1000, 10**5, 10**6])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.3, 0.5, 0.9, 1.0])
 def test_relative_accuracy_to_a_million(n_samples, share):
     n_positives = min(max(1, round(share * n_samples)), n_samples - 1)
-    law = ap_null_distribution(n_samples, n_positives)
+    null = ap_null_distribution(n_samples, n_positives)
     mean, variance = oracles.mean_and_variance_at_k(n_samples, n_positives)
-    assert_allclose(law.mean(), float(mean), rtol=1e-9)
-    assert_allclose(law.var(), float(variance), rtol=1e-9)
+    assert_allclose(null.mean(), float(mean), rtol=1e-9)
+    assert_allclose(null.var(), float(variance), rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_samples", [10**9, 10**12])
@@ -146,17 +146,17 @@ def test_astronomical_sizes(n_samples, n_positives):
     n_positives = {"half": n_samples // 2, "all but one": n_samples - 1}.get(
         n_positives, n_positives
     )
-    law = ap_null_distribution(n_samples, n_positives)
+    null = ap_null_distribution(n_samples, n_positives)
     mean, variance = oracles.mean_and_variance_at_k(n_samples, n_positives)
-    assert_allclose(law.mean(), float(mean), rtol=1e-9)
-    assert_allclose(law.var(), float(variance), rtol=1e-5)
+    assert_allclose(null.mean(), float(mean), rtol=1e-9)
+    assert_allclose(null.var(), float(variance), rtol=1e-5)
 
 
 def test_ties_in_a_million_items_against_no_ties():
     # Pairs of equal scores far down hardly matter: the top thousand ranks are left alone.
     n_samples, n_positives, top = 10**6, 10**4, 1000
     sizes = np.r_[np.ones(top, dtype=int), np.full((n_samples - top) // 2, 2)]
-    law = ap_null_distribution(n_samples, n_positives, tie_sizes=sizes)
+    null = ap_null_distribution(n_samples, n_positives, tie_sizes=sizes)
     plain = ap_null_distribution(n_samples, n_positives)
     # Joining ranks 2s - 1 and 2s changes the mean by the difference of the two precisions,
     # p_2-weighted: sum over pairs of [2 (T-1) / T - (T-2) / (T-1) - (T-1) / T] p_2 / m + ...
@@ -164,39 +164,39 @@ def test_ties_in_a_million_items_against_no_ties():
     p1, p2 = (float(oracles.falling_ratio(n_samples, n_positives, r)) for r in (1, 2))
     tied = 2 / ends * (p1 + (ends - 1) * p2)
     untied = (p1 + (ends - 2) * p2) / (ends - 1) + (p1 + (ends - 1) * p2) / ends
-    assert_allclose(law.mean() - plain.mean(), (tied - untied).sum() / n_positives, rtol=1e-6)
-    assert_allclose(law.var(), plain.var(), rtol=0.01)
+    assert_allclose(null.mean() - plain.mean(), (tied - untied).sum() / n_positives, rtol=1e-6)
+    assert_allclose(null.var(), plain.var(), rtol=0.01)
 
 
 @pytest.mark.parametrize(
     ("n_samples", "n_positives", "mean"), [(1, 1, 1), (1, 0, 0), (2, 2, 1), (3, 0, 0), (3, 3, 1)]
 )
 def test_single_class(n_samples, n_positives, mean):
-    law = ap_null_distribution(n_samples, n_positives)
-    assert law.mean() == mean
-    assert law.var() == 0.0
-    assert law.std() == 0.0
+    null = ap_null_distribution(n_samples, n_positives)
+    assert null.mean() == mean
+    assert null.var() == 0.0
+    assert null.std() == 0.0
 
 
 def test_one_positive_is_the_mean_of_reciprocal_ranks():
-    law = ap_null_distribution(3, 1)
-    assert_allclose(law.mean(), float(Fraction(11, 18)), rtol=1e-15)
-    assert_allclose(law.var(), float(Fraction(49, 36) / 3 - Fraction(11, 18) ** 2), rtol=1e-14)
+    null = ap_null_distribution(3, 1)
+    assert_allclose(null.mean(), float(Fraction(11, 18)), rtol=1e-15)
+    assert_allclose(null.var(), float(Fraction(49, 36) / 3 - Fraction(11, 18) ** 2), rtol=1e-14)
 
 
 def test_constant_score_has_no_variance():
-    law = ap_null_distribution(50, 7, tie_sizes=[50])
-    assert_allclose(law.mean(), 7 / 50, rtol=1e-15)
-    assert law.var() == 0.0
+    null = ap_null_distribution(50, 7, tie_sizes=[50])
+    assert_allclose(null.mean(), 7 / 50, rtol=1e-15)
+    assert null.var() == 0.0
 
 
 @pytest.mark.parametrize("order", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("tie_sizes", [None, (2, 3, 1, 2)])
-def test_raw_moments_of_enumerable_laws(order, tie_sizes):
-    law = ap_null_distribution(8, 3, tie_sizes=tie_sizes)
-    enumerated = oracles.average_precision_law(8, 3, tie_sizes)
-    expected = [Fraction(1), *oracles.law_moments(enumerated)][order]
-    assert_allclose(law.moment(order), float(expected), rtol=1e-12)
+def test_raw_moments_of_enumerable_distributions(order, tie_sizes):
+    null = ap_null_distribution(8, 3, tie_sizes=tie_sizes)
+    enumerated = oracles.average_precision_distribution(8, 3, tie_sizes)
+    expected = [Fraction(1), *oracles.distribution_moments(enumerated)][order]
+    assert_allclose(null.moment(order), float(expected), rtol=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def moments_by_chain(n_samples, n_positives):
 
     for rank in range(1, n + 1):
         hit = np.clip((m - hits) / (n - rank + 1), 0.0, 1.0)
-        # Less what a rank adds on average, so that the powers stay small.
+        # Less the mean contribution of a rank, so that the powers stay small.
         average = (1 + (rank - 1) * (m - 1) / (n - 1)) / n / rank
         found = hit * shifted((hits + 1) / rank / m - average)
         carried = (1.0 - hit) * shifted(-average)
@@ -258,8 +258,8 @@ def moments_by_chain(n_samples, n_positives):
     return third / variance**1.5, fourth / variance**2 - 3.0
 
 
-def assert_skewness_and_kurtosis(law, expected, rtol=1e-11):
-    skewness, kurtosis = law.stats("sk")
+def assert_skewness_and_kurtosis(null, expected, rtol=1e-11):
+    skewness, kurtosis = null.stats("sk")
     assert_allclose(skewness, expected[0], rtol=rtol, atol=1e-13)
     assert_allclose(kurtosis, expected[1], rtol=10 * rtol, atol=1e-12)
 
@@ -267,7 +267,9 @@ def assert_skewness_and_kurtosis(law, expected, rtol=1e-11):
 @pytest.mark.parametrize("n_samples", range(2, 11))
 def test_skewness_and_kurtosis_of_every_small_size(n_samples):
     for n_positives in range(1, n_samples):
-        raw = oracles.law_moments(oracles.average_precision_law(n_samples, n_positives))
+        raw = oracles.distribution_moments(
+            oracles.average_precision_distribution(n_samples, n_positives)
+        )
         assert_skewness_and_kurtosis(
             ap_null_distribution(n_samples, n_positives), standardized(raw)
         )
@@ -279,19 +281,21 @@ def test_skewness_and_kurtosis_of_every_small_size(n_samples):
     "tie_sizes", [(2, 3, 1, 3), (1, 8), (8, 1), (3, 3, 3), (1, 1, 6, 1), (4, 5)]
 )
 def test_skewness_and_kurtosis_with_ties_and_cut_offs(tie_sizes, k, n_positives):
-    law = ap_null_distribution(9, n_positives, tie_sizes=tie_sizes, k=k)
-    raw = oracles.law_moments(oracles.average_precision_law(9, n_positives, tie_sizes, k))
+    null = ap_null_distribution(9, n_positives, tie_sizes=tie_sizes, k=k)
+    raw = oracles.distribution_moments(
+        oracles.average_precision_distribution(9, n_positives, tie_sizes, k)
+    )
     if raw[1] > raw[0] ** 2:
-        assert_skewness_and_kurtosis(law, standardized(raw))
+        assert_skewness_and_kurtosis(null, standardized(raw))
 
 
 @pytest.mark.parametrize(("n_samples", "n_positives"), [(400, 23), (60, 45), (150, 149)])
 def test_skewness_and_kurtosis_by_counting(n_samples, n_positives):
-    law = ap_null_distribution(n_samples, n_positives)
+    null = ap_null_distribution(n_samples, n_positives)
     raw = moments_by_counting([1] * n_samples, n_positives)
-    assert_skewness_and_kurtosis(law, standardized(raw))
-    assert_allclose(law.moment(3), float(raw[2]), rtol=1e-12)
-    assert_allclose(law.moment(4), float(raw[3]), rtol=1e-12)
+    assert_skewness_and_kurtosis(null, standardized(raw))
+    assert_allclose(null.moment(3), float(raw[2]), rtol=1e-12)
+    assert_allclose(null.moment(4), float(raw[3]), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -299,8 +303,8 @@ def test_skewness_and_kurtosis_by_counting(n_samples, n_positives):
     [*MODERATELY_TIED, ((2,) * 60, 119)],
 )
 def test_skewness_and_kurtosis_with_ties_by_counting(tie_sizes, n_positives):
-    law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
-    assert_skewness_and_kurtosis(law, standardized(moments_by_counting(tie_sizes, n_positives)))
+    null = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes)
+    assert_skewness_and_kurtosis(null, standardized(moments_by_counting(tie_sizes, n_positives)))
 
 
 @pytest.mark.parametrize(
@@ -413,20 +417,20 @@ def test_skewness_and_kurtosis_of_a_million_blocks():
     # Equal scores far down hardly matter: the top is left alone.
     n_samples, n_positives, top = 2 * 10**6, 2000, 10_000
     sizes = np.r_[np.ones(top, dtype=int), np.full((n_samples - top) // 2, 2)]
-    law = ap_null_distribution(n_samples, n_positives, tie_sizes=sizes)
+    null = ap_null_distribution(n_samples, n_positives, tie_sizes=sizes)
     plain = ap_null_distribution(n_samples, n_positives)
-    assert_allclose(law.stats("sk"), plain.stats("sk"), rtol=1e-5)
+    assert_allclose(null.stats("sk"), plain.stats("sk"), rtol=1e-5)
 
 
-def test_what_cannot_vary_has_no_skewness():
-    for law in (ap_null_distribution(50, 7, tie_sizes=[50]), ap_null_distribution(3, 3)):
-        assert np.isnan(law.stats("sk")).all()
-        assert_allclose(law.moment(4), law.mean() ** 4, rtol=1e-14)
+def test_constant_statistics_have_no_skewness():
+    for null in (ap_null_distribution(50, 7, tie_sizes=[50]), ap_null_distribution(3, 3)):
+        assert np.isnan(null.stats("sk")).all()
+        assert_allclose(null.moment(4), null.mean() ** 4, rtol=1e-14)
 
 
 def test_pearson3_takes_the_exact_skewness():
-    law = ap_null_distribution(10**9, 10**6, method="pearson3")
-    third = law.stats("s")
-    # A gamma law's median is about a third of its scale below its mean, and its scale half of
-    # skewness times standard deviation.
-    assert_allclose(law.median(), law.mean() - law.std() * third / 6, rtol=1e-8)
+    null = ap_null_distribution(10**9, 10**6, method="pearson3")
+    third = null.stats("s")
+    # The median of a gamma distribution is about a third of its scale below its mean, and its scale
+    # is half of skewness times standard deviation.
+    assert_allclose(null.median(), null.mean() - null.std() * third / 6, rtol=1e-8)

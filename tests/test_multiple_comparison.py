@@ -33,7 +33,7 @@ from sklearn_rankinf import (
     metric_test,
 )
 
-# What is drawn here, and a distance of p-values that random directions explain.
+# Number of random directions in these tests, and a distance of p-values that they explain.
 DRAWN, NEAR = 2000, 0.02
 FAMILIES = [
     AveragePrecision(),
@@ -81,7 +81,7 @@ def as_rows(result):
 
 
 def mirrored(row):
-    """What is said of a pair the other way round."""
+    """The result for the reversed pair."""
     difference, error, low, high, *pvalues = row
     return np.array([-difference, error, -high, -low, *pvalues])
 
@@ -294,7 +294,7 @@ def test_adjusted_pvalues_and_limits_are_those_of_counted_draws():
         expected[left.pop(0)] = before
     found = metric_multiple_comparison_test(y_true, scores, metric="roc_auc")
     assert_allclose(found.pvalue, expected, atol=NEAR)
-    # Hsu's comparisons: how often errors alone make another one look so much better.
+    # Hsu's comparisons: how often errors alone make another one better by at least the difference.
     for i in range(4):
         others = [j for j in range(4) if j != i]
         scale = [error[pairs.index((min(i, j), max(i, j)))] for j in others]
@@ -335,7 +335,7 @@ def test_a_reference_by_name(correction):
 
 @pytest.mark.parametrize("correction", ["maxt", "holm", "none"])
 @pytest.mark.parametrize("shifts", [(1.0, 2.5, 0.3, 1.5), (3.0, 0.1, 0.5), (0.1, 0.5, 3.0)])
-def test_the_best_as_reference_has_what_all_pairs_have(correction, shifts):
+def test_the_best_as_reference_agrees_with_all_pairs(correction, shifts):
     sizes = {"shifts": shifts}
     every = as_rows(compare(10, sizes, correction=correction))
     found = compare(10, sizes, correction=correction, reference="best")
@@ -395,7 +395,7 @@ def test_identical_rankers_do_not_differ_and_change_nothing(metric):
     rows, before = as_rows(found), as_rows(plain)
     difference, error, low, high, *pvalues = rows["a", "again"]
     assert [difference, error, *pvalues] == [0, 0, 1, 1]
-    # MOVER leaves what the two sides of the single interval differ by.
+    # MOVER keeps the asymmetry of the single interval.
     assert low <= 0 <= high
     assert low == pytest.approx(-high, abs=1e-12)
     assert high < rows["a", "b"][3] - rows["a", "b"][0]
@@ -433,7 +433,7 @@ def test_three_rankers_without_error_have_bonferronis_limits(metric):
     assert_allclose(found.high, high, rtol=1e-9)
 
 
-def test_beside_a_perfect_ranking_all_are_compared_on_their_own_scale():
+def test_with_a_perfect_ranking_all_are_compared_on_the_original_scale():
     y_true, scores = sample(14)
     scores["perfect"] = scores.pop("d") + 100 * y_true
     found = metric_multiple_comparison_test(y_true, scores)
@@ -489,7 +489,7 @@ def test_intervals_of_expectations_are_stretched_to_the_value(metric):
     ],
     ids=["one positive", "one negative", "one cluster", "one in a stratum"],
 )
-def test_unknown_errors_tell_nothing(metric, y_true, options):
+def test_unknown_errors_have_no_information(metric, y_true, options):
     _, scores = sample(17)
     with pytest.warns(UndefinedMetricWarning, match="all p-values are 1"):
         found = metric_multiple_comparison_test(y_true, scores, metric=metric, **options)
@@ -508,7 +508,7 @@ def test_unknown_errors_tell_nothing(metric, y_true, options):
 
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("reference", [None, "best", "b"])
-def test_one_class_tells_nothing(label, reference):
+def test_one_class_has_no_information(label, reference):
     _, scores = sample(18)
     with pytest.warns(UndefinedMetricWarning, match=f"only one class, {60 * label} positives"):
         found = metric_multiple_comparison_test(
@@ -845,7 +845,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("scores", "options", "error", "message"), WRONG)
-def test_what_is_wrong_is_said(scores, options, error, message):
+def test_errors(scores, options, error, message):
     with pytest.raises(error, match=message):
         metric_multiple_comparison_test(Y, scores, **options)
 

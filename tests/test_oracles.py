@@ -30,10 +30,10 @@ def test_straddling_block_averages_over_all_orders(sizes, hits, normalize):
 
 @pytest.mark.parametrize(("sizes", "n_positives"), PATTERNS)
 def test_moments_from_inclusion_probabilities_agree_with_enumeration(sizes, n_positives):
-    law = oracles.average_precision_law(sum(sizes), n_positives, sizes)
-    assert oracles.law_mean_and_variance(law) == oracles.mean_and_variance_with_ties(
-        sizes, n_positives
-    )
+    distribution = oracles.average_precision_distribution(sum(sizes), n_positives, sizes)
+    assert oracles.distribution_mean_and_variance(
+        distribution
+    ) == oracles.mean_and_variance_with_ties(sizes, n_positives)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,10 @@ def test_moments_from_inclusion_probabilities_agree_with_enumeration(sizes, n_po
     ],
 )
 def test_closed_moments_at_k_agree_with_enumeration(n_samples, n_positives, k, normalize):
-    law = oracles.average_precision_law(n_samples, n_positives, None, k, normalize)
-    expected = [float(moment) for moment in oracles.law_mean_and_variance(law)]
+    distribution = oracles.average_precision_distribution(
+        n_samples, n_positives, None, k, normalize
+    )
+    expected = [float(moment) for moment in oracles.distribution_mean_and_variance(distribution)]
     closed = oracles.mean_and_variance_at_k(n_samples, n_positives, k, normalize)
     assert_allclose([float(moment) for moment in closed], expected, rtol=1e-14, atol=1e-17)
 
@@ -79,11 +81,11 @@ def test_bounds_bracket_enumeration():
 
 def test_simulation_agrees_with_enumeration():
     sizes, n_positives = (2, 3, 1, 2), 3
-    law = oracles.average_precision_law(8, n_positives, sizes)
-    mean, variance = map(float, oracles.law_mean_and_variance(law))
+    distribution = oracles.average_precision_distribution(8, n_positives, sizes)
+    mean, variance = map(float, oracles.distribution_mean_and_variance(distribution))
     for k in (None, 4):
-        law = oracles.average_precision_law(8, n_positives, sizes, k)
-        mean, variance = map(float, oracles.law_mean_and_variance(law))
+        distribution = oracles.average_precision_distribution(8, n_positives, sizes, k)
+        mean, variance = map(float, oracles.distribution_mean_and_variance(distribution))
         drawn = oracles.simulate_average_precision(
             np.random.default_rng(0), sizes, n_positives, 20_000, k
         )

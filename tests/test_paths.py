@@ -50,7 +50,7 @@ def crossing_by_placements(n, m, ends, least=1):
 
 
 def crossing_by_paths(n, m, ends, above):
-    """The same from counts of paths, block by block; `above` says from which hits on, by end."""
+    """The same from counts of paths, block by block; `above` is the smallest number by end."""
     paths, crossed, before = [1], 0, 0
     for end in ends:
         ways = [math.comb(end - before, y) for y in range(min(end - before, m) + 1)]
@@ -219,7 +219,7 @@ def test_of_two_large_blocks_the_first_decides(size, m, hits):
 
 
 @pytest.mark.parametrize("log_level", [-1e-9, -1e-13, -1e-16, -1e-300])
-def test_what_is_certain_reaches_no_level(log_level):
+def test_certain_events_reach_no_level(log_level):
     n, m = 40, 20
     bounds = HitBounds.of(n, m, np.arange(1, n + 1))
     (needed,) = bounds.needed([bounds.last(log_level)], bounds.ends)

@@ -52,8 +52,8 @@ from sklearn_rankinf._sampling.exchange import Exchange, ExchangedHits
 from sklearn_rankinf._sampling.labellings import uniform_hit_ranks
 
 N_PERMUTATIONS = 9999
-# Deviations from enumeration, in standard errors, that a right law does not reach: with some
-# thousands of comparisons in this module one of a normal variable would in one run of fifty.
+# Limit of deviations from enumeration, in standard errors: with some thousands of comparisons in
+# this module, one correct normal deviation exceeds it in one run of fifty.
 Z = 4.5
 
 
@@ -106,13 +106,13 @@ def tail(values, x, alternative):
     return np.mean(values <= x + 1e-12, axis=1)
 
 
-def assert_same_law(law, values, n_permutations=N_PERMUTATIONS):
+def assert_same_distribution(null, values, n_permutations=N_PERMUTATIONS):
     x = np.unique(np.round(values, 10))[:: max(1, np.unique(values).size // 30)]
     for alternative, shift in (("greater", -1e-9), ("less", 1e-9)):
         # Halfway between values, so that rounding decides nothing.
         p = tail(values, x + shift, alternative)
         error = np.sqrt(p * (1 - p) / n_permutations)
-        found = law.pvalue(x + shift, alternative)
+        found = null.pvalue(x + shift, alternative)
         assert np.all(np.abs(found - p) <= Z * error + 2 / n_permutations)
 
 
@@ -154,7 +154,7 @@ def restricted(restriction, n_scores, seed=0):
     return y_true, y_score, options
 
 
-# The law is that of all labellings
+# The distribution is that of all labellings
 
 
 @pytest.mark.parametrize("restriction", RESTRICTIONS)
@@ -165,15 +165,15 @@ def test_average_precision(restriction, n_scores):
     result = quiet(average_precision_test, y_true, y_score, **options)
     assert result.statistic == pytest.approx(average_precision_score(y_true, y_score), rel=1e-12)
     assert result.method == result.null_distribution.method == "permutation"
-    assert_same_law(result.null_distribution, values)
+    assert_same_distribution(result.null_distribution, values)
     expected = tail(values, [result.statistic], "greater")[0]
     error = math.sqrt(expected * (1 - expected) / N_PERMUTATIONS)
     assert abs(result.pvalue - expected) <= Z * error + 1e-4
     # Moments are those of the resamples.
-    law = result.null_distribution
-    assert law.mean() == pytest.approx(np.mean(values), abs=Z * np.std(values) / 99)
-    assert law.std() == pytest.approx(np.std(values), rel=0.08)
-    assert result.zscore == (result.statistic - law.mean()) / law.std()
+    null = result.null_distribution
+    assert null.mean() == pytest.approx(np.mean(values), abs=Z * np.std(values) / 99)
+    assert null.std() == pytest.approx(np.std(values), rel=0.08)
+    assert result.zscore == (result.statistic - null.mean()) / null.std()
 
 
 @pytest.mark.parametrize("restriction", RESTRICTIONS)
@@ -185,7 +185,7 @@ def test_average_precision_at_k(restriction, normalize):
         average_precision_at_k_score(y, y_score, **at_k) for y in labellings(y_true, **options)
     ]
     result = quiet(average_precision_test, y_true, y_score, **at_k, **options)
-    assert_same_law(result.null_distribution, values)
+    assert_same_distribution(result.null_distribution, values)
     best = min(y_true.sum(), 5) / (min(y_true.sum(), 5) if normalize == "min" else y_true.sum())
     mean = result.null_distribution.mean()
     assert result.adjusted_statistic == pytest.approx(
@@ -221,7 +221,7 @@ def test_weighted(restriction, follow):
     )
     expected = average_precision_score(y_true, y_score, sample_weight=weights)
     assert result.statistic == pytest.approx(expected, rel=1e-12)
-    assert_same_law(result.null_distribution, values)
+    assert_same_distribution(result.null_distribution, values)
 
 
 @pytest.mark.parametrize("average", ["macro", "weighted", "micro"])
@@ -249,7 +249,7 @@ def test_averages_over_classes(average, restriction, weighted):
     result = quiet(
         average_precision_test, y_true, scores, average=average, sample_weight=weights, **options
     )
-    assert_same_law(result.null_distribution, values)
+    assert_same_distribution(result.null_distribution, values)
     mean = result.null_distribution.mean()
     assert mean == pytest.approx(np.mean(values), abs=Z * np.std(values) / 99)
 
@@ -310,7 +310,7 @@ def test_other_metrics(name, restriction, n_scores, flipped):
     assert result.method == "permutation"
     assert result.statistic == pytest.approx(score(y_true, y_score, **arguments), rel=1e-12)
     assert result.n_positives == y_true.sum()
-    assert_same_law(result.null_distribution, values)
+    assert_same_distribution(result.null_distribution, values)
     # The observed labelling is one of those drawn: its value must count as equal.
     for alternative in ("greater", "less"):
         p = tail(values, [result.statistic], alternative)[0]
@@ -319,11 +319,11 @@ def test_other_metrics(name, restriction, n_scores, flipped):
         assert abs(found.pvalue - p) <= Z * error + 2 / N_PERMUTATIONS
 
 
-def test_metric_of_ones_own():
+def test_custom_metric():
     y_true, y_score, options = restricted("strata", 10**6, seed=4)
     values = [zipf_score(y, y_score) for y in labellings(y_true, **options)]
     result = quiet(rank_statistic_test, y_true, y_score, statistic=Zipf(), **options)
-    assert_same_law(result.null_distribution, values)
+    assert_same_distribution(result.null_distribution, values)
 
 
 @pytest.mark.parametrize("n_each", [300, 1000, 3000])
@@ -368,7 +368,7 @@ def test_an_array_of_k(shape):
         assert one.pvalue_interval() == (low[at], high[at])
 
 
-# Labels of strata and clusters, and what is refused
+# Labels of strata and clusters, and errors
 
 
 @pytest.mark.parametrize(
@@ -450,7 +450,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
     ],
 )
 @pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
-def test_what_is_refused(test, options, error, message):
+def test_errors_and_refusals(test, options, error, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         with pytest.raises(error, match=message):
@@ -653,7 +653,7 @@ CASES = {
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    """Resamples are drawn in many chunks, the last of which is smaller, and no law is kept."""
+    """Resamples are drawn in many chunks, the last of which is smaller; none is cached."""
     monkeypatch.setattr(sampling, "_RANKS_PER_CHUNK", 4000)
     _DISTRIBUTIONS.clear()
     yield
@@ -672,11 +672,11 @@ def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
         "n_permutations": 999,
         **options,
     }
-    law = quiet(test, y_true, y_score, **options).null_distribution
+    null = quiet(test, y_true, y_score, **options).null_distribution
     if case == "recall":
-        draws = law._sample_of(law._exact)
+        draws = null._sample_of(null._exact)
     else:
-        draws = law._permutation_sample()
+        draws = null._permutation_sample()
     for n_exceedances in (1, 7, 40, 10_000):
         result = quiet(test, y_true, y_score, n_exceedances=n_exceedances, **options)
         p, n_draws, found = sequential(draws, result.statistic, alternative, n_exceedances)
@@ -687,7 +687,7 @@ def test_stopped_pvalue_is_that_of_a_loop(case, alternative):
         error = math.sqrt((1 - p) / (p * n_draws))
         assert result.pvalue_relative_error == pytest.approx(max(error, 1e-13), rel=1e-9, abs=0.0)
         assert result.pvalue_standard_error == pytest.approx(p * error, rel=1e-9, abs=1e-12)
-        # What was drawn is the law of the result, before and after it is pickled.
+        # The draws are the null distribution of the result, before and after pickling.
         expected = np.sort(draws[:n_draws])
         for own in (result, pickle.loads(pickle.dumps(result))):
             x = own.null_distribution.support()
@@ -750,7 +750,7 @@ def test_without_a_number_of_exceedances_nothing_changes():
         ),
     ],
 )
-def test_what_stopping_refuses(test, options, error, message):
+def test_errors_of_stopping(test, options, error, message):
     with pytest.raises(error, match=message):
         test(Y, SCORES, **{"method": "permutation", **options})
 
@@ -842,7 +842,8 @@ def test_interval_of_a_stopped_pvalue(n_exceedances):
     n_draws = result.n_resamples
     assert n_exceedances < n_draws < N_PERMUTATIONS
     low, high = result.pvalue_interval(0.9)
-    # With the lower limit, so few draws are as rare as 5 percent; with the upper one, so many.
+    # At the lower limit this number of draws or fewer has probability 5 percent, at the upper limit
+    # this number or more.
     assert stats.nbinom.cdf(n_draws - n_exceedances, n_exceedances, low) == pytest.approx(0.05)
     assert stats.nbinom.sf(n_draws - n_exceedances - 1, n_exceedances, high) == pytest.approx(0.05)
 
@@ -885,7 +886,7 @@ def test_confidence_level_is_checked(confidence_level):
         result.pvalue_interval(confidence_level)
 
 
-# What ignoring clusters does, and what respecting them costs
+# Effect of ignoring clusters, and cost of respecting them
 
 
 def test_size_with_and_without_clusters():
@@ -929,15 +930,15 @@ def test_memory_does_not_grow_with_the_number_of_resamples(strata):
     assert peak < 300e6
 
 
-def test_the_same_law_twice():
+def test_the_same_distribution_twice():
     y_true, y_score, clusters = clustered_data()
-    laws = [
+    distributions = [
         average_precision_test(y_true, y_score, clusters=clusters).null_distribution
         for _ in range(2)
     ]
     x = np.linspace(0.1, 0.9, 50)
-    assert_array_equal(laws[0].pvalue(x), laws[1].pvalue(x))
-    assert repr(laws[0]) == (
+    assert_array_equal(distributions[0].pvalue(x), distributions[1].pvalue(x))
+    assert repr(distributions[0]) == (
         "PermutationDistribution(AveragePrecision(), n_samples=60, "
         f"n_positives={y_true.sum()}, n_units=30, n_classes=1)"
     )
@@ -981,6 +982,6 @@ def test_strata_of_scores():
         ([["a", "b"]], {}, TypeError, "y_score must hold real numbers"),
     ],
 )
-def test_what_has_no_strata_of_scores(arguments, options, error, message):
+def test_options_without_strata_of_scores(arguments, options, error, message):
     with pytest.raises(error, match=message):
         score_strata(*arguments, **options)

@@ -225,13 +225,13 @@ def test_power_of_large_and_small_effects_tends_to_its_ends():
 @pytest.mark.parametrize(("n", "m"), [(200, 10), (150, 140), (500, 3)])
 def test_the_critical_value_is_that_of_the_test(metric, n, m, alpha):
     result = metric_power(n, m, metric=metric, odds=2.0, alpha=alpha, n_simulations=10)
-    law = sklearn_rankinf.metric_null_distribution(n, m, metric=metric)
+    null = sklearn_rankinf.metric_null_distribution(n, m, metric=metric)
     if math.isnan(result.critical_value):
-        assert law.pvalue(law.support()[1]) > alpha
+        assert null.pvalue(null.support()[1]) > alpha
         assert result.level == result.power == 0.0
         return
     assert result.level <= alpha * (1.0 + 1e-12)
-    assert result.level == pytest.approx(law.pvalue(result.critical_value), rel=1e-10)
+    assert result.level == pytest.approx(null.pvalue(result.critical_value), rel=1e-10)
     # Nothing smaller is significant: the last value with a larger probability.
     if metric == RocAuc():
         n_pairs = m * (n - m)
@@ -239,9 +239,9 @@ def test_the_critical_value_is_that_of_the_test(metric, n, m, alpha):
         assert multiple == pytest.approx(round(multiple), abs=1e-6)
         below = result.critical_value - 1.0 / n_pairs
     else:
-        below = law.isf(result.level * (1.0 + 1e-6)) * (1.0 - 1e-6)
+        below = null.isf(result.level * (1.0 + 1e-6)) * (1.0 - 1e-6)
     assert below < result.critical_value
-    assert law.pvalue(below) > alpha * (1.0 - 1e-5)
+    assert null.pvalue(below) > alpha * (1.0 - 1e-5)
 
 
 def test_the_critical_value_is_where_the_test_begins_to_be_significant():
@@ -693,7 +693,7 @@ def test_simulated_shares_of_none_or_all_have_an_error():
 
 @pytest.mark.parametrize("alpha", [1.0 - 1e-12, 1.0 - 1e-15, 1.0 - 1e-16])
 @pytest.mark.parametrize("metric", ["recall_at_k", "roc_auc"])
-def test_what_is_certain_is_not_significant(alpha, metric):
+def test_certain_events_are_not_significant(alpha, metric):
     k = 20 if metric == "recall_at_k" else None
     result = metric_power(100, 10, metric=metric, k=k, odds=2.0, alpha=alpha)
     assert result.critical_value > 0.0

@@ -149,22 +149,22 @@ def test_probabilities_of_both_orders_add_up_to_one(metric):
 @pytest.mark.parametrize("beta", ["1/3", "1", "2", "10"])
 @pytest.mark.parametrize("counts", STRUCTURES)
 def test_tails_of_f_scores_are_exact(counts, beta):
-    law = of_counts(*counts, prior=1).f_score(float(Fraction(beta)))
+    posterior = of_counts(*counts, prior=1).f_score(float(Fraction(beta)))
     values = [Fraction(i, 20) for i in (1, 4, 10, 15, 19)]
     exact = [exact_tail(*counts, Fraction(beta), f) for f in values]
     x = np.array([float(f) for f in values])
-    assert_allclose(law.sf(x), [float(p) for p in exact], rtol=1e-10)
-    assert_allclose(law.cdf(x), [float(1 - p) for p in exact], rtol=1e-10)
+    assert_allclose(posterior.sf(x), [float(p) for p in exact], rtol=1e-10)
+    assert_allclose(posterior.cdf(x), [float(1 - p) for p in exact], rtol=1e-10)
 
 
 def test_far_tails_of_f_scores():
     counts, beta, values = (60, 80, 20), 3, (Fraction(1, 50), Fraction(99, 100))
-    law = of_counts(*counts, prior=1).f_score(beta)
+    posterior = of_counts(*counts, prior=1).f_score(beta)
     low, high = (exact_tail(*counts, beta, f) for f in values)
     assert 1 - low < Fraction(1, 10**50)
     assert high < Fraction(1, 10**50)
-    assert_allclose(law.cdf(float(values[0])), float(1 - low), rtol=1e-10)
-    assert_allclose(law.sf(float(values[1])), float(high), rtol=1e-10)
+    assert_allclose(posterior.cdf(float(values[0])), float(1 - low), rtol=1e-10)
+    assert_allclose(posterior.sf(float(values[1])), float(high), rtol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -179,13 +179,13 @@ def test_far_tails_of_f_scores():
 def test_tails_of_f_scores_of_large_counts(counts, beta):
     """The numbers of points of the Poisson process, by scipy's negative binomial distributions."""
     tp, fp, fn = counts
-    law = of_counts(*counts, prior=1).f_score(beta)
+    posterior = of_counts(*counts, prior=1).f_score(beta)
     n = np.arange(tp + 1)
-    for f in law.ppf([0.001, 0.3, 0.9, 1 - 1e-9]):
+    for f in posterior.ppf([0.001, 0.3, 0.9, 1 - 1e-9]):
         odds = f / (1 - f) / (1 + beta**2)
         missed = stats.nbinom.pmf(n, fn + 1, 1 / (1 + odds * beta**2))
         false = stats.nbinom.cdf(tp - n, fp + 1, 1 / (1 + odds))
-        assert_allclose(law.sf(f), np.sum(missed * false), rtol=1e-9)
+        assert_allclose(posterior.sf(f), np.sum(missed * false), rtol=1e-9)
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.5])
@@ -198,13 +198,13 @@ def test_moments_and_tails_are_those_of_draws_that_share_true_positives(counts, 
     found, false, missed = (rng.gamma(n + prior, size=200_000) for n in (tp, fp, fn))
     precision, recall = found / (found + false), found / (found + missed)
     draws = (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
-    law = of_counts(*counts, prior=prior).f_score(beta)
+    posterior = of_counts(*counts, prior=prior).f_score(beta)
     error = draws.std() / math.sqrt(draws.size)
-    assert abs(draws.mean() - law.mean()) < 4.5 * error
-    assert_allclose(draws.std(), law.std(), rtol=0.02)
+    assert abs(draws.mean() - posterior.mean()) < 4.5 * error
+    assert_allclose(draws.std(), posterior.std(), rtol=0.02)
     x = np.linspace(0.05, 0.95, 10)
-    expected = law.cdf(x)
-    for sample in (draws, law.rvs(200_000, random_state=1)):
+    expected = posterior.cdf(x)
+    for sample in (draws, posterior.rvs(200_000, random_state=1)):
         found = np.mean(sample[:, None] <= x, axis=0)
         error = np.sqrt(expected * (1 - expected) / sample.size)
         assert_array_equal(np.abs(found - expected) <= 4.5 * error + 1e-5, True)
@@ -213,13 +213,13 @@ def test_moments_and_tails_are_those_of_draws_that_share_true_positives(counts, 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("counts", STRUCTURES)
 def test_moments_are_integrals_of_the_exact_tail(counts, beta):
-    law = of_counts(*counts, prior=1).f_score(beta)
+    posterior = of_counts(*counts, prior=1).f_score(beta)
     x, weights = np.polynomial.legendre.leggauss(60)
     x, weights = 0.5 * (x + 1), 0.5 * weights
     tail = np.array([exact_tail(*counts, beta, f) for f in x])
     mean = weights @ tail
-    assert_allclose(law.mean(), mean, rtol=2e-6)
-    assert_allclose(law.var(), 2 * weights @ (x * tail) - mean**2, rtol=2e-5)
+    assert_allclose(posterior.mean(), mean, rtol=2e-6)
+    assert_allclose(posterior.var(), 2 * weights @ (x * tail) - mean**2, rtol=2e-5)
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 4.0])
@@ -240,30 +240,34 @@ def test_probability_that_an_f_score_is_greater(beta):
 @pytest.mark.parametrize("beta", [0.3, 1.0])
 @pytest.mark.parametrize("counts", STRUCTURES[1:5])
 def test_quantiles_invert_tails(counts, beta):
-    law = of_counts(*counts).f_score(beta)
+    posterior = of_counts(*counts).f_score(beta)
     q = np.array([1e-30, 1e-6, 0.025, 0.5, 0.9])
-    assert_allclose(law.cdf(law.ppf(q)), q, rtol=1e-9)
-    x = law.isf(q[1:])
+    assert_allclose(posterior.cdf(posterior.ppf(q)), q, rtol=1e-9)
+    x = posterior.isf(q[1:])
     # Near 1 a quantile has no more digits than the floating-point numbers there.
-    near = np.maximum(1e-9, 1e-14 * law.pdf(np.minimum(x, 1 - 1e-12)) / q[1:])
-    assert_array_equal(np.abs(law.sf(x) / q[1:] - 1) < np.where(x > 1 - 1e-6, 1.0, near), True)
-    assert_array_equal(law.ppf([0.0, 1.0]), [0.0, 1.0])
-    assert_array_equal(law.isf([0.0, 1.0]), [1.0, 0.0])
-    assert law.median() == law.ppf(0.5)
-    assert_allclose(law.interval(0.95), (law.ppf(0.025), law.isf(0.025)), rtol=1e-13)
+    near = np.maximum(1e-9, 1e-14 * posterior.pdf(np.minimum(x, 1 - 1e-12)) / q[1:])
+    assert_array_equal(
+        np.abs(posterior.sf(x) / q[1:] - 1) < np.where(x > 1 - 1e-6, 1.0, near), True
+    )
+    assert_array_equal(posterior.ppf([0.0, 1.0]), [0.0, 1.0])
+    assert_array_equal(posterior.isf([0.0, 1.0]), [1.0, 0.0])
+    assert posterior.median() == posterior.ppf(0.5)
+    assert_allclose(
+        posterior.interval(0.95), (posterior.ppf(0.025), posterior.isf(0.025)), rtol=1e-13
+    )
 
 
 @pytest.mark.parametrize("beta", [0.3, 1.0, 2.0])
 @pytest.mark.parametrize("counts", [(3, 2, 7), (8, 1, 1), (40, 1, 60)])
 def test_density_is_the_slope(counts, beta):
-    law = of_counts(*counts, prior=1).f_score(beta)
+    posterior = of_counts(*counts, prior=1).f_score(beta)
     for x in (0.2, 0.5, 0.8):
         step = Fraction(1, 10**6)
         low, high = (
             exact_tail(*counts, Fraction(str(beta)), Fraction(str(x)) + s * step) for s in (-1, 1)
         )
-        assert_allclose(law.pdf(x), float((low - high) / (2 * step)), rtol=1e-8)
-    assert_array_equal(law.pdf([-0.1, 1.1]), 0.0)
+        assert_allclose(posterior.pdf(x), float((low - high) / (2 * step)), rtol=1e-8)
+    assert_array_equal(posterior.pdf([-0.1, 1.1]), 0.0)
 
 
 def test_density_at_the_ends():
@@ -287,17 +291,17 @@ def test_extreme_beta_is_precision_or_recall(beta, name):
 
 
 def test_outside_the_support():
-    law = of_counts(12, 5, 9).f_score(2.0)
-    assert_allclose(law.cdf([-1.0, 0.0, 1.0, 2.0]), [0.0, 0.0, 1.0, 1.0], rtol=1e-14)
-    assert_allclose(law.sf([-1.0, 0.0, 1.0, 2.0]), [1.0, 1.0, 0.0, 0.0], rtol=1e-14)
-    assert isinstance(law.cdf(0.5), float)
-    assert law.cdf([[0.5], [0.6]]).shape == (2, 1)
+    posterior = of_counts(12, 5, 9).f_score(2.0)
+    assert_allclose(posterior.cdf([-1.0, 0.0, 1.0, 2.0]), [0.0, 0.0, 1.0, 1.0], rtol=1e-14)
+    assert_allclose(posterior.sf([-1.0, 0.0, 1.0, 2.0]), [1.0, 1.0, 0.0, 0.0], rtol=1e-14)
+    assert isinstance(posterior.cdf(0.5), float)
+    assert posterior.cdf([[0.5], [0.6]]).shape == (2, 1)
 
 
 def test_draws_have_a_shape_and_a_seed():
-    law = of_counts(12, 5, 9).f_score(2.0)
-    assert law.rvs((2, 3), random_state=0).shape == (2, 3)
-    assert_array_equal(law.rvs(5, random_state=3), law.rvs(5, random_state=3))
+    posterior = of_counts(12, 5, 9).f_score(2.0)
+    assert posterior.rvs((2, 3), random_state=0).shape == (2, 3)
+    assert_array_equal(posterior.rvs(5, random_state=3), posterior.rvs(5, random_state=3))
 
 
 # Input
@@ -321,9 +325,9 @@ def test_predictions_are_counted():
 def test_representations_and_pickles():
     posterior = of_counts(1, 2, 3, prior=0.25)
     assert repr(posterior) == "PrecisionRecallPosterior(tp=1, fp=2, fn=3, prior=0.25)"
-    law = posterior.f_score(2)
-    assert repr(law) == f"FScorePosterior({posterior!r}, beta=2)"
-    assert pickle.loads(pickle.dumps(law)).sf(0.5) == law.sf(0.5)
+    f_score = posterior.f_score(2)
+    assert repr(f_score) == f"FScorePosterior({posterior!r}, beta=2)"
+    assert pickle.loads(pickle.dumps(f_score)).sf(0.5) == f_score.sf(0.5)
 
 
 @pytest.mark.parametrize(

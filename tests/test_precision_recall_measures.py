@@ -275,7 +275,7 @@ def test_areas_of_limits(prevalence):
         return BinormalPrecisionRecallCurve(prevalence, *parameters).average_precision
 
     for mean, sd in ((0.0, 1.0), (-40.0, 7.0), (1e8, 1e-3)):
-        # The ranker knows nothing.
+        # The ranker has no information.
         assert area(mean, sd, mean, sd) == pytest.approx(prevalence, rel=1e-12)
     # The classes do not overlap.
     assert area(100.0, 1.0, 0.0, 1.0) == pytest.approx(1.0, abs=1e-14)
@@ -283,7 +283,7 @@ def test_areas_of_limits(prevalence):
     last = area_of_ramp(prevalence, 1.0, 0.0, 1.0)
     assert area(-1e300, 1.0, 0.0, 1.0) == pytest.approx(last, rel=1e-9)
     for z in (-1.03, 0.0, 0.31):
-        # All positives have the score z of a negative, and are best by so many.
+        # All positives have the same score, z standard deviations above the negatives.
         expected = area_of_ramp(prevalence, stats.norm.sf(z), 0.0, 1.0)
         assert area(z, 1e-13, 0.0, 1.0) == pytest.approx(expected, rel=1e-9)
         # All negatives have the same score, with a share of the positives above it.
@@ -319,7 +319,7 @@ def test_precision_by_its_formula(parameters):
 def test_ends_of_the_curve(mean, sd, limit):
     curve = BinormalPrecisionRecallCurve(0.2, mean, sd, 0.0, 1.0)
     assert_array_equal(curve.precision([0.0, 1.0]), [limit, 0.2])
-    # Near the ends it goes where it says.
+    # The curve is continuous at its ends.
     assert curve.precision(1e-300) == pytest.approx(limit, abs=1e-6)
     assert curve.precision(1.0 - 1e-12) == pytest.approx(0.2, abs=1e-4)
 
@@ -338,7 +338,7 @@ def test_points_of_the_curve(parameters):
     assert recall[-1] == 0.0
     assert np.all(np.diff(recall) < 0.0)
     assert_array_equal(precision, curve.precision(recall))
-    # Trapezoids know little of a limit at recall 0 that is reached by a jump.
+    # The trapezoidal rule misses a jump to the limit at recall 0.
     area = -integrate.trapezoid(precision, recall)
     assert curve.average_precision == pytest.approx(area, abs=1e-3)
 
@@ -415,7 +415,7 @@ def test_types_of_scores(dtype):
         ([1, 2, 0, 0], [1, 2, 3, 4], ValueError, "y_true holds 3 different labels"),
     ],
 )
-def test_what_cannot_be_fitted(y_true, y_score, error, message):
+def test_data_that_cannot_be_fitted(y_true, y_score, error, message):
     for fit in (
         binormal_average_precision_score,
         BinormalPrecisionRecallCurve.from_predictions,

@@ -22,7 +22,7 @@ SCORE_OPTIONS = (
 
 TOP_K_OPTIONS = "k, tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
-LAW_OPTIONS = "tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
+DISTRIBUTION_OPTIONS = "tie_sizes=None, method='auto', n_permutations=9999, random_state=0"
 
 LABELS = "pos_label=1, average=None, alternative='greater', method='auto'"
 
@@ -112,7 +112,9 @@ SIGNATURES = {
     "RocAuc": "()",
     "bedroc_score": "(y_true, y_score=None, *, alpha=20.0, pos_label=1)",
     "enrichment_at_k_score": "(y_true, y_score=None, *, k, pos_label=1)",
-    "metric_null_distribution": f"(n_samples, n_positives, *, metric, k=None, {LAW_OPTIONS})",
+    "metric_null_distribution": (
+        f"(n_samples, n_positives, *, metric, k=None, {DISTRIBUTION_OPTIONS})"
+    ),
     "metric_test": (
         f"(y_true, y_score=None, *, metric='average_precision', k=None, {LABELS}, {WEIGHTS}, "
         f"{PERMUTATIONS})"
@@ -120,7 +122,7 @@ SIGNATURES = {
     "reciprocal_rank_score": "(y_true, y_score=None, *, pos_label=1)",
     "register_metric": "(name, statistic)",
     "rie_score": "(y_true, y_score=None, *, alpha=20.0, pos_label=1)",
-    "roc_auc_null_distribution": f"(n_samples, n_positives, *, {LAW_OPTIONS})",
+    "roc_auc_null_distribution": f"(n_samples, n_positives, *, {DISTRIBUTION_OPTIONS})",
     "roc_auc_test": f"(y_true, y_score=None, *, {LABELS}, {PERMUTATIONS})",
     "adjusted_average_precision_score": (
         "(y_true, y_score=None, *, k=None, normalize='min', pos_label=1)"
@@ -231,7 +233,7 @@ SIGNATURES = {
         "(search, X, y, *, groups=None, strata=None, clusters=None, order=None, "
         "block_length=None, params=None, n_permutations=99, random_state=0, n_jobs=None, verbose=0)"
     ),
-    "map_null_distribution": f"(n_samples, n_positives, *, {LAW_OPTIONS})",
+    "map_null_distribution": f"(n_samples, n_positives, *, {DISTRIBUTION_OPTIONS})",
     "mean_average_precision_score": "(y_true, y_score, *, groups, pos_label=1)",
     "mean_average_precision_test": (
         "(y_true, y_score=None, *, groups=None, dependence='independent', pos_label=1, "
@@ -250,7 +252,7 @@ SIGNATURES = {
     ),
 }
 
-# Objects that are neither functions nor classes have no name and no docstring of their own.
+# Objects that are neither functions nor classes have no name and no docstring.
 INSTANCES = {"average_precision_significance_scorer"}
 
 RESULT_FIELDS = (
@@ -263,7 +265,7 @@ RESULT_NAMES = {
     *("summary", "to_dict", "to_frame"),
 }
 
-LAW_SIGNATURES = {
+DISTRIBUTION_SIGNATURES = {
     "mean": "()",
     "var": "()",
     "std": "()",
@@ -377,15 +379,15 @@ def test_metrics_are_frozen(name):
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3", "zhang_su"])
-def test_interface_of_a_law(method):
-    law = sklearn_rankinf.ap_null_distribution(20, 4, method=method)
-    for name, signature in LAW_SIGNATURES.items():
-        assert plain_signature(getattr(law, name)) == signature, name
+def test_interface_of_a_distribution(method):
+    null = sklearn_rankinf.ap_null_distribution(20, 4, method=method)
+    for name, signature in DISTRIBUTION_SIGNATURES.items():
+        assert plain_signature(getattr(null, name)) == signature, name
     attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}
     for name in attributes:
-        assert hasattr(law, name)
-    public = {name for name in dir(law) if not name.startswith("_")}
-    extra = public - set(LAW_SIGNATURES) - attributes
+        assert hasattr(null, name)
+    public = {name for name in dir(null) if not name.startswith("_")}
+    extra = public - set(DISTRIBUTION_SIGNATURES) - attributes
     assert extra == set()
 
 
@@ -446,7 +448,7 @@ def test_paired_docstrings_agree(names):
             assert entries[one][parameter] == entries[other][parameter], (one, other, parameter)
     recall, precision = (entries[name] for name in names[1:3])
     assert recall["k"] == precision["k"]
-    # A test by name refers to the null distribution of its own metric.
+    # A test by name refers to the null distribution of its metric.
     kind, description = precision["method"]
     assert recall["method"] == (
         kind,
@@ -477,14 +479,14 @@ def test_every_public_function_is_typed(name):
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
 @pytest.mark.parametrize("k", [5, [5, 9]])
-def test_interface_of_a_law_at_k(method, k):
-    law = sklearn_rankinf.recall_at_k_null_distribution(20, 4, k=k, method=method)
-    for name, signature in LAW_SIGNATURES.items():
-        assert plain_signature(getattr(law, name)) == signature, name
+def test_interface_of_a_distribution_at_k(method, k):
+    null = sklearn_rankinf.recall_at_k_null_distribution(20, 4, k=k, method=method)
+    for name, signature in DISTRIBUTION_SIGNATURES.items():
+        assert plain_signature(getattr(null, name)) == signature, name
     attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}
-    public = {name for name in dir(law) if not name.startswith("_")}
-    assert public == set(LAW_SIGNATURES) | attributes
-    assert law.method == method
+    public = {name for name in dir(null) if not name.startswith("_")}
+    assert public == set(DISTRIBUTION_SIGNATURES) | attributes
+    assert null.method == method
 
 
 def test_result_fields_over_queries():
@@ -504,31 +506,31 @@ def test_result_fields_over_queries():
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3"])
-def test_interface_of_a_law_over_queries(method):
-    law = sklearn_rankinf.map_null_distribution([20, 5], [4, 1], method=method)
-    for name, signature in LAW_SIGNATURES.items():
-        assert plain_signature(getattr(law, name)) == signature, name
+def test_interface_of_a_distribution_over_queries(method):
+    null = sklearn_rankinf.map_null_distribution([20, 5], [4, 1], method=method)
+    for name, signature in DISTRIBUTION_SIGNATURES.items():
+        assert plain_signature(getattr(null, name)) == signature, name
     attributes = {"method", "n_samples", "n_positives", "tie_sizes", "statistic"}
-    public = {name for name in dir(law) if not name.startswith("_")}
-    assert public == set(LAW_SIGNATURES) | attributes
-    assert law.method == method
+    public = {name for name in dir(null) if not name.startswith("_")}
+    assert public == set(DISTRIBUTION_SIGNATURES) | attributes
+    assert null.method == method
 
 
-def test_public_objects_know_their_home():
+def test_public_objects_have_the_public_module():
     for name in set(sklearn_rankinf.__all__) - INSTANCES:
         assert getattr(sklearn_rankinf, name).__name__ == name
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal"])
-def test_laws_and_results_survive_pickling(method):
+def test_distributions_and_results_survive_pickling(method):
     rng = np.random.default_rng(0)
     y_true = np.r_[np.ones(5, int), np.zeros(35, int)]
     result = sklearn_rankinf.average_precision_test(y_true, rng.normal(size=40), method=method)
     copy = pickle.loads(pickle.dumps(result))
     assert copy.pvalue == result.pvalue
-    law, again = result.null_distribution, copy.null_distribution
-    assert again.pvalue(0.3) == law.pvalue(0.3)
-    assert again.mean() == law.mean()
+    null, again = result.null_distribution, copy.null_distribution
+    assert again.pvalue(0.3) == null.pvalue(0.3)
+    assert again.mean() == null.mean()
 
 
 def test_engine_imports_numpy_and_scipy_only():

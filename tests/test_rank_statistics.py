@@ -1,4 +1,4 @@
-"""Metrics that add up weights of ranks, the reciprocal rank, and enrichment: laws and tests."""
+"""Weighted sums of ranks, the reciprocal rank, and enrichment: null distributions and tests."""
 
 import itertools
 import math
@@ -127,15 +127,15 @@ def enrichment_by_definition(y_true, y_score, k):
 
 @dataclass(frozen=True)
 class Case:
-    """A metric: its law, its test, options of both, and its value by someone else."""
+    """A metric: its null distribution, its test, options of both, and a reference value."""
 
-    law: object
+    make_null: object
     test: object
     value: object
     options: tuple = ()
 
     def null(self, *args, **kwargs):
-        return self.law(*args, **dict(self.options), **kwargs)
+        return self.make_null(*args, **dict(self.options), **kwargs)
 
     def run(self, *args, **kwargs):
         return self.test(*args, **dict(self.options), **kwargs)
@@ -211,7 +211,7 @@ PROBLEMS = [
 
 
 @cache
-def enumerated_law(name, n_samples, n_positives, tie_sizes):
+def enumerated_distribution(name, n_samples, n_positives, tie_sizes):
     """Value of every placement, ascending, by the definition and not by the package."""
     sizes = tie_sizes or (1,) * n_samples
     value_of = {}
@@ -246,37 +246,37 @@ def apart(values):
 @pytest.mark.numeric
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 @pytest.mark.parametrize("name", CASES)
-def test_law_is_that_of_all_placements(name, problem):
+def test_distribution_is_that_of_all_placements(name, problem):
     n_samples, n_positives, tie_sizes = problem
-    values = enumerated_law(name, *problem)
-    law = CASES[name].null(n_samples, n_positives, tie_sizes=tie_sizes)
+    values = enumerated_distribution(name, *problem)
+    null = CASES[name].null(n_samples, n_positives, tie_sizes=tie_sizes)
     observed = apart(values)
     for alternative in ALTERNATIVES:
         expected = np.array([share(values, x, alternative) for x in observed])
-        np.testing.assert_allclose(law.pvalue(observed, alternative), expected, rtol=1e-12)
+        np.testing.assert_allclose(null.pvalue(observed, alternative), expected, rtol=1e-12)
         np.testing.assert_allclose(
-            law.log_pvalue(observed, alternative), np.log(expected), rtol=1e-11, atol=1e-12
+            null.log_pvalue(observed, alternative), np.log(expected), rtol=1e-11, atol=1e-12
         )
-        lower, upper = law.pvalue_bounds(observed, alternative)
+        lower, upper = null.pvalue_bounds(observed, alternative)
         assert np.all(lower <= expected * (1 + 1e-12))
         assert np.all(upper * (1 + 1e-12) >= expected)
-    assert law.mean() == pytest.approx(values.mean(), rel=1e-12, abs=1e-14)
-    assert law.var() == pytest.approx(values.var(), rel=1e-10, abs=1e-14)
-    assert law.support() == pytest.approx((values[0], values[-1]), rel=1e-12, abs=1e-13)
+    assert null.mean() == pytest.approx(values.mean(), rel=1e-12, abs=1e-14)
+    assert null.var() == pytest.approx(values.var(), rel=1e-10, abs=1e-14)
+    assert null.support() == pytest.approx((values[0], values[-1]), rel=1e-12, abs=1e-13)
     between = np.append(0.5 * (observed[:-1] + observed[1:]), observed[-1] + 1.0)
-    np.testing.assert_allclose(law.cdf(between), [np.mean(values <= x) for x in between], 1e-12)
+    np.testing.assert_allclose(null.cdf(between), [np.mean(values <= x) for x in between], 1e-12)
     np.testing.assert_allclose(
-        law.sf(between), [np.mean(values > x) for x in between], 1e-12, 1e-15
+        null.sf(between), [np.mean(values > x) for x in between], 1e-12, 1e-15
     )
     if len(observed) > 1:
         centred = (values - values.mean()) / values.std()
-        assert law.stats("s") == pytest.approx(np.mean(centred**3), rel=1e-8, abs=1e-9)
-        assert law.stats("k") == pytest.approx(np.mean(centred**4) - 3.0, rel=1e-8, abs=1e-9)
+        assert null.stats("s") == pytest.approx(np.mean(centred**3), rel=1e-8, abs=1e-9)
+        assert null.stats("k") == pytest.approx(np.mean(centred**4) - 3.0, rel=1e-8, abs=1e-9)
         levels = np.array([0.05, 0.3, 0.5, 0.77, 0.99])
         ranked = values[np.ceil(levels * len(values) - 1e-9).astype(int) - 1]
-        np.testing.assert_allclose(law.ppf(levels), ranked, rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(null.ppf(levels), ranked, rtol=1e-10, atol=1e-13)
         top = values[::-1][np.floor(levels * len(values) + 1e-9).astype(int)]
-        np.testing.assert_allclose(law.isf(levels), top, rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(null.isf(levels), top, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.parametrize("tied", [False, True])
@@ -287,7 +287,7 @@ def test_test_of_labels_and_scores(name, tied):
         y_true = rng.permutation([1] * 4 + [0] * 6)
         y_score = rng.integers(4, size=10) / 2 if tied else rng.permutation(10) / 2
         sizes = tuple(np.unique(-y_score, return_counts=True)[1].tolist())
-        values = enumerated_law(name, 10, 4, sizes)
+        values = enumerated_distribution(name, 10, 4, sizes)
         observed = CASES[name].value(y_true, y_score)
         for alternative in ALTERNATIVES:
             result = CASES[name].run(y_true, y_score, alternative=alternative)
@@ -309,13 +309,13 @@ def test_test_of_labels_and_scores(name, tied):
         assert of_words.pvalue == by_ranking.pvalue
 
 
-# Against scipy, and where laws cannot be enumerated.
+# Against scipy, and where distributions cannot be enumerated.
 
 
 @pytest.mark.parametrize(("n", "m"), [(40, 15), (60, 30), (300, 5), (60, 52)])
 def test_roc_auc_is_the_exact_mann_whitney_test(n, m):
     rng = np.random.default_rng(n)
-    law = roc_auc_null_distribution(n, m)
+    null = roc_auc_null_distribution(n, m)
     orders = [rng.permutation(n) for _ in range(5)]
     orders += [np.arange(n), np.arange(n)[::-1], np.roll(np.arange(n), 2)]
     for order in orders:
@@ -328,8 +328,8 @@ def test_roc_auc_is_the_exact_mann_whitney_test(n, m):
             ).pvalue
             if alternative != "greater" and expected < 1e-11:
                 continue  # scipy takes the lower tail as a difference from 1
-            ours = law.pvalue(u / (m * (n - m)), alternative)
-            error = float(law.relative_error(u / (m * (n - m)), alternative))
+            ours = null.pvalue(u / (m * (n - m)), alternative)
+            error = float(null.relative_error(u / (m * (n - m)), alternative))
             assert ours == pytest.approx(expected, rel=max(1e-11, 2 * error))
             assert error < 1e-6
 
@@ -353,15 +353,15 @@ def test_tails_of_roc_auc_against_whole_numbers(n, m):
     counts = counts_of_u(n, m)
     total = math.comb(n, m)
     assert sum(counts) == total
-    law = roc_auc_null_distribution(n, m)
+    null = roc_auc_null_distribution(n, m)
     n_pairs = m * (n - m)
     upper = list(itertools.accumulate(reversed(counts)))
     for wrong in (0, 1, 2, 5, n_pairs // 20, n_pairs // 5, n_pairs // 3):
         expected = math.log(upper[wrong]) - math.log(total)
         for x, alternative in ((n_pairs - wrong, "greater"), (wrong, "less")):
-            error = float(law.relative_error(x / n_pairs, alternative))
+            error = float(null.relative_error(x / n_pairs, alternative))
             assert error < 1e-6
-            ours = law.log_pvalue(x / n_pairs, alternative)
+            ours = null.log_pvalue(x / n_pairs, alternative)
             assert ours == pytest.approx(expected, abs=max(1e-11, error))
 
 
@@ -386,26 +386,26 @@ def test_perfect_ranking(name, n_positives):
 
 def test_perfect_reciprocal_rank_is_likely():
     for n, m in [(2000, 500), (10**6, 3), (10**6, 999_990)]:
-        law = reciprocal_rank_null_distribution(n, m)
-        assert law.pvalue(1.0) == pytest.approx(m / n, rel=1e-12)
+        null = reciprocal_rank_null_distribution(n, m)
+        assert null.pvalue(1.0) == pytest.approx(m / n, rel=1e-12)
 
 
 @pytest.mark.parametrize(("n", "m"), [(50, 7), (1000, 30), (3000, 2900), (100_000, 12)])
 def test_reciprocal_rank_without_ties_is_a_ratio_of_binomials(n, m):
-    law = reciprocal_rank_null_distribution(n, m)
+    null = reciprocal_rank_null_distribution(n, m)
     for rank in (1, 2, 5, 17, n - m, n - m + 1):
         none_so_good = Fraction(math.comb(n - rank, m), math.comb(n, m))
         at_least = 1 - none_so_good
         at_most = Fraction(math.comb(n - rank + 1, m), math.comb(n, m))
-        assert law.pvalue(1 / rank) == pytest.approx(float(at_least), rel=1e-12)
+        assert null.pvalue(1 / rank) == pytest.approx(float(at_least), rel=1e-12)
         expected = math.log(at_most.numerator) - math.log(at_most.denominator)
-        assert law.log_pvalue(1 / rank, "less") == pytest.approx(expected, rel=1e-12, abs=1e-11)
+        assert null.log_pvalue(1 / rank, "less") == pytest.approx(expected, rel=1e-12, abs=1e-11)
 
 
 @pytest.mark.parametrize("sizes", [(5, 40, 55), (30,) * 10, (200, 1, 99)])
 def test_reciprocal_rank_of_blocks_against_fractions(sizes):
     n, m = sum(sizes), 9
-    law, ahead = Counter(), 0
+    null, ahead = Counter(), 0
     for size in sizes:
         for found in range(1, min(size, m) + 1):
             mean = sum(
@@ -413,17 +413,17 @@ def test_reciprocal_rank_of_blocks_against_fractions(sizes):
                 for j in range(1, size - found + 2)
             )
             left = math.comb(n - ahead - size, m - found)
-            law[mean] += math.comb(size, found) * left
+            null[mean] += math.comb(size, found) * left
         ahead += size
-    total = sum(law.values())
+    total = sum(null.values())
     assert total == math.comb(n, m)
     frozen = reciprocal_rank_null_distribution(n, m, tie_sizes=sizes)
-    for x in [value for value, count in law.items() if count]:
-        greater = Fraction(sum(count for value, count in law.items() if value >= x), total)
-        less = Fraction(sum(count for value, count in law.items() if value <= x), total)
+    for x in [value for value, count in null.items() if count]:
+        greater = Fraction(sum(count for value, count in null.items() if value >= x), total)
+        less = Fraction(sum(count for value, count in null.items() if value <= x), total)
         assert frozen.pvalue(float(x)) == pytest.approx(float(greater), rel=1e-12)
         assert frozen.pvalue(float(x), "less") == pytest.approx(float(less), rel=1e-12)
-    mean = sum(value * count for value, count in law.items()) / total
+    mean = sum(value * count for value, count in null.items()) / total
     assert frozen.mean() == pytest.approx(float(mean), rel=1e-13)
 
 
@@ -434,18 +434,18 @@ def test_reciprocal_rank_of_long_lists_is_refused():
 
 @pytest.mark.parametrize("n_samples", [22, pytest.param(24, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", [name for name in ADDITIVE if "at" not in name])
-def test_continued_law_agrees_with_the_listed_one(name, n_samples):
-    law = CASES[name].null(n_samples, 8)
-    problem = law.statistic, n_samples, 8, None
+def test_continued_distribution_agrees_with_the_listed_one(name, n_samples):
+    null = CASES[name].null(n_samples, 8)
+    problem = null.statistic, n_samples, 8, None
     continued = ComputedDistribution(*problem)
-    offset = law.statistic.offset(n_samples, 8)
+    offset = null.statistic.offset(n_samples, 8)
     other = AffineDistribution(continued, offset) if offset else continued
-    assert law._distribution.is_listed
+    assert null._distribution.is_listed
     assert not other.is_listed
     for alternative, sign in (("greater", 1), ("less", -1)):
-        x = law.isf([0.3, 0.05, 1e-3, 1e-4]) if sign > 0 else law.ppf([0.3, 0.05, 1e-3, 1e-4])
+        x = null.isf([0.3, 0.05, 1e-3, 1e-4]) if sign > 0 else null.ppf([0.3, 0.05, 1e-3, 1e-4])
         p, _, error = other.tail(x - sign * 1e-12, sign)
-        expected = law.pvalue(x, alternative)
+        expected = null.pvalue(x, alternative)
         assert np.all(np.abs(p / expected - 1.0) <= np.maximum(error, 1e-12))
 
 
@@ -453,19 +453,19 @@ def test_continued_law_agrees_with_the_listed_one(name, n_samples):
 @pytest.mark.parametrize("n", [1000, 20_000])
 def test_one_negative_may_be_anywhere(name, n):
     # All but one are positive: the value grows with the rank of the negative, which is uniform.
-    law = CASES[name].null(n, n - 1)
+    null = CASES[name].null(n, n - 1)
     for rank in (1, 2, n // 3, n // 2):
         hits = np.ones(n, dtype=int)
         hits[rank - 1] = 0
         result = CASES[name].run(Ranking.from_counts([1] * n, hits))
         assert result.pvalue == pytest.approx((n - rank + 1) / n, rel=1e-12)
-        assert law.pvalue(result.statistic, "less") == pytest.approx(rank / n, rel=1e-12)
-    assert law.support() == pytest.approx((0.0, 1.0), rel=1e-14, abs=1e-14)
+        assert null.pvalue(result.statistic, "less") == pytest.approx(rank / n, rel=1e-12)
+    assert null.support() == pytest.approx((0.0, 1.0), rel=1e-14, abs=1e-14)
     sampled = CASES[name].null(n, n - 1, method="permutation", n_permutations=2000)
     assert sampled.pvalue(0.0) == 1.0
     if name == "roc_auc":
-        assert law.mean() == pytest.approx(0.5, rel=1e-14)
-        assert law.std() == pytest.approx(math.sqrt((n + 1) / (12 * (n - 1))), rel=1e-12)
+        assert null.mean() == pytest.approx(0.5, rel=1e-14)
+        assert null.std() == pytest.approx(math.sqrt((n + 1) / (12 * (n - 1))), rel=1e-12)
 
 
 @pytest.mark.numeric
@@ -487,8 +487,8 @@ def test_bedroc_from_worst_to_best(n, m, alpha):
     assert bedroc_score(y_true, y_score, alpha=alpha) == pytest.approx(1.0, rel=1e-14)
     assert bedroc_score(y_true[::-1], y_score, alpha=alpha) == pytest.approx(0.0, abs=1e-14)
     if alpha < 300.0:
-        law = bedroc_null_distribution(n, m, alpha=alpha)
-        assert law.log_pvalue(1.0) == pytest.approx(-oracles.log_comb(n, m), rel=1e-11)
+        null = bedroc_null_distribution(n, m, alpha=alpha)
+        assert null.log_pvalue(1.0) == pytest.approx(-oracles.log_comb(n, m), rel=1e-11)
     some = np.random.default_rng(1).permutation(y_true).astype(int)
     if alpha < 300.0:
         expected = bedroc_by_definition(some, y_score, alpha)
@@ -497,16 +497,16 @@ def test_bedroc_from_worst_to_best(n, m, alpha):
 
 def test_rankings_as_good_as_perfect_up_to_rounding_are_counted():
     # With a weight of 1 - 1e-22 at the first rank, a hit there is all that counts.
-    law = bedroc_null_distribution(100, 7, alpha=5000.0)
-    assert law.pvalue(1.0) == pytest.approx(7 / 100, rel=1e-5)
+    null = bedroc_null_distribution(100, 7, alpha=5000.0)
+    assert null.pvalue(1.0) == pytest.approx(7 / 100, rel=1e-5)
     # Hits behind the first 45 ranks add less than 1e-12, wherever they are; so it is no surprise
     # that they are not at the top.
-    law = rank_statistic_null_distribution(200, 60, statistic=Persistence(0.5))
+    null = rank_statistic_null_distribution(200, 60, statistic=Persistence(0.5))
     hits = np.r_[np.ones(45, dtype=int), np.zeros(140, dtype=int), np.ones(15, dtype=int)]
     result = rank_statistic_test(Ranking.from_counts([1] * 200, hits), statistic=Persistence(0.5))
     log_p = oracles.log_comb(200 - 45, 60 - 45) - oracles.log_comb(200, 60)
     assert result.log10_pvalue >= log_p / math.log(10.0)
-    assert law.pvalue_bounds(result.statistic)[1] >= math.exp(log_p)
+    assert null.pvalue_bounds(result.statistic)[1] >= math.exp(log_p)
 
 
 def test_bedroc_and_rie_have_the_same_pvalues():
@@ -521,11 +521,11 @@ def test_bedroc_and_rie_have_the_same_pvalues():
 
 def test_enrichment_is_hypergeometric_and_takes_several_k():
     n, m, cuts = 200, 13, np.array([1, 10, 50, 200])
-    law = enrichment_at_k_null_distribution(n, m, k=cuts)
-    np.testing.assert_allclose(law.mean(), 1.0, rtol=1e-14)
+    null = enrichment_at_k_null_distribution(n, m, k=cuts)
+    np.testing.assert_allclose(null.mean(), 1.0, rtol=1e-14)
     hits = np.array([1, 3, 8, 13])
     expected = hypergeom(n, m, cuts).sf(hits - 1)
-    np.testing.assert_allclose(law.pvalue(hits * n / (m * cuts)), expected, rtol=1e-10)
+    np.testing.assert_allclose(null.pvalue(hits * n / (m * cuts)), expected, rtol=1e-10)
     y_true, y_score = np.arange(n) % 16 == 2, -np.arange(n)
     result = enrichment_at_k_test(y_true, y_score, k=cuts)
     for k, statistic in zip(cuts.tolist(), result.statistic, strict=True):
@@ -654,7 +654,7 @@ DRAWN = [
 
 @pytest.mark.numeric
 @pytest.mark.parametrize(("name", "tie_sizes"), DRAWN)
-def test_permutation_agrees_with_the_exact_law(name, tie_sizes):
+def test_permutation_agrees_with_the_exact_null_distribution(name, tie_sizes):
     exact = CASES[name].null(30, 9, tie_sizes=tie_sizes)
     sampled = CASES[name].null(30, 9, tie_sizes=tie_sizes, method="permutation", random_state=2)
     for x in exact.isf([0.5, 0.1, 0.01]):
@@ -683,32 +683,32 @@ def test_permutations_do_not_depend_on_the_number_of_jobs(n_jobs):
 @pytest.mark.parametrize("method", ["normal", "pearson3"])
 @pytest.mark.parametrize("name", [name for name in CASES if name != "enrichment_at_3"])
 def test_approximations_have_the_exact_moments(name, method):
-    law, exact = CASES[name].null(40, 10, method=method), CASES[name].null(40, 10)
-    drawn = law.rvs(20_000, random_state=0)
-    assert law.method == method
-    assert (law.mean(), law.std()) == (exact.mean(), exact.std())
+    null, exact = CASES[name].null(40, 10, method=method), CASES[name].null(40, 10)
+    drawn = null.rvs(20_000, random_state=0)
+    assert null.method == method
+    assert (null.mean(), null.std()) == (exact.mean(), exact.std())
     assert drawn.mean() == pytest.approx(exact.mean(), abs=5 * exact.std() / math.sqrt(20_000))
     assert drawn.std() == pytest.approx(exact.std(), rel=0.05)
-    assert law.relative_error(exact.mean()) == math.inf
+    assert null.relative_error(exact.mean()) == math.inf
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_laws_and_results_can_be_pickled(name):
+def test_distributions_and_results_can_be_pickled(name):
     result = CASES[name].run([1, 0, 1, 0, 0], [5, 4, 4, 2, 1])
     other = pickle.loads(pickle.dumps(result))
     assert other.pvalue == result.pvalue
-    law = other.null_distribution
-    assert law.pvalue(result.statistic) == result.pvalue
+    null = other.null_distribution
+    assert null.pvalue(result.statistic) == result.pvalue
     assert len(pickle.dumps(CASES[name].null(2000, 3))) < 5000
 
 
-def test_pickle_of_a_listed_law_holds_no_list():
-    law = reciprocal_rank_null_distribution(50_000, 3)
-    assert 0.0 < law.pvalue(0.01) < 1.0
-    assert len(pickle.dumps(law)) < 5000
+def test_pickle_of_a_listed_distribution_holds_no_list():
+    null = reciprocal_rank_null_distribution(50_000, 3)
+    assert 0.0 < null.pvalue(0.01) < 1.0
+    assert len(pickle.dumps(null)) < 5000
 
 
-def test_result_shows_what_was_tested():
+def test_result_names_the_test():
     result = roc_auc_test([1, 1, 0, 1, 0, 0, 0, 0], list(range(8, 0, -1)))
     assert isinstance(result, MetricTestResult)
     # 14 of 15 pairs are in the right order, as in 1 other of the 56 placements
@@ -728,14 +728,14 @@ def test_k_of_all_samples_is_no_k():
 # A statistic of a user.
 
 
-def test_weights_of_a_user_need_not_know_more():
-    law = rank_statistic_null_distribution(500, 20, statistic=Zipf())
-    sampled = law.rvs(4000, random_state=0)
-    assert sampled.mean() == pytest.approx(law.mean(), abs=5 * law.std() / math.sqrt(4000))
+def test_weights_of_a_user_need_no_further_methods():
+    null = rank_statistic_null_distribution(500, 20, statistic=Zipf())
+    sampled = null.rvs(4000, random_state=0)
+    assert sampled.mean() == pytest.approx(null.mean(), abs=5 * null.std() / math.sqrt(4000))
     x = float(np.sort(sampled)[-80])
-    assert law.pvalue(x) == pytest.approx(0.02, rel=0.5)
-    lower, upper = law.pvalue_bounds(x)
-    assert lower <= law.pvalue(x) <= upper
+    assert null.pvalue(x) == pytest.approx(0.02, rel=0.5)
+    lower, upper = null.pvalue_bounds(x)
+    assert lower <= null.pvalue(x) <= upper
 
 
 class Wrong(RankStatistic):
@@ -768,15 +768,15 @@ def test_wrong_weights(weights, message):
         rank_statistic_test([1, 0] * 4, range(8), statistic=Wrong(weights))
 
 
-def test_wrong_weights_far_down_the_list():
+def test_wrong_weights_at_large_ranks():
     statistic = Wrong(lambda ranks: np.where(ranks < 5_000_000, 1.0, 2.0))
     with pytest.raises(
         ValueError, match=r"must not increase with the rank; got the weight 2\.0 at"
     ):
         rank_statistic_null_distribution(10_000_000, 3, statistic=statistic)
     equal = Wrong(lambda ranks: 1.0 + 1e-15 * (ranks % 2))
-    law = rank_statistic_null_distribution(8, 3, statistic=equal)
-    assert law.mean() == pytest.approx(3.0, rel=1e-12)
+    null = rank_statistic_null_distribution(8, 3, statistic=equal)
+    assert null.mean() == pytest.approx(3.0, rel=1e-12)
 
 
 def test_wrong_statistics():
@@ -840,12 +840,12 @@ class HasFit:
     ],
 )
 def test_wrong_alpha(alpha, error, message):
-    for law, test, score in (
+    for null, test, score in (
         (bedroc_null_distribution, bedroc_test, bedroc_score),
         (rie_null_distribution, rie_test, rie_score),
     ):
         for call in (
-            lambda law=law: law(8, 3, alpha=alpha),
+            lambda null=null: null(8, 3, alpha=alpha),
             lambda test=test: test([1, 0], [2, 1], alpha=alpha),
             lambda score=score: score([1, 0], [2, 1], alpha=alpha),
         ):

@@ -180,7 +180,7 @@ def test_one_as_the_smaller_of_two_labels_is_warned_of(other):
 def test_labels_one_and_two_in_tests_and_scores():
     with pytest.warns(UserWarning, match="pos_label=1 makes 1 the positive class"):
         result = average_precision_test([1, 2, 2, 2], [1, 2, 3, 4])
-    # What scikit-learn does with the same arguments, in silence.
+    # scikit-learn's result for the same arguments, without its warnings.
     assert result.statistic == average_precision_score([1, 2, 2, 2], [1, 2, 3, 4]) == 0.25
     assert average_precision_test([1, 2, 2, 2], [1, 2, 3, 4], pos_label=2).statistic == 1.0
     with pytest.warns(UserWarning, match="pos_label=1 makes 1 the positive class"):
@@ -218,11 +218,11 @@ def test_ties_are_exactly_equal_scores():
 
 def average_precision_of_counts(ranking):
     """AP from blocks, in exact fractions, by its definition."""
-    n_so_far, hits_so_far, total = 0, 0, Fraction(0)
+    n_items, n_hits, total = 0, 0, Fraction(0)
     for size, hits in zip(ranking.tie_sizes.tolist(), ranking.hits.tolist(), strict=True):
-        n_so_far, hits_so_far = n_so_far + size, hits_so_far + hits
-        total += Fraction(hits * hits_so_far, n_so_far)
-    return total / hits_so_far
+        n_items, n_hits = n_items + size, n_hits + hits
+        total += Fraction(hits * n_hits, n_items)
+    return total / n_hits
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(-3, 3)), min_size=1, max_size=40))
@@ -380,7 +380,7 @@ def test_runs_of_negatives_may_be_merged_in_scores(score, blocks, seed):
 
 
 @pytest.mark.parametrize("function", NEED_TIES.values(), ids=NEED_TIES.keys())
-def test_laws_refuse_a_ranking_without_all_ties(function):
+def test_distributions_refuse_a_ranking_without_all_ties(function):
     with pytest.raises(
         ValueError,
         match=r"depends on ties among the negatives, which are unknown in a Ranking with "

@@ -286,7 +286,7 @@ def test_one_positive(scores):
     assert max(map(len, report.to_text().splitlines())) <= 100
 
 
-# What is left out.
+# Omitted parts.
 
 
 def test_large_k_are_left_out_with_a_note():
@@ -328,11 +328,11 @@ def test_a_metric_without_standard_error():
     ).comparison
 
 
-def test_whoever_gives_no_clusters_is_asked_for_them(three):
+def test_missing_clusters_are_requested(three):
     assert any("images of one patient, pass clusters" in note for note in three.notes)
 
 
-# What is wrong.
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_whoever_gives_no_clusters_is_asked_for_them(three):
         ((Ranking([1, 1], [1, 0]), GOOD), {}, TypeError, "y_score must be left out"),
     ],
 )
-def test_what_is_wrong_is_said(arguments, options, error, message):
+def test_errors(arguments, options, error, message):
     with pytest.raises(error, match=message):
         rank_significance_report(*arguments, **options)
 
@@ -442,7 +442,7 @@ def test_text_is_narrow_and_in_order(three, nasty):
         assert places == sorted(places)
 
 
-def test_text_says_the_numbers(three):
+def test_text_states_the_numbers(three):
     flat = " ".join(three.to_text().split())
     for ranker, result in zip(three.rankers, three.results, strict=True):
         assert verdict(ranker.name, result, ranker.pvalue_less, 0.05) in flat
@@ -487,7 +487,7 @@ def conclusion_of(report):
     return " ".join(report.to_text().split("\nConclusion\n")[1].split("\n\n")[0].split())
 
 
-def test_what_to_do():
+def test_advice():
     good = rank_significance_report(Y, GOOD)
     assert "What to do: use the list from its top. The first" in conclusion_of(good)
     assert f"to {good.rankers[0].significant_k[-1][1]} (at 5 %" in conclusion_of(good)

@@ -40,7 +40,7 @@ def noise_of(y_true, seed):
     return np.random.default_rng(seed).normal(size=len(y_true))
 
 
-# What each check is made for, and what it must say.
+# A case for each check, and its expected text.
 CASES = {
     "one-label": ((np.zeros(50, dtype=int), NOISE[:50]), {"k": 5}, "All 50 samples are negative"),
     "labels-1-2": ((2 - Y, GOOD), {}, "labels are 1 and 2, and 1 was used"),
@@ -105,7 +105,7 @@ def codes_of(arguments, options):
     return [check.code for check in report.checks], report
 
 
-def test_every_check_has_a_case_and_a_code_of_its_own():
+def test_every_check_has_a_case_and_a_separate_code():
     codes = [check.code for check in CHECKS]
     assert len(set(codes)) == len(codes)
     assert set(codes) == set(CASES)
@@ -203,7 +203,7 @@ def test_checks_name_the_ranking_that_they_are_about():
     assert frame.to_dict() == {"up": "", "down": "worse-than-chance"}
 
 
-def test_checks_that_say_the_same_of_several_rankings_are_said_once():
+def test_equal_checks_of_several_rankings_are_reported_once():
     scores = {"a": np.round(GOOD), "b": np.round(GOOD) + 1.0, "c": GOOD}
     report = rank_significance_report(Y, scores, k=10)
     assert [check.ranker for check in report.checks[:2]] == ["a", "b"]

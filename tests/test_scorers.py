@@ -45,7 +45,7 @@ def k_of(metric, k):
 
 
 def tolerance(metric, name):
-    """Relative error of an output; laws that are not listed are scored to one percent of p."""
+    """Relative error of an output; inverted null distributions have p to one percent."""
     return 0.01 if metric in ("bedroc", "rie") and "pvalue" in name else 1e-12
 
 
@@ -247,7 +247,7 @@ def test_statistic_is_that_of_scikit_learn(rankings):
         )
 
 
-def test_nothing_is_computed_that_is_not_asked_for(monkeypatch, rankings):
+def test_nothing_is_computed_that_is_not_requested(monkeypatch, rankings):
     def refuse(*args, **kwargs):
         raise AssertionError("a tail was computed")
 
@@ -260,15 +260,15 @@ def test_nothing_is_computed_that_is_not_asked_for(monkeypatch, rankings):
 
 
 def failing(failure):
-    """Significance by an exact law whose error is this, or that raises this."""
+    """Significance by an exact null distribution whose error is this, or that raises this."""
     significance = NullDistribution._significance
 
-    def fail(law, t, alternative):
-        if law.method != "analytic":
-            return significance(law, t, alternative)
+    def fail(null, t, alternative):
+        if null.method != "analytic":
+            return significance(null, t, alternative)
         if isinstance(failure, Exception):
             raise failure
-        pvalue, log_pvalue, error = significance(law, t, alternative)
+        pvalue, log_pvalue, error = significance(null, t, alternative)
         return pvalue, log_pvalue, np.full_like(error, failure)
 
     return fail
@@ -298,7 +298,7 @@ def test_permutation_where_the_exact_pvalue_is_not_known(
     with pytest.warns(UserWarning, match=message):
         found = score(make_significance_scorer(**options), y_true, y_score)
     assert found == pytest.approx(expected, rel=1e-12)
-    # A dict says it once, and who names a method gets it.
+    # A dict warns once; a named method is used without a warning.
     with pytest.warns(UserWarning, match="is unavailable") as record:
         _ = [score(s, y_true, y_score) for s in all_outputs(n_permutations=199).values()]
     assert sum("is unavailable" in str(w.message) for w in record) == 1
@@ -489,7 +489,7 @@ def test_weights_reach_average_precision(output, rankings):
         assert found == pytest.approx(reference, rel=1e-12)
 
 
-def test_weights_have_no_analytic_law(rankings):
+def test_weights_have_no_analytic_distribution(rankings):
     y_true, y_score = rankings[0]
     weights = 1.0 + (np.arange(len(y_true)) % 3)
     scorer = make_significance_scorer(method="analytic")
@@ -516,7 +516,7 @@ def test_other_metrics_refuse_weights(metric, shown):
 
 @pytest.mark.parametrize("weights_follow", ["label", "score"])
 @MAY_SATURATE
-def test_what_weights_follow(weights_follow, rankings):
+def test_weights_follow(weights_follow, rankings):
     y_true, y_score = rankings[2]
     weights = np.random.default_rng(2).random(len(y_true)) ** 4 + 0.1
     scorer = make_significance_scorer(
@@ -534,7 +534,7 @@ def test_what_weights_follow(weights_follow, rankings):
 
 
 @MAY_SATURATE
-def test_weights_that_depend_on_labels_are_said_once_in_a_dict(rankings):
+def test_weights_that_depend_on_labels_give_one_warning_in_a_dict(rankings):
     y_true, y_score = rankings[2]
     scorers = all_outputs(weights_follow="score", n_permutations=9)
     with pytest.warns(UserWarning, match="sample_weight depends on the labels") as record:
@@ -547,7 +547,7 @@ def test_weights_that_depend_on_labels_are_said_once_in_a_dict(rankings):
 
 
 def rows_of(restriction):
-    """Labels and scores of rows, and what restricts the permutation of the labels."""
+    """Labels and scores of rows, and the restrictions of the permutation of the labels."""
     rng = np.random.default_rng(4)
     cluster = np.repeat(np.arange(30), 3)
     y_true = (np.arange(30) < 8)[cluster].astype(int)
@@ -621,7 +621,7 @@ def test_averages_over_classes_with_clusters():
 
 
 @pytest.mark.parametrize("options", [{}, {"output": "pvalue"}, {"output": "all"}])
-def test_few_labellings_are_said_once(options):
+def test_few_labellings_give_one_warning(options):
     scorers = make_significance_scorer(n_permutations=99, **options)
     scorers = scorers if isinstance(scorers, dict) else {"score": scorers}
     y_true, clusters = [1, 1, 0, 0, 0, 0], [0, 0, 1, 1, 2, 2]
@@ -644,7 +644,7 @@ def test_fold_in_which_nothing_can_be_permuted(metric, output):
 
 
 @pytest.mark.parametrize("restriction", ["clusters", "strata", "order"])
-def test_restricted_labels_have_no_analytic_law(restriction):
+def test_restricted_labels_have_no_analytic_distribution(restriction):
     y_true, y_score, restricted = rows_of(restriction)
     scorer = make_significance_scorer(method="analytic")
     with pytest.raises(ValueError, match="method='analytic' is not available for permutation"):
@@ -740,7 +740,7 @@ PERFECT = np.r_[np.ones(5, int), np.zeros(45, int)], np.arange(50.0, 0.0, -1.0)
 
 
 @pytest.mark.parametrize("output", ["pvalue", "neg_log10_pvalue"])
-def test_saturation_is_said(output):
+def test_saturation_gives_a_warning(output):
     scorer = make_significance_scorer(method="permutation", output=output, n_permutations=199)
     with pytest.warns(
         UserWarning, match="has its smallest possible value, 1/200 with 199"
@@ -752,7 +752,7 @@ def test_saturation_is_said(output):
 
 
 @pytest.mark.parametrize("options", [{"method": "both"}, {"method": "permutation"}])
-def test_saturation_is_said_once_in_a_dict(options):
+def test_saturation_gives_one_warning_in_a_dict(options):
     scorers = all_outputs(**options)
     with pytest.warns(UserWarning, match="method='analytic', which has no such limit") as record:
         _ = [score(scorer, *PERFECT) for scorer in scorers.values()]
@@ -918,7 +918,7 @@ def test_factory_passed_as_a_scorer(rankings):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_guarded_functions_stay_what_they_are(name):
+def test_guarded_functions_keep_their_signatures(name):
     function = getattr(sklearn_rankinf, name)
     assert next(iter(inspect.signature(function).parameters)) == "y_true"
     assert inspect.signature(function).parameters["pos_label"].default == 1

@@ -157,7 +157,7 @@ def test_only_positives():
 
 
 @pytest.mark.parametrize("n_samples", [10, 100, 700])
-def test_a_fraction_is_what_its_decimals_say(n_samples):
+def test_a_fraction_is_its_decimal_value(n_samples):
     # 0.07 * 100 is above 7 in floating point.
     y_true, y_score = np.ones(n_samples, int), np.arange(n_samples)
     rounded_off = 0

@@ -38,10 +38,10 @@ from sklearn_rankinf._metrics import METRICS, Bedroc
 
 @dataclass(frozen=True)
 class Zipf(RankStatistic):
-    """A metric of one's own: a positive is worth one over its rank."""
+    """A custom metric: a positive adds one over its rank."""
 
     def weights(self, ranks, n_samples, n_positives):
-        """What a positive adds at each rank."""
+        """Weight of a positive at each rank."""
         return 1.0 / ranks
 
 
@@ -272,7 +272,7 @@ def test_every_metric_with_a_name_on_longer_lists(metric):
         assert test.pvalue - slack <= result.pvalue[index] <= 3 * test.pvalue + slack
 
 
-def test_metric_with_a_name_of_its_own():
+def test_metric_with_a_custom_name():
     register_metric("zipf of these tests", Zipf())
     try:
         scores, y_true = table_of(("untied", "three")), LABELS[3]
@@ -445,7 +445,7 @@ def test_order_copies_and_jobs_with_clusters():
         assert_array_equal(getattr(moved, field), getattr(result, field)[[2, 0, 0, 1]])
 
 
-def test_few_labellings_are_said_once():
+def test_few_labellings_give_one_warning():
     scores = np.random.default_rng(0).normal(size=(6, 5))
     with pytest.warns(UserWarning, match="leave") as caught:
         best_candidate_test(
@@ -524,7 +524,7 @@ def test_order_and_copies_of_candidates_change_nothing(metric, standardize):
     copies = best_candidate_test(y_true, scores[:, [0, 0, 1, 2, 3, 4, 1]], **options)
     assert_array_equal(copies.pvalue[[0, 2, 3, 4, 5]], result.pvalue)
     assert (copies.pvalue[0], copies.pvalue[2]) == (copies.pvalue[1], copies.pvalue[6])
-    # Increasing transforms keep the ranking; what is not better than noise changes no winner.
+    # Increasing transforms keep the ranking; candidates no better than noise change no winner.
     stretched = best_candidate_test(y_true, np.exp(scores), **options)
     assert_array_equal(stretched.pvalue, result.pvalue)
 

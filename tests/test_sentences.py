@@ -53,7 +53,7 @@ def test_summaries_state_bounds(test):
 
 def test_several_tests_in_one_result():
     found = average_precision_test(Y, GOOD, method="permutation", **B99)
-    assert found._is_bound
+    assert "p ≤ 0.0100" in found.summary()
     found = recall_at_k_test(Y, GOOD, k=[40, 400], method="permutation", **B99)
     first, second = found.summary().splitlines()
     assert "p ≤ 0.0100" in first

@@ -86,7 +86,7 @@ def series(n_scores=1000, seed=0, n=24, n_positives=7):
 
 
 def all_shifts(rows, times, strata=None):
-    """Rows (labels, say) under every combination of the shifts of the series."""
+    """Rows (for example labels) under every combination of the shifts of the series."""
     rows, times = np.asarray(rows), np.asarray(times)
     strata = np.zeros(len(rows), dtype=int) if strata is None else np.asarray(strata)
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
@@ -161,14 +161,14 @@ def test_pvalue_of_all_shifts(name, n_scores, n_positives, with_strata):
         assert result.n_resamples == result.n_exceedances == result.pvalue_standard_error == 0
         assert result.pvalue_relative_error <= 1e-12
         assert result.pvalue_interval() == pytest.approx((expected, expected), rel=1e-12)
-    law = result.null_distribution
-    assert law.mean() == pytest.approx(np.mean(values), rel=1e-12)
-    assert law.std() == pytest.approx(np.std(values), rel=1e-9)
+    null = result.null_distribution
+    assert null.mean() == pytest.approx(np.mean(values), rel=1e-12)
+    assert null.std() == pytest.approx(np.std(values), rel=1e-9)
     assert result.zscore == pytest.approx((observed - np.mean(values)) / np.std(values), rel=1e-9)
-    assert pickle.loads(pickle.dumps(law)).pvalue(observed) == law.pvalue(observed)
+    assert pickle.loads(pickle.dumps(null)).pvalue(observed) == null.pvalue(observed)
 
 
-def test_a_metric_of_ones_own():
+def test_a_custom_metric():
     y_true, y_score, times = series(10**6)
     values = [zipf_score(y, y_score) for y in all_shifts(y_true, times)]
     result = quiet(rank_statistic_test, y_true, y_score, statistic=Zipf(), order=times)
@@ -267,7 +267,7 @@ def test_stopping_early():
 def test_every_shift_is_equally_likely():
     times, strata = np.array([3, 1, 2, 0, 5, 4, 6]), np.array([0, 0, 0, 1, 1, 1, 1])
     shifts = Shifts(strata, times)
-    # Row j falls where `where[j]` says: rows in places are the inverse of that.
+    # Row j moves to the place `where[j]`: the rows in the places are the inverse permutation.
     expected = {tuple(np.argsort(rows)) for rows in all_shifts(np.arange(7), times, strata)}
     where = shifts.draw_rows(6000, np.random.default_rng(0))
     found, counts = np.unique(where, axis=0, return_counts=True)
@@ -464,7 +464,7 @@ Y, SCORES = [1, 0, 1, 0], [4, 3, 2, 1]
     ],
 )
 @pytest.mark.parametrize("test", [average_precision_test, roc_auc_test])
-def test_what_is_refused(test, options, error, message):
+def test_errors_and_refusals(test, options, error, message):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         with pytest.raises(error, match=message):

@@ -125,11 +125,11 @@ def test_fields_come_from_the_null_distribution(method, alternative):
     rng = np.random.default_rng(0)
     y_true, y_score = np.arange(24) < 4, rng.normal(size=24) + 0.5 * (np.arange(24) < 4)
     result = average_precision_test(y_true, y_score, method=method, alternative=alternative)
-    law = ap_null_distribution(24, 4, method=method)
-    assert result.pvalue == law.pvalue(result.statistic, alternative=alternative)
+    null = ap_null_distribution(24, 4, method=method)
+    assert result.pvalue == null.pvalue(result.statistic, alternative=alternative)
     assert result.method == ("analytic" if method == "auto" else method)
     assert result.null_distribution.method == result.method
-    assert result.zscore == (result.statistic - law.mean()) / law.std()
+    assert result.zscore == (result.statistic - null.mean()) / null.std()
     assert result.pvalue_relative_error >= 1e-13
     assert 10**result.log10_pvalue == pytest.approx(result.pvalue, rel=1e-10)
 
@@ -150,10 +150,10 @@ def test_fields_are_python_numbers():
     assert type(result.n_samples) is type(result.n_positives) is int
 
 
-def test_null_distribution_knows_the_ties():
-    law = average_precision_test([1, 0, 0, 1], [0.2, 0.2, 0.1, 0.3]).null_distribution
-    assert np.asarray(law.tie_sizes).tolist() == [1, 2, 1]
-    assert (law.n_samples, law.n_positives) == (4, 2)
+def test_null_distribution_has_the_ties():
+    null = average_precision_test([1, 0, 0, 1], [0.2, 0.2, 0.1, 0.3]).null_distribution
+    assert np.asarray(null.tie_sizes).tolist() == [1, 2, 1]
+    assert (null.n_samples, null.n_positives) == (4, 2)
 
 
 # Labels and arguments
@@ -477,24 +477,24 @@ def test_two_sided_logarithms_in_far_tails(side):
     n, m, k = 4000, 400, 400
     total = math.comb(n, k)
     table = [math.comb(m, h) * math.comb(n - m, k - h) for h in range(k + 1)]
-    law = recall_at_k_null_distribution(n, m, k=k)
+    null = recall_at_k_null_distribution(n, m, k=k)
     for hits in (150, 300, 400) if side == "upper" else (0, 1, 4):
         tail = sum(table[hits:]) if side == "upper" else sum(table[: hits + 1])
         exact = math.log(2 * tail) - math.log(total)
         assert exact < -30.0
-        found = law.log_pvalue(hits / m, alternative="two-sided")
+        found = null.log_pvalue(hits / m, alternative="two-sided")
         assert found == pytest.approx(exact, rel=1e-11)
-        one_sided = law.log_pvalue(hits / m, alternative="greater" if side == "upper" else "less")
+        one_sided = null.log_pvalue(hits / m, alternative="greater" if side == "upper" else "less")
         assert found == pytest.approx(one_sided + math.log(2.0), rel=1e-11)
 
 
 def test_two_sided_logarithms_of_average_precision():
     # A perfect ranking is one of all placements, and so is the worst.
     n, m = 300, 150
-    law = ap_null_distribution(n, m)
+    null = ap_null_distribution(n, m)
     exact = math.log(2) - math.log(math.comb(n, m))
-    assert law.log_pvalue(1.0, "two-sided") == pytest.approx(exact, rel=1e-9)
-    assert law.pvalue(1.0, "two-sided") == pytest.approx(2 / math.comb(n, m), rel=1e-6)
+    assert null.log_pvalue(1.0, "two-sided") == pytest.approx(exact, rel=1e-9)
+    assert null.pvalue(1.0, "two-sided") == pytest.approx(2 / math.comb(n, m), rel=1e-6)
     result = average_precision_test(np.arange(n) < m, -np.arange(float(n)), alternative="two-sided")
     assert result.log10_pvalue == pytest.approx(exact / math.log(10.0), rel=1e-9)
     small = ap_null_distribution(12, 5)
@@ -515,6 +515,6 @@ def test_two_sided_logarithm_of_resamples():
         # No random labelling is as extreme: (0 + 1) / (999 + 1), twice.
         assert result.pvalue == pytest.approx(0.002, rel=1e-12)
         assert result.log10_pvalue == pytest.approx(math.log10(0.002), rel=1e-12)
-        law = result.null_distribution
-        found = law.log_pvalue(result.statistic, alternative="two-sided")
+        null = result.null_distribution
+        found = null.log_pvalue(result.statistic, alternative="two-sided")
         assert found == pytest.approx(math.log(0.002), rel=1e-12)

@@ -22,7 +22,7 @@ from sklearn_rankinf._inference.simultaneous import (
 
 pytestmark = pytest.mark.numeric
 
-# What is drawn in most tests, and its largest standard error of a p-value near .05.
+# Number of directions in most tests, and the largest standard error of a p-value near 0.05.
 DRAWN, ERROR = 20_000, 0.0012
 
 
@@ -71,8 +71,8 @@ def probability_within(c, correlation, df):
     """Probability that no absolute value exceeds c, by SciPy's integration over a box."""
     upper = np.full(len(correlation), c)
     if math.isinf(df):
-        law = stats.multivariate_normal(np.zeros(len(correlation)), correlation)
-        return law.cdf(upper, lower_limit=-upper, rng=rng())
+        distribution = stats.multivariate_normal(np.zeros(len(correlation)), correlation)
+        return distribution.cdf(upper, lower_limit=-upper, rng=rng())
     return stats.multivariate_t.cdf(
         upper, shape=correlation, df=df, lower_limit=-upper, random_state=rng(), maxpts=20_000
     )
@@ -91,7 +91,7 @@ def test_critical_values_of_three_normal_estimates_are_those_published(rho, expe
 
 @pytest.mark.parametrize("df", [1.0, 4.0, 30.0, math.inf])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_largest_statistic_is_beyond_the_box_as_often_as_its_integral_says(rho, df):
+def test_largest_statistic_agrees_with_the_integral_over_the_box(rho, df):
     correlation = equicorrelated(3, rho)
     rows = contrasts_with_zero(4.0 * correlation).rows
     for c in (0.5, 2.0, 4.0):
@@ -114,15 +114,15 @@ def test_boxes_of_critical_values_have_the_level(df):
 @pytest.mark.parametrize("df", [1.0, 7.0, math.inf])
 def test_one_statistic_has_its_own_quantiles_exactly(df, level):
     rows = difference_contrasts(any_covariance(2, 3), all_pairs(2)).rows
-    law = stats.t(df) if df < math.inf else stats.norm
+    distribution = stats.t(df) if df < math.inf else stats.norm
     two_sided = critical_value(rows, df, level, rng(), n_directions=10)
-    assert_allclose(two_sided, law.isf((1.0 - level) / 2.0), rtol=1e-7)
+    assert_allclose(two_sided, distribution.isf((1.0 - level) / 2.0), rtol=1e-7)
     one_sided = critical_value(rows, df, level, rng(), alternative="greater", n_directions=10)
-    assert_allclose(one_sided, law.isf(1.0 - level), atol=1e-7)
+    assert_allclose(one_sided, distribution.isf(1.0 - level), atol=1e-7)
     assert_allclose(pointwise_level(two_sided, df), level, atol=1e-7)
     for statistic in (-1.3, 0.4, 3.0, 30.0):
         pvalue = largest_pvalue(statistic, rows, df, rng(), alternative="greater", n_directions=10)
-        assert_allclose(pvalue, law.sf(statistic), rtol=1e-9)
+        assert_allclose(pvalue, distribution.sf(statistic), rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_rankers", [3, 4, 8])
@@ -364,7 +364,7 @@ def test_rankers_that_are_alike_stay_together():
     assert_allclose(pvalue[0], stats.t.sf(0.7 / error, 9), rtol=1e-9)
 
 
-def test_the_best_is_dropped_as_rarely_as_the_level_says():
+def test_the_best_is_dropped_at_most_at_the_level():
     df, n_sets, draws = 8, 600, rng(21)
     covariance = any_covariance(3, 2)
     dropped = 0

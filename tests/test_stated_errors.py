@@ -1,4 +1,4 @@
-"""What stated errors and guarantees rest on, one by one, where it decides."""
+"""The assumptions behind stated errors and guarantees, in cases where they matter."""
 
 import itertools
 import math
@@ -11,6 +11,7 @@ import pytest
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import moments
 from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
@@ -22,7 +23,7 @@ from sklearn_rankinf._metrics import AveragePrecision
 pytestmark = pytest.mark.numeric
 
 
-def contour_law(n_samples, n_positives):
+def contour_null(n_samples, n_positives):
     problem = AveragePrecision(), n_samples, n_positives, None
     fine, coarse = increments_of(*problem), grouped_increments(*problem, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
@@ -34,19 +35,19 @@ def contour_law(n_samples, n_positives):
 @pytest.mark.parametrize(("length", "aliasing"), [(32.0, 2.0), (27.0, 0.0)])
 def test_errors_of_contours_cover_values_a_period_away(length, aliasing, monkeypatch):
     n_samples, n_positives = 300, 20
-    law, mean, std = contour_law(n_samples, n_positives)
+    null, mean, std = contour_null(n_samples, n_positives)
     s = mean + std * np.linspace(0.5, 6.0, 12)
     # By another program, on a grid that is fine and long enough.
     tie_sizes = (1,) * n_samples
     truth = oracles.inverted_tail(tie_sizes, n_positives, s, 1.5 / std, 0.1 / std, 1200)
     finer = oracles.inverted_tail(tie_sizes, n_positives, s, 1.5 / std, 0.08 / std, 1500)
     assert np.all(np.abs(truth - finer) < 1e-9)
-    # A period that is too short, and taken none the less.
+    # A period that is too short is used.
     monkeypatch.setattr(contour.ContourInversion, "_length", lambda self, period: length * std)
     short = replace(contour.SETTINGS, aliasing=aliasing, aliasing_dense=aliasing)
     monkeypatch.setattr(contour, "SETTINGS", short)
-    law, _, _ = contour_law(n_samples, n_positives)
-    found = law.tail(s, 1)
+    null, _, _ = contour_null(n_samples, n_positives)
+    found = null.tail(s, 1)
     off, error = np.abs(np.expm1(found.log_p - truth)), found.error.total
     assert np.isfinite(error).all()
     assert np.all(off <= error)
@@ -56,13 +57,13 @@ def test_errors_of_contours_cover_values_a_period_away(length, aliasing, monkeyp
 @pytest.mark.parametrize(("n_samples", "n_positives"), [(300, 30), (200, 190)])
 def test_no_tail_is_less_than_that_of_the_best_value(n_samples, n_positives, monkeypatch):
     def too_low(self, t, *_, **__):
-        return np.full(t.shape, -1e4), np.full(t.shape, np.inf)
+        return TailEstimates.of(np.full(t.shape, -1e4), "upper bound", enclosure=np.inf)
 
-    monkeypatch.setattr(Tails, "log_tail", too_low)
-    monkeypatch.setattr(ComputedDistribution, "_stratified_tail", too_low)
-    law = ap_null_distribution(n_samples, n_positives)
-    law._distribution = ComputedDistribution(law.statistic, n_samples, n_positives, None)
-    log_p = law.log_pvalue(np.array([0.96, 0.99, 1.0]))
+    monkeypatch.setattr(Tails, "tail", too_low)
+    monkeypatch.setattr(ComputedDistribution, "_conditioned_tail", too_low)
+    null = ap_null_distribution(n_samples, n_positives)
+    null._distribution = ComputedDistribution(null.statistic, n_samples, n_positives, None)
+    log_p = null.log_pvalue(np.array([0.96, 0.99, 1.0]))
     assert np.all(log_p >= -oracles.log_comb(n_samples, n_positives) - 1e-9)
 
 
@@ -79,12 +80,12 @@ def test_bounds_hold_where_gains_are_multiples_of_the_width(unit, finer):
     n_cells = finer * int(sums.max())
     top = n_cells * unit / finer
     close = bounds.usual_roundings(increments, n_hits) * top / (n_cells - 0.5)
-    law = bounds.enclosure(increments, n_hits, top, close, math.inf, -700.0)
-    assert math.isclose(law.width * finer, unit)
+    null = bounds.enclosure(increments, n_hits, top, close, math.inf, -700.0)
+    assert math.isclose(null.width * finer, unit)
     for values in (unit * np.unique(sums), np.unique((unit * placements).sum(axis=1))):
         whole = np.rint(values / unit)[:, None]
         for sign, inside in ((1, sums >= whole), (-1, sums <= whole)):
-            lower, upper = law.bounds(values, sign)
+            lower, upper = null.bounds(values, sign)
             share = inside.mean(axis=1)
             assert np.all(lower <= share)
             assert np.all(share <= upper)
@@ -92,9 +93,9 @@ def test_bounds_hold_where_gains_are_multiples_of_the_width(unit, finer):
 
 @pytest.mark.parametrize("n_samples", [10_000, 100_000])
 def test_the_observed_rank_of_a_single_negative_is_counted(n_samples):
-    law = ap_null_distribution(n_samples, n_samples - 1)
+    null = ap_null_distribution(n_samples, n_samples - 1)
     for rank in (1, 2, n_samples // 2, 6 * n_samples // 7, n_samples - 1, n_samples):
         behind = math.fsum((i - 1) / i for i in range(rank + 1, n_samples + 1))
         value = (rank - 1 + behind) / (n_samples - 1)
         expected = (n_samples - rank + 1) / n_samples
-        np.testing.assert_allclose(law.pvalue(value), expected, rtol=1e-13)
+        np.testing.assert_allclose(null.pvalue(value), expected, rtol=1e-13)

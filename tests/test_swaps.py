@@ -334,7 +334,7 @@ def test_memory_of_a_chunk_is_bounded():
     ("alternative", "complete", "random"),
     [("two-sided", 4 / 6, 5 / 7), ("greater", 2 / 6, 3 / 7), ("less", 5 / 6, 6 / 7)],
 )
-def test_pvalue_counts_what_is_as_extreme_and_the_observed_if_it_is_not_listed(
+def test_pvalue_counts_extreme_values_and_the_observed_if_it_is_not_listed(
     alternative, complete, random
 ):
     differences = np.array([2.0, -2.0, 1.0 - 1e-14, -1.5, 0.5, 0.0])

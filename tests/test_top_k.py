@@ -1,4 +1,4 @@
-"""Recall and precision at k: statistics, exact laws, approximations, tests and hits needed."""
+"""Recall and precision at k: exact null distributions, approximations, tests, hits needed."""
 
 import itertools
 import math
@@ -31,7 +31,10 @@ from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK
 from sklearn_rankinf._sampling.labellings import NullSampler
 
-LAWS = {"recall": recall_at_k_null_distribution, "precision": precision_at_k_null_distribution}
+DISTRIBUTIONS = {
+    "recall": recall_at_k_null_distribution,
+    "precision": precision_at_k_null_distribution,
+}
 TESTS = {"recall": recall_at_k_test, "precision": precision_at_k_test}
 each_metric = pytest.mark.parametrize("metric", ["recall", "precision"])
 
@@ -78,24 +81,24 @@ def enumerated(n, m, tie_sizes, k, metric):
     """Value of recall or precision at k -> number of placements that have it."""
     sizes = tie_sizes or (1,) * n
     divisor = m if metric == "recall" else k
-    law = Counter()
+    null = Counter()
     for ranks in placements(n, m):
-        law[hits_at_k(sizes, hits_per_block(sizes, ranks), k) / divisor] += 1
-    return dict(sorted(law.items()))
+        null[hits_at_k(sizes, hits_per_block(sizes, ranks), k) / divisor] += 1
+    return dict(sorted(null.items()))
 
 
-def tails(law, x):
-    """P(S >= x) and P(S <= x) of an enumerated law."""
-    total = sum(law.values())
-    above = sum(count for value, count in law.items() if value >= x)
-    below = sum(count for value, count in law.items() if value <= x)
+def tails(null, x):
+    """P(S >= x) and P(S <= x) of an enumerated distribution."""
+    total = sum(null.values())
+    above = sum(count for value, count in null.items() if value >= x)
+    below = sum(count for value, count in null.items() if value <= x)
     return float(Fraction(above, total)), float(Fraction(below, total))
 
 
-def central_moment(law, order):
-    total = sum(law.values())
-    mean = sum(value * count for value, count in law.items()) / Fraction(total)
-    return sum((value - mean) ** order * count for value, count in law.items()) / Fraction(total)
+def central_moment(null, order):
+    total = sum(null.values())
+    mean = sum(value * count for value, count in null.items()) / Fraction(total)
+    return sum((value - mean) ** order * count for value, count in null.items()) / Fraction(total)
 
 
 def straddled_tail(t, n, m, before, inside, counted):
@@ -142,34 +145,36 @@ def test_labels_and_scores_mean_the_same_as_their_ranking():
 
 
 # ---------------------------------------------------------------------------------------------
-# The exact law
+# The exact null distribution
 # ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.numeric
 @each_metric
 @each_small
-def test_law_equals_enumeration(metric, n, m, tie_sizes):
+def test_distribution_equals_enumeration(metric, n, m, tie_sizes):
     for k in range(1, n + 1):
         expected = enumerated(n, m, tie_sizes, k, metric)
         values = np.array([float(value) for value in expected])
-        law = LAWS[metric](n, m, k=k, tie_sizes=tie_sizes)
+        null = DISTRIBUTIONS[metric](n, m, k=k, tie_sizes=tie_sizes)
         above, below = np.array([tails(expected, value) for value in expected]).T
-        assert_allclose(law.pvalue(values), above, rtol=1e-12)
-        assert_allclose(law.pvalue(values, "less"), below, rtol=1e-12)
+        assert_allclose(null.pvalue(values), above, rtol=1e-12)
+        assert_allclose(null.pvalue(values, "less"), below, rtol=1e-12)
         assert_allclose(
-            law.pvalue(values, "two-sided"), np.minimum(1, 2 * np.minimum(above, below)), rtol=1e-12
+            null.pvalue(values, "two-sided"),
+            np.minimum(1, 2 * np.minimum(above, below)),
+            rtol=1e-12,
         )
-        assert_allclose(law.cdf(values), below, rtol=1e-12)
-        assert_allclose(law.sf(values), np.append(above[1:], 0.0), rtol=1e-12)
-        assert_allclose(law.logcdf(values), np.log(below), rtol=1e-12, atol=1e-14)
-        assert_allclose(law.log_pvalue(values), np.log(above), rtol=1e-12, atol=1e-14)
+        assert_allclose(null.cdf(values), below, rtol=1e-12)
+        assert_allclose(null.sf(values), np.append(above[1:], 0.0), rtol=1e-12)
+        assert_allclose(null.logcdf(values), np.log(below), rtol=1e-12, atol=1e-14)
+        assert_allclose(null.log_pvalue(values), np.log(above), rtol=1e-12, atol=1e-14)
         between = (values[1:] + values[:-1]) / 2
-        assert_allclose(law.cdf(between), below[:-1], rtol=1e-12)
-        assert_allclose(law.pvalue(between), above[1:], rtol=1e-12)
-        assert_allclose(law.support(), (values[0], values[-1]), rtol=1e-14)
-        assert law.relative_error(values).max() < 1e-12
-        low, high = law.pvalue_bounds(values)
+        assert_allclose(null.cdf(between), below[:-1], rtol=1e-12)
+        assert_allclose(null.pvalue(between), above[1:], rtol=1e-12)
+        assert_allclose(null.support(), (values[0], values[-1]), rtol=1e-14)
+        assert null.relative_error(values).max() < 1e-12
+        low, high = null.pvalue_bounds(values)
         assert np.all((low <= above * (1 + 1e-15)) & (above <= high * (1 + 1e-15)))
 
 
@@ -180,18 +185,20 @@ def test_quantiles_equal_enumeration(metric, n, m, tie_sizes):
     for k in range(1, n + 1):
         expected = enumerated(n, m, tie_sizes, k, metric)
         values = np.array([float(value) for value in expected])
-        law = LAWS[metric](n, m, k=k, tie_sizes=tie_sizes)
+        null = DISTRIBUTIONS[metric](n, m, k=k, tie_sizes=tie_sizes)
         above, below = np.array([tails(expected, value) for value in expected]).T
         strictly_above = np.append(above[1:], 0.0)
         for q in (0.001, 0.05, 0.31, 0.5, 0.77, 0.95, 0.9999):
-            assert_allclose(law.ppf(q), values[np.searchsorted(below, q * (1 - 1e-12))], rtol=1e-14)
+            assert_allclose(
+                null.ppf(q), values[np.searchsorted(below, q * (1 - 1e-12))], rtol=1e-14
+            )
             first = np.flatnonzero(strictly_above <= q * (1 + 1e-12))[0]
-            assert_allclose(law.isf(q), values[first], rtol=1e-14)
+            assert_allclose(null.isf(q), values[first], rtol=1e-14)
         # At the probability of a value itself rounding must not move the quantile.
-        assert_allclose(law.ppf(below), values, rtol=1e-14)
-        assert_allclose(law.isf(law.sf(values)), values, rtol=1e-14)
-        assert law.median() == law.ppf(0.5)
-        assert law.ppf(0.0) == law.isf(1.0) == law.support()[0]
+        assert_allclose(null.ppf(below), values, rtol=1e-14)
+        assert_allclose(null.isf(null.sf(values)), values, rtol=1e-14)
+        assert null.median() == null.ppf(0.5)
+        assert null.ppf(0.0) == null.isf(1.0) == null.support()[0]
 
 
 @each_metric
@@ -199,18 +206,18 @@ def test_quantiles_equal_enumeration(metric, n, m, tie_sizes):
 def test_moments_equal_enumeration(metric, n, m, tie_sizes):
     for k in range(1, n + 1):
         expected = enumerated(n, m, tie_sizes, k, metric)
-        law = LAWS[metric](n, m, k=k, tie_sizes=tie_sizes)
+        null = DISTRIBUTIONS[metric](n, m, k=k, tie_sizes=tie_sizes)
         variance = central_moment(expected, 2)
         raw = [
             float(sum(v**order * c for v, c in expected.items()) / Fraction(math.comb(n, m)))
             for order in range(5)
         ]
-        assert_allclose([law.moment(order) for order in range(5)], raw, rtol=1e-12)
-        assert_allclose(law.mean(), raw[1], rtol=1e-14)
-        assert_allclose(law.var(), float(variance), rtol=1e-13, atol=1e-16)
-        skewness, kurtosis = law.stats("sk")
+        assert_allclose([null.moment(order) for order in range(5)], raw, rtol=1e-12)
+        assert_allclose(null.mean(), raw[1], rtol=1e-14)
+        assert_allclose(null.var(), float(variance), rtol=1e-13, atol=1e-16)
+        skewness, kurtosis = null.stats("sk")
         if variance == 0:
-            assert law.std() == 0.0
+            assert null.std() == 0.0
             assert np.isnan([skewness, kurtosis]).all()
             continue
         deviation = math.sqrt(variance)
@@ -233,30 +240,33 @@ def test_moments_equal_enumeration(metric, n, m, tie_sizes):
 def test_straddling_block_against_sums_of_exact_counts(n, m, before, inside, counted):
     tie_sizes = [size for size in (before, inside, n - before - inside) if size]
     k = before + counted
-    law = precision_at_k_null_distribution(n, m, k=k, tie_sizes=tie_sizes)
-    low, high = law.support()
+    null = precision_at_k_null_distribution(n, m, k=k, tie_sizes=tie_sizes)
+    low, high = null.support()
     for share in (0.0, 0.1, 0.35, 0.5, 0.6, 0.9, 1.0):
         hits = Fraction(round((low + share * (high - low)) * k * inside), inside)
         exact = straddled_tail(hits, n, m, before, inside, counted)
         strictly = straddled_tail(hits + Fraction(1, 10**9), n, m, before, inside, counted)
         x = float(hits / k)
-        assert_allclose(law.pvalue(x), float(exact), rtol=1e-12)
-        assert_allclose(law.cdf(x), float(1 - strictly), rtol=1e-12)
-        assert_allclose(law.sf(x), float(strictly), rtol=1e-12)
+        assert_allclose(null.pvalue(x), float(exact), rtol=1e-12)
+        assert_allclose(null.cdf(x), float(1 - strictly), rtol=1e-12)
+        assert_allclose(null.sf(x), float(strictly), rtol=1e-12)
 
 
-def test_the_engine_for_any_additive_statistic_gives_the_same_law():
+def test_the_engine_for_any_additive_statistic_gives_the_same_distribution():
     for tie_sizes, k in ((None, 9), (np.array([4, 8, 3, 15]), 9), (np.array([2] * 15), 8)):
-        for metric, make in ((RecallAtK, LAWS["recall"]), (PrecisionAtK, LAWS["precision"])):
+        for metric, make in (
+            (RecallAtK, DISTRIBUTIONS["recall"]),
+            (PrecisionAtK, DISTRIBUTIONS["precision"]),
+        ):
             increments = increments_of(metric(k), 30, 11, tie_sizes)
             listing = atoms(increments, 11, limit=1e7)
             listed = ListedDistribution(listing.values, listing.log_counts)
-            law = make(30, 11, k=k, tie_sizes=tie_sizes)
+            null = make(30, 11, k=k, tie_sizes=tie_sizes)
             x = listed.values
             # Atoms that differ by rounding are one.
             above, below = listed.tail(x * (1 - 1e-12), 1)[0], listed.tail(x * (1 + 1e-12), -1)[0]
-            assert_allclose(law.pvalue(x), above, rtol=1e-11)
-            assert_allclose(law.cdf(x), below, rtol=1e-11)
+            assert_allclose(null.pvalue(x), above, rtol=1e-11)
+            assert_allclose(null.cdf(x), below, rtol=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -272,9 +282,9 @@ def test_the_engine_for_any_additive_statistic_gives_the_same_law():
     ],
 )
 def test_probability_of_the_best_value(n, m, tie_sizes, k, metric):
-    law = enumerated(n, m, tie_sizes, k, metric)
+    null = enumerated(n, m, tie_sizes, k, metric)
     best = Fraction(min(m, k), m if metric == "recall" else k)
-    share = Fraction(law.get(best, 0), math.comb(n, m))
+    share = Fraction(null.get(best, 0), math.comb(n, m))
     sizes = None if tie_sizes is None else np.array(tie_sizes)
     statistic = {"recall": RecallAtK, "precision": PrecisionAtK}[metric](k)
     log_p = statistic.log_probability_of_best(n, m, sizes)
@@ -308,8 +318,8 @@ def test_shuffled_blocks_and_the_general_sampler():
     shuffled = statistic.shuffled(starts, sizes, int(np.sum(sizes)), 6)
     assert_allclose(shuffled.total([2, 3, 1]), float(hits_at_k(sizes, (2, 3, 1), 5) / 5))
     draws = NullSampler(statistic, 12, 6, sizes).draw(20_000, np.random.default_rng(0))
-    law = precision_at_k_null_distribution(12, 6, k=5, tie_sizes=sizes)
-    assert abs(draws.mean() - law.mean()) < 5 * law.std() / math.sqrt(20_000)
+    null = precision_at_k_null_distribution(12, 6, k=5, tie_sizes=sizes)
+    assert abs(draws.mean() - null.mean()) < 5 * null.std() / math.sqrt(20_000)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -319,59 +329,59 @@ def test_shuffled_blocks_and_the_general_sampler():
 
 def test_far_tails_without_ties():
     # Published: log P(H > 1e4) and log P(H >= 1e4).
-    law = recall_at_k_null_distribution(10**7, 10**6, k=50_000)
-    assert_allclose(law.logsf(0.01), -2239.771, atol=6e-4)
-    assert_allclose(law.log_pvalue(0.01), -2238.955, atol=6e-4)
-    assert law.pvalue(0.01) == 0.0
-    assert law.relative_error(0.01) < 1e-10
+    null = recall_at_k_null_distribution(10**7, 10**6, k=50_000)
+    assert_allclose(null.logsf(0.01), -2239.771, atol=6e-4)
+    assert_allclose(null.log_pvalue(0.01), -2238.955, atol=6e-4)
+    assert null.pvalue(0.01) == 0.0
+    assert null.relative_error(0.01) < 1e-10
 
 
 def test_huge_samples_take_no_memory():
     n, m, k = 10**12, 10**11, 5 * 10**10
-    law = precision_at_k_null_distribution(n, m, k=k)
-    # Far below the size of a step the law is normal; P(H >= mean) holds half of the middle term.
+    null = precision_at_k_null_distribution(n, m, k=k)
+    # The null distribution is close to normal; P(H >= mean) includes half of the middle term.
     z = np.array([-3.0, 0.0, 2.0, 5.0])
-    hits = np.rint((law.mean() + z * law.std()) * k)
-    exact_z = (hits - 0.5 - law.mean() * k) / (law.std() * k)
-    assert_allclose(law.pvalue(hits / k), stats.norm.sf(exact_z), rtol=5e-4)
-    assert_allclose(law.pvalue(0.1), 0.5, rtol=1e-5)
-    median = law.median()
+    hits = np.rint((null.mean() + z * null.std()) * k)
+    exact_z = (hits - 0.5 - null.mean() * k) / (null.std() * k)
+    assert_allclose(null.pvalue(hits / k), stats.norm.sf(exact_z), rtol=5e-4)
+    assert_allclose(null.pvalue(0.1), 0.5, rtol=1e-5)
+    median = null.median()
     assert abs(median - 0.1) * k < 1.0
-    assert law.cdf(median) >= 0.5 > law.cdf(median - 1 / k)
+    assert null.cdf(median) >= 0.5 > null.cdf(median - 1 / k)
 
 
-def test_neighbouring_counts_are_told_apart_beyond_the_relative_tolerance():
+def test_neighbouring_counts_are_distinguished_beyond_the_relative_tolerance():
     # One hit more is a relative difference of 1e-13.
     n, m, k = 4 * 10**13, 2 * 10**13, 2 * 10**13
-    law = precision_at_k_null_distribution(n, m, k=k)
+    null = precision_at_k_null_distribution(n, m, k=k)
     hits = 10**13 + np.arange(3)
-    step = -np.diff(law.pvalue(hits / k))
-    assert_allclose(step, stats.norm.pdf(0) / (law.std() * k), rtol=1e-3)
+    step = -np.diff(null.pvalue(hits / k))
+    assert_allclose(step, stats.norm.pdf(0) / (null.std() * k), rtol=1e-3)
 
 
 def test_huge_straddling_block_is_nearly_normal():
     n, m = 10**9, 10**7
     tie_sizes = [10**6, 4 * 10**6, n - 5 * 10**6]
-    law = recall_at_k_null_distribution(n, m, k=2 * 10**6, tie_sizes=tie_sizes)
-    x = law.mean() + np.array([-2.0, 0.0, 1.0, 3.0]) * law.std()
-    skewness = law.stats("s")
-    z = (x - law.mean()) / law.std()
+    null = recall_at_k_null_distribution(n, m, k=2 * 10**6, tie_sizes=tie_sizes)
+    x = null.mean() + np.array([-2.0, 0.0, 1.0, 3.0]) * null.std()
+    skewness = null.stats("s")
+    z = (x - null.mean()) / null.std()
     # First term of the Edgeworth series.
     edgeworth = stats.norm.sf(z) + skewness / 6 * (z**2 - 1) * stats.norm.pdf(z)
-    assert_allclose(law.sf(x), edgeworth, rtol=5e-3)
-    assert_allclose(law.sf(x) + law.cdf(x), 1.0, rtol=1e-12)
+    assert_allclose(null.sf(x), edgeworth, rtol=5e-3)
+    assert_allclose(null.sf(x) + null.cdf(x), 1.0, rtol=1e-12)
 
 
 def test_steps_of_a_straddling_block_too_fine_for_64_bits():
     n, m = 10**12, 10**4
     tie_sizes = [10**11, 7 * 10**10 + 1, n - 17 * 10**10 - 1]
-    law = recall_at_k_null_distribution(n, m, k=10**11 + 27_182_818_284, tie_sizes=tie_sizes)
-    x = law.mean() + np.array([0.0, 2.0]) * law.std()
-    assert_allclose(law.sf(x), stats.norm.sf([0.0, 2.0]), rtol=0.05)
-    assert_allclose(law.sf(x) + law.cdf(x), 1.0, rtol=1e-12)
-    quantile = law.ppf(law.cdf(x[1]))
+    null = recall_at_k_null_distribution(n, m, k=10**11 + 27_182_818_284, tie_sizes=tie_sizes)
+    x = null.mean() + np.array([0.0, 2.0]) * null.std()
+    assert_allclose(null.sf(x), stats.norm.sf([0.0, 2.0]), rtol=0.05)
+    assert_allclose(null.sf(x) + null.cdf(x), 1.0, rtol=1e-12)
+    quantile = null.ppf(null.cdf(x[1]))
     assert_allclose(quantile, x[1], rtol=1e-5)
-    assert_allclose(law.cdf(quantile), law.cdf(x[1]), rtol=1e-13)
+    assert_allclose(null.cdf(quantile), null.cdf(x[1]), rtol=1e-13)
 
 
 def test_every_k_at_once():
@@ -395,41 +405,48 @@ def test_every_k_at_once():
 
 @each_metric
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
-def test_arrays_of_k_equal_one_law_each(metric, method):
+def test_arrays_of_k_equal_one_distribution_each(metric, method):
     cuts = np.array([[2, 5, 7], [9, 15, 20]])
     options = {"tie_sizes": [4, 6, 10], "method": method, "n_permutations": 99}
-    law = LAWS[metric](20, 7, k=cuts, **options)
+    null = DISTRIBUTIONS[metric](20, 7, k=cuts, **options)
     x = np.array([0.1, 0.3, 0.5])
     for index in np.ndindex(2, 3):
-        one = LAWS[metric](20, 7, k=int(cuts[index]), **options)
+        one = DISTRIBUTIONS[metric](20, 7, k=int(cuts[index]), **options)
         column = index[1]
         for name in ("sf", "cdf", "logsf", "logcdf", "pvalue", "log_pvalue", "relative_error"):
-            assert getattr(law, name)(x)[index] == getattr(one, name)(x[column]), name
-        assert law.pvalue(x, "two-sided")[index] == one.pvalue(x[column], "two-sided")
-        assert law.ppf(x)[index] == one.ppf(x[column])
-        assert law.isf(x)[index] == one.isf(x[column])
-        assert law.median()[index] == one.median()
+            assert getattr(null, name)(x)[index] == getattr(one, name)(x[column]), name
+        assert null.pvalue(x, "two-sided")[index] == one.pvalue(x[column], "two-sided")
+        assert null.ppf(x)[index] == one.ppf(x[column])
+        assert null.isf(x)[index] == one.isf(x[column])
+        assert null.median()[index] == one.median()
         for name in ("mean", "var", "std"):
-            assert getattr(law, name)()[index] == getattr(one, name)()
-        for ours, same in zip(law.stats("mvsk"), one.stats("mvsk"), strict=True):
+            assert getattr(null, name)()[index] == getattr(one, name)()
+        for ours, same in zip(null.stats("mvsk"), one.stats("mvsk"), strict=True):
             assert_allclose(ours[index], same)
-        assert_allclose(law.moment(3)[index], one.moment(3))
-        assert (law.support()[0][index], law.support()[1][index]) == one.support()
-        assert law.interval(0.8)[1][index] == one.interval(0.8)[1]
-        assert law.pvalue_bounds(x)[0][index] == one.pvalue_bounds(x[column])[0]
-    assert law.pvalue(0.3).shape == (2, 3)
-    assert law.pvalue(np.zeros((4, 1, 1))).shape == (4, 2, 3)
-    assert law.rvs(5, random_state=0).shape == (5, 2, 3)
-    assert law.rvs((4, 1), random_state=0).shape == (4, 1, 2, 3)
-    assert np.isnan(law.pvalue([0.1, np.nan, 0.3])).tolist() == [[False, True, False]] * 2
-    assert law.pvalue(np.zeros((0, 2, 3))).shape == (0, 2, 3)
+        assert_allclose(null.moment(3)[index], one.moment(3))
+        assert (null.support()[0][index], null.support()[1][index]) == one.support()
+        assert null.interval(0.8)[1][index] == one.interval(0.8)[1]
+        assert null.pvalue_bounds(x)[0][index] == one.pvalue_bounds(x[column])[0]
+    assert null.pvalue(0.3).shape == (2, 3)
+    assert null.pvalue(np.zeros((4, 1, 1))).shape == (4, 2, 3)
+    assert null.rvs(5, random_state=0).shape == (5, 2, 3)
+    assert null.rvs((4, 1), random_state=0).shape == (4, 1, 2, 3)
+    assert np.isnan(null.pvalue([0.1, np.nan, 0.3])).tolist() == [[False, True, False]] * 2
+    assert null.pvalue(np.zeros((0, 2, 3))).shape == (0, 2, 3)
 
 
 def test_scalars_are_python_floats():
-    law = recall_at_k_null_distribution(20, 7, k=5, tie_sizes=[4, 16])
-    for value in (law.mean(), law.var(), law.std(), law.median(), law.pvalue(0.3), law.ppf(0.1)):
+    null = recall_at_k_null_distribution(20, 7, k=5, tie_sizes=[4, 16])
+    for value in (
+        null.mean(),
+        null.var(),
+        null.std(),
+        null.median(),
+        null.pvalue(0.3),
+        null.ppf(0.1),
+    ):
         assert type(value) is float
-    assert all(type(value) is float for value in law.support())
+    assert all(type(value) is float for value in null.support())
     result = recall_at_k_test([1, 0, 1], [3, 2, 1], k=2)
     for name in ("statistic", "pvalue", "log10_pvalue", "zscore", "adjusted_statistic", "hits"):
         assert type(getattr(result, name)) is float, name
@@ -447,14 +464,14 @@ def test_ints_and_fractions_of_the_samples(k):
 
 
 def test_fractions_round_up():
-    law = recall_at_k_null_distribution(1000, 10, k=[0.07, 0.0701, 1e-9])
-    assert law.statistic.k.tolist() == [70, 71, 1]
+    null = recall_at_k_null_distribution(1000, 10, k=[0.07, 0.0701, 1e-9])
+    assert null.statistic.k.tolist() == [70, 71, 1]
 
 
 def test_argument_that_does_not_broadcast():
-    law = recall_at_k_null_distribution(20, 7, k=[5, 6])
+    null = recall_at_k_null_distribution(20, 7, k=[5, 6])
     with pytest.raises(ValueError, match=r"shape \(3,\) cannot be broadcast against k of shape"):
-        law.pvalue([0.1, 0.2, 0.3])
+        null.pvalue([0.1, 0.2, 0.3])
 
 
 # ---------------------------------------------------------------------------------------------
@@ -465,28 +482,28 @@ def test_argument_that_does_not_broadcast():
 @each_metric
 def test_binomial_counts_whole_hits(metric):
     k, share = 12, 9 / 40
-    law = LAWS[metric](40, 9, k=k, method="binomial")
+    null = DISTRIBUTIONS[metric](40, 9, k=k, method="binomial")
     divisor = 9 if metric == "recall" else k
     h = np.arange(10)
     binomial = stats.binom(k, share)
-    assert_allclose(law.pvalue(h / divisor), binomial.sf(h - 1), rtol=1e-12)
-    assert_allclose(law.cdf(h / divisor), binomial.cdf(h), rtol=1e-12)
-    assert_allclose(law.pvalue((h + 0.3) / divisor), binomial.sf(h), rtol=1e-12)
-    assert_allclose(law.ppf([0.1, 0.7]), binomial.ppf([0.1, 0.7]) / divisor)
-    assert_allclose(law.isf([0.1, 0.7]), binomial.isf([0.1, 0.7]) / divisor)
-    assert law.support() == (0.0, k / divisor)
-    assert law.method == "binomial"
-    assert law.relative_error(0.3) == np.inf
+    assert_allclose(null.pvalue(h / divisor), binomial.sf(h - 1), rtol=1e-12)
+    assert_allclose(null.cdf(h / divisor), binomial.cdf(h), rtol=1e-12)
+    assert_allclose(null.pvalue((h + 0.3) / divisor), binomial.sf(h), rtol=1e-12)
+    assert_allclose(null.ppf([0.1, 0.7]), binomial.ppf([0.1, 0.7]) / divisor)
+    assert_allclose(null.isf([0.1, 0.7]), binomial.isf([0.1, 0.7]) / divisor)
+    assert null.support() == (0.0, k / divisor)
+    assert null.method == "binomial"
+    assert null.relative_error(0.3) == np.inf
 
 
 def test_binomial_underflow_is_bounded():
-    law = precision_at_k_null_distribution(10**6, 1000, k=5000, method="binomial")
+    null = precision_at_k_null_distribution(10**6, 1000, k=5000, method="binomial")
     with np.errstate(divide="ignore"):
-        assert stats.binom(5000, 0.001).sf(399) == 0.0 == law.pvalue(400 / 5000)
+        assert stats.binom(5000, 0.001).sf(399) == 0.0 == null.pvalue(400 / 5000)
     h = np.arange(400, 460)
     exact = math.log(sum(math.comb(5000, int(i)) * 999 ** (5000 - int(i)) for i in h))
     exact -= 5000 * math.log(1000)
-    assert_allclose(law.log_pvalue(400 / 5000), exact, rtol=1e-5)
+    assert_allclose(null.log_pvalue(400 / 5000), exact, rtol=1e-5)
     low = precision_at_k_null_distribution(10**6, 900_000, k=5000, method="binomial")
     exact = math.log(sum(math.comb(5000, i) * 9**i for i in range(3001))) - 5000 * math.log(10)
     assert_allclose(low.log_pvalue(0.6, "less"), exact, rtol=1e-5)
@@ -498,21 +515,21 @@ def test_binomial_underflow_is_bounded():
 def test_normal_has_exact_moments_and_half_a_step(metric, tie_sizes, step):
     # k = 10 leaves 6 places for 9 items: values are multiples of 1/3.
     k = 12 if tie_sizes == [12, 28] else 10
-    law = LAWS[metric](40, 9, k=k, tie_sizes=tie_sizes, method="normal")
-    exact = LAWS[metric](40, 9, k=k, tie_sizes=tie_sizes)
-    assert (law.mean(), law.var()) == (exact.mean(), exact.var())
+    null = DISTRIBUTIONS[metric](40, 9, k=k, tie_sizes=tie_sizes, method="normal")
+    exact = DISTRIBUTIONS[metric](40, 9, k=k, tie_sizes=tie_sizes)
+    assert (null.mean(), null.var()) == (exact.mean(), exact.var())
     divisor = 9 if metric == "recall" else k
     hits = np.arange(0.0, 7.0, step)
-    normal = stats.norm(law.mean() * divisor, law.std() * divisor)
-    assert_allclose(law.pvalue(hits / divisor), normal.sf(hits - step / 2), rtol=1e-11)
-    assert_allclose(law.cdf(hits / divisor), normal.cdf(hits + step / 2), rtol=1e-11)
-    assert_allclose(law.log_pvalue(hits / divisor), normal.logsf(hits - step / 2), rtol=1e-11)
+    normal = stats.norm(null.mean() * divisor, null.std() * divisor)
+    assert_allclose(null.pvalue(hits / divisor), normal.sf(hits - step / 2), rtol=1e-11)
+    assert_allclose(null.cdf(hits / divisor), normal.cdf(hits + step / 2), rtol=1e-11)
+    assert_allclose(null.log_pvalue(hits / divisor), normal.logsf(hits - step / 2), rtol=1e-11)
     q = np.array([0.02, 0.4, 0.5, 0.9])
-    for quantile, side in ((law.ppf(q), normal.ppf(q)), (law.isf(q), normal.isf(q))):
+    for quantile, side in ((null.ppf(q), normal.ppf(q)), (null.isf(q), normal.isf(q))):
         assert_allclose(quantile * divisor, np.ceil((side - step / 2) / step) * step, rtol=1e-12)
-    assert np.all(law.cdf(law.ppf(q)) >= q)
-    assert np.all(law.sf(law.isf(q)) <= q)
-    assert law.support() == (-np.inf, np.inf)
+    assert np.all(null.cdf(null.ppf(q)) >= q)
+    assert np.all(null.sf(null.isf(q)) <= q)
+    assert null.support() == (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
@@ -524,46 +541,46 @@ def test_one_value_under_every_method(method):
         (20, 20, [5, 10], None, 0.5),
         (20, 5, [5, 10], [20], 0.5),
     ):
-        law = recall_at_k_null_distribution(n, m, k=k, tie_sizes=ties, method=method)
-        assert law.var()[1] == law.std()[1] == 0.0
-        assert law.pvalue(value)[1] == law.pvalue(value, "less")[1] == 1.0
-        assert law.sf(value)[1] == 0.0
-        assert law.pvalue(value + 0.1)[1] == 0.0
-        assert law.ppf(0.3)[1] == law.isf(0.3)[1] == value
-        assert law.support()[0][1] == law.support()[1][1] == value
-        assert np.all(law.rvs(3, random_state=0)[:, 1] == value)
+        null = recall_at_k_null_distribution(n, m, k=k, tie_sizes=ties, method=method)
+        assert null.var()[1] == null.std()[1] == 0.0
+        assert null.pvalue(value)[1] == null.pvalue(value, "less")[1] == 1.0
+        assert null.sf(value)[1] == 0.0
+        assert null.pvalue(value + 0.1)[1] == 0.0
+        assert null.ppf(0.3)[1] == null.isf(0.3)[1] == value
+        assert null.support()[0][1] == null.support()[1][1] == value
+        assert np.all(null.rvs(3, random_state=0)[:, 1] == value)
 
 
 @each_metric
-def test_permutation_is_near_the_exact_law(metric):
+def test_permutation_is_near_the_exact_null_distribution(metric):
     options = {"k": [3, 9], "tie_sizes": [5, 6, 9]}
-    exact = LAWS[metric](20, 8, **options)
-    law = LAWS[metric](20, 8, method="permutation", **options)
+    exact = DISTRIBUTIONS[metric](20, 8, **options)
+    null = DISTRIBUTIONS[metric](20, 8, method="permutation", **options)
     x = exact.mean() + 0.7 * exact.std()
-    p, error = law.pvalue(x), law.relative_error(x)
+    p, error = null.pvalue(x), null.relative_error(x)
     assert np.all(np.abs(p / exact.pvalue(x) - 1) < 5 * error)
     assert_array_equal(np.rint(p * 10_000), np.round(p * 10_000, 8))
-    again = LAWS[metric](20, 8, method="permutation", random_state=1, **options)
+    again = DISTRIBUTIONS[metric](20, 8, method="permutation", random_state=1, **options)
     assert not np.array_equal(again.pvalue(x), p)
-    assert law.method == "permutation"
-    assert np.all(law.pvalue(2.0) == 1 / 10_000)
+    assert null.method == "permutation"
+    assert np.all(null.pvalue(2.0) == 1 / 10_000)
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
-def test_draws_have_the_moments_of_the_law(method):
-    law = recall_at_k_null_distribution(50, 20, k=[10, 22], tie_sizes=[6, 10, 34], method=method)
-    draws = law.rvs(20_000, random_state=3)
-    assert_allclose(draws, law.rvs(20_000, random_state=3))
-    assert np.all(np.abs(draws.mean(axis=0) - law.mean()) < 5 * law.std() / math.sqrt(20_000))
+def test_draws_have_the_moments_of_the_distribution(method):
+    null = recall_at_k_null_distribution(50, 20, k=[10, 22], tie_sizes=[6, 10, 34], method=method)
+    draws = null.rvs(20_000, random_state=3)
+    assert_allclose(draws, null.rvs(20_000, random_state=3))
+    assert np.all(np.abs(draws.mean(axis=0) - null.mean()) < 5 * null.std() / math.sqrt(20_000))
     if method != "binomial":
-        assert_allclose(draws.var(axis=0), law.var(), rtol=0.06)
+        assert_allclose(draws.var(axis=0), null.var(), rtol=0.06)
 
 
 def test_draws_from_more_items_than_the_generator_takes():
-    law = precision_at_k_null_distribution(10**10, 10**9, k=10**4)
-    draws = law.rvs(2000, random_state=0)
-    assert abs(draws.mean() - law.mean()) < 5 * law.std() / math.sqrt(2000)
-    assert_allclose(draws.std(), law.std(), rtol=0.1)
+    null = precision_at_k_null_distribution(10**10, 10**9, k=10**4)
+    draws = null.rvs(2000, random_state=0)
+    assert abs(draws.mean() - null.mean()) < 5 * null.std() / math.sqrt(2000)
+    assert_allclose(draws.std(), null.std(), rtol=0.1)
     assert_array_equal(np.rint(draws * 10**4), np.round(draws * 10**4, 6))
 
 
@@ -577,18 +594,18 @@ def test_draws_from_more_items_than_the_generator_takes():
 def test_result_fields(metric, alternative):
     ranking = Ranking.from_counts([3, 4, 5], [2, 2, 2])
     result = TESTS[metric](ranking, k=5, alternative=alternative)
-    law = enumerated(12, 6, (3, 4, 5), 5, metric)
+    null = enumerated(12, 6, (3, 4, 5), 5, metric)
     hits = hits_at_k((3, 4, 5), (2, 2, 2), 5)
     best = Fraction(5, 6) if metric == "recall" else Fraction(1)
     value = hits / (6 if metric == "recall" else 5)
-    above, below = tails(law, value)
+    above, below = tails(null, value)
     pvalue = {"greater": above, "less": below, "two-sided": min(1, 2 * min(above, below))}
-    mean = float(sum(v * c for v, c in law.items()) / Fraction(math.comb(12, 6)))
+    mean = float(sum(v * c for v, c in null.items()) / Fraction(math.comb(12, 6)))
     assert isinstance(result, MetricTestResult)
     assert_allclose(result.statistic, float(value), rtol=1e-15)
     assert_allclose(result.pvalue, pvalue[alternative], rtol=1e-12)
     assert_allclose(result.log10_pvalue, math.log10(pvalue[alternative]), rtol=1e-12)
-    deviation = math.sqrt(central_moment(law, 2))
+    deviation = math.sqrt(central_moment(null, 2))
     assert_allclose(result.zscore, (float(value) - mean) / deviation, rtol=1e-12)
     adjusted = (float(value) - mean) / (float(best) - mean)
     assert_allclose(result.adjusted_statistic, adjusted, rtol=1e-12)
@@ -662,7 +679,7 @@ def test_jobs_and_seeds():
     assert one.method == "permutation"
 
 
-def test_repr_names_what_was_tested():
+def test_repr_names_the_test():
     y_true, y_score = labels_and_scores((1,) * 8, (1, 2, 4))
     assert repr(recall_at_k_test(y_true, y_score, k=2)) == (
         "MetricTestResult(metric=RecallAtK(k=2), statistic=0.6667, chance=0.25, zscore=1.972, "
@@ -673,15 +690,15 @@ def test_repr_names_what_was_tested():
         "zscore=[1.972, 2.049], pvalue=[0.1071, 0.07143], n_samples=8, n_positives=3, "
         "alternative='greater', method='analytic')"
     )
-    law = recall_at_k_null_distribution(8, 3, k=2, tie_sizes=[5, 3])
-    assert repr(law) == (
+    null = recall_at_k_null_distribution(8, 3, k=2, tie_sizes=[5, 3])
+    assert repr(null) == (
         "TopKNullDistribution(RecallAtK(k=2), n_samples=8, n_positives=3, "
         "n_blocks=2, method='analytic')"
     )
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "binomial", "normal"])
-def test_laws_and_results_pickle(method):
+def test_distributions_and_results_pickle(method):
     y_true, y_score = labels_and_scores((3, 5, 12), (1, 2, 5, 9))
     result = recall_at_k_test(y_true, y_score, k=[2, 6], method=method)
     again = pickle.loads(pickle.dumps(result))
@@ -711,8 +728,8 @@ def test_published_numbers_of_hits(size, method, needed):
 
 
 def test_published_probabilities_and_interpolation():
-    law = recall_at_k_null_distribution(1000, 100, k=100)
-    assert_allclose(law.pvalue([0.15, 0.16]), [0.0621669, 0.0319640], atol=5e-8)
+    null = recall_at_k_null_distribution(1000, 100, k=100)
+    assert_allclose(null.pvalue([0.15, 0.16]), [0.0621669, 0.0319640], atol=5e-8)
     assert_allclose(min_hits_at_k(1000, 100, k=100, interpolate=True), 15.403, atol=5e-4)
 
 
@@ -723,16 +740,16 @@ def test_hits_needed_are_the_first_that_are_significant(method):
     needed = min_hits_at_k(60, 13, k=k, alpha=alpha, method=method)
     assert needed.shape == (3, 60)
     assert needed.dtype == np.int64
-    law = recall_at_k_null_distribution(60, 13, k=k, method=method)
+    null = recall_at_k_null_distribution(60, 13, k=k, method=method)
     most = np.minimum(13, k) + 1
-    pvalue = law.pvalue(needed / 13)
+    pvalue = null.pvalue(needed / 13)
     assert np.all((pvalue <= alpha * (1 + 1e-9)) | (needed == most))
-    before = law.pvalue((needed - 1) / 13)
+    before = null.pvalue((needed - 1) / 13)
     assert np.all((before > alpha * (1 - 1e-9)) | (needed == 0))
 
 
 def test_normal_numbers_of_hits():
-    # From tables of the normal law: mean 10, variance 100 * .1 * .9 * 900 / 999.
+    # From tables of the normal distribution: mean 10, variance 100 * .1 * .9 * 900 / 999.
     limit = 10 + 0.5 + stats.norm.isf(ALPHA) * math.sqrt(9 * 900 / 999)
     needed = min_hits_at_k(1000, 100, k=100, alpha=ALPHA, method="normal")
     assert_array_equal(needed, np.ceil(limit))
@@ -753,9 +770,9 @@ def test_interpolation_lies_between_the_counts(method):
     whole = min_hits_at_k(50, 20, k=k, method=method)
     between = min_hits_at_k(50, 20, k=k, method=method, interpolate=True)
     assert np.all((between > whole - 1) & (between <= whole))
-    law = recall_at_k_null_distribution(50, 20, k=30, method=method)
+    null = recall_at_k_null_distribution(50, 20, k=30, method=method)
     h0 = whole[29] - 1
-    p0, p1 = law.pvalue(h0 / 20), law.pvalue((h0 + 1) / 20)
+    p0, p1 = null.pvalue(h0 / 20), null.pvalue((h0 + 1) / 20)
     assert_allclose(between[29], h0 + (p0 - alpha) / (p0 - p1), rtol=1e-10)
     assert type(min_hits_at_k(50, 20, k=30, interpolate=True, method=method)) is float
 
@@ -800,7 +817,7 @@ def test_hits_needed_among_very_many():
 )
 def test_messages(metric, options, error, message):
     with pytest.raises(error, match=message):
-        LAWS[metric](8, 3, **options)
+        DISTRIBUTIONS[metric](8, 3, **options)
     with pytest.raises(error, match=message):
         TESTS[metric]([1, 1, 0, 1, 0, 0, 0, 0], np.arange(8), **options)
 
@@ -810,20 +827,20 @@ def test_more_messages(metric):
     with pytest.raises(ValueError, match="alternative must be 'greater', 'less' or 'two-sided'"):
         TESTS[metric]([0, 1], [1, 2], k=1, alternative="larger")
     with pytest.raises(ValueError, match="n_positives must be between 0 and n_samples=8; got 9"):
-        LAWS[metric](8, 9, k=1)
+        DISTRIBUTIONS[metric](8, 9, k=1)
     with pytest.raises(ValueError, match="tie_sizes must add up to n_samples=8"):
-        LAWS[metric](8, 3, k=1, tie_sizes=[3, 4])
+        DISTRIBUTIONS[metric](8, 3, k=1, tie_sizes=[3, 4])
     with pytest.raises(TypeError, match="y_score is missing"):
         TESTS[metric]([0, 1], k=1)
-    law = LAWS[metric](8, 3, k=2)
+    null = DISTRIBUTIONS[metric](8, 3, k=2)
     with pytest.raises(ValueError, match="size must be an int of at least 0"):
-        law.rvs(-1)
+        null.rvs(-1)
     with pytest.raises(ValueError, match="order must be an integer from 0 to 4; got 5"):
-        law.moment(5)
+        null.moment(5)
     with pytest.raises(ValueError, match="moments must be letters of 'mvsk'; got 'x'"):
-        law.stats("x")
+        null.stats("x")
     with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
-        law.interval(1.5)
+        null.interval(1.5)
 
 
 def test_binomial_is_not_for_average_precision():

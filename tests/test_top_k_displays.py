@@ -1,4 +1,4 @@
-"""Displays of hits at every k and of power: what is drawn against counts and scipy."""
+"""Displays of hits at every k and of power: drawn values against counts and scipy."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def spans(bars):
     [*((name, False) for name in STRUCTURES), ("no ties", True), ("large blocks", True)],
 )
 @pytest.mark.parametrize("y_axis", VIEWS)
-def test_views_are_what_they_are_called(y_axis, name, log_scale):
+def test_views_agree_with_their_names(y_axis, name, log_scale):
     y_true, y_score = structure(name)
     n, m = y_true.size, int(y_true.sum())
     k, hits = counted(y_true, y_score)
@@ -360,7 +360,7 @@ def test_rankers_in_containers(scores, container):
     np.testing.assert_array_equal(values_at(display.line_[2], k), hits)
 
 
-def test_rankers_with_ties_have_simultaneous_bounds_of_their_own(scores):
+def test_rankers_with_ties_have_separate_simultaneous_bounds(scores):
     y_true, by_name = scores
     tied = {"fine": by_name["c"], "coarse": np.round(by_name["c"])}
     display = TopKSignificanceDisplay.from_predictions(y_true, tied)
@@ -579,9 +579,9 @@ def test_power_without_effect_is_the_level():
     display = PowerDisplay.from_design(100, 10, metric="recall_at_k", k=20, odds=[1.0, 2.0, 4.0])
     x, y = display.line_[0].get_data()
     np.testing.assert_allclose(x, [1.0, 2.0, 4.0])
-    law = stats.hypergeom(100, 10, 20)
-    critical = next(h for h in range(11) if law.sf(h - 1) <= 0.05)
-    assert y[0] == pytest.approx(law.sf(critical - 1), rel=1e-9)
+    null = stats.hypergeom(100, 10, 20)
+    critical = next(h for h in range(11) if null.sf(h - 1) <= 0.05)
+    assert y[0] == pytest.approx(null.sf(critical - 1), rel=1e-9)
     assert y[0] < y[1] < y[2]
     label = "Odds of a positive against a negative (10 positives, 100 samples)"
     assert display.ax_.get_xlabel() == label

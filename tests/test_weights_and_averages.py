@@ -1,4 +1,4 @@
-"""Average precision with weights and averaged over classes: values, laws, size, messages."""
+"""Average precision with weights and over classes: values, null distributions, messages."""
 
 import itertools
 import math
@@ -77,7 +77,7 @@ def enumerated_tail(values, x, alternative):
     return np.array([np.mean(values <= t + 1e-12 * abs(t)) for t in x])
 
 
-def assert_same_law(law, values, n_permutations):
+def assert_same_distribution(null, values, n_permutations):
     """The resamples agree with all permutations, within Monte Carlo error."""
     x = np.unique(np.round(values, 10))[:: max(1, values.size // 60)]
     for alternative in ALTERNATIVES:
@@ -85,7 +85,9 @@ def assert_same_law(law, values, n_permutations):
         t = x - 1e-9 if alternative == "greater" else x + 1e-9
         tail = enumerated_tail(values, t, alternative)
         error = np.sqrt(tail * (1 - tail) / n_permutations)
-        assert np.all(np.abs(law.pvalue(t, alternative) - tail) <= 4.5 * error + 2 / n_permutations)
+        assert np.all(
+            np.abs(null.pvalue(t, alternative) - tail) <= 4.5 * error + 2 / n_permutations
+        )
 
 
 def quiet_test(*args, **options):
@@ -171,13 +173,13 @@ def test_statistic_over_classes_is_that_of_scikit_learn(average, weighted, follo
             assert_allclose(result.statistic, expected, rtol=1e-12, atol=1e-15)
 
 
-# The law is that of all permutations
+# The distribution is that of all permutations
 
 
 @pytest.mark.parametrize("follow", FOLLOW)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_scores", [3, 1000])
-def test_weighted_law_is_that_of_all_permutations(follow, kind, n_scores):
+def test_weighted_distribution_is_that_of_all_permutations(follow, kind, n_scores):
     rng = np.random.default_rng(KINDS.index(kind) + n_scores)
     y_true = np.array([1, 0, 1, 0, 0, 1])
     y_score = rng.integers(n_scores, size=6)
@@ -188,7 +190,7 @@ def test_weighted_law_is_that_of_all_permutations(follow, kind, n_scores):
     )
     assert result.method == result.null_distribution.method == "permutation"
     values = all_permuted(y_true[:, None], y_score[:, None], weights, follow, "macro")
-    assert_same_law(result.null_distribution, values, n_permutations)
+    assert_same_distribution(result.null_distribution, values, n_permutations)
     assert result.null_distribution.mean() == pytest.approx(
         values.mean(), abs=4.5 * values.std() / math.sqrt(n_permutations) + 1e-12
     )
@@ -215,7 +217,7 @@ def test_pvalue_of_six_weighted_samples_by_scikit_learn():
 @pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize("follow", [None, *FOLLOW])
 @pytest.mark.parametrize("multilabel", [False, True])
-def test_law_of_an_average_is_that_of_all_permutations(average, follow, multilabel):
+def test_distribution_of_an_average_is_that_of_all_permutations(average, follow, multilabel):
     rng = np.random.default_rng(2)
     labels = np.array([[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]])
     if multilabel:
@@ -235,15 +237,15 @@ def test_law_of_an_average_is_that_of_all_permutations(average, follow, multilab
     values = all_permuted(
         labels, scores, np.ones(6) if weights is None else weights, follow, average
     )
-    law = result.null_distribution
-    assert_same_law(law, values, n_permutations)
+    null = result.null_distribution
+    assert_same_distribution(null, values, n_permutations)
     # The mean over classes without weights is exact.
     exact = follow is None and average != "micro"
     tolerance = 1e-12 if exact else 4.5 * values.std() / math.sqrt(n_permutations)
-    assert law.mean() == pytest.approx(values.mean(), abs=tolerance)
-    assert result.zscore == (result.statistic - law.mean()) / law.std()
+    assert null.mean() == pytest.approx(values.mean(), abs=tolerance)
+    assert result.zscore == (result.statistic - null.mean()) / null.std()
     assert result.adjusted_statistic == pytest.approx(
-        (result.statistic - law.mean()) / (1 - law.mean()), rel=1e-12
+        (result.statistic - null.mean()) / (1 - null.mean()), rel=1e-12
     )
 
 
@@ -273,9 +275,9 @@ def test_averages_at_k(average, normalize):
     values = np.sort(
         [at_k(labels[list(order)])[0] for order in itertools.permutations(range(7))][::7]
     )
-    law = result.null_distribution
-    assert law.mean() == pytest.approx(values.mean(), abs=4.5 * values.std() / math.sqrt(720))
-    expected = (observed - law.mean()) / (best - law.mean())
+    null = result.null_distribution
+    assert null.mean() == pytest.approx(values.mean(), abs=4.5 * values.std() / math.sqrt(720))
+    expected = (observed - null.mean()) / (best - null.mean())
     assert result.adjusted_statistic == pytest.approx(expected, rel=1e-12)
     # Each class by itself: an exact test.
     each = average_precision_test(y_true, scores, **options)
@@ -312,8 +314,8 @@ def test_each_class_is_tested_as_by_itself(weighted, multilabel):
     assert type(result.null_distribution) is tuple
     for column in range(3):
         one = average_precision_test(labels[:, column], scores[:, column], **options)
-        law = result.null_distribution[column]
-        assert law.pvalue(0.5) == one.null_distribution.pvalue(0.5)
+        null = result.null_distribution[column]
+        assert null.pvalue(0.5) == one.null_distribution.pvalue(0.5)
         assert result.method == one.method == ("permutation" if weighted else "analytic")
         for name in FIELDS:
             values = getattr(result, name)
@@ -441,14 +443,14 @@ def case_arguments(name, n_samples=400):
 def test_number_of_jobs_does_not_change_the_pvalue(name):
     # Several chunks, one random stream each.
     data, options = case_arguments(name)
-    laws = [
+    distributions = [
         average_precision_test(
             *data, **options, n_permutations=3000, n_jobs=n_jobs
         ).null_distribution
         for n_jobs in (None, 2)
     ]
     q = np.linspace(0.01, 0.99, 50)
-    assert_array_equal(laws[0].ppf(q), laws[1].ppf(q))
+    assert_array_equal(distributions[0].ppf(q), distributions[1].ppf(q))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -456,10 +458,10 @@ def test_random_state_decides_the_permutations(name):
     data, options = case_arguments(name, n_samples=60)
 
     def quantiles(random_state):
-        law = average_precision_test(
+        null = average_precision_test(
             *data, **options, n_permutations=99, random_state=random_state
         ).null_distribution
-        return tuple(law.ppf([0.2, 0.4, 0.6, 0.8]))
+        return tuple(null.ppf([0.2, 0.4, 0.6, 0.8]))
 
     assert quantiles(3) == quantiles(3) != quantiles(4)
     assert quantiles(np.random.RandomState(3)) == quantiles(np.random.RandomState(3))
@@ -468,32 +470,32 @@ def test_random_state_decides_the_permutations(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_law_has_the_interface_of_every_law(name):
+def test_permutation_distribution_has_the_common_interface(name):
     data, options = case_arguments(name, n_samples=60)
     result = average_precision_test(*data, **options, n_permutations=499)
-    law = result.null_distribution
+    null = result.null_distribution
     copy = pickle.loads(pickle.dumps(result)).null_distribution
-    assert copy.pvalue(0.4) == law.pvalue(0.4)
-    assert law.method == "permutation"
-    low, high = law.support()
-    assert low <= law.ppf(0.1) <= law.median() <= law.isf(0.1) <= high
-    assert law.cdf(high) == 1.0
-    assert law.sf(high) == 0.0
-    assert law.pvalue(high + 0.1) == 1 / 500
-    assert law.pvalue(low - 0.1) == 1.0
-    assert law.pvalue(high + 0.1, "two-sided") == 2 / 500
-    assert law.pvalue_bounds(0.4) == (0.0, 1.0)
-    p = law.pvalue(law.mean())
-    assert law.relative_error(law.mean()) == pytest.approx(math.sqrt((1 - p) / (p * 499)))
-    draws = law.rvs((20, 50), random_state=0)
+    assert copy.pvalue(0.4) == null.pvalue(0.4)
+    assert null.method == "permutation"
+    low, high = null.support()
+    assert low <= null.ppf(0.1) <= null.median() <= null.isf(0.1) <= high
+    assert null.cdf(high) == 1.0
+    assert null.sf(high) == 0.0
+    assert null.pvalue(high + 0.1) == 1 / 500
+    assert null.pvalue(low - 0.1) == 1.0
+    assert null.pvalue(high + 0.1, "two-sided") == 2 / 500
+    assert null.pvalue_bounds(0.4) == (0.0, 1.0)
+    p = null.pvalue(null.mean())
+    assert null.relative_error(null.mean()) == pytest.approx(math.sqrt((1 - p) / (p * 499)))
+    draws = null.rvs((20, 50), random_state=0)
     assert draws.shape == (20, 50)
-    assert abs(draws.mean() - law.mean()) < 6 * law.std() / math.sqrt(500)
-    assert_array_equal(draws, law.rvs((20, 50), random_state=0))
-    mean, variance, skewness, kurtosis = law.stats("mvsk")
-    assert (mean, variance) == (law.mean(), law.var())
+    assert abs(draws.mean() - null.mean()) < 6 * null.std() / math.sqrt(500)
+    assert_array_equal(draws, null.rvs((20, 50), random_state=0))
+    mean, variance, skewness, kurtosis = null.stats("mvsk")
+    assert (mean, variance) == (null.mean(), null.var())
     assert abs(skewness) < 5
     assert kurtosis > -3
-    assert law.moment(2) == pytest.approx(law.mean() ** 2 + law.var())
+    assert null.moment(2) == pytest.approx(null.mean() ** 2 + null.var())
 
 
 def test_pvalue_of_one_permutation():
@@ -578,7 +580,7 @@ def test_size_is_kept(weights_of, follow, long):
 
 
 def test_size_is_lost_where_class_weights_are_left_by_the_labels():
-    # What the warning is about.
+    # The case of the warning.
     assert rejections(60, class_weights, "score") > 0.8
 
 
@@ -754,7 +756,7 @@ def test_weights_of_strata_and_clusters():
     weights = 1.0 + strata + np.exp(y_score - 2.0 * strata)
     options["sample_weight"] = weights
     assert messages_of(y_true, y_score, strata=strata, **options)
-    # Ten copies of a sample say as much as one.
+    # Ten copies of a sample have the information of one.
     copies = np.repeat(np.arange(16), 10)
     y_true, y_score, weights = copies < 3, copies * 1.0, 1.0 + copies % 5 + copies / 4
     options["sample_weight"] = weights
@@ -778,8 +780,8 @@ def test_rank_test_of_weights():
         for others in itertools.permutations(range(4, 7))
     ]
     z = (first @ second - np.mean(sums)) / np.std(sums)
-    law = stats.pearson3(stats.skew(sums))
-    expected = 2.0 * min(law.sf(z), law.cdf(z))
+    null = stats.pearson3(stats.skew(sums))
+    expected = 2.0 * min(null.sf(z), null.cdf(z))
     assert _rank_test(a, b, strata) == pytest.approx(expected, rel=1e-9)
     assert _rank_test(a, np.ones(7), strata) == 1.0
     # Two of 30 on both sides: they are the same once in 435 times, and not once in a million.
@@ -815,7 +817,7 @@ def test_wrong_weights(weights, error, message, data):
 
 
 @pytest.mark.parametrize("method", ["analytic", "normal", "pearson3", "zhang_su"])
-def test_methods_that_need_a_law(method):
+def test_methods_that_need_a_distribution(method):
     message = f"method='{method}' is not available for AveragePrecision"
     message += r"\(\) with {}, which has no null distribution in closed form: use method='perm"
     with pytest.raises(ValueError, match=message.format("unequal sample_weight")):

@@ -117,6 +117,8 @@ class SolverSettings:
     ratio_far: float = 0.004
     # Blocks up to which none are merged far above the mean.
     unmerged_up_to: int = 50_000
+    # Part of the body up to which weights are merged to plan contours.
+    part_of_body: float = 0.05
     # Ratio between the levels of merging, by whose difference the error is estimated.
     coarser: float = 2.5
     # Tolerance from which stratified contours have blocks merged further, by that ratio.
@@ -509,10 +511,9 @@ class Tails:
         if transform is None:
             blocks, body = self._merged_blocks(ratio, coarse, around)
             merged = ratio is not None
-            # Near the end of a sum of weights a part of the deviation is far too coarse.
-            more = blocks
-            if merged or not blocks.is_linear:
-                more, _ = self._merged_blocks(coarse, coarse, around)
+            # Weights are merged finely: near the end of a sum a part of the deviation is coarse.
+            fine = SETTINGS.part_of_body if blocks.is_linear and not merged else 1.0
+            more = self._increments(coarse, fine * body if body > 0.0 else math.inf, around)
             largest = self._largest_block if merged else None
             transform = RankingTransform(blocks, more, self._n_positives, merged, largest)
         return ContourInversion(

@@ -1,27 +1,29 @@
 """Intervals from the binormal model: positives score N(d, 1), negatives N(0, 1).
 
-A metric of a ranking depends on the scores through no more than the number of negatives between
-consecutive positives. So a data set of n samples is drawn in O(m log m) for m positives: their
-scores, and then the negatives in the m + 1 gaps between them, which are multinomial with the
-normal probabilities of the gaps. Nothing is approximated by that, and n may be as large as it
-likes.
+A metric of a ranking depends on the scores only through the numbers of negatives between
+consecutive positives. A data set of n samples is therefore drawn in O(m log m) for m positives:
+their scores, and then the numbers of negatives in the m + 1 gaps between them, which are
+multinomial with the normal probabilities of the gaps. The draw is exact, and its cost does not
+depend on n.
 
-Data sets at several shifts d share their random numbers: the negatives stay where they are and the
-positives move. A draw of a metric that does not fall when a positive moves up then does not fall
-with d either, and its mean and its tail probabilities are monotone functions of d, draw by draw.
+Data sets at several shifts d share their random numbers: the negatives keep their scores and the
+positives move. If a metric does not fall when a positive moves up, a draw of it does not fall with
+d, and its simulated mean and tail probabilities are monotone functions of d.
 
-Two intervals are made of that, for the expected value of a metric at this number of samples and of
-positives. The *calibrated t* of average precision takes the quantiles of its studentized value
-from the model, at the shift that fits. The *inversion* takes the shifts at which what was observed
-is just outside the central part of the metric's distribution (Brodersen et al. 2010 [1]_ describe
-the model; the inversion of tail probabilities is that of Clopper and Pearson).
+Two intervals of the expected value of a metric, at a given number of samples and of positives, are
+computed by simulation. The *calibrated t* of average precision uses the quantiles of its
+studentized value in the model, at the fitted shift (parametric bootstrap-t). The *inversion* is the
+set of shifts at which the observed value is not in a tail of the metric's distribution (Clopper and
+Pearson 1934 [2]_). Brodersen et al. 2010 [1]_ describe the model.
 
-The model knows no ties: where observed scores are equal, that counts in the observed value alone.
+The model has no ties: equal observed scores have an effect on the observed value only.
 
 References
 ----------
 .. [1] K. H. Brodersen, C. S. Ong, K. E. Stephan, J. M. Buhmann, "The binormal assumption on
    precision-recall curves", ICPR 2010.
+.. [2] C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
+   case of the binomial", Biometrika 26 (1934) 404-413.
 """
 
 from __future__ import annotations
@@ -39,24 +41,32 @@ from scipy.special import ndtr, ndtri
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._inference.limits import g_inverse, g_scale, g_slope
 
-# Ranks of one chunk of draws: the arrays made of them stay below 50 MB together.
+# Ranks in one chunk of draws; all arrays of a chunk take less than 50 MB together.
 _RANKS_PER_CHUNK = 200_000
-# Shifts that are simulated together while a range is searched, and how far from what few draws say,
-# in distances of these, all draws are made.
-_N_SHIFTS, _CELLS_AROUND = 9, 0.6
-# Draws that are expected beyond each limit, and the fewest and the most draws that are made: with
-# 4000 the limits of a 95 % interval have a Monte Carlo error of 4 % of a standard deviation.
-_DRAWS_BEYOND, _FEWEST_DRAWS, _MOST_DRAWS = 100, 4000, 20_000
-# A range of shifts is found with few draws, and then made narrower with a tenth of all draws.
-_N_SCOUTS, _SHARE_OF_SCOUTS = 40, 10
-# The range is narrow enough when few draws do not shorten it to less than this share.
+# Number of equidistant shifts that are simulated together in the search for a range of shifts.
+_N_SHIFTS = 9
+# Half width of the interval around an estimated crossing at whose ends all draws are made, in
+# distances between neighbouring shifts.
+_CELLS_AROUND = 0.6
+# Expected number of draws beyond each limit.
+_DRAWS_BEYOND = 100
+# Smallest number of draws: limits of a 95 % interval have a Monte Carlo error of 4 % of a standard
+# deviation with 4000.
+_FEWEST_DRAWS = 4000
+# Largest number of draws.
+_MOST_DRAWS = 20_000
+# Draws at each shift in the first search for a range of shifts.
+_N_SCOUTS = 40
+# The range is narrowed further with the number of all draws divided by this number.
+_SHARE_OF_SCOUTS = 10
+# The first search ends when a step leaves more than this share of the range.
 _SHORTER = 0.8
-# The shifts to begin with are so large that no more than twice this share of the rankings is not
-# perfect, or not the worst.
+# The first search starts with a range at whose ends at least 1 - 2e-10 of the rankings have all
+# positives first, or all positives last.
 _SHARE_BEYOND = 1e-10
-# Values this close to each other, relatively, are equal.
+# Relative tolerance within which values are equal.
 _EQUAL = 1e-12
-# Points at which an interpolated curve is searched.
+# Grid points at which an interpolated curve is inverted.
 _N_SEARCHED = 2001
 
 RankValues: TypeAlias = Callable[[Integers], Floats]
@@ -65,19 +75,19 @@ RankValues: TypeAlias = Callable[[Integers], Floats]
 
 @dataclass(frozen=True)
 class BinormalFit:
-    """The shifts of the binormal model that an interval was made of.
+    """The shifts of the binormal model from which an interval was computed.
 
     Attributes
     ----------
     low_shift, high_shift : float
-        Shifts d at the limits that come from inversion; the shift that fits for those of the
-        calibrated t. Minus infinity is that of all positives last, infinity of all of them first.
+        Shifts d at the limits found by inversion; the fitted shift for limits of the calibrated t.
+        At minus infinity all positives are last, at infinity all positives are first.
     low_clipped, high_clipped : bool
-        Whether the observed value is the worst or the best that there is, so that a limit is the
-        end of the range.
+        Whether the observed value is the smallest or the largest possible one, so that a limit is
+        an end of the range.
     t_quantiles : tuple of float or None
-        Lower and upper quantile of the studentized value; an infinite one means that the limit on
-        the other side, low for the upper quantile, comes from inversion. None where no t was made.
+        Lower and upper quantile of the studentized value. If the upper quantile is infinite, the
+        lower limit is found by inversion, and vice versa. None if there is no calibrated t.
     """
 
     low_shift: float
@@ -90,8 +100,8 @@ class BinormalFit:
 class RankingDraws:
     """Draws of rankings in which positives and negatives score independently of each other.
 
-    A subclass draws the noise of the positives, and says which share of the negatives is expected
-    above each of them at several sizes of the effect.
+    A subclass draws the noise of the positives, and computes the expected share of the negatives
+    above each positive at several sizes of the effect.
 
     Parameters
     ----------
@@ -126,7 +136,7 @@ class RankingDraws:
         return np.concatenate([metric(rows).reshape(-1, effects.size) for rows in flat])
 
     def _noise(self, n_rows: int) -> Floats:
-        """Noise of the positives, of shape (n_rows, m), that of the best first."""
+        """Noise of the positives, of shape (n_rows, m), best positive first."""
         raise NotImplementedError(f"{type(self).__name__} must define _noise().")
 
     def _shares_above(self, noise: Floats, effects: Floats) -> Floats:
@@ -153,10 +163,10 @@ class BinormalRankings(RankingDraws):
     """
 
     def largest_shift(self, share: float) -> float:
-        """Shift at which no more than twice this share of the rankings is not perfect.
+        """Shift at which at most twice this share of the rankings is not perfect.
 
-        A point between the two has a negative above it with this probability at most, and a
-        positive below it with this probability at most.
+        There is a threshold with a negative above it with at most this probability, and with a
+        positive below it with at most this probability (Bonferroni's inequality).
         """
         n_negatives = self.n_samples - self.n_positives
         return -float(ndtri(share / n_negatives) + ndtri(share / self.n_positives))
@@ -220,7 +230,7 @@ def average_precision_variances(ranks: Integers, n_samples: int) -> Floats:
     precisions = _precisions(ranks)
     positive = (precisions + _sums_from_here((1.0 - precisions) / ranks)) / m
     negative = -_sums_from_here(precisions / ranks) / m
-    # Those behind the last positive have no influence, and count in the mean alone.
+    # Negatives behind the last positive have influence 0 and enter only through the mean.
     between = np.diff(ranks, axis=1, prepend=0) - 1
     n_behind = n_samples - ranks[:, -1]
     center = (between * negative).sum(axis=1) / n_negatives
@@ -263,7 +273,7 @@ def calibrated_limits(
     low, high : float
         The limits.
     fit : BinormalFit
-        The shift that fits, and the quantiles of T.
+        The fitted shift, and the quantiles of T.
 
     Raises
     ------
@@ -286,11 +296,11 @@ def calibrated_limits(
     whose mean of :math:`g(\mathrm{AP})` is the observed one. In that mean a perfect ranking, where
     :math:`g` is infinite, counts as halfway to the next best.
 
-    :math:`T` is infinite for a perfect ranking, where :math:`V` is zero, and counts as minus
-    infinite where all positives are last. Where so many of the draws are such that a quantile is
-    infinite, that limit is the one of :func:`inverted_limits`. So are both where nothing is known
-    of the error: where the observed :math:`V` is zero, as for perfect rankings and constant
-    scores, or all positives are last.
+    :math:`T` is infinite for a perfect ranking, which has :math:`V = 0`, and is set to minus
+    infinity if all positives are last. If a quantile of the draws is infinite, the limit that
+    depends on it is that of :func:`inverted_limits`. Both limits are those of inversion if the
+    observed :math:`V` is zero, as for perfect rankings and constant scores, or if all positives
+    are last, since the data then have no estimate of the error.
 
     The expectation is that at this number of samples and of positives. The model has no ties.
 
@@ -326,7 +336,7 @@ def calibrated_limits(
     rankings = BinormalRankings(n_samples, n_positives, seed)
     shift = _fitting_shift(rankings, value, n_draws)
     t = _studentized(rankings, shift, n_draws)
-    # Infinite values cannot be interpolated.
+    # A quantile between a finite and an infinite order statistic cannot be interpolated.
     low_t = float(np.quantile(t, tail, method="lower"))
     high_t = float(np.quantile(t, 1.0 - tail, method="higher"))
     scale = np.sqrt(variance) * g_slope(value)
@@ -382,9 +392,9 @@ def inverted_limits(
 
     .. math:: P_{d_L}(S \ge s) = \alpha / 2, \qquad P_{d_U}(S \le s) = \alpha / 2,
 
-    where s is what was observed. These are the shifts where the curves of the upper and the lower
-    quantile of S over d cross s. If s is the best possible value there is no :math:`d_U`, and the
-    upper limit is that value; likewise for the worst.
+    where s is the observed value. At these shifts the curves of the upper and the lower quantile of
+    S over d cross s. If s is the best possible value there is no :math:`d_U`, and the upper limit
+    is that value; likewise for the worst.
 
     The interval depends on the model. The expectation is that at this number of samples and of
     positives. The model has no ties.
@@ -404,7 +414,8 @@ def inverted_limits(
     is_worst, is_best = bool(worst > edges[0]), bool(best < edges[1])
     low_shift, low, high_shift, high = -np.inf, worst, np.inf, best
     if not (is_worst and is_best):
-        # At the ends of the range only the other values can tell shifts apart.
+        # The worst value, or the best, has one tail of probability 1 at every shift: the range of
+        # shifts is searched with the other tail.
         edges = edges[int(is_worst)], edges[1 - int(is_best)]
         tail = (1.0 - confidence_level) / 2.0
         at_low = _Crossing(lambda drawn: _probits(drawn > edges[0]), float(ndtri(tail)))
@@ -424,7 +435,7 @@ def inverted_limits(
 
 @dataclass(frozen=True)
 class _Crossing:
-    """Where an increasing curve over the shift, made of draws at each, has a certain height."""
+    """The shift at which an increasing curve, estimated from draws, has a given height."""
 
     curve: Callable[[Floats], Floats]
     height: float
@@ -439,7 +450,7 @@ class _Crossing:
 def _with_inverted_ends(
     low: float, high: float, fit: BinormalFit, inverted: tuple[float, float, BinormalFit]
 ) -> tuple[float, float, BinormalFit]:
-    """Limits of which those with an infinite quantile of T are replaced by those of inversion."""
+    """Limits of the calibrated t; limits with an infinite quantile of T replaced by inversion."""
     assert fit.t_quantiles is not None
     low_t, high_t = fit.t_quantiles
     if np.isinf(high_t):
@@ -462,7 +473,7 @@ def _range_of_values(values: RankValues, n_samples: int, n_positives: int) -> tu
 
 
 def _edges(value: float, worst: float, best: float) -> tuple[float, float]:
-    """What is above the first is no less than the value; what is above the second is more."""
+    """Thresholds just below and just above the value: ``> first`` is >=, ``> second`` is >."""
     rounding = _EQUAL * max(abs(worst), abs(best))
     return value - rounding, value + rounding
 
@@ -476,7 +487,7 @@ def _draws_around(
 ) -> tuple[Floats, Floats]:
     """Shifts on both sides of each crossing, and draws at them.
 
-    The crossings are where some draws are above the first edge and not all above the second.
+    At a crossing some draws are above the first edge and not all are above the second.
     """
     n_few = n_draws // _SHARE_OF_SCOUTS
     shifts = _shifts_between(rankings, values, edges)
@@ -491,9 +502,9 @@ def _draws_around(
 def _shifts_between(
     rankings: BinormalRankings, values: RankValues, edges: tuple[float, float]
 ) -> Floats:
-    """Shifts from where no draw is above the first edge to where all are above both.
+    """Shifts from no draw above the first edge to all draws above both.
 
-    Few draws find them, to which a cell is added at each end for what they do not see.
+    The range is found with few draws; a cell is added at each end for events that they miss.
     """
     high = rankings.largest_shift(_SHARE_BEYOND)
     shifts, width = np.linspace(-high, high, _N_SHIFTS), np.inf
@@ -516,12 +527,12 @@ def _shorter(shifts: Floats, drawn: Floats, edges: tuple[float, float], n_added:
 
 
 def _probits(is_above: NDArray[np.bool_]) -> Floats:
-    """Normal quantiles of the shares of draws: nearly straight lines over the shift."""
+    """Normal quantiles of the shares of draws, which are nearly linear in the shift."""
     return np.asarray(ndtri((is_above.sum(axis=0) + 0.5) / (is_above.shape[0] + 1.0)))
 
 
 def _fitting_shift(rankings: BinormalRankings, value: float, n_draws: int) -> float:
-    """Shift at which the mean of g(AP) is that of the observed value."""
+    """Shift at which the mean of g(AP) is the observed g(AP)."""
     m = rankings.n_positives
     worst, best = _range_of_values(average_precision_values, rankings.n_samples, m)
     edges = _edges(value, worst, best)

@@ -1,30 +1,31 @@
-r"""Probability that a random ranking is anywhere above a bound on its hits.
+r"""Boundary crossing of the path of hits: the minimum hypergeometric test and its bounds.
 
-Let ``H(T)`` be the hits among the first T of n items, m of which are hits in random places, and let
-a bound allow no h or more hits at the end of any block of ties where
-:math:`P(H(T) \ge h) \le \gamma`, one pointwise level for all T. For each h there is a *last rank*
-:math:`L_h`, the last end of a block at which h hits reach the level, and since H only grows,
+Implements "Paths of hits" in doc/theory.rst. Let ``H(T)`` be the number of hits among the first T
+of n items, m of which are hits at random ranks. A ranking is above the bound of pointwise level
+:math:`\gamma` at the end T of a block of ties if :math:`P(H(T) \ge h) \le \gamma` for its h hits.
+For each h there is a *last rank* :math:`L_h`, the last end of a block at which h hits reach the
+level, and since H never decreases,
 
 .. math:: \text{above the bound anywhere} \iff H(L_h) \ge h \text{ for some } h.
 
-So a path of n steps is looked at in m places at most. Read from the bottom, misses take the place
-of hits with the same p-values, so that the fewer of the two are counted.
+A path of n steps is therefore checked at m ranks at most. Misses counted from the bottom have the
+same p-values as hits counted from the top, and the fewer of the two are counted.
 
-Items that are labelled independently with probability p = m/n, conditioned on m hits in all, are a
-random ranking. From one last rank to the next the numbers of hits of paths that never were above
-the bound are a convolution with binomial probabilities. What is above the bound then is taken out,
-and its probability is multiplied by that of the other hits. All terms are positive, so that the
-result has a small relative error however small it is. Far out in the tails the convolutions are
-done in logarithms.
+A random ranking is a sequence of independent labels with probability p = m/n of a hit, conditioned
+on m hits in total. The distribution of hits on paths below the bound is propagated from one last
+rank to the next by convolution with binomial probabilities. Probability above the bound is removed
+after each step and multiplied by the probability of the remaining hits. All terms are positive, so
+that the relative error of the sum is small however small the sum is. Below 1e-200 the convolutions
+are computed in logarithms.
 
-States that are left out are those from which, or to which, a path that ends above the bound passes
-with a probability below :math:`e^{-46} = 10^{-20}` (Chernoff bounds; hypergeometric numbers are
-no more spread than Poisson numbers). The cost is O(m · band), whatever n is, with a band of about
+Truncation: a state is left out if a path that ends above the bound passes through it with a
+probability below :math:`e^{-46} = 10^{-20}` (Chernoff bounds of Poisson variables, which hold for
+hypergeometric variables). The cost is O(m · band), whatever n is, with a band of about
 :math:`20 \sqrt m` states, and memory is O(m).
 
-The probability with the bound at the smallest pointwise p-value of a ranking is the p-value of the
-minimum hypergeometric test [1]_ [2]_; solved for the pointwise level it gives bounds that hold
-for all T at once.
+With the bound at the smallest pointwise p-value of a ranking, the crossing probability is the
+p-value of the minimum hypergeometric test (Eden et al. 2007 [1]_, Wagner 2015 [2]_). Solved for the
+pointwise level, it gives bounds that hold for all T simultaneously.
 
 References
 ----------
@@ -47,17 +48,21 @@ from scipy.special import logsumexp
 from sklearn_rankinf._engine.hypergeometric import log_binomial_pmf, log_tail, n_terms_of_tail
 from sklearn_rankinf._engine.statistics import Floats, Integers
 
-# Minus the logarithm of the probability of what is left out.
+# Truncation: minus the natural logarithm of the probability of a state that is left out.
 _DEPTH = 46.0
-# Below this level the probabilities of paths near the bound would underflow: e^-460 = 1e-200.
+# Natural logarithm of the pointwise level below which convolutions are computed in logarithms:
+# e^-460 = 1e-200, well above the underflow of floats.
 _LOG_UNDERFLOW = -460.0
-# p-values closer to each other than this are equal: relatively, and per unit of their logarithm.
-_EQUAL, _EQUAL_PER_LOG = 1e-12, 2e-15
-# The search for a simultaneous bound ends when its logarithmic probability is this close below
-# that of alpha, or when no p-value is left in between.
+# Relative difference within which p-values are equal.
+_EQUAL = 1e-12
+# Addition to the relative difference per unit of the logarithm of a p-value, for its rounding.
+_EQUAL_PER_LOG = 2e-15
+# The search for a simultaneous bound ends when the logarithm of its crossing probability is at most
+# this much below log alpha, or when no attainable p-value lies in between.
 _CLOSE = 1e-6
+# Largest number of steps of the search for a simultaneous bound.
 _MOST_STEPS = 200
-# Binomial probabilities that are computed together.
+# Number of binomial probabilities that are computed in one array.
 _TERMS = 2**16
 
 
@@ -70,9 +75,9 @@ class HitBounds:
     n_samples, n_positives : int
         Number of items, and of hits among them.
     ends : ndarray of int of shape (n_blocks,)
-        Ranks at which blocks of ties end, ascending; only there hits are counted.
+        Ranks at which blocks of ties end, ascending; hits are counted at these ranks only.
     min_hits : int
-        Fewer hits than these reach no level.
+        Smallest number of hits that can reach a level.
     is_mirrored : bool
         Whether the hits are the misses of a ranking that is read from its bottom.
     """
@@ -108,10 +113,10 @@ class HitBounds:
     def last(
         self, log_level: float, least: Integers | None = None, most: Integers | None = None
     ) -> Integers:
-        """Number of ends, for each number of hits, up to the last at which it reaches the level.
+        """For each number of hits, number of ends up to the last at which it reaches the level.
 
-        `least` and `most` are results for a smaller and a larger level. Numbers of hits that reach
-        the level nowhere have no more ends than they need to be possible.
+        `least` and `most` are results for a smaller and a larger level. A number of hits that
+        reaches the level nowhere has the number of ends at which it is impossible.
         """
         low = (self._first if least is None else least).copy()
         high = np.full(low.size, self.ends.size) if most is None else np.maximum(low, most)
@@ -141,7 +146,7 @@ class HitBounds:
         counted = self.n_samples - ends[::-1] if self.is_mirrored else ends
         for row, last in zip(found, bounds, strict=True):
             stops = np.searchsorted(counted, self._last_ranks(last), side="right")
-            previous = int(np.searchsorted(counted, 1))  # nothing is counted among no items
+            previous = int(np.searchsorted(counted, 1))  # skips ends with no items counted
             for hits, stop in zip(self._hits.tolist(), stops.tolist(), strict=True):
                 row[previous:stop] = hits
                 previous = max(previous, stop)
@@ -163,7 +168,8 @@ class HitBounds:
     def _last_ranks(self, last: Integers) -> Integers:
         """The last rank at which each number of hits, or a smaller one, reaches the level, else 0.
 
-        Between two blocks a number of hits may reach it nowhere, though smaller and larger ones do.
+        With ties a number of hits may reach the level at no end although smaller and larger numbers
+        do.
         """
         ranks = np.where(last > self._first, self.ends[np.maximum(last, 1) - 1], 0)
         return np.maximum.accumulate(ranks)
@@ -177,7 +183,7 @@ class HitBounds:
             return -math.inf
         highest = self._log_pvalues(first, np.searchsorted(self.ends, ranks)).max()
         paths = _Paths(self.n_samples, self.n_positives, ranks, self._hits[first])
-        # A path is above the bound at least as often as at any single end.
+        # The crossing probability is at least the probability of crossing at any single end.
         return min(0.0, max(float(highest), paths.log_crossing_probability(float(highest))))
 
 
@@ -230,7 +236,7 @@ class _Paths:
         fewest, most = self._steps(sizes, lowest, highest)
         lengths = most - fewest + 1
         stops = np.cumsum(lengths)
-        # Many steps at once, in arrays that stay small.
+        # Steps are grouped so that an array has about _TERMS elements.
         parts = np.flatnonzero(np.diff(stops // _TERMS, prepend=-1))
         for first, last in zip(parts.tolist(), [*parts[1:].tolist(), lengths.size], strict=True):
             part = slice(first, last)
@@ -241,9 +247,9 @@ class _Paths:
             yield from zip(fewest[part].tolist(), pieces, strict=True)
 
     def _band(self) -> tuple[Integers, Integers]:
-        """Smallest and largest numbers of hits at each rank that matter.
+        """Band of states at each rank: smallest and largest numbers of hits that are kept.
 
-        Given h hits at the rank T, there are h t / T at the rank t in the mean.
+        Given h hits at the rank T, the expected number at the rank t < T is h t / T.
         """
         density = self.above / self.ranks
         later = np.append(np.minimum.accumulate(density[::-1])[-2::-1], 0.0)
@@ -254,25 +260,25 @@ class _Paths:
     def _steps(
         self, sizes: Integers, lowest: Integers, highest: Integers
     ) -> tuple[Integers, Integers]:
-        """Smallest and largest numbers of hits between a rank and the one before that matter."""
+        """Smallest and largest numbers of hits between consecutive ranks that are kept."""
         density = self.above / self.ranks
         least = np.minimum.accumulate(density[::-1])[::-1]
         densest = np.maximum.accumulate((highest / self.ranks)[::-1])[::-1]
         most = _most(np.asarray(sizes * np.minimum(densest, 1.0)))
         most = np.minimum(most, np.minimum(sizes, highest))
         fewest = np.minimum(_fewest(np.asarray(sizes * least)), most)
-        # Before the first rank there is nothing.
+        # The first step starts from 0 hits: its band is the band of states.
         fewest[0], most[0] = lowest[0], highest[0]
         return fewest, most
 
 
 def _fewest(mean: Floats) -> Integers:
-    """A number that Poisson numbers of this mean fall short of with no more than e^-DEPTH."""
+    """Number below which a Poisson variable falls with probability e^-DEPTH at most (Chernoff)."""
     return np.maximum(np.floor(mean - np.sqrt(2.0 * _DEPTH * mean)), 0.0).astype(np.int64)
 
 
 def _most(mean: Floats) -> Integers:
-    """A number that Poisson numbers of this mean exceed with no more than e^-DEPTH (Bernstein)."""
+    """Number that a Poisson variable exceeds with probability e^-DEPTH at most (Bernstein)."""
     third = _DEPTH / 3.0
     return np.ceil(mean + third + np.sqrt(third**2 + 2.0 * _DEPTH * mean)).astype(np.int64)
 
@@ -283,7 +289,7 @@ def _ranges(starts: Integers, lengths: Integers) -> Integers:
 
 
 def _convolved_logs(state: Floats, weights: Floats) -> Floats:
-    """Logarithm of the convolution of two arrays that are given as logarithms."""
+    """Logarithm of the convolution of two arrays, given their logarithms."""
     padded = np.full(state.size + 2 * (weights.size - 1), -np.inf)
     padded[weights.size - 1 : weights.size - 1 + state.size] = state
     windows = np.lib.stride_tricks.sliding_window_view(padded, weights.size)
@@ -300,10 +306,10 @@ class SimultaneousBounds:
 
     Notes
     -----
-    The crossing probability is at least the level, and at most m times the level. In logarithms it
-    is nearly a straight line in the level, up to its steps: monotone interpolation of what is known
-    finds the level, with bisection where that does not halve its range. Several alphas share what
-    is known.
+    The crossing probability is at least the level, and at most m times the level. Its logarithm is
+    nearly linear in the logarithm of the level, up to the steps of a discrete distribution. The
+    level is found by monotone interpolation between earlier trials, with bisection if
+    interpolation does not halve the range. Searches for several alphas share their trials.
     """
 
     def __init__(self, bounds: HitBounds) -> None:
@@ -313,8 +319,8 @@ class SimultaneousBounds:
     def at(self, log_alpha: float) -> Trial:
         """The largest pointwise level for an alpha, given by its logarithm.
 
-        It is a p-value that a ranking can have, or minus infinity where none is small enough; the
-        search ends early when its probability is nearly alpha.
+        The level is an attainable p-value, or minus infinity if no attainable p-value is small
+        enough; the search ends early if the crossing probability is nearly alpha.
         """
         allowed = _tolerant(log_alpha)
         low, high = self._around(allowed)
@@ -336,7 +342,7 @@ class SimultaneousBounds:
                 level = (low.log_level + high.log_level) / 2.0
             trial = self._try(max(level, following))
             low, high = (trial, high) if trial.log_crossing <= allowed else (low, trial)
-            # As far beyond the target as the last level fell short of it: a narrow range follows.
+            # Aiming beyond the target by the last error brackets it in a narrow range.
             aim = target + (target - trial.log_crossing)
         return low
 
@@ -346,7 +352,7 @@ class SimultaneousBounds:
         return known[0] if known else self._try(log_level)
 
     def _around(self, log_crossing: float) -> tuple[Trial | None, Trial | None]:
-        """The largest level that is known to be crossed at most so often, and the next one."""
+        """The largest trial level crossed with at most this probability, and the smallest above."""
         fewer = [t for t in self._trials if t.log_crossing <= log_crossing]
         more = [t for t in self._trials if t.log_crossing > log_crossing]
         return max(fewer, key=_level_of, default=None), min(more, key=_level_of, default=None)
@@ -368,7 +374,7 @@ class SimultaneousBounds:
         return trial
 
     def _interpolated(self, log_crossing: float) -> float:
-        """Level at which known crossing probabilities reach one; nan where they do not tell."""
+        """Level with this crossing probability, interpolated; nan outside of earlier trials."""
         known = {t.log_crossing: t.log_level for t in self._trials if t.log_crossing > -math.inf}
         if len(known) < 2:
             return math.nan
@@ -384,7 +390,7 @@ class Trial:
     Attributes
     ----------
     log_level : float
-        Logarithm of the level that was asked for.
+        Logarithm of the requested level.
     last : ndarray of int
         The bound, as :meth:`HitBounds.last` returns it.
     log_pvalue : float

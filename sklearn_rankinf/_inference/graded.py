@@ -1,13 +1,14 @@
-"""Discounted cumulative gain of graded relevance, whose labels are numbers and not hits or misses.
+"""Discounted cumulative gain of graded relevance under random labelling: linear rank statistics.
 
-The gains ``g_i`` fall on the items, which keep their scores; an item in a block of equal scores has
-the mean discount ``d_i`` of the ranks of its block [1]_. Under random labelling
+The gains ``g_i`` are permuted over the items, which keep their scores; an item in a block of equal
+scores has the mean discount ``d_i`` of the ranks of its block (McSherry and Najork 2008 [1]_).
+Under random labelling
 
     S = sum_i g_i d_pi(i),
 
-with a random permutation pi: a linear permutation statistic, whose first four cumulants are known
-[2]_ [3]_. Gains and discounts play the same part, so that whichever takes fewer random numbers is
-the one that is placed at random on the other.
+with a random permutation pi: a linear permutation statistic, with exact formulas for the first four
+cumulants (Pitman 1937 [2]_, Hoeffding 1951 [3]_). Gains and discounts have symmetric roles: a draw
+permutes the factor that takes fewer random numbers.
 
 References
 ----------
@@ -37,10 +38,10 @@ from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import chunk_sizes, ranks_drawn, uniform_hit_ranks
 
-# Arrangements are listed one by one only if their number has a logarithm below this, and fits an
-# integer of 64 bits by far.
+# Natural logarithm of the largest number of arrangements that is counted exactly; e^40 fits an
+# integer of 64 bits.
 _LARGE_LOG_COUNT = 40.0
-# A cell of a random table of gains by discounts takes the time of about so many single items.
+# Time for a cell of a random table of gains by discounts, in units of the time for a placed item.
 _ITEMS_PER_CELL = 4
 
 
@@ -88,8 +89,8 @@ class Factor:
     def central_sums(self) -> tuple[float, float, float]:
         """Sums of the second to fourth powers of the values less their mean.
 
-        They are told in units of the largest distance from the mean, so that no power of them
-        overflows or vanishes, and are 0 where there is only one value.
+        The unit is the largest distance from the mean, so that powers neither overflow nor
+        underflow. The sums are 0 if there is only one value.
         """
         levels, counts = self.levels
         centred = levels - np.sum(counts * (levels / self.values.size))
@@ -115,8 +116,8 @@ class GradedGain:
     Parameters
     ----------
     discount : RankStatistic
-        What a relevance of 1 adds at each rank: discounted cumulative gain of hits and misses,
-        maybe of the first k places, not normalized.
+        Discount of each rank, as discounted cumulative gain of hits and misses that is not
+        normalized, of all ranks or of the first k places.
     relevances : ndarray of shape (n_items,)
         Relevance of each item, finite and not negative.
     places : ndarray of int of shape (n_items,)
@@ -162,12 +163,12 @@ class GradedGain:
 
     @property
     def divisor(self) -> float:
-        """What the discounted cumulative gain is divided by."""
+        """Divisor of the discounted cumulative gain: its ideal value if normalized, else 1."""
         return self.ideal if self.normalize and self.ideal > 0.0 else 1.0
 
     @cached_property
     def gains(self) -> Factor:
-        """What the label of each item is worth where the discount is 1."""
+        """Gain of the label of each item at a discount of 1."""
         return Factor(self.relevances / self.divisor)
 
     @cached_property
@@ -183,7 +184,7 @@ class GradedGain:
     def observed(self) -> float:
         """Value for the labels as they are."""
         per_block = np.bincount(self.places, self.relevances, self._discount_of_block.size)
-        # Rounding must not exceed what cannot be exceeded.
+        # The value of a perfect ranking bounds the sum up to rounding.
         return min(float(per_block @ self._discount_of_block) / self.divisor, self.best())
 
     def best(self) -> float:
@@ -247,11 +248,11 @@ class GradedGain:
 
 
 class _Draws(Protocol):
-    """Draws of the statistic in one way."""
+    """Draws of the statistic by one algorithm."""
 
     @property
     def n_drawn(self) -> int:
-        """Size of a draw: of its random numbers, or of what is made of them."""
+        """Number of array elements of a draw."""
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
         """Draw independent values."""
@@ -259,7 +260,7 @@ class _Draws(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Placement:
-    """Places what one factor has beside its most common value on random items of the other.
+    """Assigns the values of one factor other than its most common value to random items.
 
     ``S = base sum_i other_i + sum_j (moved_j - base) other_{i_j}`` with distinct items ``i_j``.
     """
@@ -269,10 +270,10 @@ class _Placement:
 
     @property
     def is_stable(self) -> bool:
-        """Whether no value can be a small difference of the two sums.
+        """Whether no value is a difference of large sums, subject to cancellation.
 
-        Where the other factor is not 0 on more items than are moved to, one with the most common
-        value is left among them.
+        If the other factor is positive on more items than values are moved, at least one of these
+        items has the most common value.
         """
         n_counted = int(np.count_nonzero(self.other.values))
         return self.factor.base == 0.0 or n_counted > self.factor.moved.size
@@ -284,7 +285,7 @@ class _Placement:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of different arrangements of the moved values, where they can be listed."""
+        """Number of different arrangements of the moved values; None if they are not listed."""
         if self.factor.log_n_arrangements > _LARGE_LOG_COUNT:
             return None
         n_free, number = self.factor.values.size, 1
@@ -347,10 +348,10 @@ class _Permutation:
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """Draws how many items have each pair of a gain and a discount: a table with both margins.
+    """Draws the contingency table of gains by discounts with fixed margins (Patefield 1981).
 
-    Both factors have two levels or more: scipy's Patefield algorithm gives wrong tables of a single
-    row or column.
+    Both factors have two levels or more, since scipy's Patefield algorithm gives wrong tables of a
+    single row or column.
     """
 
     gains: Factor
@@ -370,7 +371,7 @@ class _Tables:
 
 
 class _Rearrangement:
-    """Lets the labels change places as an exchange says."""
+    """Permutes the labels within an exchange: a restricted permutation."""
 
     def __init__(self, gains: Factor, discounts: Factor, exchange: AnyExchange) -> None:
         self._exchange = exchange
@@ -389,7 +390,7 @@ class _Rearrangement:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of arrangements, where they can be listed."""
+        """Number of arrangements; None if they are not listed."""
         return self._exchange.n_listed
 
     def listed(self, first: int, last: int) -> Floats:
@@ -413,10 +414,10 @@ class PermutedGain:
 
     Notes
     -----
-    A draw without `exchange` takes the cheapest of three ways: the values other than the most
-    common gain, or other than the most common discount, are placed on distinct random items; where
-    they are many all items are permuted; and where there are few different gains and few blocks of
-    equal scores a random table of the two is drawn.
+    A draw without `exchange` uses the cheapest of three algorithms: the values other than the most
+    common gain, or other than the most common discount, are assigned to distinct random items; all
+    items are permuted; or, with few different gains and few blocks of equal scores, a random
+    contingency table of gains by discounts is drawn.
 
     Examples
     --------
@@ -440,7 +441,7 @@ class PermutedGain:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of equally likely arrangements, where they can be listed."""
+        """Number of equally likely arrangements; None if they are not listed."""
         return self._lists.n_listed
 
     def observed(self) -> float:
@@ -452,7 +453,7 @@ class PermutedGain:
         return self._gain.best()
 
     def exact_moments(self) -> tuple[float | None, float | None]:
-        """Exact mean and variance; they are not known where series are shifted."""
+        """Exact mean and variance; None if series are shifted."""
         if self.exchange is None:
             return self._gain.mean_and_variance()
         if isinstance(self.exchange, Shifts):
@@ -477,8 +478,8 @@ class PermutedGain:
     def _placements(self) -> list[_Placement]:
         gains, discounts = self._gain.gains, self._gain.discounts
         both = _Placement(gains, discounts), _Placement(discounts, gains)
-        # One is always stable: if neither were, each factor would be 0 on at least as many items as
-        # have the most common value of the other, which would then be 0 for both.
+        # At least one is stable: if neither were, each factor would be 0 on at least as many items
+        # as have the most common value of the other factor, and 0 would be that value for both.
         return [placement for placement in both if placement.is_stable]
 
     @cached_property
@@ -536,9 +537,9 @@ def _mean_and_variance_of_exchange(
 ) -> tuple[float, float]:
     """Exact mean and variance when the labels of whole units change places within classes.
 
-    The gains of unit u on unit v are worth ``c_uv = sum_t g_ut d_vt``. In a class of U units they
-    are worth the mean of c, U times, with a variance of ``sum_uv e_uv**2 / (U - 1)``, where e is c
-    from gains and discounts that are centred over the units; classes are independent.
+    The labels of unit u on unit v add ``c_uv = sum_t g_ut d_vt``. A class of U units adds U times
+    the mean of c, with the variance ``sum_uv e_uv**2 / (U - 1)`` (Hoeffding 1951), where e is c of
+    gains and discounts that are centred over the units. Classes are independent.
     """
     mean = variance = 0.0
     for items in exchange.shapes:

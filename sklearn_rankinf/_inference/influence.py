@@ -1,28 +1,29 @@
-r"""What one item adds to a metric: influence values of every item, in O(n) after sorting.
+r"""Influence values of the items of a ranking on a metric, in O(n) after sorting.
 
-A ranking is a sequence of blocks of equal scores, best first, with so many items and so many hits
-(positives) each. All positives of a block are alike, and so are its negatives: there are two values
-a block. The value of an item is the derivative of the metric by the item's weight, through all
-totals as well (the number of positives is the sum of their weights), or what takes its place:
+Infinitesimal jackknife and delete-one jackknife. A ranking is a sequence of blocks of equal scores,
+best first, with the numbers of items and of hits (positives) of each block. All positives of a
+block have the same influence, and so have its negatives: there are two values a block. The
+influence of an item is the derivative of the metric by the item's weight, including the totals (the
+number of positives is the sum of their weights), or a substitute:
 
 =====================  ==========================================================================
 average precision,     the derivative
 ROC AUC
-metrics of the first   the derivative with every item's place in or out of the first k held, less
-k places               what an item that comes in pushes out: the share of positives at rank k,
-                       smoothed over its neighbours, times what a positive there is worth
-other sums over the    the exact difference that deleting the item makes; a derivative does not
-ranks of positives     know how much is lost by going from rank 1 to rank 2
+metrics of the first   the derivative with the set of the first k items held fixed, less the loss
+k places               by the item that is pushed out of the first k: the share of positives at
+                       rank k, smoothed over its neighbours, times the gain of a positive there
+other sums over the    the exact difference from deleting the item, since a derivative by a weight
+ranks of positives     is no measure of the loss of weight from rank 1 to rank 2
 =====================  ==========================================================================
 
-The variance of the metric follows from the values. The numbers of positives and of negatives are
-fixed: the values are centred within each class, and
+The influence values give the variance of the metric. With fixed numbers of positives and of
+negatives the values are centred within each class, and
 
 .. math:: V = \frac{m}{m-1} \sum_{\text{positives}} (A_i - \bar A)^2
               + \frac{n_0}{n_0-1} \sum_{\text{negatives}} (B_i - \bar B)^2
 
 with m positives and n_0 negatives, which is DeLong's variance [1]_ for ROC AUC. If the number of
-positives is random the values are centred together and V is the sum of their squares.
+positives is random, the values are centred together and V is the sum of their squares.
 
 References
 ----------
@@ -41,7 +42,7 @@ from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
 
-# The share of positives at rank k is taken over about k to this power of its neighbours.
+# Exponent: the share of positives at rank k is averaged over about k**0.8 neighbouring ranks.
 _NEIGHBOURS = 0.8
 
 Labels = NDArray[np.bool_]
@@ -58,13 +59,13 @@ class Influence:
     hits : ndarray of int of shape (n_blocks,)
         Number of positives in each block.
     positive, negative : ndarray of shape (n_blocks,)
-        Influence of one positive and of one negative of each block, not centred. Where a block has
-        no item of the class the value means nothing; it is nan if it comes from deletions.
+        Influence of one positive and of one negative of each block, not centred. The value of a
+        class without items in a block has no meaning; it is nan if it is computed by deletion.
 
     Notes
     -----
-    A class that has a single item does not show how its items vary: variances are nan. With one
-    class alone, or no items of it, no metric can vary with both numbers fixed: they are 0.
+    Variances are nan if a class has a single item, since one item has no variance. They are 0 if
+    one class is empty, since no metric then varies at fixed numbers of positives and negatives.
     """
 
     tie_sizes: Integers
@@ -73,7 +74,7 @@ class Influence:
     negative: Floats
 
     def class_variances(self) -> tuple[float, float]:
-        """Variances that come from the positives and from the negatives, whose numbers are fixed.
+        """Variance terms of the positives and of the negatives, whose numbers are fixed.
 
         Returns
         -------
@@ -102,8 +103,8 @@ class Influence:
         Parameters
         ----------
         random_positives : bool, default=False
-            Whether the number of positives is random too, as it is among n items drawn from all. By
-            default there are always as many positives and as many negatives.
+            Whether the number of positives is random, as in a sample of n items from a population.
+            By default the numbers of positives and of negatives are fixed.
 
         Returns
         -------
@@ -167,8 +168,8 @@ def centred(
     is_positive : ndarray of bool of shape (n_items,)
         Label of each item.
     clusters : ndarray of int of shape (n_items,), optional
-        Number from 0 of the cluster of each item. Only clusters are independent of each other. By
-        default every item is a cluster of its own.
+        Number from 0 of the cluster of each item. Clusters are independent of each other; items of
+        one cluster need not be. By default every item is a separate cluster.
     random_positives : bool, default=False
         Whether the number of positives is random.
 
@@ -231,7 +232,7 @@ def covariance(
     is_positive : ndarray of bool of shape (n_items,)
         Label of each item.
     clusters : ndarray of int of shape (n_items,), optional
-        Number from 0 of the cluster of each item; by default every item is its own.
+        Number from 0 of the cluster of each item; by default every item is a separate cluster.
     random_positives : bool, default=False
         Whether the number of positives is random.
 
@@ -328,7 +329,7 @@ def roc_auc_influence(tie_sizes: Integers, hits: Integers) -> Influence:
 
 
 def slope_at(tie_sizes: Integers, hits: Integers, k: int) -> float:
-    r"""Share of positives about rank k: what the next place is worth, in hits.
+    r"""Share of positives about rank k: the expected number of hits in the next place.
 
     Parameters
     ----------
@@ -379,8 +380,8 @@ def recall_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Influe
 
     Notes
     -----
-    With the share q of an item's block that is in the first k places, 1 or 0 but for the block that
-    straddles rank k,
+    With the share q of an item's block that is in the first k places (1 or 0 except in the block
+    that straddles rank k),
 
     .. math:: A = \frac{q (1 - \hat\Lambda) - S}{m}, \qquad B = -\frac{q \hat\Lambda}{m}.
 
@@ -411,8 +412,8 @@ def precision_at_k_influence(tie_sizes: Integers, hits: Integers, k: int) -> Inf
     Returns
     -------
     Influence
-        The values. With fixed numbers of positives they are ``m / k`` times those of recall but for
-        a constant; only the number of hits depends on a random number of positives.
+        The values. With a fixed number of positives they are ``m / k`` times those of recall up to
+        a constant. The number of positives has an effect through the number of hits only.
 
     See Also
     --------
@@ -469,11 +470,11 @@ def average_precision_at_k_influence(
 
     Notes
     -----
-    Blocks that end by k count as they do in average precision. In the block that straddles rank k
-    the value is the expectation over random tie-breaking. A positive at rank k is worth
+    Blocks that end by k are treated as in average precision. In the block that straddles rank k
+    the value is the expectation over random tie-breaking. A positive at rank k adds
     :math:`J = H_k / (k D)` with :math:`H_k` hits in the first k places and the divisor D, so that
     :math:`q J \hat\Lambda` is subtracted, with the share q of an item's block that is in the first
-    k places. Where D is the number of positives, S / D is subtracted from the positives.
+    k places. If D is the number of positives, S / D is subtracted from the positives.
     """
     ends = np.cumsum(tie_sizes)
     n_positives = max(int(hits.sum()), 1)
@@ -501,16 +502,16 @@ def average_precision_at_k_influence(
 
 @dataclass(frozen=True)
 class _CutBlock:
-    """The sum of precisions over the places of a block that are counted, in random order.
+    """The sum of precisions over the first places of a block whose items are in random order.
 
     Parameters
     ----------
     value : float
         Expected sum.
     gained, lost : float
-        Derivative of it by the weight of a positive, or a negative, before the block.
+        Derivative of the expected sum by the weight of a positive, or a negative, before the block.
     positive, negative : float
-        The same for one in the block, all orders being equally likely.
+        Derivative by the weight of a positive, or a negative, in the block, over random orders.
     """
 
     value: float
@@ -521,18 +522,19 @@ class _CutBlock:
 
     @classmethod
     def of(cls, tie_sizes: Integers, hits: Integers, cut: int, counted: int) -> _CutBlock:
-        """Sums over the places that are counted, fewer than all of the block."""
+        """Sums over the first `counted` places of block number `cut`, fewer than all its places."""
         before, h = int(tie_sizes[:cut].sum()), int(hits[:cut].sum())
         g, y = int(tie_sizes[cut]), int(hits[cut])
         ahead = np.arange(float(counted))  # places of the block before the place
         rank = before + 1.0 + ahead
-        # Hits at a place that is one; if besides a given item before it is one, or a given is not.
+        # Expected hits to a place with a hit; given a hit, or a miss, at an earlier place as well.
         precision = (h + 1.0 + ahead * (y - 1.0) / (g - 1.0)) / rank
         rest = np.maximum(ahead - 1.0, 0.0) / max(g - 2.0, 1.0)
         after_positive = (h + 2.0 + rest * (y - 2.0)) / rank
         after_negative = (h + 1.0 + rest * (y - 1.0)) / rank
         own = (precision + (1.0 - precision) / rank).sum() / g
-        later = ahead / (g * (g - 1.0) * rank)  # that a given item is before, and one more here
+        # Probability that a given item is earlier in the block and another one is here, over rank.
+        later = ahead / (g * (g - 1.0) * rank)
         return cls(
             value=float(y * precision.sum() / g),
             gained=float(y * ((1.0 - precision) / rank).sum() / g),
@@ -554,10 +556,10 @@ def delete_one_influence(
     tie_sizes, hits : ndarray of int of shape (n_blocks,)
         Items and positives in each block of equal scores, best score first.
     is_sum : bool, default=False
-        Whether the value is a sum over the positives, divided by nothing that depends on their
-        number, as discounted cumulative gain is unless it is normalized, or a metric of the first k
-        places that is divided by what depends on k alone. By default it is a mean over the
-        positives, or any ratio that stays the same if all items are doubled.
+        Whether the value is a sum over the positives whose divisor does not depend on their number,
+        for example discounted cumulative gain that is not normalized, or a metric of the first k
+        places with a divisor that is a function of k. By default the value is a mean over the
+        positives, or any ratio that is unchanged if all items are duplicated.
 
     Returns
     -------
@@ -574,18 +576,19 @@ def delete_one_influence(
 
     .. math:: A = \frac{m-1}{m} (S - S_{-i}), \qquad B = \frac{n_0-1}{n_0} (S - S_{-i}),
 
-    pseudo-values over the number of their class. Then V is the jackknife variance
-    of two samples [1]_, :math:`\frac{m-1}{m} \sum (S_{-i} - \bar S_-)^2` over the positives and
-    likewise over the negatives; for ROC AUC these are its derivatives.
+    which are pseudo-values divided by the number of items of the class. V is then the two-sample
+    jackknife variance [1]_, :math:`\frac{m-1}{m} \sum (S_{-i} - \bar S_-)^2` over the positives and
+    likewise over the negatives; for ROC AUC the values are its derivatives.
 
-    The other positives have to stand for the one deleted, with the weight :math:`m/(m-1)` each: a
-    mean does that by itself, and what the changed share of positives does to it is the same for all
-    and goes with centring. A sum does not, and :math:`S_{-i}` of a sum is multiplied by
-    :math:`m/(m-1)`; but for a constant that is :math:`A = S - S_{-i}`, the item's own share.
+    At a fixed number of positives the others replace the deleted one, with the weight
+    :math:`m/(m-1)` each. A mean includes this weight; the effect of the changed share of positives
+    is the same for all items and is removed by centring. A sum does not include it, and
+    :math:`S_{-i}` of a sum is multiplied by :math:`m/(m-1)`, which gives :math:`A = S - S_{-i}` up
+    to a constant.
 
-    With a horizon k an item that is deleted lets another into the first k places. What that one
-    adds is taken out of :math:`S_{-i}`, and :math:`q J \hat\Lambda` is subtracted instead, with the
-    worth J of a hit at rank k and the share q of the item's block in the first k places.
+    With a horizon k the deletion of an item moves another item into the first k places. The gain of
+    that item is removed from :math:`S_{-i}`, and :math:`q J \hat\Lambda` is subtracted instead,
+    with the gain J of a hit at rank k and the share q of the item's block in the first k places.
 
     References
     ----------
@@ -609,10 +612,10 @@ def delete_one_influence(
 def _passing(
     statistic: Statistic, k: int, tie_sizes: Integers, hits: Integers
 ) -> tuple[Floats, Floats, Floats]:
-    """What passes rank k when an item of each block comes or goes.
+    """Gains at rank k when an item of each block is deleted or added.
 
-    The first two are what the item that takes the place of a positive, or of a negative, adds to
-    the value without it; the last is what an item that comes in pushes out.
+    The first two are the gains of the item that moves into the first k places when a positive, or a
+    negative, is deleted; the last is the expected loss by the item that an added one pushes out.
     """
     n, m = int(tie_sizes.sum()), int(hits.sum())
     share = _counted(tie_sizes, k) / tie_sizes
@@ -644,13 +647,13 @@ def delete_one_values(
 
     Notes
     -----
-    Blocks before the one of the item stay as they are, but for the totals, the block loses the
-    item, and those behind it start one rank earlier:
+    Blocks before the block of the item are unchanged except for the totals, the block loses the
+    item, and blocks behind it start one rank earlier:
 
     .. math:: S_{-i} = \sum_{b < \beta} c(h_b, y_b) + c(h_\beta, y_\beta - 1)
                        + \sum_{b > \beta} c(h_b - 1, y_b)
 
-    without a positive of block :math:`\beta`, and without a negative the same with all hits.
+    without a positive of block :math:`\beta`; without a negative the numbers of hits are unchanged.
 
     Examples
     --------
@@ -683,10 +686,10 @@ def _values_without(
         increments = statistic.tied(first, sizes, n, m)
         return np.asarray(y * (increments.cross * h + increments.linear + increments.square * y))
 
-    # The last block is before no other, and the first behind none.
+    # The sums run over blocks before (all but the last) and blocks behind (all but the first).
     ahead = gains(starts[:-1], tie_sizes[:-1], before[:-1], hits[:-1])
     behind = gains(starts[1:] - 1, tie_sizes[1:], before[1:] - label, hits[1:])
-    # A block of which nothing is left has no hits, wherever it is thought to be.
+    # An emptied block has no hits and gains 0; its size and start are clipped to valid values.
     rest, place = np.maximum(tie_sizes - 1, 1), np.minimum(starts, n - 1)
     own = gains(place, rest, before, hits - label)
     total = np.append(0.0, np.cumsum(ahead)) + own + np.append(_from_here(behind), 0.0)
@@ -694,14 +697,14 @@ def _values_without(
 
 
 def _value(statistic: Statistic, tie_sizes: Integers, hits: Integers) -> float:
-    """Value of a statistic, added up as it is without an item."""
+    """Value of a statistic, summed in the same order as the values without an item."""
     n, m = int(tie_sizes.sum()), int(hits.sum())
     increments = statistic.tied(np.cumsum(tie_sizes) - tie_sizes, tie_sizes, n, m)
     return float(increments.total(hits)) + statistic.offset(n, m)
 
 
 def _worth(statistic: Statistic, rank: int, before: float, n: int, m: int) -> float:
-    """What a hit at a rank adds, with so many before it."""
+    """Gain of a hit at a rank, with `before` hits above it."""
     increments = statistic.tied([rank - 1], [1], n, m)
     return float(increments.gain(0, before, 1.0))
 
@@ -719,13 +722,13 @@ def _counted(tie_sizes: Integers, k: int) -> Integers:
 
 
 def _hits_up_to(tie_sizes: Integers, hits: Integers, ranks: int | list[int]) -> Floats:
-    """Expected hits in the first places, blocks being in random order."""
+    """Expected hits in the first places, over random orders within blocks."""
     ends, found = np.cumsum(tie_sizes), np.cumsum(hits)
     return np.asarray(np.interp(ranks, np.append(0, ends), np.append(0, found)))
 
 
 def _from_here(x: Floats) -> Floats:
-    """Sums over each block and all behind it."""
+    """Sums over each block and all blocks behind it."""
     return np.asarray(np.cumsum(x[::-1])[::-1])
 
 
@@ -735,14 +738,14 @@ def _factor(n: int) -> float:
 
 
 def _sum_of_squares(values: Floats, counts: Integers) -> float:
-    """Sum of squares about the mean of values that occur so many times."""
+    """Sum of squares about the mean of values that occur `counts` times."""
     there = counts > 0
     v, c = values[there], counts[there]
     return float(c @ (v - (c @ v) / c.sum()) ** 2)
 
 
 def sums_by_number(values: Floats, numbers: Integers) -> Floats:
-    """Sums of the rows that have the same number, such as that of their cluster."""
+    """Sums of the rows with the same number, for example the number of their cluster."""
     total = np.zeros((int(numbers.max()) + 1, *values.shape[1:]))
     np.add.at(total, numbers, values)
     return total

@@ -1,8 +1,8 @@
 """Intervals of metrics and tests of their differences, from values, variances and counts.
 
-Everything is vectorised over all that it is a function of, the level included. With m
-positives, estimated variances are taken to have ``m - 1`` degrees of freedom, since it is the
-positives that are few.
+All functions are vectorised over all their numerical parameters, including the level. With m
+positives, estimated variances have ``m - 1`` degrees of freedom, since positives are rarer than
+negatives and determine the error.
 
 =====================================  ========================================================
 average precision, also at k           t interval on the scale ``g(t) = -log(-log t)``
@@ -40,11 +40,11 @@ from sklearn_rankinf._engine.statistics import Floats, Integers
 Numbers: TypeAlias = float | Floats | Integers
 """One number, or an array of them."""
 
-# A value this close to an end of its range is that end: a mean of ones is one up to rounding.
+# Absolute tolerance within which a value is an end of [0, 1]: a mean of ones has rounding errors.
 _END = 8.0 * float(np.finfo(float).eps)
-# A variance that is a smaller part of one it is compared with is the rounding error of nothing.
+# A variance below this share of a reference variance is 0 up to rounding.
 _ROUNDING = 1e-13
-# Halvings of the unit interval, beyond what a float tells apart.
+# Bisections of the unit interval: 2**-64 is below the resolution of floats near 1.
 _HALVINGS = 64
 
 
@@ -97,17 +97,16 @@ def average_precision_limits(
 ) -> tuple[Floats, Floats]:
     """Limits of average precision, of all ranks or at k, whose largest value is the maximum.
 
-    They are ``g(S) -+ t sqrt(V) g'(S)``, mapped back, of ``S = value / maximum``. Where that says
-    nothing:
+    They are ``g(S) -+ t sqrt(V) g'(S)``, mapped back, of ``S = value / maximum``. Special cases:
 
     * S = 1 with ``m <= k``: every positive is above all negatives. Average precision is at least
-      the share of positives that are, and all m of m were: its exact lower limit,
+      the share of positives above all negatives, observed as m of m, whose exact lower limit is
       ``(alpha / 2) ** (1 / m)``.
     * S = 1 with ``k < m``: all k of k items are positives, so that the precision p at k is at
-      least ``(alpha / 2) ** (1 / k)``. Where precision falls with rank, S is at least p squared.
+      least ``(alpha / 2) ** (1 / k)``. If precision falls with rank, S is at least p squared.
     * S = 0: none of m positives is in the top k, so that recall is at most
       ``1 - (alpha / 2) ** (1 / m)``; divided by ``min(m, k) / m`` it bounds S from above.
-    * m = 1, elsewhere: one positive has no variance, and all of ``[0, maximum]`` is possible.
+    * m = 1 otherwise: one positive has no variance estimate, and the limits are 0 and the maximum.
     """
     m, k = _floats(n_positives), _floats(k)
     share = _floats(value) / maximum
@@ -147,14 +146,14 @@ def roc_auc_limits(
 ) -> tuple[Floats, Floats]:
     """Limits of all theta with ``(auc - theta)**2 <= t**2 c v(theta)``.
 
-    With DeLong's variance V, ``r = V / v(auc)`` and ``c = max((1 + r) / 2, r)`` measure how far the
-    scores are from exponential ones; c is 1 where V is 0 up to rounding or, with a single negative,
-    undefined. A single positive leaves no degrees of freedom, and all of ``[0, 1]`` is possible.
+    With DeLong's variance V, ``r = V / v(auc)`` and ``c = max((1 + r) / 2, r)`` correct for scores
+    that are not exponential; c is 1 if V is 0 up to rounding or, with a single negative, undefined.
+    A single positive leaves no degrees of freedom, and the limits are 0 and 1.
 
-    The degrees of freedom are m - 1 unless they are given, as for clusters.
+    The degrees of freedom are m - 1 unless `df` is given, for example for clusters.
 
-    On either side of the estimate there is one root: v falls towards 0 and 1 at most as fast as
-    ``1 / theta + 1 / (1 - theta)`` in its logarithm, and the square faster.
+    There is one root on each side of the estimate: the logarithmic derivative of v towards 0 and 1
+    is at most ``1 / theta + 1 / (1 - theta)``, and the square changes faster.
     """
     auc, variance = _floats(auc), _floats(delong_variance)
     m, n0 = _floats(n_positives), _floats(n_negatives)
@@ -197,8 +196,8 @@ def recall_limits(
     where ``f = (k - m kappa) / n0`` is the share of the negatives in the top k, so that
     ``n0 f (1 - f) / m**2 = (k/m - kappa)((n0 - k)/m + kappa) / n0``. In ``x = kappa - h/m`` that
     is ``lead x**2 - linear x - rest = 0`` with ``lead > 0`` and ``rest >= 0``: one root on either
-    side of the estimate. Recall is between ``(k - n0) / m`` and ``k / m`` whatever the ranking, and
-    within ``[0, 1]``; that is all that can be said of a single positive.
+    side of the estimate. Recall of any ranking is between ``(k - n0) / m`` and ``k / m``, and
+    within ``[0, 1]``; these are the limits for a single positive.
     """
     m, k = _floats(n_positives), _floats(k)
     n0 = _floats(n_samples) - m
@@ -206,7 +205,7 @@ def recall_limits(
     estimate, most, rest_of_negatives = _floats(hits) / m, k / m, (n0 - k) / m
     square = t_quantile(m - 1.0, confidence_level) ** 2
     by_positives = square * (1.0 - slope) ** 2 / m
-    # Without negatives, recall is k / m and its limits are.
+    # Without negatives recall is k / m, and so are both limits.
     by_negatives = square * slope**2 / np.maximum(n0, 1.0)
     lead = 1.0 + by_positives + by_negatives
     linear = by_positives * (1.0 - 2.0 * estimate)
@@ -231,7 +230,7 @@ def clopper_pearson_limits(
     """
     x, n = _floats(successes), _floats(n_trials)
     tail = (1.0 - np.asarray(confidence_level)) / 2.0
-    # The beta distribution has no parameter 0; those of the other end are never used.
+    # Parameters 0 of the beta distribution are replaced; np.where discards these limits.
     low = betaincinv(np.maximum(x, _END), n - x + 1.0, tail)
     high = betaincinv(x + 1.0, np.maximum(n - x, _END), 1.0 - tail)
     return np.where(x <= 0.0, 0.0, low), np.where(x >= n, 1.0, high)
@@ -247,8 +246,8 @@ def plus_recall_limits(
 ) -> tuple[Floats, Floats]:
     """Limits of recall at k by Ash and Hughes-Oliver, with the "plus" correction.
 
-    Of four more positives, two are put into the top k: h + 2, m + 4, k + 2 and n + 4 stand in the
-    variance and in the centre. The limits are cut off at 0 and at ``min(1, k / m)``.
+    Four positives are added, two of them in the top k: the variance and the centre are computed
+    with h + 2, m + 4, k + 2 and n + 4. The limits are clipped to 0 and ``min(1, k / m)``.
     """
     highest = np.minimum(_floats(k) / n_positives, 1.0)
     h, k = _floats(hits) + 2.0, _floats(k) + 2.0
@@ -262,7 +261,7 @@ def boyd_logit_limits(
 ) -> tuple[Floats, Floats]:
     """Boyd, Eng and Page's limits ``expit(logit S -+ z / sqrt(m S (1 - S)))``.
 
-    Towards S = 0 and S = 1 the standard error grows faster than the logit: they become 0 and 1.
+    At S = 0 and S = 1 they are 0 and 1, since the standard error grows faster than the logit.
     """
     value = _floats(value)
     end = (value <= 0.0) | (value >= 1.0)
@@ -275,7 +274,7 @@ def boyd_logit_limits(
 def boyd_binomial_limits(
     value: Numbers, n_positives: Numbers, confidence_level: Numbers = 0.95
 ) -> tuple[Floats, Floats]:
-    """Boyd, Eng and Page's limits ``S -+ z sqrt(S (1 - S) / m)``, cut off at 0 and 1."""
+    """Boyd, Eng and Page's limits ``S -+ z sqrt(S (1 - S) / m)``, clipped to [0, 1]."""
     value = _floats(value)
     half = _z_quantile(confidence_level) * np.sqrt(value * (1.0 - value) / n_positives)
     return np.maximum(value - half, 0.0), np.minimum(value + half, 1.0)
@@ -288,9 +287,9 @@ def mean_limits(
     lowest: float = -math.inf,
     highest: float = math.inf,
 ) -> tuple[Floats, Floats]:
-    """Student's t limits of the mean along the last axis, cut off where no value can be.
+    """Student's t limits of the mean along the last axis, clipped to the range of values.
 
-    They are of queries, drawn independently of each other; one of them leaves all values possible.
+    The values are those of independent queries; the limits of a single query are the range.
     """
     values = _floats(values)
     q = values.shape[-1]
@@ -315,10 +314,10 @@ def mover_limits(
     high2: Numbers,
     correlation: Numbers = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Limits of a difference from those of its parts: the method of variance estimates recovery.
+    """Limits of a difference by the method of variance estimates recovery (Zou and Donner 2008).
 
-    The correlation is that of the estimates. It is nan where one of them has no variance, as at
-    an average precision of 1, and then counts as 0.
+    The correlation is that of the estimates. A correlation of nan, of an estimate without variance
+    such as an average precision of 1, is replaced by 0.
     """
     value1, value2 = _floats(value1), _floats(value2)
     correlation = _floats(np.where(np.isnan(correlation), 0.0, correlation))
@@ -329,7 +328,7 @@ def mover_limits(
 
 
 def _third_side(one: Floats, other: Floats, cosine: Floats) -> Floats:
-    """The square root of ``a**2 + b**2 - 2 a b cos``, in which nothing cancels when they agree."""
+    """The square root of ``a**2 + b**2 - 2 a b cos`` without cancellation for a near b."""
     return np.sqrt((one - other) ** 2 + 2.0 * (1.0 - cosine) * one * other)
 
 
@@ -337,7 +336,7 @@ def difference_error(variance1: Numbers, variance2: Numbers, covariance: Numbers
     """Standard error of a difference; exactly 0 where the variances cancel up to rounding."""
     both = _floats(variance1) + variance2
     variance = both - 2.0 * np.asarray(covariance)
-    # A variance that is nan stays so.
+    # A variance of nan is kept: its comparison is false.
     none = variance <= _ROUNDING * both
     return np.sqrt(np.where(none, 0.0, variance))
 
@@ -357,9 +356,9 @@ def metric_difference_test(
     """Student's t test of two metrics of the same items, ``m - 1`` degrees of freedom.
 
     On the g scale the statistic is ``(g(S1) - g(S2)) / SE[g'(S1) D1 - g'(S2) D2]``, with the
-    errors D of which the variances and the covariance are given, and ``S = value / maximum``. Where
-    S1 or S2 is 0 or 1 that scale has no slope, and the metrics are compared on their own. `t_test`
-    says what a standard error of 0 means.
+    errors D whose variances and covariance are given, and ``S = value / maximum``. If S1 or S2 is
+    0 or 1, the slope of g is infinite, and the metrics are compared on their original scale.
+    `t_test` documents a standard error of 0.
     """
     shares = [_floats(value) / maximum for value in (value1, value2)]
     scales = [np.ones(np.broadcast(*shares).shape)] * 2
@@ -384,10 +383,10 @@ def t_test(
 ) -> DifferenceTest:
     """Student's t test of a difference; infinite degrees of freedom make it a z test.
 
-    A standard error of 0 gives p = 1 and no statistic, whatever the difference: both rankings are
-    alike, or the sample is too small to show any error (as of a perfect ranking beside a constant
-    score), and a p-value of 0 would claim a certainty that no sample gives. So do no degrees of
-    freedom.
+    A standard error of 0 gives p = 1 and the statistic nan, whatever the difference: the rankings
+    are equal, or the sample is too small to estimate the error (a perfect ranking and a constant
+    score, for example), and a p-value of 0 would claim a certainty that no sample gives. The result
+    is the same with fewer than one degree of freedom.
     """
     difference, error = np.broadcast_arrays(_floats(difference), _floats(standard_error))
     df = _floats(df)
@@ -430,15 +429,15 @@ def hypergeometric_pvalue(
     *,
     mid_p: bool = False,
 ) -> Floats:
-    """Exact test that two lists of the same length hold as many positives.
+    """Exact test that two lists of the same length have equally many positives.
 
-    Items in both lists tell nothing. Each list has D items of its own, with d positives between
-    them: given d, those of the first list are ``Hypergeometric(2 D, d, D)`` when each exclusive
-    item is as likely to be in one list as in the other. The mid-p-value counts what was observed
-    by half.
+    The test is conditional on the items in both lists. Each list has D exclusive items, and the two
+    sets have d positives together. Given d, the number of positives in the first set is
+    ``Hypergeometric(2 D, d, D)`` if each exclusive item is equally likely to be in either list. The
+    mid-p-value includes half the probability of the observed number.
     """
     first, second = np.asarray(positives1), np.asarray(positives2)
-    # Lists without items of their own differ by no positive, as one without positives would.
+    # Equal lists have no exclusive items: one exclusive negative each gives the same p-value.
     exclusive, both = np.maximum(n_exclusive, 1), first + second
     counts = first, 2 * exclusive, both, exclusive
     half = np.exp(log_pmf(*counts)) / 2.0 if mid_p else 0.0
@@ -449,12 +448,12 @@ def hypergeometric_pvalue(
 def mcnemar_pvalue(
     positives1: Numbers, positives2: Numbers, alternative: str = "two-sided"
 ) -> Floats:
-    """McNemar's exact test: positives that are in one list alone are in the first like coin tosses.
+    """McNemar's exact test: a positive in one list only is in either one with probability 1/2.
 
-    It takes no account of the equal lengths of the lists, which makes it conservative.
+    The test ignores the equal lengths of the lists, which makes it conservative.
     """
     first, second = np.asarray(positives1), np.asarray(positives2)
-    # Exchanging the lists exchanges the tails, and no tail is a difference from 1.
+    # Both tails are lower tails, of exchanged lists, so that none is a difference from 1.
     upper, lower = bdtr(second, first + second, 0.5), bdtr(first, first + second, 0.5)
     return _of_tails(upper, lower, alternative)
 
@@ -473,9 +472,9 @@ def emproc_test(
 ) -> DifferenceTest:
     """Ash and Hughes-Oliver's EmProc test of equal recall at k.
 
-    The plain difference of the recalls is divided by its standard error with the "plus" correction
-    (h + 1, m + 2, k + 1 and n + 2; what both lists hold is left as it is). `n_both` items are in
-    the top k of both rankers, and `hits_both` of them are positives.
+    The uncorrected difference of the recalls is divided by its standard error with the "plus"
+    correction (h + 1, m + 2, k + 1 and n + 2; counts of both lists are not corrected). `n_both`
+    items are in the top k of both rankers, and `hits_both` of them are positives.
     """
     error = _emproc_error(
         hits1, hits2, hits_both, n_both, k, slope1, slope2, n_samples, n_positives

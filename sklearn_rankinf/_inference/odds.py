@@ -1,17 +1,19 @@
-"""Rankings that are better than random: their draws, and probabilities of hits among the first.
+"""Models of rankings that are better than random: draws, distribution of hits at k, expectations.
 
-Positives and negatives score independently of each other, so that a model is the share of the
-positives that is expected above a threshold as a function of that of the negatives, its ROC curve.
-With the share u of the negatives it is, for an effect x, the logarithm of the odds,
+Scores are independent, and a model is given by its ROC curve: the expected share of the positives
+above a threshold as a function of the share u of the negatives above it. For an effect x,
 
-* ``1 - (1 - u)**exp(x)`` where every positive has the odds exp(x) against a negative at each draw
-  without replacement: arrivals at exponential times, those of positives at the rate exp(x). Hits
-  among the first k have Wallenius' distribution, and rankings that of Plackett and Luce;
-* ``Phi(d + Phi^-1(u))`` in the binormal model, with ``d = sqrt(2) Phi^-1(AUC)`` and the logit x of
-  the AUC.
+* ``1 - (1 - u)**exp(x)``, proportional odds: every positive has the odds exp(x) against a negative
+  at each draw without replacement. Equivalently, items arrive at exponential times, positives at
+  the rate exp(x). Hits among the first k have Wallenius' noncentral hypergeometric distribution
+  (Fog 2008 [1]_), and rankings have the Plackett-Luce distribution;
+* ``Phi(d + Phi^-1(u))``, binormal, with ``d = sqrt(2) Phi^-1(AUC)`` and x the logit of the AUC.
 
-In both the probability that a positive is above a negative, the AUC, has the logit x. Fisher's
-noncentral hypergeometric distribution, of hits at k given their number, is no model of rankings.
+In both models x is the logit of the AUC, the probability that a positive is above a negative.
+Probabilities of hits are integrals over the density of one order statistic, computed by the
+trapezoidal rule over a logit, where the integrand is analytic and falls exponentially. Fisher's
+noncentral hypergeometric distribution, of the hits at k, is not the distribution of hits in a
+model of rankings.
 
 References
 ----------
@@ -32,20 +34,25 @@ from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._inference.binormal import BinormalRankings, RankingDraws
 
-# Points of the trapezoidal rule over the logit of a share, from and to where the density of an
-# order statistic has fallen by so many nats.
-_N_POINTS, _DEPTH = 512, 42.0
-# Step and ends of the trapezoidal rules of expected average precision.
-_STEP, _SMALLEST, _LARGEST = 0.125, -41.0, 6.75
-# Integrands held in memory at a time.
+# Nodes of the trapezoidal rule over the logit of a share with the density of an order statistic.
+_N_POINTS = 512
+# Truncation: the rule ends where the log density is this many nats below its maximum.
+_DEPTH = 42.0
+# Step of both trapezoidal rules of expected average precision, in log units.
+_STEP = 0.125
+# First node of these rules at n = 1, in log units; it moves down by log(n) rounded up.
+_SMALLEST = -41.0
+# Last node of the rule over log(-log s), where s = exp(-e**6.75) underflows.
+_LARGEST = 6.75
+# Number of integrands held in memory at a time.
 _CELLS = 2**20
 
 
 class OddsRankings(RankingDraws):
-    """Draws of rankings whose positives have odds against a negative at every draw.
+    """Draws of rankings in the model of proportional odds.
 
-    The effects are logarithms of the odds. Arrival times of the positives are E / exp(x), with the
-    same E for all odds.
+    The effects x are logarithms of the odds. Arrival times of the positives are E / exp(x), with
+    the same exponential variables E for all effects.
     """
 
     def _noise(self, n_rows: int) -> Floats:
@@ -56,7 +63,7 @@ class OddsRankings(RankingDraws):
 
 
 class RankingModel(Protocol):
-    """What shares of positives are above a threshold, and rankings drawn from it."""
+    """The ROC curve of a model in logits, and rankings drawn from the model."""
 
     def positives_above(self, effect: Any, z: Floats) -> Floats:
         """Logit of the share of positives above, from that of the negatives."""
@@ -144,11 +151,11 @@ def hits_tail(h: Any, n: Any, m: Any, k: Any, effect: float, model: RankingModel
 
     Notes
     -----
-    There are so many hits if the h-th best positive is above the (k - h + 1)-th best negative. The
-    shares above these are order statistics of uniform variables, and the probability is an integral
-    of the density of one, :math:`\mathrm{Beta}(k - h + 1,\, n - m - k + h)` or
-    :math:`\mathrm{Beta}(h,\, m - h + 1)`, times the distribution function of the other. The density
-    that is narrower is integrated by the trapezoidal rule over the logit.
+    There are at least h hits if and only if the h-th best positive is above the (k - h + 1)-th best
+    negative. The shares above them are order statistics of uniform variables, and the probability
+    is an integral of the density of one, :math:`\mathrm{Beta}(k - h + 1,\, n - m - k + h)` or
+    :math:`\mathrm{Beta}(h,\, m - h + 1)`, times the distribution function of the other. The
+    narrower density is integrated by the trapezoidal rule over the logit.
     """
     h, n, m, k = np.broadcast_arrays(*(np.asarray(x, dtype=np.int64) for x in (h, n, m, k)))
     out = np.where(h <= np.maximum(0, k - (n - m)), 1.0, 0.0)
@@ -163,7 +170,7 @@ def hits_tail(h: Any, n: Any, m: Any, k: Any, effect: float, model: RankingModel
 
 
 class _Counts(NamedTuple):
-    """Numbers of hits, of samples, of positives, and of samples counted."""
+    """Numbers of hits, of samples, of positives, and of samples among the first k."""
 
     h: Floats
     n: Floats
@@ -199,11 +206,11 @@ def _deviation(a: Floats, b: Floats) -> Floats:
 
 
 def _order_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Logits and weights, of shape (n, n_points), that integrate over beta variables."""
+    """Nodes (logits) and weights of shape (n, n_points) for expectations over beta variables."""
     share = a / (a + b)
 
     def log_density(away: Floats) -> Floats:
-        # Relative to the mode, in which little cancels however large a and b are.
+        # Log density relative to its maximum, which has little cancellation for large a and b.
         shape = (-1,) + (1,) * (away.ndim - 1)
         first, total, middle = (x.reshape(shape) for x in (a, a + b, share))
         growth = np.where(away < 30.0, np.log1p(middle * np.expm1(np.minimum(away, 30.0))), 0.0)
@@ -227,12 +234,12 @@ def _order_nodes(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 
 def expected_hits(n: int, m: int, k: int, effect: float, model: RankingModel) -> float:
-    """Expected number of hits among the first k, the sum of the probabilities of at least so many.
+    """Expected number of hits among the first k, the sum of P(at least h hits) over h.
 
-    Far below the middle these are 1, far above 0.
+    The probabilities are 1 far below the middle and 0 far above it; only the others are computed.
     """
     low, high = max(0, k - (n - m)), min(m, k)
-    # Where the shares add up to k is the middle, within a few standard deviations.
+    # The threshold with k expected items above it gives the mean within a few standard deviations.
     z = _smallest_reaching(
         lambda z: m * expit(model.positives_above(effect, z)) + (n - m) * expit(z) - k
     )
@@ -243,7 +250,7 @@ def expected_hits(n: int, m: int, k: int, effect: float, model: RankingModel) ->
 
 
 def _smallest_reaching(growing: Any, reach: float = 60.0) -> float:
-    """Where a growing function crosses 0, an end of the range where it does not."""
+    """Zero of an increasing function by bisection; an end of the range if there is no zero."""
     low, high = -reach, reach
     for _ in range(60):
         middle = 0.5 * (low + high)
@@ -284,18 +291,18 @@ def expected_average_precision(n: int, m: int, effect: float, model: RankingMode
 
     Notes
     -----
-    Behind a positive with the share p of the other positives above it, and u of the negatives, are
-    independent binomial numbers A and B of them, and
+    Let p be the expected share of the other positives above a positive, and u that of the
+    negatives. The numbers A and B of positives and negatives above it are independent binomial, and
 
     .. math:: E\,\frac{1 + A}{1 + A + B} = \int_0^1 \frac{d}{ds} \Big[ s (1 - p + p s)^{m-1} \Big]
               (1 - u + u s)^{n-m}\, ds.
 
-    The average over uniform p is expected average precision. Both integrals are trapezoidal sums,
-    over the logit of p and over :math:`\log(-\log s)`.
+    The mean over uniform p is expected average precision. Both integrals are computed by the
+    trapezoidal rule, over the logit of p and over :math:`\log(-\log s)`.
     """
     smallest = _SMALLEST - math.ceil(math.log(n))
     z = np.arange(smallest, -smallest, _STEP)[:, None]
-    # The ends are whole steps, or the distances of the points would be rounded.
+    # The ends are multiples of the step, so that nodes and their distances are exact floats.
     y = np.exp(np.arange(smallest, _LARGEST, _STEP))
     p, u = expit(z), expit(model.negatives_above(effect, z))
     missing = -np.expm1(-y)
@@ -315,8 +322,8 @@ def expected_average_precision(n: int, m: int, effect: float, model: RankingMode
 def expected_reciprocal_rank(n: int, m: int, effect: float, model: RankingModel) -> float:
     """Expected reciprocal rank of the best positive.
 
-    With the share u of the negatives above it and A of them above it,
-    ``E 1 / (1 + A) = (1 - (1 - u)**(n - m + 1)) / ((n - m + 1) u)``.
+    With the expected share u of the negatives above the best positive, their number A is binomial
+    and ``E 1 / (1 + A) = (1 - (1 - u)**(n - m + 1)) / ((n - m + 1) u)``.
     """
     z, weights = _order_nodes(np.array([1.0]), np.array([float(m)]))
     u = expit(model.negatives_above(effect, z))
@@ -330,7 +337,7 @@ def expected_reciprocal_rank(n: int, m: int, effect: float, model: RankingModel)
 
 
 def n_placement_cells(n: int, m: int) -> int:
-    """Number of ranks in the list of all placements of m positives."""
+    """Number of array elements in the list of all placements of m positives."""
     return math.comb(n, m) * m
 
 
@@ -341,7 +348,7 @@ def placements(n: int, m: int) -> Integers:
 
 
 def placement_probabilities(ranks: Integers, n: int, effect: float) -> Floats:
-    """Probability of each placement where positives have odds at every draw.
+    """Probability of each placement in the model of proportional odds.
 
     With h positives and j negatives left, a positive is drawn with the probability
     ``exp(x) h / (exp(x) h + j)``.
@@ -350,7 +357,7 @@ def placement_probabilities(ranks: Integers, n: int, effect: float) -> Floats:
     n_negatives = n - m
     odds = math.exp(effect)
     left = np.arange(m, -1, -1)
-    # Row i is for i positives drawn, and entry j the sum over the negatives up to j that are drawn.
+    # Entry (i, j): log probability of the first j draws of negatives with i positives drawn.
     negatives = np.arange(n_negatives, 0, -1)
     log_total = np.log(odds * left[:, None] + negatives)
     log_miss = np.pad((np.log(negatives) - log_total).cumsum(axis=1), ((0, 0), (1, 0)))

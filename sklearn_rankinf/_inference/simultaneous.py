@@ -1,15 +1,15 @@
-r"""Many rankers at once: the maximum of correlated t statistics.
+r"""Multiple comparisons of rankers: the maximum of correlated t statistics.
 
-The statistics ``T = R W u / sqrt(chi2 / df)`` of a family of contrasts have a random direction u,
-uniform on a sphere of as many dimensions r as the contrasts have, a radius R with ``R**2`` of
-:math:`\chi^2_r`, and one common scale. Direction and radius are independent, and
-``R**2 / (r chi2 / df)`` has the F distribution. Only the direction is drawn: with
-``M = max(W u)``,
+The vector ``T = R W u / sqrt(chi2 / df)`` of the statistics of a family of contrasts of rank r is
+the product of a fixed matrix W, a random direction u that is uniform on the sphere in r dimensions,
+a radius R with ``R**2`` distributed as :math:`\chi^2_r`, and one common scale. Direction and radius
+are independent, and ``R**2 / (r chi2 / df)`` has the F distribution. Only the direction is
+simulated (conditional Monte Carlo): with ``M = max(W u)``,
 
 .. math:: P(\max T \ge c) = E\, P(F_{r, df} \ge (c / M)^2 / r) \quad (c > 0),
 
-which is exact for one contrast, smooth in c, and accurate in the far tail, where counting draws
-would find none. That average is used in
+which is exact for one contrast, smooth in c, and accurate in the far tail, where plain simulation
+would count no draw. The average is used in
 
 * step-down maxT tests (Westfall and Young 1993, Resampling-Based Multiple Testing),
 * sup-t intervals (Montiel Olea and Plagborg-Moller 2019, J. Appl. Econometrics 34),
@@ -31,19 +31,20 @@ from scipy.special import chdtr, chdtrc, fdtr, fdtrc, ndtr, stdtr, stdtrit
 from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._inference.limits import difference_error
 
-# Directions drawn: a p-value near .05 has a standard error below .0004 for the pairs of twenty
-# rankers, and below .0007 in forty dimensions with a known variance. Counting would take 100,000.
+# Number of directions: a p-value near 0.05 has a standard error below 0.0004 for the pairs of
+# twenty rankers, and below 0.0007 in forty dimensions with a known variance. Counting draws would
+# take 100,000.
 N_DIRECTIONS = 60_000
-# Numbers held in memory at a time.
+# Array elements held in memory at a time.
 _NUMBERS = 2_000_000
-# Eigenvalues below this part of the largest are those of a singular matrix.
+# Eigenvalues below this share of the largest one are 0 up to rounding.
 _SINGULAR = 1e-12
-# By this part, and this much, random directions may put a critical value beyond its bounds.
+# Slack of the bracket of a critical value for Monte Carlo error, absolute and relative.
 _SLACK = 0.5
 
 
 class Contrasts(NamedTuple):
-    """Standard errors of the contrasts, and the rows W that their standardised errors are made of.
+    """Standard errors of the contrasts, and the matrix W of their standardised errors, row by row.
 
     A contrast without error has a row of zeros.
     """
@@ -75,13 +76,13 @@ def difference_contrasts(covariance: ArrayLike, pairs: Integers) -> Contrasts:
 
 
 def _root(matrix: Floats) -> Floats:
-    """A matrix whose product with its transpose is this one."""
+    """A square root: a matrix whose product with its transpose is `matrix`."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _in_fewest_dimensions(rows: Floats) -> Floats:
-    """Rows of length one, or zero, with the same angles between them, in the space they span."""
+    """Rows scaled to length one, or zero, in coordinates of the space that they span."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0.0)
     left, scales, _ = np.linalg.svd(rows, full_matrices=False)
@@ -105,10 +106,10 @@ def step_down_pvalues(
 ) -> Floats:
     """Adjusted p-values by step-down maxT.
 
-    From the largest statistic on, each is compared with the maximum over itself and all smaller
-    ones, and none has a smaller p-value than one before it. Statistics that are nan, of contrasts
-    without error, have the p-value 1 and take no part; nor can anything be told from no degrees
-    of freedom.
+    In descending order, each statistic is compared with the maximum over itself and all smaller
+    ones, and adjusted p-values are made nondecreasing. Statistics of nan, of contrasts without
+    error, have the p-value 1 and do not enter the maxima. All p-values are 1 with fewer than one
+    degree of freedom.
     """
     statistic = np.asarray(statistic, dtype=float)
     signed = {"two-sided": np.abs(statistic), "greater": statistic, "less": -statistic}[alternative]
@@ -119,7 +120,7 @@ def step_down_pvalues(
         return pvalue
     tail, total = _tail(rows.shape[1], df), np.zeros(order.size)
     for errors in _projections(rows[order], n_directions, rng):
-        # The distribution of the errors is symmetric: either sign will do for a side.
+        # The errors are symmetrically distributed: one-sided tests of both sides use the same sign.
         size = np.abs(errors) if alternative == "two-sided" else errors
         highest = np.maximum.accumulate(size[:, ::-1], axis=1)[:, ::-1]
         total += tail(signed[order], highest).sum(axis=0)
@@ -136,9 +137,9 @@ def largest_pvalue(
     alternative: str = "two-sided",
     n_directions: int = N_DIRECTIONS,
 ) -> float:
-    """Probability that the largest statistic of the family is at least so large.
+    """Probability that the largest statistic of the family is at least `statistic`.
 
-    It is of absolute values, or of one side, which is the same for either.
+    The maximum is over absolute values, or one-sided; both sides have the same distribution.
     """
     if df < 1.0 or not rows.any():
         return 1.0
@@ -157,9 +158,9 @@ def critical_value(
 ) -> float:
     """The sup-t critical value: the quantile of the largest statistic of the family.
 
-    It is of absolute values, or of one side, which is the same for either, and lies between the
-    quantile of one statistic and Bonferroni's. Without any error it is 0, and without degrees of
-    freedom infinite.
+    The maximum is over absolute values, or one-sided; both sides have the same distribution. The
+    critical value lies between the quantile of one statistic and Bonferroni's. It is 0 if no
+    contrast has an error, and infinite with fewer than one degree of freedom.
     """
     if df < 1.0:
         return math.inf
@@ -180,16 +181,16 @@ def critical_value(
 
 
 def pointwise_level(critical_value: float, df: float) -> float:
-    """Confidence level of a single t interval that reaches as far as simultaneous ones do.
+    """Confidence level of a single t interval as wide as the simultaneous intervals.
 
-    Single intervals of this level, on whatever scale, and intervals of differences made from them
-    hold together at about the level of the critical value.
+    Intervals of this level, on any scale, and intervals of differences computed from them have
+    about the simultaneous level of the critical value.
     """
     return float(1.0 - 2.0 * (ndtr if math.isinf(df) else partial(stdtr, df))(-critical_value))
 
 
 def _highest(rows: Floats, n_directions: int, two_sided: bool, rng: np.random.Generator) -> Floats:
-    """The largest row on random directions; of one side, also on the opposite directions."""
+    """Maxima over the rows in random directions; one-sided maxima also in opposite directions."""
     found = []
     for errors in _projections(rows, n_directions, rng):
         if two_sided:
@@ -200,7 +201,7 @@ def _highest(rows: Floats, n_directions: int, two_sided: bool, rng: np.random.Ge
 
 
 def _projections(rows: Floats, n_directions: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """The rows on random directions, chunk by chunk; the directions do not depend on the chunks."""
+    """Products ``W u`` for random directions u, in chunks; u does not depend on the chunks."""
     n_rows, rank = rows.shape
     chunk = max(1, _NUMBERS // n_rows)
     for start in range(0, n_directions, chunk):
@@ -209,12 +210,12 @@ def _projections(rows: Floats, n_directions: int, rng: np.random.Generator) -> I
 
 
 def _tail(rank: int, df: float) -> Callable[[ArrayLike, Floats], Floats]:
-    """``P(R M / s >= c)`` for the radius R and the scale s: 1 or 0 where the signs decide."""
+    """``P(R M / s >= c)`` for radius R and scale s; 1 or 0 if the signs of c and M determine it."""
 
     def tail(c: ArrayLike, highest: Floats) -> Floats:
         c, highest = np.broadcast_arrays(np.asarray(c, dtype=float), highest)
         reached = np.where((c <= 0.0) & (highest >= 0.0), 1.0, 0.0)
-        # Below zero the maximum reaches c as long as its radius is small enough.
+        # If c and M are negative, the maximum is at least c if and only if the radius is small.
         for upper, where in ((True, (c > 0) & (highest > 0)), (False, (c <= 0) & (highest < 0))):
             square = (c[where] / highest[where]) ** 2
             reached[where] = _radial(square, rank, df, upper)
@@ -248,7 +249,7 @@ def best_pvalues(
     At level alpha, ranker i leaves the set of those that may be best if ``g_i - g_j < -c_i SE_ij``
     for some j, with the one-sided critical value c_i of all comparisons with i. That is where the
     largest ``(g_j - g_i) / SE_ij`` has a p-value below alpha, which is returned. The best one stays
-    in the set with probability ``1 - alpha``. A difference without error excludes nothing.
+    in the set with probability ``1 - alpha``. A difference without error excludes no ranker.
     """
     values = np.asarray(values, dtype=float)
     pvalue = np.ones(values.size)

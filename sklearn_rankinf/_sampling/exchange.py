@@ -1,11 +1,19 @@
-"""Labels that change places only with some others: within strata, by clusters, along a series.
+"""Restricted permutations of labels: within strata, of whole clusters or blocks, along a series.
 
-A *unit* is an item, or a cluster of items that share their label, or a block of items that follow
-each other. The units of one stratum and one size are a *class*: under the null hypothesis every
-arrangement of a class's labels over its units is equally likely. Units of different sizes keep
-apart, since exchanging their labels would change the number of hits.
+A *unit* is an item, a cluster of items with the same label, or a block of consecutive items. The
+units of one stratum and one size are an exchangeability *class*: under the null hypothesis every
+arrangement of a class's labels over its units is equally likely. Units of different sizes are in
+different classes, since exchanging their labels would change the number of hits.
 
-The labels of a *series* are shifted along it, those that leave its end coming in at its beginning.
+The labels of a *series* are shifted circularly: labels that leave its end enter at its beginning.
+
+Both kinds of arrangements are groups, which makes the tests exact (Hemerik and Goeman 2018 [1]_;
+"Restricted permutation" in doc/theory.rst).
+
+References
+----------
+.. [1] Hemerik, J. and Goeman, J. (2018). Exact testing with random permutations. TEST, 27(4),
+   811-825.
 """
 
 from __future__ import annotations
@@ -29,7 +37,7 @@ from sklearn_rankinf._sampling.labellings import (
 
 
 class HitItems(Protocol):
-    """Draws the items that the hits fall on."""
+    """Draws the items to which the hits are assigned."""
 
     @property
     def n_drawn(self) -> int:
@@ -47,10 +55,10 @@ class Exchange:
     strata, units : ndarray of int of shape (n_items,)
         Numbers from 0 of the stratum and of the unit of each item. A unit lies in one stratum.
     positions : ndarray of int of shape (n_items,), optional
-        Place of each item among those of its unit, by which they correspond to those of another
-        unit; by default their order here.
+        Place of each item in its unit; items of two units with the same place correspond to each
+        other. By default the order of the items.
     unit_name : str, default="clusters"
-        What units of several items are called.
+        Word for units of several items.
 
     Attributes
     ----------
@@ -59,10 +67,10 @@ class Exchange:
     n_items, n_strata : int
         Number of items and of strata.
     unit_name : str
-        What units of several items are called.
+        Word for units of several items.
     """
 
-    # Arrangements are too many to be listed.
+    # Arrangements of classes are never listed: None.
     n_listed: int | None = None
 
     def __init__(
@@ -112,14 +120,14 @@ class Exchange:
         )
 
     def hit_items(self, is_hit: NDArray[np.bool_]) -> HitItems:
-        """Draws of the items that the hits fall on."""
+        """Draws of the items to which the hits are assigned."""
         of_units = (is_hit[items] for items in self.shapes)
         if all(np.all(hits == hits[:, :, :1]) for hits in of_units):
             return _HitsOfWholeUnits(self.shapes, is_hit)
         return _HitsInsideUnits(self.shapes, is_hit)
 
     def draw_rows(self, n_draws: int, rng: np.random.Generator) -> Integers:
-        """For random arrangements, the item on which the labels of each item fall.
+        """For random arrangements, the item to which the label of each item moves.
 
         The items of a unit stay in their order.
         """
@@ -143,7 +151,7 @@ class Exchange:
 
 
 class _HitsOfWholeUnits:
-    """Items of hits where all items of a unit are hits or none: random sets of units."""
+    """Items of hits if every unit has only hits or only misses: random sets of units."""
 
     def __init__(self, shapes: list[Integers], is_hit: NDArray[np.bool_]) -> None:
         classes = list(_units_with_hits(shapes, is_hit))
@@ -168,7 +176,7 @@ class _HitsOfWholeUnits:
 
 
 class _HitsInsideUnits:
-    """Items of hits where labels differ within units: random orders of the units."""
+    """Items of hits if labels differ within units: random orders of the units."""
 
     def __init__(self, shapes: list[Integers], is_hit: NDArray[np.bool_]) -> None:
         self._items, self._hits = [], []
@@ -193,14 +201,14 @@ class _HitsInsideUnits:
 
 
 class Shifts:
-    """Series of items whose labels are shifted, each series by a number of its own.
+    """Series of items whose labels are shifted circularly, independently in each series.
 
     Parameters
     ----------
     series : ndarray of int of shape (n_items,)
         Number from 0 of the series of each item.
     positions : ndarray of int of shape (n_items,)
-        What the items of a series are ordered by.
+        Key by which the items of a series are sorted.
 
     Attributes
     ----------
@@ -233,15 +241,15 @@ class Shifts:
         return self._lengths.size
 
     def hit_items(self, is_hit: NDArray[np.bool_]) -> ShiftedHits:
-        """Draws of the items that the hits fall on."""
+        """Draws of the items to which the hits are assigned."""
         return ShiftedHits(self, np.flatnonzero(is_hit))
 
     def draw_rows(self, n_draws: int, rng: np.random.Generator) -> Integers:
-        """For random shifts, the item on which the labels of each item fall."""
+        """For random shifts, the item to which the label of each item moves."""
         return self.shifted(np.arange(self.n_items), self.draw(n_draws, rng))
 
     def list_rows(self, first: int, last: int) -> Integers:
-        """The same for the shifts with these numbers; the first is no shift."""
+        """Items as in `draw_rows` for the shifts numbered `first` to `last` - 1; 0 is no shift."""
         return self.shifted(np.arange(self.n_items), self.listed(first, last))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Integers:
@@ -254,7 +262,7 @@ class Shifts:
         return np.stack(np.unravel_index(numbers, self._lengths), axis=1)
 
     def shifted(self, items: Integers, shifts: Integers) -> Integers:
-        """Items on which the labels of some items fall, one row for each row of shifts."""
+        """Items to which the labels of some items move, one row for each row of shifts."""
         series = self._series[items]
         places = (self._places[items] + shifts[:, series]) % self._lengths[series]
         return self._in_order[self._starts[series] + places]
@@ -292,7 +300,7 @@ class ShiftedHits:
 
 
 AnyExchange: TypeAlias = Exchange | Shifts
-"""What says which labels change places."""
+"""Set of equally likely arrangements of the labels."""
 
 
 def _orders(items: Integers, n_draws: int, rng: np.random.Generator) -> Integers:
@@ -305,7 +313,7 @@ def _orders(items: Integers, n_draws: int, rng: np.random.Generator) -> Integers
 def _units_with_hits(
     shapes: list[Integers], is_hit: NDArray[np.bool_]
 ) -> Iterator[tuple[Integers, int]]:
-    """Classes with as many hits among their units, and that number; those without none."""
+    """Groups of classes with equal numbers of hit units, and the number; classes without none."""
     for items in shapes:
         n_hits = is_hit[items[:, :, 0]].sum(axis=1)
         for classes in _members(n_hits):
@@ -314,7 +322,7 @@ def _units_with_hits(
 
 
 def _period(kinds: Integers) -> int:
-    """Smallest shift of a series that changes nothing: as many of its shifts are different."""
+    """Smallest circular shift of a series that changes nothing: its number of distinct shifts."""
     n = kinds.size
     small = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
     for shift in sorted({*small, *(n // d for d in small)}):
@@ -347,7 +355,7 @@ def _log_arrangements(items: Integers, kinds: Integers) -> Floats:
 
 
 class ExchangedHits:
-    """Draws values of a statistic of the hits when their labels change places.
+    """Draws values of a statistic of the hits under a restricted permutation of the labels.
 
     Parameters
     ----------
@@ -383,7 +391,7 @@ class ExchangedHits:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of arrangements, where they can be listed."""
+        """Number of arrangements; None if they are not listed."""
         return self.exchange.n_listed
 
     def best(self) -> float:
@@ -391,7 +399,7 @@ class ExchangedHits:
         return self._best
 
     def exact_moments(self) -> tuple[float | None, float | None]:
-        """Exact mean and variance: they are not known."""
+        """No exact mean and variance."""
         return None, None
 
     def chunks(self, n_resamples: int) -> list[int]:

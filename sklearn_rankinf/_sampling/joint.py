@@ -1,8 +1,13 @@
-"""Several rankings of the same items under one random labelling, and the largest of their values.
+"""Joint permutation distribution of several rankings of the same items: the maximum statistic.
 
-Which items are hits is drawn once for all rankings: any items, or those that an exchange of labels
-allows. Each ranking looks up where it has them, so that what the rankings have in common stays, at
-a cost proportional to the number of hits.
+The set of positive items is drawn once for all rankings: any items, or the items that a restricted
+exchange of labels allows. Every ranking has its own ranks of these items, so that the dependence
+between rankings is preserved (single-step maxT; Westfall and Young 1993 [1]_). The cost of a draw
+is proportional to the number of positives times the number of rankings.
+
+References
+----------
+.. [1] Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.
 """
 
 from __future__ import annotations
@@ -42,11 +47,11 @@ class JointSampler:
     is_hit : ndarray of bool of shape (n_samples,)
         The hits, at least 1 and not all items.
     places : ndarray of shape (n_rankings, n_samples)
-        Block of equal scores that each ranking has each item in, from 0 for the best.
+        Number of the block of equal scores of each item in each ranking, from 0 for the best.
     tie_sizes : sequence of ndarray
         For each ranking the sizes of its blocks, best first.
     centers, scales : ndarray of shape (n_rankings,)
-        What is taken off the values of each ranking, and what the rest is divided by.
+        Location and scale by which the values of each ranking are standardised.
     exchange : Exchange or Shifts, optional
         Which labels may change places; by default all of them.
     """
@@ -64,7 +69,7 @@ class JointSampler:
         n_samples, n_positives = is_hit.size, int(is_hit.sum())
         mirrored = statistic.mirrored()
         if mirrored is not None and 2 * n_positives > n_samples:
-            # The misses have the same value, with more digits, and there are fewer of them.
+            # The mirrored statistic of the misses has the same value and needs fewer items.
             statistic, n_positives, is_hit = mirrored, n_samples - n_positives, ~is_hit
             last = np.array([sizes.size - 1 for sizes in tie_sizes])
             places, tie_sizes = last[:, None] - places, [sizes[::-1] for sizes in tie_sizes]
@@ -74,7 +79,7 @@ class JointSampler:
             by_ties.setdefault(sizes.tobytes(), _values_of(statistic, n_positives, sizes))
             for sizes in tie_sizes
         ]
-        # One array of small numbers: workers share it, and it is quickly sorted.
+        # Integers of 32 bits halve the array that workers share and sort faster.
         small: NDArray[Any] = places.astype(np.int32 if n_samples < 2**31 else np.int64)
         self._largest = _Largest(small, values, centers, scales)
         self._exchanged: ExchangedHits | None = None

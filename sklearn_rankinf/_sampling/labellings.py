@@ -1,4 +1,15 @@
-"""Uniform hit sets and permutation nulls, in memory proportional to (resamples) x (positives)."""
+"""Draws of an additive statistic under random labelling: the Monte Carlo null distribution.
+
+A draw is a uniformly distributed set of ranks of the positives, found by one of three methods:
+
+* few positives: ranks with replacement, duplicates redrawn (rejection until all are distinct);
+* many positives: the positions of the smallest of n random keys;
+* fewer blocks of equal scores than positives: hits in every block at once, which have a
+  multivariate hypergeometric distribution.
+
+Memory is proportional to (resamples) x (positives) within a chunk of resamples. How p-values are
+computed from the draws: "Permutation p-values" in doc/theory.rst.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +20,8 @@ import numpy as np
 
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, Statistic
 
-# Resamples of one chunk hold about this many ranks; the chunks, and with them the random streams,
-# are the same whatever number of workers shares them.
+# Ranks in one chunk of resamples. Chunks and their random streams do not depend on the number of
+# workers.
 _RANKS_PER_CHUNK = 500_000
 
 HitValues: TypeAlias = Callable[[Integers], Floats]
@@ -22,9 +33,10 @@ def uniform_hit_ranks(
 ) -> Integers:
     """Random sets of hits: `n_sets` rows of `n_positives` distinct ascending ranks from 0 to n - 1.
 
-    Where the hits are a small part, ranks are drawn independently and duplicates drawn again until
-    all are distinct: a sequence of independent draws, stopped at its m-th new value. Else every
-    rank gets a random key and those with the smallest keys are taken.
+    If the hits are a small part of the ranks, ranks are drawn independently and duplicates are
+    drawn again until all are distinct. The result is uniformly distributed: it is a sequence of
+    independent draws, stopped at its m-th distinct value. Otherwise every rank gets a random key,
+    and the ranks with the smallest keys are selected.
     """
     dtype = np.int32 if n_samples < 2**31 else np.int64
     if ranks_drawn(n_samples, n_positives) > n_positives:
@@ -45,18 +57,18 @@ def uniform_hit_ranks(
 
 
 def ranks_drawn(n_samples: int, n_positives: int) -> int:
-    """Number of random numbers for a set of hits: a single hit, or few of them, are drawn alone."""
+    """Random numbers for a set of hits: one a hit if hits are few, otherwise one a rank."""
     return n_positives if n_positives <= max(1, n_samples // 4) else n_samples
 
 
 def chunk_sizes(n_resamples: int, n_per_resample: int) -> list[int]:
-    """Sizes of the chunks that `n_resamples` resamples are drawn in."""
+    """Sizes of the chunks in which `n_resamples` resamples are drawn."""
     chunk = max(1, min(n_resamples, _RANKS_PER_CHUNK // max(1, n_per_resample)))
     return [min(chunk, n_resamples - done) for done in range(0, n_resamples, chunk)]
 
 
 def hits_around_blocks(blocks: Integers) -> tuple[Integers, Integers]:
-    """For rows of hits in ascending blocks: hits before the block of each, and to its end."""
+    """For rows of hits in ascending blocks: number of hits before each block, and to its end."""
     place = np.arange(blocks.shape[1])
     new = np.ones(blocks.shape, dtype=bool)
     new[:, 1:] = blocks[:, 1:] != blocks[:, :-1]
@@ -78,10 +90,10 @@ class Sampler(Protocol):
 
 
 class PermutationSampler(Sampler, Protocol):
-    """Draws of a statistic whose distribution is known by its resamples alone."""
+    """Draws of a statistic that has no exact null distribution, only resamples."""
 
     def exact_moments(self) -> tuple[float | None, float | None]:
-        """Exact mean and variance, where they are known."""
+        """Exact mean and variance; None for a moment without a formula."""
 
     def best(self) -> float:
         """Value of a perfect ranking."""
@@ -123,7 +135,7 @@ class NullSampler:
 
     @property
     def _by_block(self) -> bool:
-        """Whether hits are drawn block by block: cheaper when blocks are fewer than hits.
+        """Whether hits are drawn block by block, which is cheaper if blocks are fewer than hits.
 
         The multivariate hypergeometric generator of numpy is limited to 10**9 items.
         """
@@ -156,7 +168,7 @@ class NullSampler:
         return np.asarray(gains.sum(axis=1))
 
     def _tied_values(self, blocks: Integers) -> Floats:
-        """Each hit adds ``cross h + linear + square y`` of its block: y of them, the increment."""
+        """Sums over hits: each adds ``cross h + linear + square y`` with y hits in its block."""
         assert self._tied is not None
         hits_before, hits_to_end = hits_around_blocks(blocks)
         hits_inside = hits_to_end - hits_before

@@ -1,4 +1,8 @@
-"""Random values of the mean of a statistic over independent queries."""
+"""Draws of the mean of a statistic over independent queries, each under random labelling.
+
+The queries are drawn one after the other with :class:`NullSampler`; queries whose value cannot
+vary add a constant.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Average precision, weighted or averaged over classes, when whole rows of labels are permuted.
+"""Permutation distribution of weighted or class-averaged average precision: rows are permuted.
 
-Row j of the labels falls on item ``where[j]``; the items keep their scores. Weights either fall
-with the rows of labels they belong to or stay with the items. Neither weighted nor averaged
-average precision is additive in a single set of hits, so that no exact distribution is at hand.
+Row j of the labels is assigned to item ``where[j]``; the items keep their scores. Weights either
+move with the rows of labels (``weights_follow="label"``) or stay with the items (``"score"``).
+Neither weighted nor averaged average precision is additive in a single set of hits, so that there
+is no exact null distribution, and the test is a permutation test ("Weights" and "Averages over
+classes" in doc/theory.rst).
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ class RankedCells:
         return np.repeat(np.arange(self.tie_sizes.size), self.tie_sizes)
 
     def hit_ranks(self, where: Integers) -> Integers:
-        """Ranks of the hits for rows of labels that fall on the items `where`."""
+        """Ranks of the hits for rows of labels that move to the items `where`."""
         rows, columns = self.hits
         if self.ranks.shape[1] == 1:
             return self.ranks[:, 0][where[:, rows]]
@@ -101,7 +103,7 @@ class _Unweighted:
         self._sampler = NullSampler(statistic, cells.n_cells, cells.n_positives, cells.tie_sizes)
 
     def values(self, where: Integers) -> tuple[Floats, Floats]:
-        """Values and the weight of the hits for rows of labels that fall on the items `where`."""
+        """Values and the weight of the hits for rows of labels that move to the items `where`."""
         mass = np.full(len(where), float(self._cells.n_positives))
         if self._cells.n_positives == 0:
             return mass, mass
@@ -125,11 +127,11 @@ class _WeightsOfItems:
         self._weight_to_end = np.cumsum(self._weight_of_rank)[cells.ends - 1]
 
     def values(self, where: Integers) -> tuple[Floats, Floats]:
-        """Values and the weight of the hits for rows of labels that fall on the items `where`."""
+        """Values and the weight of the hits for rows of labels that move to the items `where`."""
         return self._of_ranks(np.sort(self._cells.hit_ranks(where), axis=1))
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Floats:
-        """Draw values for one column of labels, whose hits alone need to be drawn."""
+        """Draw values for one column of labels; only its hits are drawn."""
         cells = self._cells
         return self._of_ranks(uniform_hit_ranks(cells.n_cells, cells.n_positives, n_draws, rng))[0]
 
@@ -140,7 +142,7 @@ class _WeightsOfItems:
 
 
 class _WeightsOfLabels:
-    """Weighted average precision of one list, with weights that fall with the rows of labels."""
+    """Weighted average precision of one list, with weights that move with the rows of labels."""
 
     def __init__(self, cells: RankedCells, weights: Floats) -> None:
         self._cells = cells
@@ -149,14 +151,14 @@ class _WeightsOfLabels:
 
     @cached_property
     def weight_of_misses(self) -> float | None:
-        """The one weight of all misses, if they have one: then the hits alone need be drawn."""
+        """The common weight of all misses, None if they differ; if common, only hits are drawn."""
         weights = self._weights[~self._cells.labels[:, 0]]
         if self._cells.labels.shape[1] > 1 or np.any(weights != weights[:1]):
             return None
         return float(weights[0]) if weights.size else 0.0
 
     def values(self, where: Integers) -> tuple[Floats, Floats]:
-        """Values and the weight of the hits for rows of labels that fall on the items `where`."""
+        """Values and the weight of the hits for rows of labels that move to the items `where`."""
         ranks = self._cells.hit_ranks(where)
         order = np.argsort(ranks, axis=1)
         blocks = self._cells.blocks(np.take_along_axis(ranks, order, axis=1))
@@ -186,9 +188,9 @@ class _WeightsOfLabels:
 def _weight_of_hits(
     cells: RankedCells, blocks: Integers, weights: Floats
 ) -> tuple[tuple[Floats, Floats], Integers]:
-    """For hits in ascending blocks: weight of the hits to the end of each one's block, and of each.
+    """For hits in ascending blocks: cumulative weight to the end of each hit's block, own weight.
 
-    The number of hits to the end of the block comes with them.
+    The second result is the number of hits to the end of the block.
     """
     to_here = np.cumsum(weights, axis=1)
     if cells.tie_sizes is None:
@@ -225,7 +227,7 @@ class PermutedRows:
     weights : ndarray of shape (n_items,) or None
         Non-negative weights.
     weights_follow : {"label", "score"}
-        Whether weights fall with the rows of labels or stay with the items.
+        Whether weights move with the rows of labels or stay with the items.
     exchange : Exchange or Shifts, optional
         Which rows change places; by default all of them.
     """
@@ -262,7 +264,7 @@ class PermutedRows:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of arrangements, where they can be listed."""
+        """Number of arrangements; None if they are not listed."""
         return None if self.exchange is None else self.exchange.n_listed
 
     @property
@@ -283,8 +285,8 @@ class PermutedRows:
         return float(self._mean_over_lists(best[:, None], masses[:, None])[0])
 
     def exact_moments(self) -> tuple[float | None, float | None]:
-        """Exact mean, where the mean over the lists is one of known means; no variance."""
-        # Only in a list of one column is every placement of the hits equally likely.
+        """Exact mean, if every list has an exact mean; no variance."""
+        # Placements of the hits are equally likely only in a list of one column.
         if self.exchange is not None or self.rankings[0].labels.shape[1] > 1:
             return None, None
         means = [part.mean() for part in self._lists if isinstance(part, _Unweighted)]
@@ -316,7 +318,7 @@ class PermutedRows:
 
     @cached_property
     def _by_hits(self) -> _WeightsOfItems | _WeightsOfLabels | None:
-        """The only list, if it has one column and its hits alone need be drawn."""
+        """The only list, if it has one column and draws need its hits only."""
         first, cells = self._lists[0], self.rankings[0]
         if self.exchange is not None:
             return None
@@ -390,8 +392,8 @@ class JointLists:
         for number, (n, m, ties) in enumerate(sizes):
             if m:
                 same.setdefault((n, m, ties.tobytes()), []).append(number)
-        # For lists with the same distribution: their numbers, their columns of sorted hits, their
-        # values.
+        # For each group of lists with the same distribution: numbers of the lists, columns of their
+        # sorted hits, first places, values.
         self._parts: list[tuple[Integers, Integers, Integers, HitValues]] = []
         for (n, m, _), numbers in same.items():
             own = np.array(numbers)
@@ -440,10 +442,11 @@ class JointLists:
     def draw_counts(
         self, n_draws: int, rng: np.random.Generator, observed: ObservedLists
     ) -> tuple[Floats, Integers, Integers, Integers]:
-        """Means over the lists, and how often lists and their successive maxima are as extreme.
+        """Means over the lists, and counts of draws at least as extreme as observed (maxT).
 
-        The three counts are of values of each list at least and at most the observed one, and of
-        the largest of the scaled values of a list and of those that were observed to be smaller.
+        The three counts are: draws in which the value of a list is at least the observed one, at
+        most the observed one, and draws in which the maximum of the scaled values of this list and
+        of all lists with smaller observed values reaches the observed scaled value (step-down).
         """
         drawn = self.draw_lists(n_draws, rng)
         above = np.sum(drawn >= observed.values - observed.same, axis=0)
@@ -456,14 +459,14 @@ class JointLists:
 
 @dataclass(frozen=True, eq=False)
 class ObservedLists:
-    """Observed values of lists, with what makes them comparable.
+    """Observed values of lists, and the location and scale that standardise them.
 
     Attributes
     ----------
     values, same : ndarray of shape (n_lists,)
-        Observed values, and the distance within which others are equal to them.
+        Observed values, and the tolerance within which other values are equal to them.
     centers, scales : ndarray of shape (n_lists,)
-        What is taken off the values, and what the rest is divided by.
+        Location and scale by which the values are standardised.
     alternative : {"greater", "less", "two-sided"}
         Whether large, small or both kinds of values are extreme.
     varying : ndarray of int
@@ -486,10 +489,10 @@ class ObservedLists:
 
     @cached_property
     def thresholds(self) -> Floats:
-        """Scaled observed values, less the distance within which others are equal to them."""
+        """Scaled observed values, less the tolerance within which other values are equal."""
         return np.asarray(self.scaled(self.values) - self.same / self.scales)
 
     @cached_property
     def ascending(self) -> Integers:
-        """Lists that can vary, the least extreme first."""
+        """Numbers of the lists that can vary, in ascending order of their thresholds."""
         return self.varying[np.argsort(self.thresholds[self.varying], kind="stable")]

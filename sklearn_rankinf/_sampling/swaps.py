@@ -1,42 +1,43 @@
-r"""Two systems on the same units: ranks swapped item by item, signs flipped query by query.
+r"""Paired randomization tests: ranks swapped item by item, signs flipped query by query.
 
-*Rank swap* [1]_. Every item has a rank in each of two rankings. For each item, or each cluster of
-items, the two ranks are swapped with probability 1/2, both lists are ranked again, and the
-difference D* of the two values of a statistic is compared with the observed difference D:
-``p = (1 + #{|D*| >= |D|}) / (B + 1)`` for B random swaps, and the share of all swaps where they are
-listed. Labels stay where they are.
+*Rank swap* (Venkatraman and Begg 1996 [1]_). Every item has a rank in each of two rankings. For
+each item, or each cluster of items, the two ranks are swapped with probability 1/2, both lists are
+ranked again, and the difference D* of the two values of a statistic is compared with the observed
+difference D: ``p = (1 + #{|D*| >= |D|}) / (B + 1)`` for B random swaps. If all swaps are listed,
+p is the share of swaps with ``|D*| >= |D|``. Labels do not move.
 
-Ranks of different lists often meet after swapping, so that there are ties even where no scores are
-equal. What they count is one definition for D and D*:
+Ranks of different lists often coincide after swapping, so that ties occur even if no scores are
+equal. The same treatment of ties applies to D and D*:
 
 * ``"mean"``: the mean of the statistic over all orders of the tied items.
-* ``"kept"``: equal ranks are a block, as equal scores are. This differs from the mean for average
+* ``"kept"``: equal ranks are a block, like equal scores. This differs from the mean for average
   precision only.
-* ``"random"``: a random order in D*, its mean in D. The order adds to the spread of D* and not to
-  that of D: conservative where blocks are large.
+* ``"random"``: a random order in D*, the mean over orders in D. The order adds to the variance of
+  D* but not to the variance of D, which makes the test conservative if blocks are large.
 
-The null hypothesis is that, given the labels, the two ranks of any unit may be swapped without a
-change of the joint distribution of all ranks.
+The null hypothesis is that, given the labels, the two ranks of any unit are exchangeable: swapping
+them leaves the joint distribution of all ranks unchanged.
 
-* Exact: with ``"mean"`` or ``"kept"``, and with ranks among all scores of both rankers. If the
-  rankers are interchangeable their scores may be swapped, and the swaps of the data, as they were
-  observed, are one of 2**u lists that are equally probable.
-* Asymptotic: with ranks within each list. Those of different items depend on each other, since a
-  list holds every rank once, and a swapped list does not. Where both lists have the same few large
-  blocks of equal scores, the blocks fall apart as ranks are swapped: conservative, the more so with
-  ``"kept"``.
+* The test is exact with ``"mean"`` or ``"kept"`` and ranks among all scores of both rankers. If the
+  rankers are interchangeable, their scores are exchangeable, and the observed data are one of 2**u
+  equally probable swaps of u units.
+* The test is asymptotic with ranks within each list. Ranks of different items are dependent, since
+  a list has every rank once, and a swapped list does not. If both lists have the same few large
+  blocks of equal scores, swaps break the blocks up, which makes the test conservative, more so
+  with ``"kept"``.
 
-Strata restrict nothing: ranks change places within an item, and no item with another.
+Strata have no effect: ranks are exchanged within an item, never between items.
 
-*Sign flips*. If two systems are interchangeable in each query, the signs of their differences are
-random; where queries belong together, all their signs are flipped at once. The test is exact.
+*Sign flips* (Fisher's randomization test for pairs). If two systems are interchangeable in each
+query, the signs of their differences are random. All signs of a cluster of queries are flipped
+together. The test is exact.
 
-*Counting in place of sorting*. Let the ranks of the hits in either list be the *levels*
-``v_1 < v_2 < ...``. All that a statistic needs of a swapped list are, for each level, the items
-before it, the items at it, and the hits at it. Each of these counts changes by a fixed number when
-a unit is swapped, so that all counts of many swaps are one product of a sparse matrix and the
-matrix of their bits. What one list gains, the other loses. Misses that stay between the same two
-levels change nothing and are left out.
+*Counting replaces sorting*. Let the ranks of the hits in either list be the *levels*
+``v_1 < v_2 < ...``. A statistic of a swapped list depends, for each level, on the number of items
+before it, of items at it, and of hits at it. The swap of a unit changes each of these counts by a
+fixed number, so that the counts of many swaps are the product of a sparse matrix and the matrix of
+their bits. A swap changes the counts of the second list by the opposite amounts. Misses between the
+same two levels in both lists change no count and are left out.
 
 References
 ----------
@@ -66,11 +67,11 @@ from sklearn_rankinf._engine.statistics import (
 from sklearn_rankinf._sampling.exchange import reciprocal_ranks
 from sklearn_rankinf._sampling.labellings import NullSampler
 
-# Arrays of a chunk have about so many cells, whatever number of workers shares the chunks.
+# Array elements in one chunk of resamples. Chunks do not depend on the number of workers.
 _CELLS_PER_CHUNK = 4_000_000
-# Swaps or flips of more units are never listed.
+# Largest number of units whose 2**u swaps or flips are listed.
 _MOST_LISTED_UNITS = 20
-# Differences that agree to this part of the largest possible one are equal.
+# Differences are equal within this share of the largest possible difference.
 _EQUAL = 1e-12
 
 Ties: TypeAlias = Literal["mean", "kept", "random"]
@@ -86,7 +87,7 @@ class PairedSampler(Protocol):
 
     @property
     def n_listed(self) -> int | None:
-        """Number of different swaps, where they can be listed."""
+        """Number of different swaps; None if they are not listed."""
 
     @property
     def tolerance(self) -> float:
@@ -115,7 +116,7 @@ def randomization_pvalue(
 ) -> float:
     """Share of differences that are at least as extreme as the observed one.
 
-    A complete list holds the observed difference; to random ones it is added.
+    A complete list contains the observed difference; random differences are counted with it added.
     """
     extremes = {"two-sided": np.abs, "greater": np.positive, "less": np.negative}
     extreme = extremes[alternative]
@@ -177,7 +178,7 @@ class _HitBlocks:
         )
 
     def totals(self, statistic: Statistic, ties: Ties) -> Floats:
-        """Sums of the increments of each list, with ties kept or taken by their mean."""
+        """Sums of the increments of each list, with ties kept or averaged over orders."""
         coefficients = statistic.tied if ties == "kept" else statistic.shuffled
         blocks = coefficients(self.starts, self.sizes, self.n_samples, self.n_positives)
         inside = blocks.linear + blocks.square * self.hits
@@ -196,9 +197,9 @@ class _HitBlocks:
     def random_places(self, rng: np.random.Generator) -> Integers:
         """Ascending places of the hits of each list, from 0, in a random order of each block.
 
-        Floyd's algorithm [2]_: the t-th of y hits, t = 0, 1, ..., takes a random one of the places
-        0, ..., ``g - y + t`` of its block, or the last of these where that one is taken. All blocks
-        take the step together.
+        Floyd's algorithm [2]_: the t-th of y hits, t = 0, 1, ..., gets a random one of the places
+        0, ..., ``g - y + t`` of its block of g items, or the last of these places if the drawn one
+        is occupied. Each step is made in all blocks at once.
         """
         order = np.argsort(-self.hits, kind="stable")
         first = (self.lists * self.n_samples + self.starts)[order]
@@ -230,7 +231,8 @@ class SwapSampler:
         Numbers from 0 of the cluster of each item; the items of a cluster are swapped together. By
         default every item is swapped by itself.
     ties : {"mean", "kept", "random"}, default="mean"
-        What items with equal ranks count: see the module. Of random orders the mean is listed.
+        Treatment of equal ranks: see the module. Listed differences with ``"random"`` are means
+        over orders.
 
     Attributes
     ----------
@@ -269,7 +271,7 @@ class SwapSampler:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of different swaps, where they can be listed."""
+        """Number of different swaps; None if they are not listed."""
         return _n_listed(self.n_units)
 
     @property
@@ -278,7 +280,7 @@ class SwapSampler:
         return _EQUAL * float(self._statistic.best(self._n_samples, self._n_positives))
 
     def observed(self) -> float:
-        """Difference without any swap, ties being kept or taken by their mean."""
+        """Difference without any swap, with ties kept or averaged over orders."""
         return float(self._differences(np.zeros((self.n_units, 1), dtype=np.uint8))[0])
 
     def chunks(self, n_resamples: int) -> list[int]:
@@ -297,14 +299,14 @@ class SwapSampler:
     def _differences(
         self, is_swapped: NDArray[np.uint8], rng: np.random.Generator | None = None
     ) -> Floats:
-        """Differences for columns of swapped units; ties are broken where there is a generator."""
+        """Differences for columns of swapped units; ties are broken if a generator is given."""
         gained = self._changes @ is_swapped.astype(np.int32)
         return self._values(self._counts_a + gained, rng) - self._values(
             self._counts_b - gained, rng
         )
 
     def _values(self, counts: Integers, rng: np.random.Generator | None) -> Floats:
-        """Values, up to a constant, of lists with such counts of items and of hits."""
+        """Values, up to a constant, of lists with the given counts of items and of hits."""
         in_bins, hits = counts[: self._n_bins], counts[self._n_bins :]
         blocks = _HitBlocks.from_counts(in_bins, hits, self._n_samples, self._n_positives)
         if rng is not None:
@@ -349,7 +351,7 @@ class SignFlipSampler:
 
     @property
     def n_listed(self) -> int | None:
-        """Number of different flips, where they can be listed."""
+        """Number of different flips; None if they are not listed."""
         return _n_listed(self.n_units)
 
     @property
@@ -378,13 +380,13 @@ class SignFlipSampler:
 
 
 def _rows(levels: Integers, ranks: Integers, is_hit: NDArray[np.bool_]) -> Integers:
-    """Counts that the items enter, and behind them those that the hits enter as hits."""
+    """Row of the count of items to which each item belongs, then rows of counts of hits."""
     bins = np.searchsorted(levels, ranks, "left") + np.searchsorted(levels, ranks, "right")
     return np.append(bins, 2 * levels.size + 1 + bins[is_hit] // 2)
 
 
 def _changes(rows_a: Integers, rows_b: Integers, units: Integers, n_rows: int) -> csr_array:
-    """What the swap of each unit adds to the counts of the first list; units without any out."""
+    """Change of the first list's counts by the swap of each unit; units without change dropped."""
     entries = np.repeat([1, -1], units.size).astype(np.int32)
     where = np.append(rows_b, rows_a), np.append(units, units)
     changes = coo_array((entries, where), shape=(n_rows, int(units.max()) + 1)).tocsc()
@@ -397,7 +399,7 @@ def _n_listed(n_units: int) -> int | None:
 
 
 def _chunks(n_resamples: int, n_cells: int) -> list[int]:
-    """Sizes of the chunks for so many resamples that take so many cells each."""
+    """Sizes of the chunks for `n_resamples` resamples of `n_cells` array elements each."""
     chunk = max(1, min(n_resamples, _CELLS_PER_CHUNK // max(1, n_cells)))
     return [min(chunk, n_resamples - done) for done in range(0, n_resamples, chunk)]
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from . import enumeration
 from .cases import draw_case
 from .worker import Auditor
 
@@ -56,3 +57,13 @@ def test_audit_finds_nothing(which, long):
     with Auditor() as auditor:
         finds_nothing()
         assert len(known) >= CASES
+
+
+def test_stated_errors_cover_the_distance_from_enumeration(long):
+    report = enumeration.run(seed=20_242, share=1.0 if long else 0.012)
+    assert not report.findings, "\n".join(report.findings)
+    # Whoever enumerates states no more than rounding errors, and contours state more.
+    for solver in ("contours", "strata", "branch and bound"):
+        errors = report.by_solver[solver].errors
+        assert len(errors) > 20
+        assert max(errors) > 1e-8

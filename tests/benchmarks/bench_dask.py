@@ -1,10 +1,10 @@
 """Time and memory of counting a ranking out of dask arrays that are never in memory as a whole.
 
 Run from the top of the repository: ``python tests/benchmarks/bench_dask.py [N_SAMPLES]``, with the
-``distributed`` extra. Nothing is asserted. Each row of the table is a process of its own, with or
-without a cluster of two workers below it. Its memory is the largest sum over all these processes
-of what was resident, pages that they share counted in each. Time is that of the work alone,
-beside that of making the same data and adding them up.
+``distributed`` extra. Nothing is asserted. Each row of the table is a separate process, with or
+without a cluster of two workers below it. Its memory is the largest sum of the resident sizes of
+these processes, with shared pages counted in each. Time is that of the work alone, next to that of
+making the same data and adding them up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def made_data(n_samples: int, counts: str) -> tuple[Any, Any]:
 
 
 def work(task: str, n_samples: int, counts: str) -> dict[str, Any]:
-    """Do one task and say how long it took."""
+    """Do one task and return its time."""
     import dask
 
     from sklearn_rankinf import Ranking, average_precision_at_k_score
@@ -70,7 +70,7 @@ def child(task: str, scheduler: str, n_samples: str, counts: str) -> None:
 
 
 def measured(*arguments: str) -> dict[str, Any]:
-    """What a process prints, with the peak of the memory of it and those below it, in MB."""
+    """Output of a process, and the peak memory of the process and its children, in MB."""
     import psutil
 
     command = [sys.executable, __file__, "child", *arguments]

@@ -41,7 +41,7 @@ def main(n_queries: int) -> None:
     result = mean_average_precision_test(y_true, y_score, groups=groups)
     seconds = time.perf_counter() - start
     sizes = np.stack([result.query_n_positives, result.query_n_samples], axis=1)
-    # copairs keeps what it samples in the home directory.
+    # copairs caches its samples in the home directory.
     with TemporaryDirectory() as home, mock.patch.dict(os.environ, HOME=home, USERPROFILE=home):
         start = time.perf_counter()
         sampled = compute.p_values(

@@ -1,7 +1,7 @@
 """Cost of a grid search by significance, against the same search by average precision.
 
 Run from the top of the repository: ``python tests/benchmarks/bench_search.py``.  Nothing is
-asserted. The searches alternate, none finds a law that an earlier one made, and the table shows
+asserted. The searches alternate, none finds a cached null distribution, and the table shows
 medians of their times and the ratios to average precision.
 """
 

@@ -1,4 +1,4 @@
-"""How the benchmarks measure: what was kept is forgotten, what takes long is not repeated."""
+"""How the benchmarks measure: caches are emptied, and long runs are not repeated."""
 
 from __future__ import annotations
 

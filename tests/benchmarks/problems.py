@@ -28,7 +28,7 @@ class Problem:
         size = f"({self.n_samples}, {self.n_positives})"
         return f"{size}, {self.name}" if self.name else size
 
-    def law(self, **options: Any) -> Any:
+    def null(self, **options: Any) -> Any:
         """The null distribution, of which nothing is computed yet."""
         return ap_null_distribution(
             self.n_samples, self.n_positives, tie_sizes=self.tie_sizes, **options
@@ -36,8 +36,8 @@ class Problem:
 
     def value_at(self, z: Any) -> Any:
         """Average precision that lies z standard deviations above its mean under the null."""
-        law = self.law()
-        return law.mean() + z * law.std()
+        null = self.null()
+        return null.mean() + z * null.std()
 
     @cached_property
     def data(self) -> tuple[np.ndarray, np.ndarray]:

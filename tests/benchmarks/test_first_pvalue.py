@@ -1,11 +1,11 @@
-"""Time and memory of the first p-value of a law, three standard deviations above the mean."""
+"""Time and memory of the first p-value of a null distribution, at three standard deviations."""
 
 import pytest
 from problems import TIED, UNTIED
 from sklearn.metrics import average_precision_score
 from ways import cost_alone, first_pvalue
 
-# Nobody holds a list of 1e9 scores in memory; its law needs none.
+# Lists of 1e9 scores do not fit into memory; their null distribution needs no scores.
 WITH_SCORES = [problem for problem in (*UNTIED, *TIED) if problem.n_samples <= 10**6]
 
 

@@ -1,4 +1,4 @@
-"""Time and memory of one p-value by the exact law and by 10,000 resamples, in several ways."""
+"""Time and memory of one p-value: exact, and by 10,000 resamples with several programs."""
 
 import pytest
 from problems import COMPARED

@@ -1,6 +1,6 @@
 """Ways to the p-value of an average precision, with the peak memory of each.
 
-``python tests/benchmarks/ways.py WAY PROBLEM`` prints the peaks of a process of its own as JSON.
+``python tests/benchmarks/ways.py WAY PROBLEM`` prints the peak memory of its process as JSON.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ SHARE = 100
 
 
 def first_pvalue(problem: Problem) -> float:
-    """The exact law, three standard deviations above the mean."""
-    return float(problem.law().pvalue(problem.value_at(3.0)))
+    """The exact null distribution, three standard deviations above the mean."""
+    return float(problem.null().pvalue(problem.value_at(3.0)))
 
 
 def exact(problem: Problem) -> float:
-    """The exact law."""
-    return float(problem.law().pvalue(problem.observed))
+    """The exact null distribution."""
+    return float(problem.null().pvalue(problem.observed))
 
 
 def sampled(problem: Problem) -> float:
     """This package's own resamples."""
-    law = problem.law(method="permutation", n_permutations=N_PERMUTATIONS, random_state=0)
-    return float(law.pvalue(problem.observed))
+    null = problem.null(method="permutation", n_permutations=N_PERMUTATIONS, random_state=0)
+    return float(null.pvalue(problem.observed))
 
 
 def permuted_labels(problem: Problem, n_permutations: int = N_PERMUTATIONS // SHARE) -> float:
@@ -78,7 +78,7 @@ def scipy_permutation_test(problem: Problem) -> float:
 
 
 def copairs(problem: Problem) -> float:
-    """The p-value of copairs, which keeps what it samples in the home directory."""
+    """The p-value of copairs, which caches its samples in the home directory."""
     from copairs import compute
 
     with TemporaryDirectory() as home, mock.patch.dict(os.environ, HOME=home, USERPROFILE=home):

@@ -1,4 +1,4 @@
-"""Measure the exact law in each regime and write the tables into the documentation.
+"""Measure the exact null distribution in each regime and write the tables into the documentation.
 
 ``python tests/benchmarks/write_regimes.py`` takes some minutes; ``write_regimes.py 100000`` leaves
 out lists of more items than that.
@@ -30,20 +30,20 @@ _SECONDS, _MOST_REPETITIONS = 0.5, 9
 
 
 def first_pvalue(problem: Problem, z: float) -> dict[str, float]:
-    """A p-value of a new law, its stated error, and the median of the processor times."""
+    """A p-value of a new null distribution, its stated error, median of the processor times."""
     x = problem.value_at(z)
     times: list[float] = []
     while not times or (sum(times) < _SECONDS and len(times) < _MOST_REPETITIONS):
         forget()
-        law = problem.law()
+        null = problem.null()
         start = process_time()
-        pvalue = law.pvalue(x)
+        pvalue = null.pvalue(x)
         times.append(process_time() - start)
-    return {"pvalue": pvalue, "error": law.relative_error(x), "seconds": median(times)}
+    return {"pvalue": pvalue, "error": null.relative_error(x), "seconds": median(times)}
 
 
 def document(results: dict[str, list[dict[str, float]]]) -> str:
-    """The included file: p-values with their stated errors, and what each of them cost."""
+    """The included file: p-values with their stated errors and times."""
     header = ["(n, m)", *(f"z = {z}".replace("-", "−") for z in DEVIATIONS)]
 
     def rows(cell: Any) -> Iterable[list[str]]:

@@ -1,6 +1,6 @@
 """Run all benchmarks and write their tables into the documentation.
 
-``python tests/benchmarks/write_table.py`` takes several minutes. Options are handed to pytest:
+``python tests/benchmarks/write_table.py`` takes several minutes. Options are passed to pytest:
 ``-k "not 1000000"`` leaves out the longest lists.
 """
 
@@ -23,7 +23,7 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 
 def run_benchmarks(selection: list[str]) -> dict[str, Any]:
-    """What pytest-benchmark says of all benchmarks, by processor time."""
+    """The report of pytest-benchmark on all benchmarks, by processor time."""
     with TemporaryDirectory() as directory:
         file = Path(directory) / "benchmarks.json"
         options = [
@@ -53,14 +53,14 @@ def collect(report: dict[str, Any], table: str) -> Results:
 def first_table(results: Results) -> Iterable[list[str]]:
     """Rows of the first p-value against calls of scikit-learn."""
     for problem, ways in results.items():
-        law, call = ways["exact test"], ways.get("average_precision_score")
+        exact, call = ways["exact test"], ways.get("average_precision_score")
         yield [
             problem,
-            duration(law["seconds"]),
+            duration(exact["seconds"]),
             duration(call["seconds"]) if call else "",
-            ratio(law["seconds"], call["seconds"]) if call else "",
-            megabytes(law["traced"]),
-            megabytes(law["resident"]),
+            ratio(exact["seconds"], call["seconds"]) if call else "",
+            megabytes(exact["traced"]),
+            megabytes(exact["resident"]),
         ]
 
 

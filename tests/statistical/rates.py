@@ -3,7 +3,7 @@
 Scores of negatives are standard normal. Those of positives are normal or of Student's t
 distribution, and shifted; or half of them are at chance; or scores are cut into five levels.
 Values in the population come from quadrature, and expectations of samples from simulation, with
-formulas of their own. Intervals and p-values are those of the package: of its functions behind
+separate formulas. Intervals and p-values are those of the package: of its functions behind
 ``metric_interval`` and ``metric_comparison_test``, which spare the reading of labels and scores.
 """
 
@@ -114,7 +114,7 @@ def recall_in(population, prevalence, share):
 
 
 def average_precision_at_k_in(population, n_samples, n_positives, k):
-    """Average precision of the best k of n items, divided by what a perfect ranking has."""
+    """Average precision of the best k of n items, divided by that of a perfect ranking."""
     prevalence = n_positives / n_samples
     threshold = threshold_in(population, prevalence, k / n_samples)
     area = average_precision_in(population, prevalence, threshold)

@@ -1,6 +1,6 @@
-"""The best candidate of several that are noise is significant as often as the level says, or less.
+"""The best candidate of several that are noise is significant at most as often as the level.
 
-Unless labels that are tested took part in training. Each case simulates data sets with labels that
+The exception are labels that were used in training. Each case simulates data sets with labels that
 have nothing to do with the features: dozens of them, and thousands with `--long`, which also
 measures the uses that are not valid. An assertion raises one false alarm in ten thousand seeds.
 """
@@ -151,7 +151,7 @@ def average_precisions(labels, scores):
 
 
 def smallest_pvalue_by_fold_means(rng, y, folds, scores):
-    """MaxT over means of folds, each candidate's on the scale of its own resamples."""
+    """MaxT over means of folds, each candidate on the scale of its resamples."""
     total = np.zeros((N_PERMUTATIONS + 1, scores.shape[1]))
     for fold in np.unique(folds):
         own = folds == fold

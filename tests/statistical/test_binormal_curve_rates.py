@@ -1,6 +1,6 @@
 """Error of average precision and of that of the binormal curve where the model holds, or does not.
 
-Simulations are seeded. What they show is beyond three or five of their standard errors.
+Simulations are seeded. Asserted differences exceed three or five of their standard errors.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ def test_smaller_error_where_scores_are_normal(mean, sd, long):
         200, 10, lambda rng, m: rng.normal(mean, sd, size=m), n_data_sets
     )
     gained = (observed - truth) ** 2 - (binormal - truth) ** 2
-    # Both errors are of the same data sets, so that their difference has an error of its own.
+    # Both errors are of the same data sets; the error of their difference is estimated in pairs.
     assert gained.mean() > 3.0 * gained.std() / np.sqrt(n_data_sets)
     bias = binormal.mean() - truth
     assert abs(bias) < 0.03 + 5.0 * binormal.std() / np.sqrt(n_data_sets)

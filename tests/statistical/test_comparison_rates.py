@@ -1,8 +1,8 @@
-"""Comparisons of equal rankers reject no more than they say, and see differences.
+"""Comparisons of equal rankers keep the level, and comparisons of unequal ones have power.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds a test.
 There are 150 data sets a cell, 3,000 with `--long` and more cells. Tests whose size is asymptotic
-are allowed .06 for .05.
+are allowed 0.06 for 0.05.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def rates(metric, methods, pair, sizes, n_data_sets, **options):
     )
 
 
-# What is simulated.
+# Simulated data.
 
 
 @pytest.mark.parametrize("population", [D1, HEAVY[0], MIX], ids=lambda p: p.name)
@@ -134,7 +134,7 @@ def test_runs_over_queries_are_interchangeable():
 
 
 @pytest.mark.parametrize("population", [D0, D1, MIX, LEVELS], ids=lambda p: p.name)
-def test_equal_rankers_are_told_apart_by_chance_alone(n_data_sets, population):
+def test_equal_rankers_are_rejected_at_the_level(n_data_sets, population):
     found = rates(
         AveragePrecision(),
         WAYS,
@@ -150,7 +150,7 @@ def test_equal_rankers_are_told_apart_by_chance_alone(n_data_sets, population):
 @pytest.mark.long
 @pytest.mark.parametrize("sizes", [(50, 500), (100, 2000)])
 @pytest.mark.parametrize("population", [D0, D1, D2, HEAVY[1], MIX, LEVELS], ids=lambda p: p.name)
-def test_equal_rankers_are_told_apart_by_chance_alone_everywhere(population, sizes):
+def test_equal_rankers_are_rejected_at_the_level_everywhere(population, sizes):
     found = rates(AveragePrecision(), WAYS, (population, population), sizes, 1500, difference=0.0)
     assert max(found[method] for method in WAYS) <= highest(1500, 0.06)
     assert lowest(1500, 0.929) <= found["interval"] <= highest(1500, 0.999)
@@ -219,7 +219,7 @@ def test_tests_of_other_metrics_keep_their_size(n_data_sets, metric):
 
 
 @pytest.mark.parametrize("n_queries", [8, 30])
-def test_runs_over_queries_are_told_apart_by_chance_alone(n_data_sets, n_queries):
+def test_equal_runs_over_queries_are_rejected_at_the_level(n_data_sets, n_queries):
     # Flips of signs are exact for interchangeable runs, with all of them listed or not.
     found = query_rates(n_queries, (1.0, 1.0), n_data_sets, np.random.default_rng(8))
     assert found["sign_flip"] <= highest(n_data_sets, 0.05)

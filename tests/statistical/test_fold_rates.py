@@ -94,7 +94,7 @@ def pvalues_of(result, with_convolution):
         for combine in ("bonferroni", "twice_mean", "cauchy", "fisher")
     }
     if with_convolution:
-        combined["convolution"] = law_of_mean(*map(sizes, result.fold_tests)).pvalue(
+        combined["convolution"] = null_of_mean(*map(sizes, result.fold_tests)).pvalue(
             result.statistic
         )
     return combined
@@ -107,8 +107,8 @@ def sizes(test):
 
 
 @lru_cache(maxsize=4)
-def law_of_mean(*folds):
-    """The law of the mean over independent folds."""
+def null_of_mean(*folds):
+    """The distribution of the mean over independent folds."""
     n_samples, n_positives, ties = zip(*folds, strict=True)
     return map_null_distribution(n_samples, n_positives, tie_sizes=ties)
 
@@ -175,7 +175,7 @@ def test_signals_are_found(long):
 
 
 @lru_cache
-def law_of_fold(n_samples, n_positives):
+def null_of_fold(n_samples, n_positives):
     return ap_null_distribution(n_samples, n_positives)
 
 
@@ -197,7 +197,7 @@ def test_splits_that_look_at_the_labels_of_ordered_rows(cv, is_valid, long):
         folds = [test for _, test in cv.split(scores, y) if y[test].any()]
         least.append(
             min(
-                law_of_fold(fold.size, int(y[fold].sum())).pvalue(
+                null_of_fold(fold.size, int(y[fold].sum())).pvalue(
                     average_precision_score(y[fold], scores[fold])
                 )
                 for fold in folds

@@ -68,7 +68,7 @@ GROUP = np.repeat(np.arange(100), 8)
 
 
 def whole_groups(rng):
-    """A hundred groups of eight rows with one label each, and features of their own."""
+    """A hundred groups of eight rows with one label each, and features that depend on the group."""
     X = rng.normal(size=(100, 2))[GROUP] + 0.3 * rng.normal(size=(800, 2))
     return X, exactly(rng, 100, 20)[GROUP]
 
@@ -88,7 +88,7 @@ SITE = np.arange(240) % 3
 
 
 def sites(rng):
-    """Three sites with different shares of positives, and features that know the site."""
+    """Three sites with different shares of positives, and features that depend on the site."""
     y = np.empty(240, dtype=int)
     for site, n_positives in enumerate((4, 10, 25)):
         y[site == SITE] = exactly(rng, 80, n_positives)
@@ -127,7 +127,7 @@ def folds(X, y, **options):
 
 
 def refits(X, y, **options):
-    # The tests of the folds are not looked at.
+    # The tests of the folds are not used.
     options = {"n_permutations": 1, "refit_permutations": 19, **options}
     return cross_val_significance(Means(), X, y, **options).refit_pvalue
 

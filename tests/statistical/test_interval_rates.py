@@ -1,4 +1,4 @@
-"""Intervals cover what they are for as often as they say.
+"""Intervals cover their target as often as the confidence level.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds on
 either side of a test. There are 300 data sets a cell and a few cells, with `--long` 4,000 and all
@@ -82,7 +82,7 @@ def drawn(population, n_samples, n_positives, seed=0):
     return positive, scores
 
 
-# What is simulated.
+# Simulated data.
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ def test_values_of_clusters_are_covered(long):
         for in_clusters in (True, False)
     )
     assert lowest(n_data_sets, 0.92) <= found <= highest(n_data_sets, 0.98)
-    # Samples of one cluster say little more than one of them.
+    # Samples of one cluster have little more information than one of them.
     assert without <= highest(n_data_sets, 0.75)
 
 

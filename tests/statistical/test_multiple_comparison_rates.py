@@ -1,4 +1,4 @@
-"""Comparisons of many rankers err no more often than they say, all rankers being equal or not.
+"""Comparisons of many rankers keep their familywise level, with equal and unequal rankers.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds a test.
 There are 50 data sets a cell, 1,000 with `--long`. Average precision, 30 positives of 300 samples.
@@ -94,7 +94,7 @@ def test_scores_have_their_shifts_and_their_correlation():
     np.testing.assert_allclose(correlation, 0.5 + 0.5 * np.eye(5), atol=0.03)
 
 
-def test_equal_rankers_are_told_apart_by_chance_alone(n_data_sets):
+def test_equal_rankers_are_rejected_at_the_level(n_data_sets):
     found = rates(EQUAL, 0.5, n_data_sets)
     assert found.false_rejection <= highest(n_data_sets, 0.05)
     assert found.covered >= lowest(n_data_sets, 0.95)
@@ -120,7 +120,7 @@ def test_holms_method_keeps_the_level(n_data_sets):
 
 def test_limits_hold_the_differences_of_unequal_rankers(n_data_sets):
     found = rates(UNEQUAL, 0.5, n_data_sets)
-    # As for the difference of two: the interval of each metric has errors of its own.
+    # As for the difference of two: the interval of each metric has separate errors.
     assert found.covered >= lowest(n_data_sets, 0.929)
     # At .054 the best was lost in the simulations that are documented.
     assert found.best_dropped <= highest(n_data_sets, 0.054)
@@ -131,7 +131,7 @@ def test_limits_hold_the_differences_of_unequal_rankers(n_data_sets):
 def test_two_best_rankers_among_worse_ones(n_data_sets):
     found = rates(TWO_BEST, 0.5, n_data_sets)
     assert found.false_rejection <= highest(n_data_sets, 0.05)
-    # As for the difference of two: the interval of each metric has errors of its own.
+    # As for the difference of two: the interval of each metric has separate errors.
     assert found.covered >= lowest(n_data_sets, 0.929)
     assert found.best_dropped <= highest(n_data_sets, 0.054)
     assert found.worst_dropped >= 0.9

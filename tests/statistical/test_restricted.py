@@ -94,7 +94,7 @@ def test_size(design, test, long):
     found = pvalues(design, n_data_sets, seed=0, test=test)
     for level in (0.05, 0.01):
         assert np.mean(found <= level) <= upper_limit(level, n_data_sets)
-    # Not by never rejecting: draws of a continuous statistic leave the level as it is.
+    # The size is not small either: draws of a continuous statistic attain the level.
     assert np.mean(found <= 0.05) >= 0.05 - 4.0 * np.sqrt(0.05 * 0.95 / n_data_sets)
 
 
@@ -123,7 +123,7 @@ def beyond_incumbent(rng, noise, signal, n_per_stratum):
 def test_size_beyond_an_incumbent(noise, long):
     n_data_sets = 4000 if long else 150
     found = pvalues(partial(beyond_incumbent, noise=noise, n_per_stratum=5), n_data_sets, seed=3)
-    # What little an incumbent still ranks within strata of five is seen by what is nearly itself.
+    # The remaining order of an incumbent within strata of five is detected by a score close to it.
     for level, measured in ((0.05, 0.055), (0.01, 0.013)):
         assert np.mean(found <= level) <= upper_limit(measured, n_data_sets)
 
@@ -139,7 +139,7 @@ def test_power_beyond_an_incumbent():
 
 
 def sites(rng, signal):
-    """Ten sites with ten positives each, whose scores are on levels of their own."""
+    """Ten sites with ten positives each, whose scores have different levels."""
     site = np.repeat(np.arange(10), 100)
     y_true = np.tile(np.arange(100) < 10, 10).astype(int)
     return y_true, rng.normal(size=1000) + 4 * rng.normal(size=10)[site] + signal * y_true, site
@@ -148,7 +148,7 @@ def sites(rng, signal):
 def test_average_precision_within_strata(long):
     n_data_sets = 4000 if long else 120
     rng = np.random.default_rng(6)
-    law = map_null_distribution([100] * 10, [10] * 10)
+    null = map_null_distribution([100] * 10, [10] * 10)
     observed = np.empty((2, n_data_sets))
     pooled = np.ones((2, 150 if long else 40))
     for i in range(n_data_sets):
@@ -159,7 +159,7 @@ def test_average_precision_within_strata(long):
                 pooled[row, i] = average_precision_test(
                     y_true, y_score, strata=site, n_permutations=N_PERMUTATIONS, random_state=i
                 ).pvalue
-    within = law.pvalue(observed)
+    within = null.pvalue(observed)
     for level in (0.05, 0.01):
         error = 4.0 * np.sqrt(level * (1.0 - level) / n_data_sets)
         assert abs(np.mean(within[0] <= level) - level) <= error

@@ -17,7 +17,7 @@ def autocorrelated(rng, rho, n=N):
 
 
 def pvalues(rho, n_data_sets, seed, signal=0.0, block_length=None, along_series=True):
-    """P-values of the 50 largest values of one series ranked by another that knows some of it."""
+    """P-values of the 50 largest values of one series, ranked by a series correlated with it."""
     rng = np.random.default_rng(seed)
     found = np.empty(n_data_sets)
     for i in range(n_data_sets):

@@ -1,4 +1,4 @@
-"""Random rankings are above the simultaneous bounds of hits no more often than these say.
+"""Random rankings are above the simultaneous bounds of hits with at most the stated probability.
 
 Limits are those of the binomial distribution at 1e-4: one false alarm in ten thousand seeds a test.
 There are 4,000 rankings a cell, 40,000 with `--long`.

@@ -19,7 +19,7 @@ from sklearn_rankinf import ap_null_distribution, average_precision_test
 LEVELS = (0.001, 0.01, 0.05, 0.1, 0.5)
 SINGLES_AND_PAIRS = (1,) * 100 + (2,) * 150
 
-# Every way in which the law is computed: no ties, few, many.
+# Every algorithm for the null distribution: no ties, few, many.
 CASES = {
     "enumerated": ((1,) * 30, 4, None),
     "enumerated, lightly tied": ((1,) * 20 + (2,) * 10, 4, None),
@@ -62,16 +62,16 @@ ONLY_LONG = (
     params=[pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in CASES],
 )
 def simulated(request, n_data_sets):
-    """A law and values drawn from it, for all tests of one case after the other."""
+    """A null distribution and values drawn from it, for all tests of one case after the other."""
     name = request.param
     tie_sizes, n_positives, k = CASES[name]
-    law = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes, k=k)
+    null = ap_null_distribution(sum(tie_sizes), n_positives, tie_sizes=tie_sizes, k=k)
     rng = np.random.default_rng(20121)
     if name.startswith("long"):
         drawn = simulate_long_list(rng, tie_sizes, n_positives, n_data_sets)
     else:
         drawn = simulate_average_precision(rng, tie_sizes, n_positives, n_data_sets, k)
-    return law, drawn
+    return null, drawn
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +80,9 @@ def n_data_sets(long):
 
 
 def test_pvalues_are_never_too_small(simulated, n_data_sets):
-    law, drawn = simulated
+    null, drawn = simulated
     for alternative in ("greater", "less", "two-sided"):
-        pvalues = law.pvalue(drawn, alternative)
+        pvalues = null.pvalue(drawn, alternative)
         for level in LEVELS:
             limit = stats.binom.isf(1e-5, n_data_sets, level)
             assert np.sum(pvalues <= level) <= limit, (alternative, level)
@@ -91,11 +91,11 @@ def test_pvalues_are_never_too_small(simulated, n_data_sets):
 
 
 def test_randomised_pvalues_are_uniform(simulated):
-    law, drawn = simulated
+    null, drawn = simulated
     # A relative step of 1e-9 leaves out the observed value and nothing else that matters.
     for alternative, step in (("greater", 1e-9), ("less", -1e-9)):
-        at_least = law.pvalue(drawn, alternative)
-        beyond = law.pvalue(drawn * (1 + step), alternative)
+        at_least = null.pvalue(drawn, alternative)
+        beyond = null.pvalue(drawn * (1 + step), alternative)
         randomised = beyond + np.random.default_rng(7).random(drawn.size) * (at_least - beyond)
         assert stats.kstest(randomised, "uniform").pvalue > 1e-4, alternative
 
@@ -131,7 +131,7 @@ def test_permutation_test_keeps_its_level(n_permutations, long):
         assert share <= level + 4.5 * math.sqrt(level * (1 - level) / n_data_sets)
 
 
-def test_exact_law_keeps_the_level_on_simulated_data_sets_and_the_normal_law_does_not(long):
+def test_exact_tests_keep_the_level_and_the_normal_approximation_does_not(long):
     n_data_sets = 4000 if long else 600
     rng = np.random.default_rng(11)
     y_true = np.r_[np.ones(10, int), np.zeros(90, int)]

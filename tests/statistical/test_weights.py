@@ -1,4 +1,4 @@
-"""Size with weights that follow labels or scores, and what is warned of where it is not kept."""
+"""Size with weights that follow labels or scores, and warnings if the size is not kept."""
 
 import warnings
 

@@ -138,7 +138,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """What tells the cell from all others."""
+        """Key that identifies the cell."""
         places = ", ".join(f"{table.title}: {column}" for table, column in self.tables.values())
         return f"{places}; {self.row}"
 
@@ -327,7 +327,7 @@ def average_precision_test(table, pair, sizes, scores, *, difference=None, **opt
 
 
 def metrics_of(m, n):
-    """Name, metric, tests of its own, and value in a population if its interval is quick."""
+    """Name, metric, its tests, and value in a population if its interval is quick."""
     return (
         ("ROC AUC", RocAuc(), ("delong",), roc_auc_in),
         ("recall at m", RecallAtK(m), OF_HITS, lambda p: recall_in(p, m / n, m / n)),
@@ -451,7 +451,7 @@ def document(results: list[dict[str, Any]]) -> str:
 
 
 def main(kept: Path) -> None:
-    """Simulate what is not there yet, and write the page."""
+    """Simulate the missing cells, and write the page."""
     results = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     known = {result["cell"] for result in results}
     for cell in cells():

@@ -2,7 +2,7 @@
 
 Blocks are processed in the order of the distance of their weights from the median weight ("Branch
 and bound" in doc/theory.rst; Land and Doig, 1960). A branch is a number of positives in the blocks
-so far, and the sum of their weights v. With a and b, the sums of the smallest and of the largest
+processed, and the sum v of their weights. With a and b, the sums of the smallest and of the largest
 weights for the other positives, the final sum lies in [v + a, v + b]. A branch that lies on one
 side of t is counted or dropped with its probability, a product of hypergeometric probabilities.
 Undecided branches with the same number of positives and close values are merged: the smallest value
@@ -25,27 +25,34 @@ from sklearn_rankinf._engine.exact.bounds import middle
 from sklearn_rankinf._engine.hypergeometric import log_pmf
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
-# Cells per number of positives: more of them if the bounds differ by more than the relative
-# distance, and the work is small.
-_CELLS = 400
-_MORE_CELLS = 2000
-_CLOSE = 1e-3
-# Undecided branches below this part of the counted probability are added to the upper bound.
-_NEGLIGIBLE = 1e-8
-# Weights fall fast if their range shrinks to the first part of itself within the second part of the
-# blocks.
-_SHRUNK = 1e-3
-_PART = 0.7
-# Work, as positives in single blocks times positives in all blocks so far, of some tenths of a
-# second per value, and of some seconds. The latter number is taken this many standard deviations
-# above its mean.
-_QUICK = 1_000
-_AFFORDABLE = 2_500
-_DEVIATIONS = 4.0
-# Branches, of several values of t, that are in memory together.
-_AT_ONCE = 400_000
-# Relative rounding error of the products of probabilities.
-_ROUNDING = 1e-11
+
+@dataclass(frozen=True)
+class BranchAndBoundSettings:
+    """Settings of branch and bound."""
+
+    # Cells per number of positives, in which branches are merged; the second number if the bounds
+    # differ by more than the relative distance, and the work is small.
+    cells: int = 400
+    more_cells: int = 2000
+    close: float = 1e-3
+    # Undecided branches below this part of the counted probability are added to the upper bound.
+    negligible: float = 1e-8
+    # Weights fall fast if their range shrinks to the first part of itself within the second part of
+    # the blocks.
+    shrunk: float = 1e-3
+    part: float = 0.7
+    # Work of some tenths of a second per value, and of some seconds: positives in single blocks
+    # times positives in the blocks up to there, taken some standard deviations above their mean.
+    quick: int = 1_000
+    affordable: int = 2_500
+    deviations: float = 4.0
+    # Branches, of several values of t, that are in memory together.
+    at_once: int = 400_000
+    # Relative rounding error of the products of probabilities.
+    rounding: float = 1e-11
+
+
+SETTINGS = BranchAndBoundSettings()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,26 +97,26 @@ class BranchAndBoundTails:
     @property
     def applies(self) -> bool:
         """Whether weights fall fast, and bounds take no more than seconds per value."""
-        return self._work <= _AFFORDABLE
+        return self._work <= SETTINGS.affordable
 
     @property
     def is_quick(self) -> bool:
         """Whether bounds take no more than some tenths of a second per value."""
-        return self._work <= _QUICK
+        return self._work <= SETTINGS.quick
 
     @cached_property
     def _work(self) -> float:
-        """Positives in single blocks times positives so far, until weights are nearly alike."""
+        """Positives in single blocks times positives up to them, until weights are alike."""
         m, n_blocks, span = self._m, self._weights.size, self._weights[-1] - self._weights[0]
         n_items = in_blocks = n_through = 0
         for block, rest in self._order:
             size, left = int(self._sizes[block]), self._weights[rest]
             n_items, in_blocks, n_through = n_items + size, in_blocks + min(size, m), n_through + 1
-            if n_through > _PART * n_blocks or in_blocks > _AFFORDABLE:
+            if n_through > SETTINGS.part * n_blocks or in_blocks > SETTINGS.affordable:
                 break
-            if left.size == 0 or left[-1] - left[0] < _SHRUNK * span:
+            if left.size == 0 or left[-1] - left[0] < SETTINGS.shrunk * span:
                 mean = n_items * m / int(self._sizes.sum())
-                return in_blocks * min(m, mean + _DEVIATIONS * math.sqrt(mean) + 1.0)
+                return in_blocks * min(m, mean + SETTINGS.deviations * math.sqrt(mean) + 1.0)
         return math.inf
 
     def tail(self, t: Floats, sign: int) -> TailEstimates:
@@ -118,19 +125,21 @@ class BranchAndBoundTails:
         The enclosure is ``(U - L) / (2 L)``.
         """
         log_p, enclosure = middle(*self.bounds(t, sign))
-        return TailEstimates.of(log_p, "branch and bound", enclosure=enclosure, rounding=_ROUNDING)
+        return TailEstimates.of(
+            log_p, "branch and bound", enclosure=enclosure, rounding=SETTINGS.rounding
+        )
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        lower, upper = self._bounds(t, sign, _CELLS)
-        apart = np.flatnonzero((upper - lower > _CLOSE * upper) & self.is_quick)
-        lower[apart], upper[apart] = self._bounds(t[apart], sign, _MORE_CELLS)
+        lower, upper = self._bounds(t, sign, SETTINGS.cells)
+        apart = np.flatnonzero((upper - lower > SETTINGS.close * upper) & self.is_quick)
+        lower[apart], upper[apart] = self._bounds(t[apart], sign, SETTINGS.more_cells)
         return lower, upper
 
     def _bounds(self, t: Floats, sign: int, n_cells: int) -> tuple[Floats, Floats]:
         """Bounds from a number of cells, for as many values together as the memory allows."""
         lower, upper = np.empty(t.shape), np.empty(t.shape)
-        n_together = max(1, _AT_ONCE // (2 * n_cells * (self._m + 1)))
+        n_together = max(1, SETTINGS.at_once // (2 * n_cells * (self._m + 1)))
         for start in range(0, t.size, n_together):
             some = slice(start, start + n_together)
             lower[some], upper[some] = self._bounds_together(t[some], sign, n_cells)
@@ -152,7 +161,7 @@ class BranchAndBoundTails:
             counted += branches.at(is_counted).p_of_rows(t.size)
             undecided = branches.at(is_possible & ~is_counted)
             p = undecided.p_of_rows(t.size)
-            is_negligible = p <= _NEGLIGIBLE * counted
+            is_negligible = p <= SETTINGS.negligible * counted
             left_out += np.where(is_negligible, p, 0.0)
             branches = undecided.at(~is_negligible[undecided.row])
             if not branches.row.size:
@@ -177,7 +186,7 @@ class BranchAndBoundTails:
 
 @dataclass(frozen=True, eq=False)
 class _Branches:
-    """Branches: their rows, positives so far, sums of the weights of these, and probabilities."""
+    """Branches: their rows, numbers of positives, sums of their weights, and probabilities."""
 
     row: Integers
     hits: Integers

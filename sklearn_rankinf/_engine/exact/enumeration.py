@@ -18,7 +18,6 @@ import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
@@ -26,7 +25,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.hypergeometric import log_binomial, log_binomial_pmf
+from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
 # Larger numbers of outcomes are not counted but infinite.
@@ -35,40 +34,11 @@ _MOST_OUTCOMES = 1e15
 _MOST_AT_ONCE = 1_000_000
 # Partial outcomes that are extended together: their arrays stay in the processor's cache.
 _EXTENDED_AT_ONCE = 16_384
-# Blocks of more samples take their binomial probabilities from Loader's form, which is 10 times
-# slower; sums of the logarithms of this number of ratios are off by 1e-12.
-_MOST_RATIOS = 10_000
 # Sums over more hits are off by more than 4e-13, and compensated: values within 1e-12 are equal.
 _MANY_HITS = 4_000
 # Stated relative error of meet in the middle: this, and this for each unit of log C(n, m).
 _ROUNDING = 1e-12
 _ROUNDING_OF_LOGS = 4e-15
-
-
-@lru_cache(maxsize=1024)
-def binomial_log_weights(size: int, most: int, p: float) -> Floats:
-    """Log binomial probabilities of 0 to `most` hits in a block; kept, as passes repeat blocks."""
-    y = np.arange(most + 1)
-    if size > _MOST_RATIOS:
-        m, n = _as_fraction(p)
-        weights = log_binomial_pmf(y, size, n, m)
-    else:
-        ratios = np.log((size + 1.0 - y[1:]) / y[1:]) + (math.log(p) - math.log1p(-p))
-        weights = size * math.log1p(-p) + np.append(0.0, np.cumsum(ratios))
-    weights.flags.writeable = False
-    return weights
-
-
-@lru_cache(maxsize=16)
-def _as_fraction(p: float) -> tuple[int, int]:
-    """Numerator and denominator of a prevalence, which is a rounded quotient of integers."""
-    return Fraction(p).limit_denominator(2**31).as_integer_ratio()
-
-
-def log_probability_of_hits(n_hits: int, n_samples: int, p: float) -> float:
-    """Log binomial probability of a number of hits in all blocks together."""
-    of_misses = (n_samples - n_hits) * math.log1p(-p)
-    return log_binomial(n_samples, n_hits) + n_hits * math.log(p) + of_misses
 
 
 def n_outcomes(sizes: Integers, n_positives: int) -> float:

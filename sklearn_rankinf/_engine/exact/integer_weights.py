@@ -9,32 +9,42 @@ characteristic function of such a sum has period 2 pi / step, and may nearly ret
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.fft import next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 
-from sklearn_rankinf._engine.exact.enumeration import Atoms, binomial_log_weights
-from sklearn_rankinf._engine.hypergeometric import log_binomial
+from sklearn_rankinf._engine.exact.enumeration import Atoms
+from sklearn_rankinf._engine.hypergeometric import binomial_log_weights, log_binomial
 from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments, Integers
 
-# Largest numbers of additions of a pass, in any blocks and in few blocks, whose characteristic
-# functions return on every scale.
-_MOST_WORK = 1e9
-_MOST_WORK_OF_FEW = 5e9
-# Largest number of floats in memory.
-_MOST_NUMBERS = 1e7
-# Largest number of steps between two weights.
-_MOST_STEPS = 1_000_000
-# Weights are nearly multiples of a step if they are off by no more than this part of the step, and
-# multiples if off by no more than this part of the largest weight.
-_NEARLY = 1e-6
-_ROUNDING = 1e-12
-# Peaks of the characteristic function of one item that are located, within this part of the spacing
-# of the Fourier transform.
-_MOST_PEAKS = 16
-_ACCURACY_OF_PEAKS = 1e-4
-# Beyond this logarithm of the number of placements some probabilities underflow.
-_LARGEST_LOG_COUNT = 600.0
+
+@dataclass(frozen=True)
+class IntegerWeightsSettings:
+    """Settings of the pass, and of the search for steps and peaks."""
+
+    # Largest number of additions of a pass; in few blocks, whose characteristic functions return on
+    # every scale, contours are no alternative.
+    most_work: float = 1e9
+    most_work_of_few: float = 5e9
+    # Largest number of floats in memory.
+    most_numbers: float = 1e7
+    # Largest number of steps between two weights.
+    most_steps: int = 1_000_000
+    # Weights are nearly multiples of a step if they are off by no more than this part of the step,
+    # and multiples if off by no more than the second part of the largest weight.
+    nearly: float = 1e-6
+    rounding: float = 1e-12
+    # Peaks of the characteristic function of one item that are located, and the accuracy, as a part
+    # of the spacing of the Fourier transform.
+    most_peaks: int = 16
+    accuracy_of_peaks: float = 1e-4
+    # Beyond this logarithm of the number of placements some probabilities underflow.
+    largest_log_count: float = 600.0
+
+
+SETTINGS = IntegerWeightsSettings()
 
 
 def step_of(increments: Increments) -> float:
@@ -44,7 +54,7 @@ def step_of(increments: Increments) -> float:
         return 0.0
     differences = increments.linear - increments.linear.min()
     away = np.abs(differences - step * np.rint(differences / step)).max()
-    return step if away <= _ROUNDING * np.abs(increments.linear).max() else 0.0
+    return step if away <= SETTINGS.rounding * np.abs(increments.linear).max() else 0.0
 
 
 def nearly_step_of(increments: Increments) -> float:
@@ -57,10 +67,10 @@ def nearly_step_of(increments: Increments) -> float:
     # Euclid's algorithm, for all differences at once.
     while rest.size:
         step = float(rest.min())
-        if step * _MOST_STEPS < largest:
+        if step * SETTINGS.most_steps < largest:
             return 0.0
         rest = np.abs(differences - step * np.rint(differences / step))
-        rest = rest[rest > _NEARLY * step]
+        rest = rest[rest > SETTINGS.nearly * step]
     return largest / round(largest / step) if step else 0.0
 
 
@@ -73,7 +83,7 @@ def near_periods(increments: Increments, step: float) -> Floats:
     """
     steps = _in_steps(increments, step)
     length = next_fast_len(2 * int(steps.max()) + 2, real=True)
-    if length > _MOST_NUMBERS:
+    if length > SETTINGS.most_numbers:
         return np.empty(0)
     sizes = increments.sizes.astype(float)
     modulus = np.abs(rfft(np.bincount(steps, sizes, length)))
@@ -82,13 +92,13 @@ def near_periods(increments: Increments, step: float) -> Floats:
     inner = np.flatnonzero((modulus[1:] >= before) & (modulus[1:] > after)) + 1
     apart = 2.0 * np.pi / length
     heights = []
-    for peak in inner[np.argsort(-modulus[inner], kind="stable")[:_MOST_PEAKS]].tolist():
+    for peak in inner[np.argsort(-modulus[inner], kind="stable")[: SETTINGS.most_peaks]].tolist():
         around = (peak - 1) * apart, (peak + 1) * apart
         found = minimize_scalar(
             lambda height: -abs(sizes @ np.exp(1j * height * steps)),
             bounds=around,
             method="bounded",
-            options={"xatol": _ACCURACY_OF_PEAKS * apart},
+            options={"xatol": SETTINGS.accuracy_of_peaks * apart},
         )
         heights.append(found.x / step)
     return np.sort(np.array(heights))
@@ -101,7 +111,10 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
     that the rounding of a probability grows only with the number of blocks.
     """
     n = increments.n_samples
-    if increments.sizes.size > _MOST_NUMBERS or log_binomial(n, n_positives) > _LARGEST_LOG_COUNT:
+    if (
+        increments.sizes.size > SETTINGS.most_numbers
+        or log_binomial(n, n_positives) > SETTINGS.largest_log_count
+    ):
         return None
     step = step_of(increments)
     if step == 0.0:
@@ -111,8 +124,8 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
     n_values = _largest_sum(increments.sizes, steps, few) + 1
     n_ways = float(np.minimum(increments.sizes, few).sum())
     n_numbers = float(few + 1) * n_values
-    most_work = _MOST_WORK_OF_FEW if steps.size <= FEW_BLOCKS else _MOST_WORK
-    if n_numbers > _MOST_NUMBERS or n_ways * n_numbers > most_work:
+    most_work = SETTINGS.most_work_of_few if steps.size <= FEW_BLOCKS else SETTINGS.most_work
+    if n_numbers > SETTINGS.most_numbers or n_ways * n_numbers > most_work:
         return None
     probabilities = _probabilities(increments.sizes, steps, few, n_values)
     taken = np.flatnonzero(probabilities)
@@ -140,13 +153,13 @@ def _largest_sum(sizes: Integers, steps: Integers, n_hits: int) -> int:
 
 def _probabilities(sizes: Integers, steps: Integers, n_hits: int, n_values: int) -> Floats:
     """Probabilities of all values of the sum over `n_hits` items."""
-    share = n_hits / float(sizes.sum())
+    n_samples = int(sizes.sum())
     state = np.zeros((n_hits + 1, n_values))
     state[0, 0] = 1.0
     most_hits = most_steps = 0
     for size, step in zip(sizes.tolist(), steps.tolist(), strict=True):
         most = min(size, n_hits)
-        weights = np.exp(binomial_log_weights(size, most, share))
+        weights = np.exp(binomial_log_weights(size, most, n_samples, n_hits))
         before = state[: most_hits + 1, : most_steps + 1].copy()
         most_hits = min(most_hits + most, n_hits)
         most_steps = min(most_steps + most * step, n_values - 1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._engine.exact.enumeration import binomial_log_weights
+from sklearn_rankinf._engine.hypergeometric import binomial_log_weights
 from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
@@ -68,11 +68,11 @@ def histograms(
     bands = bands.ascending()
     first = np.append(0, bands.low[:-1])
     rows = _Rows(n_positives, int((bands.high - first).max()) + 1, n_cells)
-    p = n_positives / increments.n_samples
+    n = increments.n_samples
     growth, last = 1.0, increments.sizes.size - 1
     for block, size in enumerate(increments.sizes.tolist()):
         # Relative to a block without hits, which then costs nothing.
-        weights = np.exp(binomial_log_weights(size, min(size, n_positives), p))
+        weights = np.exp(binomial_log_weights(size, min(size, n_positives), n, n_positives))
         scale = max(float(weights[0]), _SMALLEST_DIVISOR)
         weights = weights[: int(bands.most[block]) + 1] / scale
         growth /= scale

@@ -1,8 +1,13 @@
-"""Which paths of the hits matter under a tilt: bands of hits up to the end of each block and in it.
+"""Numbers of hits that carry the distribution tilted by ``exp(theta S)``.
 
-Tilted by ``exp(theta S)`` the distribution concentrates around a mean path. A forward and a
-backward pass in a generous window around it give the share of every row, and the window grows until
-the bands leave room in it.
+* A mean path, from mean-field equations for the hits in every block, starts the search
+  (:func:`windows`). The equations are iterated to a fixed point, with Newton's method inside.
+* In a window around it, a forward and a backward pass in logarithms give the share of every path
+  (:func:`tilted_bands`). The window grows until the bands leave room in it.
+
+A pass through a block is a convolution after Bluestein's separation of the product of the hits
+before the block and in it (Bluestein, 1970; :func:`separated`). See "Contour inversion" in
+doc/theory.rst.
 """
 
 from __future__ import annotations
@@ -14,29 +19,43 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, rel_entr
 
-from sklearn_rankinf._engine.exact.enumeration import binomial_log_weights, log_probability_of_hits
+from sklearn_rankinf._engine.hypergeometric import binomial_log_weights, log_probability_of_hits
 from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
 
-# Paths whose share of the tilted total is below this are left out; far below double precision,
-# because along a contour the transform decays and what was left out does not.
-_NEGLIGIBLE = 1e-32
-# The mean path is found to this part of a hit, or given up after so many steps.
-_PATH_ERROR, _MAX_STEPS = 0.005, 100
-# Of two solutions the lighter is left out if the logs of their weights differ by more than this.
-_FAR_APART = 100.0
-# Windows reach so many standard deviations and hits to either side, at first.
-_DEVIATIONS, _HITS = 14.0, 12.0
-# Sums of products of floats are safe while their logarithms span no more than this.
-_LOG_RANGE = 600.0
-# More products are not taken in logarithms, and in one pass among given paths.
-_MOST_LOGARITHMS, _MANY_LOGARITHMS = 20_000, 2_000_000
-# With no more hits than this all rows are looked at.
-_FEW_HITS = 64
+
+@dataclass(frozen=True)
+class BandSettings:
+    """Settings of the search for bands."""
+
+    # Share of the tilted total below which a path is left out; far below double precision, because
+    # the transform decays along a contour, and the part that was left out does not.
+    negligible: float = 1e-32
+    # Accuracy of the mean path, in hits, and the number of steps after which it is given up.
+    path_error: float = 0.005
+    most_steps: int = 100
+    # Steps of the fixed-point iteration before it is damped.
+    undamped_steps: int = 5
+    # Difference of the log weights of two mean paths beyond which the lighter is left out.
+    far_apart: float = 100.0
+    # Half-width of the first window: standard deviations, and hits.
+    deviations: float = 14.0
+    hits: float = 12.0
+    # Widths of the windows that are tried before all feasible paths, relative to the first.
+    widths: tuple[float, ...] = (1.0, 2.0)
+    # Range of the logarithms of two factors within which products of floats are safe.
+    log_range: float = 600.0
+    # Largest number of products of a block that are added in logarithms.
+    most_logarithms: int = 2_000_000
+    # All paths are kept up to this number of hits.
+    few_hits: int = 64
+
+
+SETTINGS = BandSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """The paths that matter: hits up to the end of each block, and hits in it.
+    """Bounds of the paths that are kept: hits up to the end of each block, and hits in it.
 
     Attributes
     ----------
@@ -66,12 +85,12 @@ class Bands:
         return Bands(*(each[blocks] for each in parts))
 
     def down_by(self, hits: int) -> Bands:
-        """Bands that also hold where so many hits, or fewer, are not among these blocks."""
+        """Bands that also hold if up to this number of hits are not among these blocks."""
         low, least = (np.maximum(x - hits, 0) for x in (self.low, self.least))
         return Bands(low, self.high, self.most, least)
 
     def ascending(self) -> Bands:
-        """Bands in which no bound of the hits so far goes down."""
+        """Bands whose bounds of the hits up to each block never fall."""
         low = np.minimum.accumulate(self.low[::-1])[::-1]
         return Bands(low, np.maximum.accumulate(self.high), self.most, self.least)
 
@@ -90,11 +109,21 @@ class Bands:
         rows, hits = self.high - self.low + 1.0, self.most - self.least + 1.0
         return float(np.sum(rows * hits))
 
+    def has_room_in(self, window: Bands, feasible: Bands) -> bool:
+        """Whether bands end within their window, or where it is as wide as it can be."""
+        ends = [
+            (self.low > window.low) | (window.low == feasible.low),
+            (self.high < window.high) | (window.high == feasible.high),
+            (self.most < window.most) | (window.most == feasible.most),
+            (self.least > window.least) | (window.least == feasible.least),
+        ]
+        return bool(np.all(ends))
+
 
 def feasible_bands(increments: Increments, n_positives: int, fewest: int | None = None) -> Bands:
-    """Every number of hits that is possible at the end of each block and in it.
+    """Every possible number of hits up to the end of each block and in it.
 
-    With `fewest` the hits may also be fewer at the end, down to so many.
+    With `fewest`, all blocks together may contain down to that number of hits.
     """
     ends = np.cumsum(increments.sizes)
     least = n_positives if fewest is None else fewest
@@ -106,21 +135,23 @@ def feasible_bands(increments: Increments, n_positives: int, fewest: int | None 
 def windows(
     increments: Increments, n_positives: int, tilts: Floats, width: float = 1.0
 ) -> tuple[Bands, Floats]:
-    """Generous bands around the mean paths of all tilts, and what balances the rows of a pass.
+    """Generous bands around the mean paths of all tilts, and their `balances`.
 
-    That is, for each block (rows) and tilt, the log of what one more hit so far is worth to the
-    blocks behind it. Where hits are few all paths are feasible, and nothing has to be balanced.
+    All paths are feasible, and nothing has to be balanced, where hits are few.
     """
     feasible = feasible_bands(increments, n_positives)
-    if n_positives <= _FEW_HITS:
+    if n_positives <= SETTINGS.few_hits:
         return feasible, np.zeros((increments.sizes.size, 1))
     hits, balance = _mean_hits(increments, n_positives, np.asarray(tilts))
     variance = hits * (1.0 - hits / increments.sizes)
     up_to = np.cumsum(variance, axis=1)
-    # Given the total the path is a bridge; lucky hits attract each other, hence the hits besides.
+    # The path is a bridge, given its end. Hits near the top attract each other, hence a number of
+    # hits besides the deviations.
     bridge = up_to * (1.0 - up_to / np.maximum(up_to[:, -1:], 1e-300))
-    around_path = width * (_DEVIATIONS * np.sqrt(np.maximum(bridge, 0.0)) + _HITS)
-    in_block = width * (_DEVIATIONS * np.sqrt(np.maximum(variance, 0.0)) + _HITS)
+    around_path, in_block = (
+        width * (SETTINGS.deviations * np.sqrt(np.maximum(each, 0.0)) + SETTINGS.hits)
+        for each in (bridge, variance)
+    )
     path = np.cumsum(hits, axis=1)
     window = Bands(
         np.floor((path - around_path).min(axis=0)).astype(np.int64),
@@ -132,7 +163,10 @@ def windows(
 
 
 def balances(increments: Increments, n_positives: int, tilt: float) -> Floats:
-    """The second part of `windows` for one tilt, however few the hits are."""
+    """Increase of the log weight of later blocks by one more hit up to a block (rows).
+
+    A forward pass that multiplies row h by ``exp(balance h)`` keeps its rows at one level.
+    """
     return _mean_hits(increments, n_positives, np.array([tilt]))[1]
 
 
@@ -142,11 +176,11 @@ def mean_hits(increments: Increments, n_positives: int, tilt: float) -> Floats:
 
 
 def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple[Floats, Floats]:
-    """Mean hits of every block (columns) under the tilts: one or two rows for each; and balances.
+    """Mean hits of every block (columns), one or two rows for each tilt; and `balances`.
 
-    Each block's log odds are shifted by the tilt times what one more hit in it adds, given the mean
-    hits of the others. There may be two solutions, the distribution as it is and most hits at the
-    top; where their weights are far apart the lighter does not count.
+    The log odds of a block are shifted by the tilt times the gain of one more hit in it, given the
+    mean hits of the others. The equations may have two solutions, one near the untilted path and
+    one with most hits at the top. The lighter is left out if it is negligible.
     """
     sizes = increments.sizes.astype(float)
     even = n_positives * sizes / sizes.sum()
@@ -158,15 +192,15 @@ def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple
     ahead = _log_weight(increments, n_positives, tilts, low) - _log_weight(
         increments, n_positives, tilts, high
     )
-    # Else the solution is between what was reached from either side.
+    # A solution that was not reached lies between the iterates of the two sides: both are kept.
     comparable = low_converged & high_converged
-    kept_low = ~comparable | (ahead > -_FAR_APART)
-    kept_high = ~comparable | (ahead < _FAR_APART)
+    kept_low = ~comparable | (ahead > -SETTINGS.far_apart)
+    kept_high = ~comparable | (ahead < SETTINGS.far_apart)
     heavier = (ahead > 0.0)[:, None]
     hits, shift = np.where(heavier, low, high), np.where(heavier, low_shift, high_shift)
-    # The odds are those of the distribution as it is, what a hit adds, and what it is worth farther
-    # on.
-    beyond = tilts[:, None] * _worth_farther_on(increments, hits)
+    # The log odds of a hit are those without a tilt, plus its own gain, plus its effect on later
+    # blocks: the last part balances the rows.
+    beyond = tilts[:, None] * _gain_in_later_blocks(increments, hits)
     balance = shift - logit(n_positives / increments.n_samples) + beyond
     return np.concatenate([low[kept_low], high[kept_high]]), balance.T
 
@@ -174,20 +208,20 @@ def _mean_hits(increments: Increments, n_positives: int, tilts: Floats) -> tuple
 def _self_consistent_hits(
     increments: Increments, n_positives: int, tilts: Floats, start: Floats
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Hits that reproduce themselves, the shift of their log odds, and whether they were found."""
+    """Fixed point of the mean hits, the shift of their log odds, and whether it was reached."""
     sizes = increments.sizes.astype(float)
     hits = np.tile(start, (tilts.size, 1))
     converged = np.zeros(tilts.size, dtype=bool)
     shift = np.full((tilts.size, 1), logit(n_positives / increments.n_samples))
     log_odds = np.zeros(hits.shape)
-    for step in range(_MAX_STEPS):
-        before, log_odds = log_odds, tilts[:, None] * _worth_of_a_hit(increments, hits)
-        # What all blocks gain is taken off again, which leaves little for Newton's steps.
+    for step in range(SETTINGS.most_steps):
+        before, log_odds = log_odds, tilts[:, None] * _gain_of_a_hit(increments, hits)
+        # The mean change of the log odds starts Newton's method near its solution.
         weights = hits / n_positives
         shift = shift - (weights * (log_odds - before)).sum(axis=1, keepdims=True)
         target, shift = _hits_at_odds(sizes, n_positives, log_odds, shift)
-        converged = np.abs(np.cumsum(target - hits, axis=1)).max(axis=1) < _PATH_ERROR
-        hits = target if step < 5 else 0.5 * (hits + target)
+        converged = np.abs(np.cumsum(target - hits, axis=1)).max(axis=1) < SETTINGS.path_error
+        hits = target if step < SETTINGS.undamped_steps else 0.5 * (hits + target)
         if converged.all():
             break
     return hits, shift, converged
@@ -201,16 +235,16 @@ def _log_weight(increments: Increments, n_positives: int, tilts: Floats, hits: F
     return np.asarray(tilts * increments.total(hits) - (sizes * divergence).sum(axis=1))
 
 
-def _worth_of_a_hit(c: Increments, hits: Floats) -> Floats:
-    """What one more hit in each block adds."""
+def _gain_of_a_hit(c: Increments, hits: Floats) -> Floats:
+    """Derivative of the mean of S by the hits in each block."""
     before = np.cumsum(hits, axis=1) - hits
     others = 2.0 * hits * (1.0 - 1.0 / c.sizes)
     itself = c.cross * before + c.linear + c.square * (1.0 + others)
-    return np.asarray(itself + _worth_farther_on(c, hits))
+    return np.asarray(itself + _gain_in_later_blocks(c, hits))
 
 
-def _worth_farther_on(c: Increments, hits: Floats) -> Floats:
-    """What one more hit in each block adds to what the hits behind it add."""
+def _gain_in_later_blocks(c: Increments, hits: Floats) -> Floats:
+    """The part of `_gain_of_a_hit` that comes from the hits in later blocks."""
     crossed = c.cross * hits
     return np.asarray(crossed.sum(axis=1, keepdims=True) - np.cumsum(crossed, axis=1))
 
@@ -218,43 +252,40 @@ def _worth_farther_on(c: Increments, hits: Floats) -> Floats:
 def _hits_at_odds(
     sizes: Floats, n_positives: int, log_odds: Floats, shift: Floats
 ) -> tuple[Floats, Floats]:
-    """Mean hits of blocks with these log odds, all shifted so that the hits add up; and the shift.
+    """Mean hits at log odds that are shifted so that the hits add up; and the shift.
 
-    Newton's steps from a shift that is near, held back where the hits saturate.
+    Newton's method, with steps of at most 2 where the hits saturate.
     """
-    for _ in range(_MAX_STEPS):
+    for _ in range(SETTINGS.most_steps):
         share = expit(log_odds + shift)
         missing = n_positives - (sizes * share).sum(axis=1, keepdims=True)
         slope = (sizes * share * (1.0 - share)).sum(axis=1, keepdims=True)
-        # A step is at most 2.
         shift = shift + missing / np.maximum(slope, 0.5 * np.abs(missing) + 1e-300)
-        if np.all(np.abs(missing) < 0.1 * _PATH_ERROR):
+        if np.all(np.abs(missing) < 0.1 * SETTINGS.path_error):
             break
     return np.asarray(sizes * share), shift
 
 
 def tilted_bands(
-    increments: Increments, n_positives: int, tilt: float, share: float = _NEGLIGIBLE
+    increments: Increments, n_positives: int, tilt: float, share: float = SETTINGS.negligible
 ) -> tuple[Bands, float]:
     """Paths that carry the distribution tilted by ``exp(tilt S)``, and ``log E exp(tilt S)``.
 
-    Paths are left out where they carry less than `share` of the tilted total. Where many hits may
-    follow two mean paths that differ by far, none are, and the logarithm is not known (nan).
+    Paths with less than `share` of the tilted total are left out. None are, and the logarithm is
+    nan, where two mean paths of many hits differ by far.
     """
     feasible = feasible_bands(increments, n_positives)
-    for width in (1.0, 2.0):
-        window, balance = windows(increments, n_positives, np.array([tilt]), width)
+    for width in (*SETTINGS.widths, None):
+        window = feasible
+        if width is not None:
+            window, _ = windows(increments, n_positives, np.array([tilt]), width)
         try:
-            found = _bands_in(increments, n_positives, tilt, share, window, balance[:, 0])
+            found = _bands_in(increments, n_positives, tilt, share, window)
         except _OutOfRangeError:
             return window, math.nan
-        if found is not None and _has_room(found[0], window, feasible):
+        if found is not None and found[0].has_room_in(window, feasible):
             return found
-    try:
-        found = _bands_in(increments, n_positives, tilt, share, feasible, balance[:, 0])
-    except _OutOfRangeError:
-        found = None
-    return found or (feasible, math.nan)
+    return feasible, math.nan
 
 
 def carrying_bands(
@@ -265,196 +296,140 @@ def carrying_bands(
     window: Bands,
     limits: Bands,
 ) -> tuple[Bands, float] | None:
-    """`tilted_bands` of the paths within limits, looked for in a window; None if it is too narrow.
-
-    Or if the paths are not found.
-    """
+    """`tilted_bands` among the paths within limits; None if the window is too narrow for them."""
     window = window.intersection(limits)
     try:
-        found = _bands_in(increments, n_positives, tilt, share, window, None)
+        found = _bands_in(increments, n_positives, tilt, share, window)
     except _OutOfRangeError:
         return None
-    if found is None or not _has_room(found[0], window, limits):
+    if found is None or not found[0].has_room_in(window, limits):
         return None
     return found[0].ascending(), found[1]
 
 
-def log_weights(increments: Increments, most: int, p: float, tilt: float, window: Bands) -> Floats:
-    """Log of the tilted weight of each number of hits in all blocks, up to the most.
-
-    Hits are binomial with probability p. -inf where the paths are not in the window, nan if they
-    are too many to be followed.
-    """
-    first, state = 0, np.zeros(1)
-    for block in range(increments.sizes.size):
-        try:
-            step = _Step(
-                increments,
-                most,
-                tilt,
-                window,
-                block,
-                first,
-                state.size,
-                _fall(state),
-                p,
-                _MANY_LOGARITHMS,
-            )
-            reached = step.forward(state)
-        except _OutOfRangeError:
-            return np.full(most + 1, np.nan)
-        low, high = max(step.first_reached, int(window.low[block])), int(window.high[block])
-        state = reached[low - step.first_reached : high + 1 - step.first_reached]
-        first = low
-    logs = np.full(most + 1, -np.inf)
-    logs[first : first + state.size] = state
-    return logs
-
-
-def _fall(logs: Floats) -> float:
-    """How much lower a row is than the one before, on average: with it back they are level."""
-    return float(logs[0] - logs[-1]) / max(1, logs.size - 1)
-
-
-def _has_room(bands: Bands, window: Bands, feasible: Bands) -> bool:
-    """Whether bands end within their window, or where it is as wide as it can be."""
-    ends = [
-        (bands.low > window.low) | (window.low == feasible.low),
-        (bands.high < window.high) | (window.high == feasible.high),
-        (bands.most < window.most) | (window.most == feasible.most),
-        (bands.least > window.least) | (window.least == feasible.least),
-    ]
-    return bool(np.all(ends))
-
-
 def _bands_in(
-    increments: Increments,
-    n_positives: int,
-    tilt: float,
-    share: float,
-    window: Bands,
-    balance: Floats | None,
+    increments: Increments, n_positives: int, tilt: float, share: float, window: Bands
 ) -> tuple[Bands, float] | None:
-    """`tilted_bands` among the paths in a window; None if they do not lead to the end."""
-    steps, rows, log_total = [], [(0, np.zeros(1))], 0.0
-    for block in range(increments.sizes.size):
-        first, state = rows[-1]
-        level, most = (
-            (_fall(state), _MANY_LOGARITHMS)
-            if balance is None
-            else (float(balance[block]), _MOST_LOGARITHMS)
-        )
-        step = _Step(
-            increments, n_positives, tilt, window, block, first, state.size, level, None, most
-        )
-        low = max(int(window.low[block]), step.first_reached)
-        kept = slice(low - step.first_reached, int(window.high[block]) + 1 - step.first_reached)
-        reached = step.forward(state)[kept]
-        if not np.any(reached > -np.inf):
+    """`tilted_bands` among the paths in a window; None if they do not lead to the end.
+
+    The state of the forward pass is a first number of hits, and log weights from there on.
+    """
+    n, m = increments.n_samples, n_positives
+    steps, states, log_total = [], [(0, np.zeros(1))], -log_probability_of_hits(n, m)
+    for block, size in enumerate(increments.sizes.tolist()):
+        y = np.arange(window.least[block], window.most[block] + 1)
+        if not y.size:
             return None
+        log_weights = binomial_log_weights(size, min(size, m), n, m)[y]
+        step = _Step(increments, block, tilt, *states[-1], y, log_weights)
+        low = max(int(window.low[block]) - step.first_reached, 0)
+        reached = step.forward()[low : int(window.high[block]) + 1 - step.first_reached]
+        finite = np.flatnonzero(reached > -np.inf)
+        if not finite.size:
+            return None
+        reached = reached[finite[0] : finite[-1] + 1]
         log_total += float(reached.max())
         steps.append(step)
-        rows.append((low, reached - reached.max()))
-    n = increments.n_samples
-    last = float(rows[-1][1][-1])
-    log_total += last - log_probability_of_hits(n_positives, n, n_positives / n)
+        states.append((step.first_reached + low + int(finite[0]), reached - reached.max()))
+    log_total += float(states[-1][1][-1])
     bands = Bands(*(np.empty_like(window.low) for _ in range(4)))
-    future, negligible = np.zeros(1), math.log(share)
+    future, log_share = np.zeros(1), math.log(share)
     for block in range(increments.sizes.size - 1, -1, -1):
-        first, state = rows[block + 1]
-        rows_kept = _kept(state + future, negligible)
-        bands.low[block], bands.high[block] = first + rows_kept[0], first + rows_kept[-1]
-        step, past = steps[block], rows[block][1]
-        hits_kept = _kept(step.hits(past, first, future), negligible)
-        bands.least[block], bands.most[block] = step.y[hits_kept[0]], step.y[hits_kept[-1]]
-        future = step.backward(first, future)
+        step, (first, state) = steps[block], states[block + 1]
+        kept = first + _not_negligible(state + future, log_share)
+        bands.low[block], bands.high[block] = kept[0], kept[-1]
+        ahead = step.ahead(first, future)
+        kept = step.y[_not_negligible(step.hits(ahead), log_share)]
+        bands.least[block], bands.most[block] = kept[0], kept[-1]
+        future = step.backward(ahead)
         future = future - future.max()
     return bands, log_total
 
 
-def _kept(log_shares: Floats, negligible: float) -> Integers:
-    return np.flatnonzero(log_shares >= log_shares.max() + negligible)
+def _not_negligible(log_weights: Floats, log_share: float) -> Integers:
+    return np.flatnonzero(log_weights >= log_weights.max() + log_share)
+
+
+def separated(
+    increments: Increments, block: int, before: Integers, y: Integers
+) -> tuple[Floats, Floats, Floats]:
+    """The increments of a block as sums of a term of the hits before it, of those in it, of both.
+
+    Around any h0 and y0, ``y h = y0 h + (y - y0) h0 + [(h + y - h0 - y0)**2 - (h - h0)**2
+    - (y - y0)**2] / 2`` (Bluestein, 1970): a sum over y with ``h + y`` given is a convolution.
+    """
+    cross = float(increments.cross[block])
+    h0, y0 = int(before[before.size // 2]), int(y[y.size // 2])
+    u, v = before - h0, y - y0
+    both = np.arange(before.size + y.size - 1) + (u[0] + v[0])
+    of_hits = increments.gain(block, h0, y) - 0.5 * cross * v**2
+    return cross * (y0 * u - 0.5 * u**2), of_hits, 0.5 * cross * both**2
 
 
 class _Step:
-    """A block of the pass, in logarithms: sums over its hits are plain convolutions.
+    """A block of the pass, in logarithms: sums over its hits are convolutions.
 
-    With h hits before the block and y in it, around any h0 and y0, ``y h = y0 h + (y - y0) h0 +
-    [(h + y - h0 - y0)**2 - (h - h0)**2 - (y - y0)**2] / 2``: a factor of h, one of y and one of
-    their sum. So is a factor that keeps all of them in the range of floats.
+    Each hit is multiplied by a factor that keeps the state before the block at one level, and with
+    it all factors of the convolution in the range of floats.
     """
 
     def __init__(
         self,
         increments: Increments,
-        n_positives: int,
-        tilt: float,
-        window: Bands,
         block: int,
+        tilt: float,
         first: int,
-        n_rows: int,
-        balance: float,
-        p: float | None = None,
-        most_logarithms: int = _MOST_LOGARITHMS,
+        state: Floats,
+        y: Integers,
+        log_weights: Floats,
     ) -> None:
-        self._most_logarithms = most_logarithms
-        size = int(increments.sizes[block])
-        self.y = y = np.arange(window.least[block], window.most[block] + 1)
-        if not y.size:
-            raise _OutOfRangeError
-        p = n_positives / increments.n_samples if p is None else p
-        weights = binomial_log_weights(size, min(size, n_positives), p)[y]
-        self.first_reached = first + int(y[0])
-        crossed = tilt * float(increments.cross[block])
-        h = first + np.arange(n_rows)
-        h0, y0 = h[n_rows // 2], y[y.size // 2]
-        own = tilt * y * (increments.linear[block] + increments.square[block] * y)
-        self._of_hits = weights + own + crossed * ((y - y0) * h0 - 0.5 * (y - y0) ** 2)
-        self._of_hits += balance * (y - y0)
-        self._of_rows = crossed * (y0 * h - 0.5 * (h - h0) ** 2) + balance * (h - h0)
-        more = self.first_reached + np.arange(n_rows + y.size - 1) - h0 - y0
-        self._of_reached = 0.5 * crossed * more**2 - balance * more
+        self.y, self.first_reached = y, first + int(y[0])
+        balance = float(state[0] - state[-1]) / max(1, state.size - 1)
+        self._of_rows, self._of_hits, self._of_both = (
+            tilt * part + sign * balance * np.arange(part.size)
+            for part, sign in zip(
+                separated(increments, block, first + np.arange(state.size), y),
+                (1.0, 1.0, -1.0),
+                strict=True,
+            )
+        )
+        self._of_hits += log_weights
+        self._past = state + self._of_rows
 
-    def forward(self, state: Floats) -> Floats:
+    def forward(self) -> Floats:
         """Log weights of hits after the block, from `first_reached` on."""
-        return np.asarray(self._convolved(state + self._of_rows, self._of_hits) + self._of_reached)
+        return np.asarray(_log_convolution(self._past, self._of_hits) + self._of_both)
 
-    def backward(self, first: int, future: Floats) -> Floats:
-        """Log weights of hits before the block, from those of hits after it, `first` and more."""
-        sums = self._convolved(self._ahead(first, future), self._of_hits[::-1])
-        n_hits, n_rows = self.y.size, self._of_rows.size
-        return np.asarray(self._of_rows + sums[n_hits - 1 : n_hits - 1 + n_rows])
-
-    def hits(self, past: Floats, first: int, future: Floats) -> Floats:
-        """Log weights of the hits in the block, from both sides of it."""
-        sums = self._convolved(self._ahead(first, future), (past + self._of_rows)[::-1])
-        n_hits, n_rows = self.y.size, self._of_rows.size
-        return np.asarray(self._of_hits + sums[n_rows - 1 : n_rows - 1 + n_hits])
-
-    def _convolved(self, log_a: Floats, log_b: Floats) -> Floats:
-        return _log_convolution(log_a, log_b, self._most_logarithms)
-
-    def _ahead(self, first: int, future: Floats) -> Floats:
-        """The future of every row that is reached, and the factor of the sum."""
-        ahead = np.full(self._of_reached.size, -np.inf)
+    def ahead(self, first: int, future: Floats) -> Floats:
+        """Log weights of later blocks given the hits after the block, at all rows it reaches."""
+        ahead = np.full(self._of_both.size, -np.inf)
         start = first - self.first_reached
         ahead[start : start + future.size] = future
-        return np.asarray(ahead + self._of_reached)
+        return np.asarray(ahead + self._of_both)
+
+    def backward(self, ahead: Floats) -> Floats:
+        """Log weights of this and later blocks, given the hits before the block."""
+        sums = _log_convolution(ahead, self._of_hits[::-1])
+        return np.asarray(self._of_rows + sums[self.y.size - 1 :][: self._of_rows.size])
+
+    def hits(self, ahead: Floats) -> Floats:
+        """Log weights of the hits in the block, given all blocks."""
+        sums = _log_convolution(ahead, self._past[::-1])
+        return np.asarray(self._of_hits + sums[self._of_rows.size - 1 :][: self.y.size])
 
 
 class _OutOfRangeError(Exception):
-    """No paths lead on, or sums of products are too many to be taken in logarithms throughout."""
+    """The products of a block that have to be added in logarithms are too many."""
 
 
-def _log_convolution(log_a: Floats, log_b: Floats, most_logarithms: int) -> Floats:
-    """Log of the convolution, with logarithms throughout where floats do not reach far enough."""
+def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
+    """Log of the convolution, added in logarithms where floats do not reach far enough."""
     top_a, top_b = log_a.max(), log_b.max()
-    depth = _depth(log_a) + _depth(log_b)
     with np.errstate(divide="ignore"):
-        if depth < _LOG_RANGE:
+        if _log_range(log_a) + _log_range(log_b) < SETTINGS.log_range:
             sums = np.convolve(np.exp(log_a - top_a), np.exp(log_b - top_b))
             return np.asarray(np.log(sums) + (top_a + top_b))
-        if log_a.size * log_b.size > most_logarithms:
+        if log_a.size * log_b.size > SETTINGS.most_logarithms:
             raise _OutOfRangeError
         terms = np.full((log_b.size, log_a.size + log_b.size), -np.inf)
         terms[:, : log_a.size] = log_b[:, None] + log_a
@@ -465,8 +440,8 @@ def _log_convolution(log_a: Floats, log_b: Floats, most_logarithms: int) -> Floa
         return np.asarray(np.log(np.exp(shifted - top).sum(axis=0)) + top)
 
 
-def _depth(logs: Floats) -> float:
-    """How far the finite entries go below the largest."""
+def _log_range(logs: Floats) -> float:
+    """Difference of the largest and the smallest finite entry."""
     finite = logs[logs > -np.inf]
     if not finite.size:
         raise _OutOfRangeError

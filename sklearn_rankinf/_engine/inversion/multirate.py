@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.exact.enumeration import log_probability_of_hits
+from sklearn_rankinf._engine.hypergeometric import log_probability_of_hits
 from sklearn_rankinf._engine.inversion.bands import Bands
 from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
 from sklearn_rankinf._engine.inversion.trapezoid import fade, interpolated, over_a_period
@@ -115,7 +115,6 @@ class MultiratePass:
         farthest: float = math.inf,
     ) -> None:
         self._blocks, self._n_positives = blocks, n_positives
-        self._p = n_positives / blocks.n_samples
         self.theta, self.step = theta, 2.0 * math.pi / period
         self._period = period
         self._bands, self._log_mgf, self._scale = bands, log_mgf, scale
@@ -172,7 +171,7 @@ class MultiratePass:
                 logs, lost_here = self._interpolated(logs, first, part, z)
                 rows = slice(first, first + logs.shape[0])
                 lost[rows] = np.logaddexp(lost[rows], lost_here)
-        total = log_probability_of_hits(self._n_positives, int(ends[-1]), self._p)
+        total = log_probability_of_hits(int(ends[-1]), self._n_positives)
         share = math.exp(min(float(lost[-1]) - total - self._log_mgf, 0.0))
         if share > SETTINGS.loses_too_much:
             self.need_more_nodes()
@@ -201,9 +200,9 @@ class MultiratePass:
     ) -> tuple[int, NDArray[Any]]:
         """First row and log weights of all rows behind some blocks, chunks of nodes at a time."""
         chunks = np.array_split(np.arange(z.size), -(-z.size // SETTINGS.chunk))
-        m, p = self._n_positives, self._p
+        n, m = self._blocks.n_samples, self._n_positives
         passed = [
-            walked_through(blocks, m, p, z[chunk], bands, first, logs[:, chunk]) for chunk in chunks
+            walked_through(blocks, n, m, z[chunk], bands, first, logs[:, chunk]) for chunk in chunks
         ]
         return passed[0][0], np.concatenate([rows for _, rows in passed], axis=1)
 
@@ -215,7 +214,7 @@ class MultiratePass:
         start = np.zeros((1, places.size), complex)
         z = self.theta + 1j * places
         _, logs = self._through(self._blocks, self._bands, z, 0, start)
-        total = log_probability_of_hits(self._n_positives, self._blocks.n_samples, self._p)
+        total = log_probability_of_hits(self._blocks.n_samples, self._n_positives)
         if not abs(logs[-1, 0].real - total - self._log_mgf) < SETTINGS.agrees:
             # Rows that carry some of it were lost.
             return 0.0

@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -36,13 +37,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.enumeration import largest_value, log_probability_of_hits
-from sklearn_rankinf._engine.hypergeometric import log_pmf
+from sklearn_rankinf._engine.exact.enumeration import largest_value
+from sklearn_rankinf._engine.hypergeometric import log_pmf, log_probability_of_hits
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     carrying_bands,
     feasible_bands,
-    log_weights,
     tilted_bands,
 )
 from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
@@ -530,7 +530,7 @@ class _TopStrata:
         while True:
             state = np.zeros((1, self.thetas.size))
             try:
-                first, logs = walked_through(rest, m, m / n, self.thetas, bands, 0, state)
+                first, logs = walked_through(rest, n, m, self.thetas, bands, 0, state)
                 break
             except LeftTheRangeError:
                 self.thetas = self.thetas[: -SETTINGS.n_tilts_left_out]
@@ -540,10 +540,12 @@ class _TopStrata:
         of_rest = np.full((m + 1, self.thetas.size), -np.inf)
         of_rest[first : first + logs.shape[0]] = logs
         window = feasible_bands(top, self.most, 0)
-        of_top = np.column_stack(
-            [log_weights(top, self.most, m / n, theta, window) for theta in self.thetas.tolist()]
-        )
-        total = log_probability_of_hits(m, n, m / n)
+        of_top = np.full((self.most + 1, self.thetas.size), -np.inf)
+        for column, theta in zip(of_top.T, np.split(self.thetas, self.thetas.size), strict=True):
+            with suppress(LeftTheRangeError):
+                first, logs = walked_through(top, n, m, theta, window, 0, np.zeros((1, 1)))
+                column[first : first + logs.shape[0]] = logs[:, 0]
+        total = log_probability_of_hits(n, m)
         self.log_mgfs = of_top + of_rest[m - numbers] - total
         unknown = ~np.isfinite(self.log_mgfs)
         if unknown.any():

@@ -1,33 +1,62 @@
-"""The transform ``E exp(z S)`` of an additive rank statistic, by the forward pass of `chain`."""
+"""The transform ``E exp(z S)`` of an additive rank statistic for a vector of nodes z.
+
+Hits of a block are binomial, conditioned on their total. A forward pass over the blocks carries,
+for every number of hits found so far (rows) and every node (columns), the sum of the weights
+``C(g, y) p**y q**(g - y) exp(z c(h, y))`` of all ways there. See "One forward pass" in
+doc/theory.rst.
+
+* Rows stay in the range of floats: each hit is multiplied by a factor that balances them, and the
+  state is rescaled by powers of two after every few blocks.
+* Weights that form geometric sequences along rows or nodes are computed by products alone.
+* Large blocks are convolved by Fourier transforms, after Bluestein's separation of the product of
+  the hits before the block and in it (Bluestein, 1970; "Contour inversion" in doc/theory.rst).
+
+Errors are those of rounding, relative to the largest row, and the paths outside the bands.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import fft, ifft, next_fast_len
 
-from sklearn_rankinf._engine.exact.enumeration import (
-    binomial_log_weights,
-    log_probability_of_hits,
-)
-from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
-from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments
+from sklearn_rankinf._engine.hypergeometric import binomial_log_weights, log_probability_of_hits
+from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands, separated
+from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers
 
-# The state is brought back to the middle of the range of floats after so many blocks, or as soon as
-# their weights may have moved it by this much, in logarithms.
-_WINDOW, _LOG_RANGE = 32, 300.0
-# Weights of up to so many rows, a power of two, are computed for all blocks of a window at once, if
-# they are not more than that.
-_ROWS_TOGETHER, _CACHED = 16, 32_000
-# Blocks of at least so many hits, and so many products of rows and hits, are convolved by Fourier
-# transforms, in parts small enough that no factor exceeds exp(_LARGEST_EXPONENT_OF_FFT): rounding
-# errors, relative to the largest row, grow by that factor. Numbers transformed at once.
-_LEAST_HITS_OF_FFT, _LEAST_PRODUCTS_OF_FFT, _LARGEST_EXPONENT_OF_FFT = 48, 16_000, 8.0
-_FFT_AT_ONCE = 1 << 20
+
+@dataclass(frozen=True)
+class TransformSettings:
+    """Settings of the forward pass."""
+
+    # The state is rescaled after this number of blocks, or as soon as the logarithms of their
+    # weights may add up to the range.
+    blocks_of_run: int = 32
+    log_range: float = 300.0
+    # Weights of the first rows, a power of two, are computed for all blocks of a run at once if
+    # they are no more numbers than can be cached.
+    rows_together: int = 16
+    most_cached: int = 32_000
+    # Smallest number of hits in a block, and of rows times hits, that Fourier transforms convolve.
+    least_hits_of_fft: int = 48
+    least_products_of_fft: int = 16_000
+    # Range of the logarithms of factors within a part of a convolution: rounding errors, relative
+    # to the largest row, grow by the exponential.
+    largest_exponent_of_fft: float = 8.0
+    # Numbers that are transformed together.
+    fft_at_once: int = 1 << 20
+
+
+SETTINGS = TransformSettings()
+
+
+class LeftTheRangeError(Exception):
+    """The state has left the range of floats, under an extreme tilt."""
 
 
 def log_transform(
@@ -39,312 +68,280 @@ def log_transform(
 ) -> Complexes:
     """Natural logarithm of ``E exp(z S)`` for every node of a vector of real or complex z.
 
-    Costs (nodes) x (rows in the bands) for each place where a hit can fall; equally spaced nodes
-    are cheapest. Rows outside the bands are dropped; without bands all feasible rows are kept.
-    Under a strong tilt a row that will matter may be far below another in the middle of the pass:
-    rows are kept in the range of floats by counting each hit so far ``exp(balance)`` times, block
-    by block (rows of `balance`) and for all nodes or each (columns). Where a tilt is so extreme
-    that the state leaves the range nevertheless the result is -inf.
+    Costs (nodes) x (rows in the bands) for every item of a block; equally spaced nodes are
+    cheapest. Rows outside the bands are dropped; without bands all feasible rows are kept. Under a
+    strong tilt a row that matters at the end may be far below another in the middle of the pass: a
+    balance, block by block (rows) and for all nodes or each (columns), multiplies every hit up to
+    there by its exponential. The result is -inf where the state leaves the range of floats.
     """
     if balance is None:
         balance = np.zeros((increments.sizes.size, 1))
-    walk = _Walk(increments, n_positives, np.asarray(z).ravel(), bands, balance)
-    return np.asarray(walk.log_transforms(n_positives)[0])
-
-
-def log_transforms(
-    increments: Increments, fewest: int, most: int, z: ArrayLike, bands: Bands
-) -> Complexes:
-    """`log_transform` for each number of hits from the fewest to the most (rows)."""
-    balance = np.zeros((increments.sizes.size, 1))
-    walk = _Walk(increments, most, np.asarray(z).ravel(), bands, balance, fewest)
-    return walk.log_transforms(fewest)
+    nodes, n = np.asarray(z).ravel(), increments.n_samples
+    feasible = feasible_bands(increments, n_positives)
+    bands = feasible if bands is None else bands.intersection(feasible)
+    forward = _ForwardPass(increments, n, n_positives, nodes, bands, balance)
+    try:
+        logs = forward.log_rows(0, np.zeros((1, nodes.size)))[1]
+    except LeftTheRangeError:
+        return np.full(nodes.size, complex(-np.inf))
+    return np.asarray(logs[-1] - log_probability_of_hits(n, n_positives), dtype=complex)
 
 
 def walked_through(
     increments: Increments,
+    n_samples: int,
     n_positives: int,
-    p: float,
     z: NDArray[Any],
     bands: Bands,
     first: int,
     logs: NDArray[Any],
 ) -> tuple[int, NDArray[Any]]:
-    """Log weights of each number of hits so far (rows, from the first on), some blocks later.
+    """First number of hits and log weights from there on (rows), after some blocks of a ranking.
 
-    Hits are binomial with probability p; of all blocks, the weight of m hits over the probability
-    of so many is the transform. Raises `LeftTheRangeError`.
+    The first number and the log weights before these blocks are given. Of all blocks, the weight of
+    m hits over `log_probability_of_hits` is the transform. Raises `LeftTheRangeError`.
     """
-    for begin in range(0, increments.sizes.size, _WINDOW):
-        some = slice(begin, begin + _WINDOW)
+    for begin in range(0, increments.sizes.size, SETTINGS.blocks_of_run):
+        some = slice(begin, begin + SETTINGS.blocks_of_run)
         blocks, paths = increments[some], bands.of(some)
-        # Rows are kept level: by those that there are, or by those that there will be.
+        # Rows are balanced as they are, or if there is one, as they become without a tilt.
         if logs.shape[0] > 1:
             ends, apart = logs[[0, -1], 0].real, logs.shape[0] - 1
             if not np.isfinite(ends).all():
                 ends = np.zeros(2)
         else:
+            size = blocks.n_samples
             rows = np.array([max(0, paths.low[-1] - first), max(1, paths.high[-1] - first)])
-            rows = np.minimum(rows, min(blocks.n_samples, n_positives))
-            ends = binomial_log_weights(blocks.n_samples, int(rows[1]), p)[rows]
+            rows = np.minimum(rows, min(size, n_positives))
+            ends = binomial_log_weights(size, int(rows[1]), n_samples, n_positives)[rows]
             apart = max(1, int(rows[1] - rows[0]))
         balance = np.full((blocks.sizes.size, 1), float(ends[0] - ends[-1]) / apart)
-        walk = _Walk(blocks, n_positives, z, paths, balance, p=p)
-        first, logs = walk.continued(first, logs)
+        forward = _ForwardPass(blocks, n_samples, n_positives, z, paths, balance)
+        first, logs = forward.log_rows(first, logs)
     return first, logs
 
 
-class LeftTheRangeError(Exception):
-    """Under a tilt that is so extreme the state leaves the range of floats."""
+class _ForwardPass:
+    """The state: weights of the hits found so far (rows) for each node (columns).
 
-
-class _Walk:
-    """The forward pass: rows are hits so far, columns are nodes.
-
-    A block of g items moves the hits up by y, with weight ``C(g,y) p^y q^(g-y) exp(z c(h,y))``. The
-    weights of single items are divided by q: a miss then costs nothing. Row h of the state is what
-    belongs there times ``exp(balance (h - m))``, so that the last row, m, is as it should be.
+    Weights of single items are divided by q, so that a miss costs nothing. The state of h hits is
+    multiplied by ``exp(balance (h - m))``, which leaves the last row, m, as it is.
     """
 
     def __init__(
         self,
         increments: Increments,
+        n_samples: int,
         n_positives: int,
         z: NDArray[Any],
-        bands: Bands | None,
-        balance: Floats,
-        fewest: int | None = None,
-        p: float | None = None,
+        bands: Bands,
+        balances: Floats,
     ) -> None:
-        if p is None:
-            p = n_positives / increments.n_samples
-            feasible = feasible_bands(increments, n_positives, fewest)
-            bands = feasible if bands is None else bands.intersection(feasible)
-        assert bands is not None
-        self._increments = increments
-        self._n_positives = n_positives
-        self._p = p
+        self._increments, self._n_samples, self._m = increments, n_samples, n_positives
+        self._z = z if np.iscomplexobj(z) else z.astype(float)
         bands = bands.ascending()
         self._low, self._high = bands.low, bands.high
         self._most, self._least = bands.most, bands.least
-        self._z = z if np.iscomplexobj(z) else z.astype(float)
-        self._state = np.ones((1, z.size), dtype=self._z.dtype)
-        self._first = 0
-        self._log_scale = np.zeros(z.size)
-        self._balances, self._balance = balance, np.zeros(balance.shape[1])
-        self._costs = self._log_range()
+        p = n_positives / n_samples
+        self._log_odds, self._log_q = math.log(p / (1.0 - p)), math.log1p(-p)
+        self._balances = balances
+        self._costs = self._log_ranges()
 
-    def log_transforms(self, fewest: int) -> Complexes:
-        """The results for that many hits and more (rows): the whole pass."""
-        hits = np.arange(fewest, self._n_positives + 1)[:, None]
-        if not self._stays():
-            return np.full((hits.size, self._z.size), complex(-np.inf))
-        n = self._increments.n_samples
-        logs = [log_probability_of_hits(k, n, self._p) for k in hits.ravel().tolist()]
-        total = np.array(logs)[:, None] + self._balance * (hits - self._n_positives)
-        last = self._state[fewest - self._first :].astype(complex)
-        return np.asarray(np.log(last) + self._log_scale - total)
-
-    def continued(self, first: int, logs: NDArray[Any]) -> tuple[int, NDArray[Any]]:
-        """Log weights of the last rows, from those of the rows before these blocks."""
-        self._balance = self._balances[0]
-        rows = first + np.arange(logs.shape[0])[:, None]
-        logs = logs + self._balance * (rows - self._n_positives)
+    def log_rows(self, first: int, logs: NDArray[Any]) -> tuple[int, NDArray[Any]]:
+        """First row and log weights after all blocks, from those before them."""
+        self._first, self._balance = first, self._balances[0]
+        logs = logs + self._log_factors(logs.shape[0])
         self._log_scale = logs.real.max(axis=0)
-        self._state = np.exp(logs - self._log_scale)
-        self._first = first
-        if not self._stays():
-            raise LeftTheRangeError
-        rows = self._first + np.arange(self._state.shape[0])[:, None]
-        total = self._balance * (rows - self._n_positives)
-        with np.errstate(divide="ignore"):
-            return self._first, np.asarray(np.log(self._state) + self._log_scale - total)
-
-    def _stays(self) -> bool:
-        """Walk through all blocks; False where the state leaves the range of floats."""
-        # That is noticed when a window has been walked through.
+        self._state = np.exp(logs - self._log_scale).astype(self._z.dtype, copy=False)
+        # The range is checked after every run.
         with np.errstate(over="ignore", invalid="ignore"):
-            return all(self.through(begin, end) for begin, end in self.windows())
+            for begin, end in self._runs():
+                self._run(begin, end)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self._state) + self._log_scale
+        return self._first, np.asarray(logs - self._log_factors(logs.shape[0]))
 
-    def windows(self) -> Iterator[tuple[int, int]]:
+    def _log_factors(self, n_rows: int) -> Floats:
+        """Logarithms of the factors of the rows that balance them."""
+        return np.outer(self._first - self._m + np.arange(n_rows), self._balance)
+
+    def _runs(self) -> Iterator[tuple[int, int]]:
         """First block and last plus one of runs in which the state stays in the range of floats."""
         begin, spent = 0, 0.0
-        for block, cost in enumerate(self._costs):
-            if block > begin and (spent + cost > _LOG_RANGE or block - begin == _WINDOW):
+        for block, cost in enumerate(self._costs.tolist()):
+            is_long = block - begin == SETTINGS.blocks_of_run
+            if block > begin and (is_long or spent + cost > SETTINGS.log_range):
                 yield begin, block
                 begin, spent = block, 0.0
             spent += cost
         yield begin, self._costs.size
 
-    def _log_range(self) -> Floats:
-        """Bounds, block by block, of how far the logarithms of the weights are from 0."""
+    def _log_ranges(self) -> Floats:
+        """Bounds, block by block, of the distance of the logarithms of the weights from 0."""
         c, balances = self._increments, self._balances
-        most = np.minimum(np.minimum(c.sizes, self._most), self._n_positives)
+        most = np.minimum(np.minimum(c.sizes, self._most), self._m)
         tilts = self._z.real
         if balances.shape[1] == 1:
             tilts = np.array([tilts.min(), tilts.max()])
-        odds = math.log(self._p / (1.0 - self._p))
-        single, misses = c.sizes == 1, c.sizes * math.log1p(-self._p)
-        costs = np.zeros(c.sizes.size)
+        single, costs = c.sizes == 1, np.zeros(c.sizes.size)
         for before in (self._low - 1, self._high):
             for y in (1, most):
                 gain = c.cross * before + c.linear + c.square * y
-                of_a_hit = np.multiply.outer(gain, tilts) + balances
-                least = np.abs(odds + of_a_hit).max(axis=1)
-                # All weights of a block add up to (q + p exp(what a hit adds))**size.
-                total = c.sizes * np.logaddexp(
-                    math.log1p(-self._p), math.log(self._p) + of_a_hit.max(axis=1)
-                )
-                several = np.maximum(np.abs(total), most * least - misses)
-                costs = np.maximum(costs, np.where(single, least, several))
-        n_rows = self._high - self._low + 1
+                log_odds = self._log_odds + np.multiply.outer(gain, tilts) + balances
+                of_a_hit = np.abs(log_odds).max(axis=1)
+                # All weights of a block add up to (q + p exp(gain of a hit))**size.
+                total = c.sizes * (self._log_q + np.logaddexp(0.0, log_odds.max(axis=1)))
+                several = np.maximum(np.abs(total), most * of_a_hit - c.sizes * self._log_q)
+                costs = np.maximum(costs, np.where(single, of_a_hit, several))
         moved = np.abs(np.diff(balances, axis=0, prepend=0.0)).max(axis=1)
         spread = np.abs(c.cross) * np.abs(tilts).max() * np.where(single, 0, most)
+        n_rows = self._high - self._low + 1
         return np.asarray(np.where(most > 0, costs, 0.0) + (spread + moved) * n_rows)
 
     def _rebalance(self, balance: Floats) -> None:
-        """Count each hit so far ``exp(balance)`` times."""
+        """Multiply rows so that their factors are those of another balance."""
         change = balance - self._balance
         if np.any(change):
             n_rows = self._state.shape[0]
             middle = n_rows // 2
-            rows = np.outer(np.arange(n_rows) - middle, change)
-            self._state = self._state * np.exp(rows)
-            self._log_scale = self._log_scale + change * (self._first + middle - self._n_positives)
+            self._state = self._state * np.exp(np.outer(np.arange(n_rows) - middle, change))
+            self._log_scale = self._log_scale + change * (self._first + middle - self._m)
             self._balance = balance
 
-    def through(self, begin: int, end: int) -> bool:
-        """Walk through a window of blocks; False where the state has left the range of floats."""
+    def _run(self, begin: int, end: int) -> None:
+        """Pass through some blocks and rescale the state."""
         self._rebalance(self._balances[end - 1])
         c, first = self._increments, self._first
         last = first + self._state.shape[0] - 1
         grid = np.zeros((self._high[end - 1] - first + 1, self._z.size), dtype=self._z.dtype)
         grid[: self._state.shape[0]] = self._state
-        if self._costs[begin] > _LOG_RANGE:
-            last, log_divisor = self._several(grid, first, first, last, begin, None)
-            return self._keep(grid, first, last, end, log_divisor)
-        window = slice(begin, end)
-        may_hit = self._most[window] > 0
-        ratios = _exponentials(self._z, c.cross[window] * may_hit)
+        log_divisor: Any = 0.0
+        if self._costs[begin] > SETTINGS.log_range:
+            last, log_divisor = self._several(grid, first, last, begin, None)
+            self._keep(grid, last, end, log_divisor)
+            return
+        run = slice(begin, end)
+        may_hit = self._most[run] > 0
         lows = np.concatenate([[first], self._low[begin : end - 1]])
-        starts = np.maximum(lows, self._low[window] - 1)
-        one_hit = (c.cross[window] * starts + c.linear[window] + c.square[window]) * may_hit
-        log_odds = math.log(self._p / (1.0 - self._p)) + self._balance
-        heads = _exponentials(self._z, one_hit, np.outer(may_hit, log_odds))
+        starts = np.maximum(lows, self._low[run] - 1)
+        one_hit = (c.cross[run] * starts + c.linear[run] + c.square[run]) * may_hit
+        ratios = _exponentials(self._z, c.cross[run] * may_hit)
+        heads = _exponentials(self._z, one_hit, np.outer(may_hit, self._log_odds + self._balance))
         weights = _Weights(heads, ratios, grid.shape[0])
-        log_divisor = 0.0
-        for block in range(begin, end):
-            i = block - begin
+        for i, block in enumerate(range(begin, end)):
             if c.sizes[block] > 1:
-                last, log_step = self._several(grid, first, int(lows[i]), last, block, ratios[i])
+                last, log_step = self._several(grid, int(lows[i]), last, block, ratios[i])
                 log_divisor += log_step
                 continue
-            log_divisor += math.log1p(-self._p)
+            log_divisor += self._log_q
             start, stop = int(starts[i]), min(last, int(self._high[block]) - 1)
-            if stop < start or self._most[block] == 0:
-                continue
-            moved = weights.of_rows(i, stop - start + 1)
-            moved *= grid[start - first : stop - first + 1]
-            grid[start + 1 - first : stop + 2 - first] += moved
-            last = max(last, stop + 1)
-        return self._keep(grid, first, last, end, log_divisor)
+            if stop >= start and may_hit[i]:
+                moved = weights.of_rows(i, stop - start + 1)
+                moved *= grid[start - first : stop - first + 1]
+                grid[start + 1 - first : stop + 2 - first] += moved
+                last = max(last, stop + 1)
+        self._keep(grid, last, end, log_divisor)
 
     def _several(
-        self,
-        grid: NDArray[Any],
-        first: int,
-        lowest: int,
-        last: int,
-        block: int,
-        ratio: NDArray[Any] | None,
+        self, grid: NDArray[Any], lowest: int, last: int, block: int, ratio: NDArray[Any] | None
     ) -> tuple[int, Any]:
-        """Any block, in place; returns the last row and the logarithm of a divisor.
+        """Pass rows of the grid through any block; returns the last row, and a log divisor.
 
-        Without the ratio, ``exp(z cross)``, its weights may leave the range of floats.
+        Without the ratio, ``exp(z cross)``, weights may leave the range of floats.
         """
-        c, z, high = self._increments, self._z, int(self._high[block])
-        low, size = int(self._low[block]), int(c.sizes[block])
-        fewest = max(int(self._least[block]), low - last)
+        low, high, first = int(self._low[block]), int(self._high[block]), self._first
+        size, fewest = int(self._increments.sizes[block]), max(int(self._least[block]), low - last)
         ys = np.arange(fewest, min(int(self._most[block]), high - lowest, size) + 1)
+        rows, before = np.arange(lowest, last + 1), grid[lowest - first : last - first + 1].copy()
+        grid[lowest - first : last - first + 1] = 0.0
         if not ys.size:
             # No path of the bands leads on.
-            grid[lowest - first : last - first + 1] = 0.0
             return last, 0.0
-        log_weights = binomial_log_weights(size, min(size, self._n_positives), self._p)[ys, None]
-        log_weights = log_weights + np.outer(ys, self._balance)
-        own = ys * (c.linear[block] + c.square[block] * ys)
-        slopes = ys * c.cross[block]
-        before = grid[lowest - first : last - first + 1].copy()
         after = grid[low - first : high - first + 1]
-        grid[lowest - first : last - first + 1] = 0.0
+        log_weights = binomial_log_weights(size, min(size, self._m), self._n_samples, self._m)
+        log_weights = log_weights[ys, None] + np.outer(ys, self._balance)
+        n_parts = self._parts_of_convolution(block, rows.size, ys.size)
         reference: Any = 0.0
-        n_parts = self._parts_of_convolution(block, before.shape[0], ys.size)
         if n_parts:
             sums, reference = _convolved_in_parts(
-                n_parts, before, lowest, ys, log_weights, own, c.cross[block], z
+                n_parts, before, rows, ys, log_weights, self._increments, block, self._z
             )
             first_row = lowest + int(ys[0])
             start, stop = max(first_row, low), min(first_row + sums.shape[0] - 1, high)
             after[start - low : stop - low + 1] = sums[start - first_row : stop - first_row + 1]
-            return min(high, last + int(ys[-1])), reference
-        if ratio is None:
-            rows = np.array([np.maximum(lowest, low - ys), np.minimum(last, high - ys)])
-            possible = rows[0] <= rows[1]
-            if not possible.any():
-                # No path of the bands leads on.
-                return last, 0.0
-            gains = np.multiply.outer(own + slopes * rows, z.real)
-            reference = float((log_weights + gains)[:, possible].max())
         else:
-            # The gain of y hits in the middle row, and exp(z cross) for every row away from it.
-            middle = (lowest + last) // 2
-            own = own + slopes * middle
-            heads = np.exp(log_weights + np.multiply.outer(own, z.real))
-            if np.iscomplexobj(z):
-                heads = heads * _exponentials(1j * z.imag, own)
-            powers = np.ones_like(before)
-            if ys[-1] and c.cross[block]:
-                geometric_rows(np.exp(z * (c.cross[block] * (lowest - middle))), ratio, powers)
-                before *= powers ** int(ys[0])
-        for i, y in enumerate(ys):
-            start, stop = max(lowest, low - int(y)), min(last, high - int(y))
-            if start <= stop:
-                rows_before = before[start - lowest : stop - lowest + 1]
-                target = after[start + y - low : stop + y - low + 1]
-                if ratio is None:
-                    h = np.arange(start, stop + 1)
-                    gains = np.outer(own[i] + slopes[i] * h, z)
-                    target += np.exp(log_weights[i] - reference + gains) * rows_before
-                else:
-                    target += heads[i] * rows_before
-            if ratio is not None and y != ys[-1]:
-                before *= powers
+            reference = self._add_sums(block, before, rows, ys, log_weights, ratio, after)
         return min(high, last + int(ys[-1])), reference
 
+    def _add_sums(
+        self,
+        block: int,
+        before: NDArray[Any],
+        rows: Integers,
+        ys: Integers,
+        log_weights: Floats,
+        ratio: NDArray[Any] | None,
+        after: NDArray[Any],
+    ) -> float:
+        """Add up the rows after a block; returns the log divisor."""
+        c, z = self._increments, self._z
+        # For every y, rows before the block that y hits lead into its band, and rows of the band.
+        low, high = int(self._low[block]), int(self._high[block])
+        lowest, last = int(rows[0]), int(rows[-1])
+        sources, targets = [], []
+        for y in ys.tolist():
+            start = max(lowest, low - y)
+            stop = max(start, min(last, high - y) + 1)
+            sources.append(slice(start - lowest, stop - lowest))
+            targets.append(slice(start + y - low, stop + y - low))
+        if ratio is None:
+            gains = [c.gain(block, rows[at], y) for at, y in zip(sources, ys, strict=True)]
+            edges = [
+                logs + np.outer(gain[[0, -1]], z.real)
+                for logs, gain in zip(log_weights, gains, strict=True)
+                if gain.size
+            ]
+            reference = max((float(logs.max()) for logs in edges), default=0.0)
+            for source, target, logs, gain in zip(
+                sources, targets, log_weights, gains, strict=True
+            ):
+                after[target] += np.exp(logs - reference + np.outer(gain, z)) * before[source]
+            return reference
+        # Weights of y hits in the middle row, and exp(z cross) for every row away from it.
+        middle = (lowest + last) // 2
+        gains = c.gain(block, middle, ys)
+        heads = np.exp(log_weights + np.multiply.outer(gains, z.real))
+        if np.iscomplexobj(z):
+            heads = heads * _exponentials(1j * z.imag, gains)
+        powers = np.ones_like(before)
+        if ys[-1] and c.cross[block]:
+            geometric_rows(np.exp(z * (c.cross[block] * (lowest - middle))), ratio, powers)
+            before *= powers ** int(ys[0])
+        for source, target, head, y in zip(sources, targets, heads, ys, strict=True):
+            after[target] += head * before[source]
+            if y != ys[-1]:
+                before *= powers
+        return 0.0
+
     def _parts_of_convolution(self, block: int, n_rows: int, n_hits: int) -> int:
-        """Into how many parts rows and hits are split for Fourier transforms; 0 for direct sums."""
+        """Number of parts of rows and of hits for Fourier transforms; 0 for direct sums."""
         crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
         exponent = crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
-        n_parts = max(1.0, math.ceil(math.sqrt(exponent / _LARGEST_EXPONENT_OF_FFT)))
-        of_hits, of_rows = n_hits / n_parts, max(1.0, n_rows / n_parts)
-        if of_hits < _LEAST_HITS_OF_FFT or of_rows * of_hits < _LEAST_PRODUCTS_OF_FFT:
-            return 0
-        return int(n_parts)
+        n_parts = max(1, math.ceil(math.sqrt(exponent / SETTINGS.largest_exponent_of_fft)))
+        n_products = max(1.0, n_rows / n_parts) * n_hits / n_parts
+        is_large = n_hits >= n_parts * SETTINGS.least_hits_of_fft
+        return n_parts if is_large and n_products >= SETTINGS.least_products_of_fft else 0
 
-    def _keep(
-        self, grid: NDArray[Any], first: int, last: int, end: int, log_divisor: float
-    ) -> bool:
-        """Keep the rows that matter, near 1; False where they have left the range of floats."""
+    def _keep(self, grid: NDArray[Any], last: int, end: int, log_divisor: Any) -> None:
+        """Keep the rows of the bands, rescaled by powers of two, which are exact."""
         lowest = int(self._low[end - 1])
-        self._state, self._first = grid[lowest - first : last - first + 1], lowest
-        size = np.abs(self._state).max(axis=0, initial=0.0)
+        state = grid[lowest - self._first : last - self._first + 1]
+        size = np.abs(state).max(axis=0, initial=0.0)
         if not (size.min() > 1e-290 and size.max() < 1e290):
-            return False
-        # Powers of two cost no rounding.
+            raise LeftTheRangeError
         shift = np.exp2(np.floor(np.log2(size)))
-        self._state = self._state / shift
-        self._log_scale += np.log(shift) + log_divisor
-        return True
+        self._state, self._first = state / shift, lowest
+        self._log_scale = self._log_scale + np.log(shift) + log_divisor
 
 
 def _exponentials(z: NDArray[Any], factors: Floats, more: Floats | None = None) -> NDArray[Any]:
@@ -369,14 +366,14 @@ def _exponentials_by_node(
 
 
 class _Weights:
-    """``heads[i] * ratios[i]**row`` for the blocks i of a window, in turn: a product each.
+    """``heads[i] * ratios[i]**row`` for the blocks i of a run, in turn: a product each.
 
     The first rows of all blocks, and the powers of ratios by which they double, come together.
     """
 
     def __init__(self, heads: NDArray[Any], ratios: NDArray[Any], n_rows: int) -> None:
-        most = max(1, _CACHED // heads.size)
-        n_together = min(n_rows, _ROWS_TOGETHER, 1 << (most.bit_length() - 1))
+        most = max(1, SETTINGS.most_cached // heads.size)
+        n_together = min(n_rows, SETTINGS.rows_together, 1 << (most.bit_length() - 1))
         self._first = geometric_rows(
             heads, ratios, np.empty((n_together, *heads.shape), heads.dtype)
         )
@@ -418,69 +415,52 @@ def geometric_rows(head: NDArray[Any], ratio: NDArray[Any], out: NDArray[Any]) -
 def _convolved_in_parts(
     n_parts: int,
     before: NDArray[Any],
-    lowest: int,
-    ys: NDArray[np.int64],
+    rows: Integers,
+    ys: Integers,
     log_weights: Floats,
-    own: Floats,
-    cross: float,
-    z: NDArray[Any],
+    *block_and_nodes: Any,
 ) -> tuple[NDArray[Any], Floats]:
     """`_convolved` of parts of the rows with parts of the hits, added up."""
     if n_parts == 1:
-        return _convolved(before, lowest, ys, log_weights, own, cross, z)
-    total = np.zeros((before.shape[0] + ys.size - 1, z.size), dtype=before.dtype)
-    reference = np.full(z.size, -np.inf)
-    for rows in np.array_split(np.arange(before.shape[0]), min(n_parts, before.shape[0])):
+        return _convolved(before, rows, ys, log_weights, *block_and_nodes)
+    total = np.zeros((rows.size + ys.size - 1, before.shape[1]), dtype=before.dtype)
+    reference = np.full(before.shape[1], -np.inf)
+    for some in np.array_split(np.arange(rows.size), min(n_parts, rows.size)):
         for hits in np.array_split(np.arange(ys.size), n_parts):
             part, log_part = _convolved(
-                before[rows],
-                lowest + int(rows[0]),
-                ys[hits],
-                log_weights[hits],
-                own[hits],
-                cross,
-                z,
+                before[some], rows[some], ys[hits], log_weights[hits], *block_and_nodes
             )
             largest = np.maximum(reference, log_part)
             if np.any(largest > reference):
                 total *= np.exp(reference - largest)
                 reference = largest
             part *= np.exp(log_part - reference)
-            first = int(rows[0] + hits[0])
+            first = int(some[0] + hits[0])
             total[first : first + part.shape[0]] += part
     return total, reference
 
 
 def _convolved(
     before: NDArray[Any],
-    lowest: int,
-    ys: NDArray[np.int64],
+    rows: Integers,
+    ys: Integers,
     log_weights: Floats,
-    own: Floats,
-    cross: float,
+    increments: Increments,
+    block: int,
     z: NDArray[Any],
 ) -> tuple[NDArray[Any], Floats]:
-    """What rows of hits before a block, the lowest first, become by y hits in it; and log divisors.
-
-    With ``h = h0 + u`` hits before the block and ``y = y0 + v`` in it,
-    ``y h = y h0 + y0 u + [(u + v)**2 - u**2 - v**2] / 2`` (Bluestein): sums over u and v with
-    ``u + v`` given are a convolution.
-    """
-    n_rows = before.shape[0]
-    h0, y0 = lowest + n_rows // 2, int(ys[ys.size // 2])
-    u, v = np.arange(n_rows) + lowest - h0, ys - y0
-    both = np.arange(n_rows + ys.size - 1) + (u[0] + v[0])
-    of_rows, of_hits = cross * (y0 * u - 0.5 * u**2), own + cross * (ys * h0 - 0.5 * v**2)
-    length = next_fast_len(both.size)
-    sums = np.empty((both.size, z.size), dtype=before.dtype)
+    """All rows after a block by one convolution, the lowest first; and log divisors of nodes."""
+    of_rows, of_hits, of_both = separated(increments, block, rows, ys)
+    length, is_complex = next_fast_len(of_both.size), np.iscomplexobj(z)
+    sums = np.empty((of_both.size, z.size), dtype=before.dtype)
     reference = np.empty(z.size)
-    together = max(1, _FFT_AT_ONCE // length)
+    together = max(1, SETTINGS.fft_at_once // length)
     for begin in range(0, z.size, together):
         some = slice(begin, begin + together)
         nodes = z[some]
         logs = log_weights[:, some] if log_weights.shape[1] > 1 else log_weights
         largest = (logs + np.multiply.outer(of_hits, nodes.real)).max(axis=0)
-        if np.iscomplexobj(z):
+        if is_complex:
             # Nodes of a contour have one real part, and the same largest term.
             largest = largest.max(keepdims=True)
         reference[some] = largest
@@ -488,9 +468,8 @@ def _convolved(
         product = before[:, some].T * _exponentials_by_node(nodes, of_rows)
         product = fft(product, length, overwrite_x=True)
         product *= heads
-        product = ifft(product, overwrite_x=True)[:, : both.size]
-        product *= _exponentials_by_node(nodes, 0.5 * cross * both**2)
-        # Of positive terms rounding alone can be negative.
-        is_complex = np.iscomplexobj(before)
+        product = ifft(product, overwrite_x=True)[:, : of_both.size]
+        product *= _exponentials_by_node(nodes, of_both)
+        # Sums of positive terms are negative by rounding only.
         sums[:, some] = (product if is_complex else np.maximum(product.real, 0.0)).T
     return sums, reference

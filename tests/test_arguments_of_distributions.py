@@ -1,4 +1,4 @@
-"""Every method of the law under every kind of argument, as scipy's frozen distributions answer.
+"""Every method of a null distribution under every kind of argument, as in scipy.stats.
 
 Each problem is walked through with all warnings, and all floating-point errors that numpy reports,
 turned into errors.
@@ -70,86 +70,86 @@ def nothing_escapes():
 @pytest.fixture(
     params=[pytest.param(name, marks=pytest.mark.long if name in SLOW else ()) for name in PROBLEMS]
 )
-def law(request):
+def null(request):
     n_samples, n_positives, options = PROBLEMS[request.param]
     return ap_null_distribution(n_samples, n_positives, **options)
 
 
-def some_values(law):
+def some_values(null):
     """Both ends, just beyond them, the body, and the extremes of floating point."""
-    inner = law.mean() + law.std() * np.array([-8, -2, -1e-9, 0, 1e-9, 0.5, 4, 12, 60])
-    ends = np.array(law.support())
+    inner = null.mean() + null.std() * np.array([-8, -2, -1e-9, 0, 1e-9, 0.5, 4, 12, 60])
+    ends = np.array(null.support())
     ends = ends[np.isfinite(ends)]
     beside = [end * (1 + step) for end in ends for step in (-1e-9, 1e-15, 1e-9)]
     return np.concatenate([EXTREME, inner, ends, beside])
 
 
-def test_every_value_has_an_answer(law):
-    x = some_values(law)
+def test_every_value_has_a_result(null):
+    x = some_values(null)
     for name in OF_VALUES:
-        assert not np.any(np.isnan(getattr(law, name)(x))), name
+        assert not np.any(np.isnan(getattr(null, name)(x))), name
     for alternative in ("greater", "less", "two-sided"):
-        p, log_p = law.pvalue(x, alternative), law.log_pvalue(x, alternative)
+        p, log_p = null.pvalue(x, alternative), null.log_pvalue(x, alternative)
         assert np.all((p >= 0.0) & (p <= 1.0))
         assert np.all(log_p <= 0.0)
-        assert np.all(law.relative_error(x, alternative) >= 1e-13)
+        assert np.all(null.relative_error(x, alternative) >= 1e-13)
         representable = p > 1e-290
         assert_allclose(np.exp(log_p[representable]), p[representable], rtol=1e-10)
 
 
-def test_bounds_of_extreme_values(law, monkeypatch):
+def test_bounds_of_extreme_values(null, monkeypatch):
     monkeypatch.setattr(bounds, "SETTINGS", bounds.BoundSettings(max_cells=2000))
     for alternative in ("greater", "less", "two-sided"):
-        lower, upper = law.pvalue_bounds(EXTREME, alternative)
+        lower, upper = null.pvalue_bounds(EXTREME, alternative)
         assert np.all((lower >= 0.0) & (lower <= upper) & (upper <= 1.0))
 
 
-def test_probabilities_are_monotone_and_complementary(law):
-    x = np.sort(some_values(law))
-    rounding = 1e-12 + 2 * np.minimum(law.relative_error(x), law.relative_error(x, "less"))
+def test_probabilities_are_monotone_and_complementary(null):
+    x = np.sort(some_values(null))
+    rounding = 1e-12 + 2 * np.minimum(null.relative_error(x), null.relative_error(x, "less"))
     rounding = np.where(np.isfinite(rounding), np.minimum(rounding, 1.0), 1e-12)
     for name, sign in (("cdf", 1), ("sf", -1), ("logcdf", 1), ("logsf", -1), ("pvalue", -1)):
         # -inf may follow -inf.
-        values = np.maximum(getattr(law, name)(x), -1e300)
+        values = np.maximum(getattr(null, name)(x), -1e300)
         scale = np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
         assert np.all(sign * np.diff(values) >= -rounding[1:] * np.maximum(scale, 1.0)), name
-    assert np.all(np.abs(law.cdf(x) + law.sf(x) - 1.0) <= rounding)
+    assert np.all(np.abs(null.cdf(x) + null.sf(x) - 1.0) <= rounding)
 
 
-def test_outside_the_support_as_scipy(law):
+def test_outside_the_support_as_scipy(null):
     reference = stats.uniform()
-    low, high = law.support()
+    low, high = null.support()
     if np.isfinite([low, high]).all():
         for x, same in ((low - 1.0, -1.0), (-np.inf, -np.inf), (high + 1.0, 2.0), (np.inf, np.inf)):
             for name in ("cdf", "sf", "logcdf", "logsf"):
                 with np.errstate(divide="ignore"):
                     expected = getattr(reference, name)(same)
-                assert getattr(law, name)(x) == expected, (name, x)
+                assert getattr(null, name)(x) == expected, (name, x)
     for x in (-np.inf, np.inf):
-        assert law.cdf(x) == float(x > 0)
-        assert law.sf(x) == float(x < 0)
+        assert null.cdf(x) == float(x > 0)
+        assert null.sf(x) == float(x < 0)
 
 
-def test_quantiles_as_scipy(law, long):
-    low, high = law.support()
-    assert (law.ppf(0.0), law.ppf(1.0)) == (low, high)
-    assert (law.isf(1.0), law.isf(0.0)) == (low, high)
+def test_quantiles_as_scipy(null, long):
+    low, high = null.support()
+    assert (null.ppf(0.0), null.ppf(1.0)) == (low, high)
+    assert (null.isf(1.0), null.isf(0.0)) == (low, high)
     reference = stats.uniform()
     for name in OF_LEVELS:
         impossible = [-0.1, 1.1, -np.inf, np.inf, np.nan]
-        assert_array_equal(getattr(law, name)(impossible), getattr(reference, name)(impossible))
-        values = getattr(law, name)(EXTREME_LEVELS if long else LEVELS)
+        assert_array_equal(getattr(null, name)(impossible), getattr(reference, name)(impossible))
+        values = getattr(null, name)(EXTREME_LEVELS if long else LEVELS)
         slack = 1e-12  # the ends of the support are found by other sums than the atoms there
         assert np.all((values >= low * (1 - slack)) & (values <= high * (1 + slack)))
         steps = np.diff(np.clip(values, -1e300, 1e300)) * (1 if name == "ppf" else -1)
         assert np.all(steps >= -slack)
 
 
-def test_shapes_and_nan_as_scipy(law):
-    reference = stats.norm(law.mean(), law.std() or 1.0)
+def test_shapes_and_nan_as_scipy(null):
+    reference = stats.norm(null.mean(), null.std() or 1.0)
     for argument in (0.3, [0.3], [[0.3, np.nan]], np.empty((0, 3)), np.full((2, 1, 2), 0.3)):
         for name in (*OF_VALUES, *OF_LEVELS):
-            out = getattr(law, name)(argument)
+            out = getattr(null, name)(argument)
             same_name = name if hasattr(reference, name) else "sf"
             expected = getattr(reference, same_name)(argument)
             assert np.shape(out) == np.shape(expected), name
@@ -157,24 +157,24 @@ def test_shapes_and_nan_as_scipy(law):
             assert np.ndim(argument) or isinstance(out, float)
 
 
-def test_numbers_of_other_types(law):
+def test_numbers_of_other_types(null):
     for argument in (1, True, np.float32(0.5), np.int64(1), [0, 1], (0.5,), np.float16(0.25)):
         for name in OF_VALUES:
             assert_array_equal(
-                getattr(law, name)(argument),
-                getattr(law, name)(np.asarray(argument, dtype=float)),
+                getattr(null, name)(argument),
+                getattr(null, name)(np.asarray(argument, dtype=float)),
                 name,
             )
 
 
 @pytest.mark.parametrize("argument", ["high", None, [[0.1], [0.1, 0.2]], {}, 1j])
-def test_what_is_no_number_is_refused_as_by_scipy(argument):
-    law = ap_null_distribution(30, 4)
+def test_values_that_are_no_numbers_raise_as_in_scipy(argument):
+    null = ap_null_distribution(30, 4)
     for name in (*OF_VALUES, *OF_LEVELS):
         if argument is None:
             continue
         with pytest.raises((TypeError, ValueError)):
-            getattr(law, name)(argument)
+            getattr(null, name)(argument)
 
 
 @pytest.mark.parametrize("level", [-0.1, 1.1, -np.inf, np.inf])
@@ -183,21 +183,21 @@ def test_impossible_confidence_is_refused(level):
         ap_null_distribution(30, 4).interval(level)
 
 
-def test_moments_and_draws(law):
-    low, high = law.support()
-    mean, variance = law.stats("mv")
-    assert (mean, variance) == (law.mean(), law.var())
-    if law.method not in APPROXIMATIONS:
-        assert low * (1 - 1e-12) <= mean <= high * (1 + 1e-12) or law.method == "permutation"
-        draws = law.rvs((3, 2), random_state=1)
+def test_moments_and_draws(null):
+    low, high = null.support()
+    mean, variance = null.stats("mv")
+    assert (mean, variance) == (null.mean(), null.var())
+    if null.method not in APPROXIMATIONS:
+        assert low * (1 - 1e-12) <= mean <= high * (1 + 1e-12) or null.method == "permutation"
+        draws = null.rvs((3, 2), random_state=1)
         assert draws.shape == (3, 2)
-        assert law.method == "permutation" or np.all(
+        assert null.method == "permutation" or np.all(
             (draws >= low * (1 - 1e-12)) & (draws <= high * (1 + 1e-12))
         )
-    assert law.rvs(0, random_state=1).shape == (0,)
-    assert low <= law.median() <= high
-    inner = law.interval(0.9)
-    outer = law.interval([0.0, 0.9, 1.0])
+    assert null.rvs(0, random_state=1).shape == (0,)
+    assert low <= null.median() <= high
+    inner = null.interval(0.9)
+    outer = null.interval([0.0, 0.9, 1.0])
     # Sums for one value and for several round differently.
     assert_allclose((outer[0][1], outer[1][1]), inner, rtol=1e-12)
     assert (outer[0][2], outer[1][2]) == (low, high)

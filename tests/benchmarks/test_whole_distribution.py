@@ -1,4 +1,4 @@
-"""Time of 10,000 further values of a law that has given one, against 100 calls of scikit-learn."""
+"""Time of 10,000 further p-values of a null distribution, against 100 calls of scikit-learn."""
 
 import numpy as np
 import pytest
@@ -20,30 +20,30 @@ LOWEST, HIGHEST = 1e-6, 20.0
 
 def random_rankings(problem):
     """Values of random rankings."""
-    return problem.law().rvs(10_000, random_state=0)
+    return problem.null().rvs(10_000, random_state=0)
 
 
 def evenly_spread(problem):
     """Values from where one in a million is lower to 20 standard deviations above the mean."""
-    law = problem.law()
-    return np.linspace(law.ppf(LOWEST), problem.value_at(HIGHEST), 10_000)
+    null = problem.null()
+    return np.linspace(null.ppf(LOWEST), problem.value_at(HIGHEST), 10_000)
 
 
 @pytest.mark.parametrize("values", [random_rankings, evenly_spread])
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_further_values(measure, problem, values):
     first, further = problem.value_at(3.0), values(problem)
-    laws = [problem.law()]
+    distributions = [problem.null()]
 
-    def another_law():
+    def another_null():
         forget()
-        laws[0] = problem.law()
-        laws[0].pvalue(first)
+        distributions[0] = problem.null()
+        distributions[0].pvalue(first)
 
     p = measure(
-        lambda: laws[0].pvalue(further),
+        lambda: distributions[0].pvalue(further),
         expected=0.3,
-        setup=another_law,
+        setup=another_null,
         table="whole",
         problem=str(problem),
         way=values.__name__,
