@@ -421,7 +421,7 @@ class NullDistribution:
         --------
         >>> from sklearn_rankinf import ap_null_distribution
         >>> null = ap_null_distribution(10_000, 50)
-        >>> null.solver([0.01, 0.9, 1.0]).tolist()
+        >>> null.solver([0.01, 0.99, 1.0]).tolist()
         ['stratified contour', 'near-maximum enumeration', 'closed form']
         """
         check_alternative(alternative)

@@ -1,1 +1,81 @@
-"""Exact null distributions of additive rank statistics (numpy and scipy only)."""
+"""Exact null distributions of additive rank statistics (numpy and scipy only).
+
+A ranking is a sequence of blocks of equal scores, best first, of n items in all. Under the null
+hypothesis each of the ``C(n, m)`` sets of ranks is equally likely to be the set of the m positives.
+With ``y_b`` positives in block b and ``h_b`` before it, the engine computes
+
+    P(S >= s)  and  P(S <= s)  for  S = sum_b y_b (cross_b h_b + linear_b + square_b y_b),
+
+for any coefficients, with an estimate of the relative error; and the same for means of S over
+independent queries. Positives and negatives exchange their roles if negatives are fewer
+(`Increments.of_misses`). Sections and equations are those of doc/theory.rst.
+
+Modules, in reading order
+-------------------------
+statistics          the coefficients of all metrics; `Increments`
+moments, merging    exact moments; far ranks merged into blocks
+hypergeometric      Loader's form of probabilities, tails of hits at k
+estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
+exact/              enumeration, counting, branch and bound, guaranteed bounds
+inversion/          tilts, transform, contours, stratified contours
+solvers             `Tails`: the sequence of inversions and bounds on one side of the mean
+conditioning        mixtures over the number of positives in a block of equal scores
+computed            `ComputedDistribution`: both sides, ends of the support, upper bounds
+listed, quantiles   distributions given by their atoms; quantiles by root finding
+distribution, mean  `exact_distribution` and `mean_distribution`: the choice by size
+cache               the most recently used distributions
+
+Solvers
+-------
+`NullDistribution.solver` returns these names. Parts of errors are those of `ErrorEstimate`.
+
+name                       module and method; reference; source of the error
+closed form                computed, mean: ``P(S = best)``, ends of the support; rounding
+enumeration                exact/enumeration: all outcomes by a forward pass; rounding
+meet in the middle         exact/enumeration: two sorted lists; Horowitz & Sahni 1974; rounding
+two positives              exact/pairs: counts by binary search; rounding
+integer weights            exact/integer_weights: counts for each value; rounding
+hypergeometric             exact/hits: sums of hypergeometric tails; Loader 2000; rounding
+near-maximum enumeration   exact/near_maximum: placements beyond s; Land & Doig 1960; rounding
+contour                    inversion/contour: trapezoidal rule near the saddle point; Abate & Whitt
+                           1992, Daniels 1954; rounding, truncation, aliasing, atoms, merging
+longer contour             solvers: the same with six times as many nodes; the same
+stratified contour         inversion/stratified: top-stratum positives separated, nodes from coarse
+                           to fine; Abate & Whitt 1992, Jensen 1995; as for contours
+conditioning on a block    conditioning: mixture over strata; Hoeffding 1963; errors of the strata,
+                           truncation and enclosure of those left out
+branch and bound           exact/branch_and_bound: undecided branches; Land & Doig 1960; enclosure
+midpoint of bounds         exact/bounds, exact/lattice: increments rounded down to cells; enclosure
+hypergeometric bounds      computed: values of nearly 0, no positive above s or s / m; enclosure
+lattice                    mean: convolution of rounded queries, tilted; enclosure, rounding
+sums of atoms              exact/sums_of_atoms: queries by halves; Horowitz & Sahni; enclosure
+upper bound                solvers, computed, mean: Chernoff 1952; infinite
+
+A solver is tried if the error stated before is above its threshold (`solvers.solve_in_turn`), and
+each value keeps the answer with the smallest error.
+
+Glossary
+--------
+placement       a set of m ranks for the positives; all are equally likely
+outcome         the numbers of positives in all blocks; several placements with the same value
+block           items of equal scores, or merged ranks that are treated as such
+hit, miss       a positive, and a negative, found at a rank
+row             number of hits so far, the state of a forward pass
+band            the rows, and hits in a block, that carry the tilted distribution
+tilt            theta in the weights ``exp(theta S)``; at the saddle point s is the tilted mean
+contour         the line ``Re z = theta``, and the nodes of the trapezoidal rule on it
+period          T of ``P(S >= s + k T)``, the aliases; nodes are 2 pi / T apart
+excess          Chernoff exponent of a tilt minus the smallest exponent of all tilts
+body            the statistic without the top ranks, and its standard deviation
+steep           a single hit adds more than three standard deviations
+dense           with enough placements for the transform to decay like a smooth one
+top stratum     ranks where a hit adds more than a quarter of the body
+stratum         the placements with a given number of hits in the top stratum, or in a block
+window          an interval that holds nearly all of a row's distribution
+merged          neighbouring blocks treated as one, with the expectation of their increments
+level           of merging: 0 plans contours, and 1, 2, ... are merged less and less
+span            distance of which all values are multiples; 0 if there is none
+horizon         ranks beyond which nothing is added, such as k
+sign, side      1 for the upper tail and -1 for the lower; of a value, and of a contour
+tolerance       relative error that the caller accepts
+"""
