@@ -103,7 +103,7 @@ class MeanSettings:
     error_for_sums: float = 1e-7
     error_for_any_sums: float = 1e-2
     # Sums over half of the queries are few if no more than this are formed at once.
-    few_sums: float = 1e6
+    few_sums: float = 5e6
     # They have large probabilities if the log probability that two of them coincide exceeds this.
     log_coincidence: float = -5.0
     # Most outcomes of a query whose atoms are summed.

@@ -129,6 +129,9 @@ class SolverSettings:
     part_counted: float = 0.01
     # Part of the body that a positive adds at least where contours are stratified.
     least_increment: float = 0.1
+    # Part of the standard deviation that a positive adds at least where the contours of merged
+    # blocks are stratified.
+    least_increment_merged: float = 0.5
     # Standard deviations above the mean from which ascending contours serve other distributions.
     far_above: float = 15.0
     # Blocks up to which Chernoff bounds are computed from blocks that are not merged wrongly.
@@ -344,7 +347,12 @@ class Tails:
         n_counted = coarse.sizes[typical > SETTINGS.part_counted * self._body].sum()
         enough = m * n_counted >= SETTINGS.least_counted * coarse.n_samples
         # Returns of the transform are looked for on plain contours alone.
-        return is_steep(coarse, self._std) and bool(enough) and not self._returns
+        if not enough or self._returns:
+            return False
+        if self._merged:
+            # A plain contour of many merged blocks takes longer.
+            return largest_increment(coarse) > SETTINGS.least_increment_merged * self._std
+        return is_steep(coarse, self._std)
 
     @cached_property
     def _ascends(self) -> bool:
@@ -384,6 +392,7 @@ class Tails:
             far = np.flatnonzero(self._contour.log_bound(t, sign) < SETTINGS.log_longer)
             if far.size:
                 found.put(far, self._contour_far_out.tail(t[far], sign, insist=True))
+                found.solver[far] = "longer contour"
         return self._with_returns(found)
 
     def _with_returns(self, found: TailEstimates) -> TailEstimates:

@@ -44,8 +44,10 @@ class BandSettings:
     widths: tuple[float, ...] = (1.0, 2.0)
     # Range of the logarithms of two factors within which products of floats are safe.
     log_range: float = 600.0
-    # Largest number of products of a block that are added in logarithms.
-    most_logarithms: int = 2_000_000
+    # Largest number of products of a block that are added in logarithms: in a search for bands, and
+    # in a window that is known.
+    most_logarithms: int = 20_000
+    most_logarithms_in_window: int = 2_000_000
     # All paths are kept up to this number of hits.
     few_hits: int = 64
 
@@ -280,7 +282,9 @@ def tilted_bands(
         if width is not None:
             window, _ = windows(increments, n_positives, np.array([tilt]), width)
         try:
-            found = _bands_in(increments, n_positives, tilt, share, window)
+            found = _bands_in(
+                increments, n_positives, tilt, share, window, SETTINGS.most_logarithms
+            )
         except _OutOfRangeError:
             return window, math.nan
         if found is not None and found[0].has_room_in(window, feasible):
@@ -299,7 +303,8 @@ def carrying_bands(
     """`tilted_bands` among the paths within limits; None if the window is too narrow for them."""
     window = window.intersection(limits)
     try:
-        found = _bands_in(increments, n_positives, tilt, share, window)
+        most = SETTINGS.most_logarithms_in_window
+        found = _bands_in(increments, n_positives, tilt, share, window, most)
     except _OutOfRangeError:
         return None
     if found is None or not found[0].has_room_in(window, limits):
@@ -308,7 +313,12 @@ def carrying_bands(
 
 
 def _bands_in(
-    increments: Increments, n_positives: int, tilt: float, share: float, window: Bands
+    increments: Increments,
+    n_positives: int,
+    tilt: float,
+    share: float,
+    window: Bands,
+    most_logarithms: int,
 ) -> tuple[Bands, float] | None:
     """`tilted_bands` among the paths in a window; None if they do not lead to the end.
 
@@ -321,7 +331,7 @@ def _bands_in(
         if not y.size:
             return None
         log_weights = binomial_log_weights(size, min(size, m), n, m)[y]
-        step = _Step(increments, block, tilt, *states[-1], y, log_weights)
+        step = _Step(increments, block, tilt, *states[-1], y, log_weights, most_logarithms)
         low = max(int(window.low[block]) - step.first_reached, 0)
         reached = step.forward()[low : int(window.high[block]) + 1 - step.first_reached]
         finite = np.flatnonzero(reached > -np.inf)
@@ -382,7 +392,9 @@ class _Step:
         state: Floats,
         y: Integers,
         log_weights: Floats,
+        most_logarithms: int,
     ) -> None:
+        self._most = most_logarithms
         self.y, self.first_reached = y, first + int(y[0])
         balance = float(state[0] - state[-1]) / max(1, state.size - 1)
         self._of_rows, self._of_hits, self._of_both = (
@@ -398,7 +410,7 @@ class _Step:
 
     def forward(self) -> Floats:
         """Log weights of hits after the block, from `first_reached` on."""
-        return np.asarray(_log_convolution(self._past, self._of_hits) + self._of_both)
+        return np.asarray(_log_convolution(self._past, self._of_hits, self._most) + self._of_both)
 
     def ahead(self, first: int, future: Floats) -> Floats:
         """Log weights of later blocks given the hits after the block, at all rows it reaches."""
@@ -409,12 +421,12 @@ class _Step:
 
     def backward(self, ahead: Floats) -> Floats:
         """Log weights of this and later blocks, given the hits before the block."""
-        sums = _log_convolution(ahead, self._of_hits[::-1])
+        sums = _log_convolution(ahead, self._of_hits[::-1], self._most)
         return np.asarray(self._of_rows + sums[self.y.size - 1 :][: self._of_rows.size])
 
     def hits(self, ahead: Floats) -> Floats:
         """Log weights of the hits in the block, given all blocks."""
-        sums = _log_convolution(ahead, self._past[::-1])
+        sums = _log_convolution(ahead, self._past[::-1], self._most)
         return np.asarray(self._of_hits + sums[self._of_rows.size - 1 :][: self.y.size])
 
 
@@ -422,14 +434,14 @@ class _OutOfRangeError(Exception):
     """The products of a block that have to be added in logarithms are too many."""
 
 
-def _log_convolution(log_a: Floats, log_b: Floats) -> Floats:
+def _log_convolution(log_a: Floats, log_b: Floats, most_logarithms: int) -> Floats:
     """Log of the convolution, added in logarithms where floats do not reach far enough."""
     top_a, top_b = log_a.max(), log_b.max()
     with np.errstate(divide="ignore"):
         if _log_range(log_a) + _log_range(log_b) < SETTINGS.log_range:
             sums = np.convolve(np.exp(log_a - top_a), np.exp(log_b - top_b))
             return np.asarray(np.log(sums) + (top_a + top_b))
-        if log_a.size * log_b.size > SETTINGS.most_logarithms:
+        if log_a.size * log_b.size > most_logarithms:
             raise _OutOfRangeError
         terms = np.full((log_b.size, log_a.size + log_b.size), -np.inf)
         terms[:, : log_a.size] = log_b[:, None] + log_a

@@ -52,7 +52,7 @@ class MultirateSettings:
     loses_too_much: float = 1e-11
     # Fall of the log transform after which a contour ends, if that is not much farther out than a
     # smaller fall: exp(-20) of a smooth distribution is cut off.
-    fall: float = 17.0
+    fall: float = 26.0
     least_fall: float = 14.0
     farther: float = 1.25
     # Share of a contour that reaches that fall; the rest is faded out by a taper.

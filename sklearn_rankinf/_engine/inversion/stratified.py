@@ -89,7 +89,7 @@ class StratifiedSettings:
     # positives than `many`, where digits cost more, the second.
     share_left_out: float = 1e-14
     many: float = 1e5
-    share_left_out_of_many: float = 1e-11
+    share_left_out_of_many: float = 1e-13
     # Products for a node above which blocks have narrower bands of their own.
     wide_bands: float = 2e5
     # Distance within which the error of merged ties changes its sign, in bodies.
