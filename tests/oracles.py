@@ -481,12 +481,14 @@ def inverted_tail_of_weights(
 
     The transform is the elementary symmetric polynomial of ``exp(z weight)``, from the sums of
     their powers by Newton's identities. The midpoint rule is that of `inverted_tail`, up to
-    ten terms in a row that are less than 1e-12 of the sum.
+    terms in a row that are less than 1e-12 of the sum over twice the distance at which weights
+    that are nearly equal let the transform return.
     """
     n_others = n_samples - weights.size
     x, total = np.asarray(values), np.zeros(len(values))
     n_small, nodes = 0, itertools.count()
-    while n_small < 10:
+    enough = math.ceil(4.0 * math.pi / (np.median(weights) * step))
+    while n_small < enough:
         z = tilt + 1j * step * (next(nodes) + 0.5)
         factor = np.exp(z * weights)
         power, sums = np.ones_like(factor), []

@@ -884,7 +884,13 @@ FLOORS = [
     },
     {
         *("_frozen_distributions", "_null_distributions", "_rank_distributions"),
-        *("_top_k_distributions", "_observations", "_restricted", "_row_permutations"),
+        *(
+            "_top_k_approximations",
+            "_top_k_distributions",
+            "_observations",
+            "_restricted",
+            "_row_permutations",
+        ),
         *("_results", "_significance", "_queries", "_top_k"),
         *("_estimates", "_interval_results", "_intervals", "_comparison", "_multiple_comparison"),
         *("_classifications", "_posteriors", "_top_k_curve", "_minimum_hypergeometric"),

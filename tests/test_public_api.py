@@ -284,6 +284,7 @@ DISTRIBUTION_SIGNATURES = {
     "pvalue": "(x, alternative='greater')",
     "log_pvalue": "(x, alternative='greater')",
     "relative_error": "(x, alternative='greater')",
+    "solver": "(x, alternative='greater')",
     "pvalue_bounds": "(x, alternative='greater')",
 }
 

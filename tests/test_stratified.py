@@ -304,7 +304,8 @@ def test_no_answer_depends_on_the_other_values():
 
 def test_far_tails_of_distributions_that_are_not_stratified_near_the_body(monkeypatch):
     problem, x = (AP, 3000, 200, None), np.array([0.2])
-    monkeypatch.setattr(solvers, "SETTINGS", replace(solvers.SETTINGS, merge_above=2_000))
+    settings = replace(solvers.SETTINGS, merge_above=2_000, least_increment_merged=10.0)
+    monkeypatch.setattr(solvers, "SETTINGS", settings)
     distribution = ComputedDistribution(*problem)
     found = distribution.estimates(x, 1)
     assert found.solver[0] == "stratified contour"

@@ -1,7 +1,7 @@
 """Counts of the placements of two positives, and tails with three."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -10,7 +10,7 @@ import pytest
 from by_name import bedroc_null_distribution, dcg_null_distribution
 
 from sklearn_rankinf import RankStatistic, ap_null_distribution
-from sklearn_rankinf._engine import distribution as engine_distribution
+from sklearn_rankinf._engine import computed
 from sklearn_rankinf._engine.exact.pairs import TwoPositives
 from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain, RocAuc
@@ -110,7 +110,7 @@ def test_contours_agree_with_counts(null, monkeypatch):
     values = counted.rvs(3, random_state=0)
     exact = counted.pvalue(values)
     assert np.all(counted.relative_error(values) <= 1e-12)
-    monkeypatch.setattr(engine_distribution, "_MOST_SEARCHES", 0)
+    monkeypatch.setattr(computed, "SETTINGS", replace(computed.SETTINGS, most_searches=0))
     p, error = inverted.pvalue(values), inverted.relative_error(values)
     assert np.all(error > 1e-9)
     known = np.isfinite(error)

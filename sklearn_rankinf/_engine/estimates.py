@@ -126,7 +126,8 @@ class TailEstimates:
         with np.errstate(divide="ignore"):
             log_rest = np.log(-np.expm1(np.minimum(self.log_p, 0.0)))
         ratio = np.exp(np.minimum(self.log_p - log_rest, 50.0))
-        scale = np.where(is_bound, 0.0, ratio / np.maximum(total, 1.0))
+        ratio = np.where(is_bound & np.isneginf(self.log_p), np.inf, ratio)
+        scale = np.where(is_bound, 0.0, ratio) / np.maximum(total, 1.0)
         parts = {
             field.name: np.where(is_bound, 0.0, getattr(self.error, field.name)) * scale
             for field in fields(self.error)
@@ -145,7 +146,8 @@ class TailEstimates:
     def put_better(self, where: NDArray[Any], other: TailEstimates) -> None:
         """Replace those of some values, in place, where the others have smaller errors.
 
-        An answer of any error replaces an unknown one.
+        Of tails with an infinite error only upper bounds are kept, where nothing else is known.
         """
-        better = (other.error.total < self.error.total[where]) | np.isneginf(self.log_p[where])
+        unknown = np.isneginf(self.log_p[where]) & (other.solver == "upper bound")
+        better = (other.error.total < self.error.total[where]) | unknown
         self.put(where[better], other.at(better))

@@ -63,7 +63,7 @@ def test_stated_errors_cover_the_distance_from_enumeration(long):
     report = enumeration.run(seed=20_242, share=1.0 if long else 0.012)
     assert not report.findings, "\n".join(report.findings)
     # Whoever enumerates states no more than rounding errors, and contours state more.
-    for solver in ("contours", "strata", "branch and bound"):
+    for solver in ("contours", "conditioning on a block", "branch and bound"):
         errors = report.by_solver[solver].errors
         assert len(errors) > 20
         assert max(errors) > 1e-8
