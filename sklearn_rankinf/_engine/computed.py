@@ -422,7 +422,7 @@ class ComputedDistribution:
 
     @cached_property
     def _conditions_first(self) -> bool:
-        """Whether tails are divided by a block first, a lucky miss stands out, or weights step."""
+        """Whether tails are conditioned on a block first: few outcomes decide, or weights step."""
         span = self._statistic.span(self._n_samples, self._n_positives, self._tie_sizes)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning or span > 0.0:
             return False
@@ -566,7 +566,7 @@ def _inversion(increments: Increments, n_positives: int) -> _FarTail:
 
 
 def _inverted(increments: Increments, n_positives: int) -> _FarTail:
-    """The same for no more positives than other items, whose luckiest ones add most."""
+    """The same for no more positives than other items, with the largest increments on top."""
     n, m = increments.n_samples, n_positives
 
     def merged(ratio: float | None, resolution: float, around: int | None = None) -> Increments:

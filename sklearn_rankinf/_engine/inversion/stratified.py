@@ -7,7 +7,7 @@ rankings with all positives at the top hide those that matter. Three kinds of co
 the pass of `multirate` computes all, from coarse nodes at the bottom to fine ones at the top:
 
 damped
-    Upper tails near the body. The tilt is slightly negative, ``theta = -damping / T``, and the
+    Upper tails near the body. The tilt is small and negative, ``theta = -damping / T``, and the
     upper tail is the complement of the lower one (Abate and Whitt, 1992). One contour serves all
     values up to a part of its period T.
 lower
@@ -346,7 +346,7 @@ class StratifiedInversion:
         return _Contour(self, multirate, found[0], False, SETTINGS.share_left_out, 0.0, choice)
 
     def _enough_strata(self, s: float) -> _TopStrata | None:
-        """Top strata with so many positives distinguished that more are rarer than the tail."""
+        """The top stratum, with more positives distinguished than the tail needs."""
         for rank in range(SETTINGS.n_rarities):
             strata = self._strata(rank)
             if not strata.applies:

@@ -1,9 +1,12 @@
-"""Sums of a transform along one contour: tails by the trapezoid rule, and atoms.
+"""The trapezoidal rule along one contour: tails, atoms, and their errors.
 
 ``M(z) exp(-z s) / z`` with ``M(z) = E exp(z S)`` is the two-sided Laplace transform of the tail
-``P(S >= s + u)`` where ``Re z > 0``, and of ``-P(S < s + u)`` where ``Re z < 0``. The trapezoid
-rule with nodes ``theta + i (j + 1/2) 2 pi / T`` gives the tail at u = 0 and, with alternating signs
-and weights ``exp(theta u)``, what lies at the multiples u of the period T.
+``P(S >= s + u)`` where ``Re z > 0``, and of ``-P(S < s + u)`` where ``Re z < 0``. The trapezoidal
+rule with nodes ``theta + i (j + 1/2) 2 pi / T`` gives the tail at u = 0, and aliases at the
+multiples u of the period T, with alternating signs and weights ``exp(theta u)`` (Abate and Whitt,
+1992). `Nodes` sums the transform along a contour of either kind; `ContourTails` adds the error
+budget of stratified contours, which are planned to their end. Plain contours have theirs in
+`contour`. See "Exponential tilting" and "Stratified contours" in doc/theory.rst.
 """
 
 from __future__ import annotations
@@ -22,41 +25,73 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.transform import geometric_rows
 from sklearn_rankinf._engine.statistics import Complexes, Floats
 
-# Values with fewer than these are summed without BLAS.
-_FEW_VALUES = 8
-# Values up to this part of a period above the lowest are served by damped contours.
+# Part of a period above the lowest value that damped contours serve.
 SERVED = 0.6
-# Rounding errs by this times the root of the number of blocks, relative to the sum of all sizes.
-# No contour is known to be more precise than this, and of merged blocks than that.
-_ROUNDING, _PRECISION, _PRECISION_OF_MERGED = 4e-15, 1e-9, 5e-6
-# What is cut off, and what jumps hold, is told by contours that are shorter by these factors: that
-# one of them agrees with all nodes may be chance. Of a contour that is planned to its end the first
-# ones are too short. So many placements, and if more than this is cut off so many outcomes, may lie
-# so close together that they are not seen.
-_SHORTER, _SHORTER_OF_PLANNED = (0.5, 0.58, 0.67, 0.76, 0.87), (0.67, 0.76, 0.87)
-_MANY_PLACEMENTS, _SEEN, _CLUSTER = 150.0, 1e-9, 50.0
-# Of each outcome whose last hit is at the edge of a tail a smooth distribution counts a part, while
-# all or nothing of it belongs there. Together these errors are so many times the root of the sum of
-# the squared probabilities at most.
-EDGE = 2.0
-# Merging errs like the square of the ratio: what is left of the difference between two ratios, one
-# 2.5 times the other, and how much of it is doubtful.
-LEFT_OF_MERGING, DOUBT_OF_MERGING = 1.0 / 5.25, 0.1
+# Richardson's extrapolation to no merging: merging errs like the square of the ratio of the ends of
+# a block, so that 1 / (2.5**2 - 1) of the difference between two ratios is left, one 2.5 times the
+# other; and the part of the difference that is doubtful.
+LEFT_OF_MERGING = 1.0 / 5.25
+DOUBT_OF_MERGING = 0.1
 # Merged blocks of equal scores err less regularly: all of the difference is doubtful.
 DOUBT_OF_MERGED_TIES = 1.0
-# Larger errors of lower tails are not known well enough to be stated.
-_GUESS_BELOW = 0.03
-# Far up the difference tells less; where blocks are merged yet less all of what it is thought to
-# leave is doubtful, and as much as that of the difference before leaves then.
-_DOUBT_FAR_UP, _DOUBT_OF_TWO = 0.3, np.array([[0.2], [0.04]])
+
+
+@dataclass(frozen=True)
+class TrapezoidSettings:
+    """Settings of the error budget of contours that are planned to their end."""
+
+    # Rounding error of a sum, relative to the sum of the sizes of its terms, for one block; it
+    # grows with the root of the number of blocks.
+    rounding: float = 4e-15
+    # Smallest relative error that is stated, without and with merged blocks.
+    least_error: float = 1e-9
+    least_error_merged: float = 5e-6
+    # Lengths of the shorter contours, as parts of the whole, that estimate what is cut off: one of
+    # them may agree with the whole by chance.
+    shorter: tuple[float, ...] = (0.67, 0.76, 0.87)
+    # Placements that may lie too close together for a contour to distinguish them; and outcomes, if
+    # more than a relative part is cut off.
+    indistinct_placements: float = 150.0
+    indistinct_outcomes: float = 50.0
+    visible: float = 1e-9
+    # An outcome with its last hit at the edge of a tail belongs to it or not, while a smooth
+    # distribution counts a part. The error of all is at most this many times the root of the sum
+    # of their squared probabilities.
+    edge: float = 2.0
+    # Doubtful part of the difference by merging, far above the mean; and parts of the last and the
+    # last but one difference if there are several.
+    doubt_far_up: float = 0.3
+    doubt_of_last: float = 0.2
+    doubt_of_last_but_one: float = 0.04
+    # Relative error above which an upper and a lower tail are unknown: near the lowest value few
+    # placements are left, and the estimate is a guess.
+    most_error: float = 1.0
+    most_error_below: float = 0.03
+    # Number of values from which sums use BLAS, whose threads cost more than a few products.
+    values_for_blas: int = 8
+
+
+SETTINGS = TrapezoidSettings()
 
 
 @dataclass(eq=False)
 class Nodes:
-    """Transform along one contour, extended as far as it was needed.
+    """Transform at the nodes of one contour.
 
-    A period away on the harmless side there is so much probability. Nodes where the transform
-    returns, far out on the same contour, begin behind its first ones, and are on their scale.
+    Attributes
+    ----------
+    theta, step : float
+        Tilt, and the distance of the nodes, 2 pi over the period.
+    span : float
+        Distance of which all values are multiples; 0 if there is none.
+    z, log_transform : ndarray of shape (n_nodes,)
+        Nodes, and the log transform there.
+    log_harmless : float, default=0.0
+        Log of the probability a period away on the side where aliases are damped.
+    begin : int, default=0
+        Index of the first node; larger for nodes around a return of the transform.
+    scale : float, default=None
+        Log transform at the tilt, if the first node is not on it.
     """
 
     theta: float
@@ -69,7 +104,7 @@ class Nodes:
     scale: float | None = None
 
     def up_to(self, n_nodes: int) -> Nodes:
-        """The contour as it was when it had so many nodes."""
+        """The first nodes."""
         z, log_transform = self.z[:n_nodes], self.log_transform[:n_nodes]
         return Nodes(self.theta, self.step, self.span, z, log_transform, self.log_harmless)
 
@@ -100,11 +135,11 @@ class Nodes:
         return np.abs(self._terms)
 
     def log_scale(self, s: Floats) -> Floats:
-        """Log of what 1 on the scale of the terms is as a probability."""
+        """Log of the factor that makes a sum of terms a probability."""
         return np.asarray(self.log_transform[0].real - self.theta * s + np.log(self.step / np.pi))
 
     def behind(self, n_nodes: int) -> Nodes:
-        """Those that are not among the first ones of the contour."""
+        """Nodes that are not among the first ones of the contour."""
         first = max(0, n_nodes - self.begin)
         return replace(
             self,
@@ -119,8 +154,8 @@ class Nodes:
         """Log tails, and what 1 on the scale of the terms is relative to them.
 
         The tail of the other side is the complement of that of the contour's. A taper lets the
-        second half of the terms fade out, so that what is cut off rings only close to jumps. What
-        nodes farther out tell is added.
+        second half of the terms fade out, so that truncation rings only close to jumps. Terms of
+        nodes farther out are added.
         """
         log_scale = self.log_scale(s)
         total = self.side * self._sum(
@@ -128,7 +163,7 @@ class Nodes:
         )
         for nodes in farther:
             total = total + self.side * nodes._sum(nodes._terms, s)
-        # What the harmless side adds: 1 / (exp(|theta| T) + 1) of its probability.
+        # Aliases on the damped side add 1 / (exp(|theta| T) + 1) of their probability.
         inside = self.log_harmless - np.logaddexp(0.0, abs(self.theta) * 2.0 * np.pi / self.step)
         total = total + np.exp(np.minimum(inside - log_scale, 700.0))
         log_factor = log_scale
@@ -152,12 +187,10 @@ class Nodes:
         mean = np.abs(self._sum(terms, s)) / (terms.size - half)
         return np.asarray(mean * np.pi / (2.0 * self.step))
 
-    def cut(
-        self, s: Floats, sign: int, log_p: Floats, shorter: Sequence[float] = _SHORTER
-    ) -> Floats:
-        """The most that tapered tails change, relative to them, where the contour is shorter."""
+    def cut(self, s: Floats, sign: int, log_p: Floats) -> Floats:
+        """The largest relative change of tapered tails on shorter contours."""
         most = np.zeros(s.shape)
-        for factor in shorter:
+        for factor in SETTINGS.shorter:
             other = self.up_to(int(factor * self.z.size)).tail(s, sign, taper=True)[0]
             known = np.isfinite(log_p) & np.isfinite(other)
             difference = np.where(known, other, 0.0) - np.where(known, log_p, 0.0)
@@ -165,11 +198,11 @@ class Nodes:
             most = np.maximum(most, np.where(known, change, np.inf))
         return most
 
-    def jump(self, s: Floats, shorter: Sequence[float] = _SHORTER) -> Floats:
-        """Half the mass at each s that parts of the nodes and all tell alike, or differently.
+    def jump(self, s: Floats) -> Floats:
+        """Half the mass at each s that shorter contours resolve otherwise than the whole.
 
-        Where the distribution is smooth the mass within reach falls in proportion to the reach, and
-        nothing is left. What falls more than that was structure as fine as the resolution.
+        Where the distribution is smooth the mass within the resolution falls in proportion to the
+        resolution, and nothing is left. A larger change shows structure as fine as the resolution.
         """
         terms = np.exp(self.log_transform - self.log_transform[0].real)
 
@@ -179,7 +212,7 @@ class Nodes:
             return np.asarray(np.abs(self._sum(terms * weights, s)) / weights.sum())
 
         mass, whole = np.zeros(s.shape), within_reach(terms.size)
-        for factor in shorter:
+        for factor in SETTINGS.shorter:
             n_nodes = int(factor * terms.size)
             part = n_nodes / terms.size
             left = np.abs(whole - part * within_reach(n_nodes)) / (1.0 - part)
@@ -205,8 +238,8 @@ class Nodes:
         )
         outer = np.empty((rows.shape[0], s.size), complex)
         geometric_rows(np.exp(self.begin * turn), np.exp(width * turn), outer)
-        # Threads of BLAS cost more than the products for a few values.
-        inner = np.einsum("ij,jk->ik", rows, within) if s.size < _FEW_VALUES else rows @ within
+        are_few = s.size < SETTINGS.values_for_blas
+        inner = np.einsum("ij,jk->ik", rows, within) if are_few else rows @ within
         return np.asarray((inner * outer).sum(axis=0).real)
 
 
@@ -247,8 +280,8 @@ class ContourTails:
     ) -> None:
         self._nodes, self._coarser, self._cell = nodes, coarser, cell
         self._has_ties = has_ties
-        self._least = _PRECISION_OF_MERGED if coarser else _PRECISION
-        self._left_out, self._rounding = left_out, _ROUNDING * math.sqrt(n_blocks)
+        self._least = SETTINGS.least_error_merged if coarser else SETTINGS.least_error
+        self._left_out, self._rounding = left_out, SETTINGS.rounding * math.sqrt(n_blocks)
         self._log_commonest, self._log_placement = log_commonest, log_placement
         self._log_edge = log_edge
 
@@ -286,16 +319,15 @@ class ContourTails:
         nodes = self._nodes
         log_p, unit = nodes.tail(s, sign, taper=True)
         merged = [each.tail(s, sign, taper=True)[0] for each in self._coarser]
-        shorter = _SHORTER_OF_PLANNED
-        truncation = nodes.cut(s, sign, log_p, shorter) + nodes.jump(s, shorter) * unit
+        truncation = nodes.cut(s, sign, log_p) + nodes.jump(s) * unit
         known = np.isfinite(log_p) & np.isfinite(truncation) & np.isfinite(merged).all(axis=0)
         safe, *merged = (np.where(known, x, 0.0) for x in (log_p, *merged))
         changes = [fine - coarse for fine, coarse in pairwise([safe, *merged])]
         of_sum = nodes.heights.sum() * unit
-        atoms = _MANY_PLACEMENTS * exp_of_error(self._log_placement - safe)
-        atoms += EDGE * exp_of_error(0.5 * (self._log_edge - safe))
-        clusters = _CLUSTER * exp_of_error(self._log_commonest - safe)
-        atoms += np.where(truncation > _SEEN, clusters, 0.0)
+        atoms = SETTINGS.indistinct_placements * exp_of_error(self._log_placement - safe)
+        atoms += SETTINGS.edge * exp_of_error(0.5 * (self._log_edge - safe))
+        clusters = SETTINGS.indistinct_outcomes * exp_of_error(self._log_commonest - safe)
+        atoms += np.where(truncation > SETTINGS.visible, clusters, 0.0)
         found = TailEstimates.of(
             log_p,
             "stratified contour",
@@ -307,7 +339,7 @@ class ContourTails:
         )
         # A larger error would itself be a guess; near the lowest value, where few placements are
         # left to be smooth, sooner than elsewhere.
-        most = 1.0 if sign > 0 else _GUESS_BELOW
+        most = SETTINGS.most_error if sign > 0 else SETTINGS.most_error_below
         unknown = np.flatnonzero(~(known & (log_p < 1e-6) & (found.error.total < most)))
         if changes:
             found.log_p[:] += LEFT_OF_MERGING * changes[0]
@@ -320,8 +352,11 @@ class ContourTails:
         if not changes:
             return np.zeros(s.shape)
         if len(changes) > 1:
-            return np.asarray(np.max(_DOUBT_OF_TWO * np.abs(changes[:2]), axis=0))
-        doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else _DOUBT_FAR_UP
+            last, before = np.abs(changes[0]), np.abs(changes[1])
+            return np.maximum(
+                SETTINGS.doubt_of_last * last, SETTINGS.doubt_of_last_but_one * before
+            )
+        doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else SETTINGS.doubt_far_up
         merging = doubt * np.abs(changes[0])
         if self._has_ties:
             merging = DOUBT_OF_MERGED_TIES * self._largest_change(s, sign, changes[0])
