@@ -146,7 +146,12 @@ def test_tails_from_different_contours_add_up():
 
 
 @pytest.mark.parametrize(
-    ("n_samples", "n_positives"), [(2000, 8), pytest.param(1500, 20, marks=pytest.mark.long)]
+    ("n_samples", "n_positives"),
+    [
+        (800, 8),
+        pytest.param(2000, 8, marks=pytest.mark.long),
+        pytest.param(1500, 20, marks=pytest.mark.long),
+    ],
 )
 def test_merged_blocks_err_no_more_than_stated(n_samples, n_positives):
     problem = AP, n_samples, n_positives, None

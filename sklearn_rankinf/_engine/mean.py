@@ -102,6 +102,8 @@ class MeanSettings:
     # the second in any case.
     error_for_sums: float = 1e-7
     error_for_any_sums: float = 1e-2
+    # Queries whose sums of atoms take no time.
+    few_queries: int = 4
     # Sums over half of the queries are few if no more than this are formed at once.
     few_sums: float = 5e6
     # They have large probabilities if the log probability that two of them coincide exceeds this.
@@ -489,6 +491,8 @@ class MeanDistribution:
         """Whether sums over half of the queries are few, or have large probabilities."""
         if self._few_atoms is None:
             return False
+        if sum(part.count for part in self._parts) <= SETTINGS.few_queries:
+            return True
         coincide = (0.5 * k * logsumexp(2.0 * x.log_weights) for x, k in self._few_atoms)
         if math.fsum(coincide) > SETTINGS.log_coincidence:
             return True
