@@ -8,7 +8,6 @@ from sklearn_rankinf._cross_val_comparison import (
     CrossValComparisonResult,
     cross_val_comparison,
 )
-from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import (
@@ -99,6 +98,7 @@ from sklearn_rankinf._significance import (
     recall_at_k_test,
     roc_auc_test,
 )
+from sklearn_rankinf._statistics.additive import RankStatistic
 from sklearn_rankinf._top_k import min_hits_at_k
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 

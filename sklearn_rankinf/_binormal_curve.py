@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
-from sklearn_rankinf._engine.statistics import Floats
 from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import PosLabel, as_binary, check_integer, check_positive
 
 # Normal quantiles beyond which the tail probability vanishes in double precision.

@@ -15,10 +15,10 @@ from scipy.special import betainc, logsumexp
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._formatting import as_frame, as_html, state_pvalue
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._sampling.labellings import chunk_sizes
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_labels,

@@ -14,7 +14,6 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Integers, Metric, Statistic
 from sklearn_rankinf._estimates import (
     Estimate,
     Items,
@@ -56,6 +55,8 @@ from sklearn_rankinf._sampling.swaps import (
     doubled_midranks,
     randomization_pvalue,
 )
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

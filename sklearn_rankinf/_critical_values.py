@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rankinf._engine.hypergeometric import log_tail, min_hits
-from sklearn_rankinf._engine.statistics import FirstHitStatistic, HitsAtK, Metric, Statistic
 from sklearn_rankinf._frozen_distributions import NullDistribution, with_known_error
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._rank_distributions import rounding_of
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
 
 # Levels whose relative difference is at most this count as equal.
 _SAME = 1e-12

@@ -20,7 +20,6 @@ from sklearn_rankinf._comparison import (
     log10_of,
     metric_comparison_test,
 )
-from sklearn_rankinf._engine.statistics import Floats, Integers, Metric, Statistic
 from sklearn_rankinf._estimates import Items
 from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (
@@ -37,6 +36,8 @@ from sklearn_rankinf._inference.limits import t_quantile
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
 from sklearn_rankinf._sampling.swaps import doubled_midranks
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_labels,

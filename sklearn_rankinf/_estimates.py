@@ -11,13 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sklearn_rankinf._engine.statistics import (
-    Floats,
-    HitsAtK,
-    Integers,
-    Metric,
-    Statistic,
-)
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.binormal import calibrated_limits, inverted_limits
 from sklearn_rankinf._inference.influence import centred, slope_at, sums_by_number
@@ -30,6 +23,8 @@ from sklearn_rankinf._metrics import (
 )
 from sklearn_rankinf._ranking import Ranking, block_of_each
 from sklearn_rankinf._sampling.labellings import NullSampler
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import check_option, numbered
 
 # Standard errors below this fraction of the largest value are rounding errors.

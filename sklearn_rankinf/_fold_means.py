@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._inference import limits
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

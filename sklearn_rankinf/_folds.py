@@ -22,10 +22,10 @@ from sklearn.model_selection import (
     cross_validate,
 )
 
-from sklearn_rankinf._engine.statistics import Integers
 from sklearn_rankinf._response import Fold, rows
 from sklearn_rankinf._restricted import Restrictions, few_labellings_warning
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange
+from sklearn_rankinf._statistics.increments import Integers
 from sklearn_rankinf._validation import numbered, warn_caller
 
 # Number of random labellings for a check of similar labels: if none of them has as few unequal

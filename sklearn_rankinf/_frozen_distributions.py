@@ -24,9 +24,10 @@ from sklearn_rankinf._engine.listed import (
     EstimatedDistribution,
     ListedDistribution,
 )
-from sklearn_rankinf._engine.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
-from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Integers, Statistic
 from sklearn_rankinf._sampling.labellings import NullSampler, PermutationSampler, Sampler
+from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
+from sklearn_rankinf._statistics.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     as_shape,

@@ -8,7 +8,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._estimates import (
     Estimate,
     Items,
@@ -28,6 +27,7 @@ from sklearn_rankinf._metrics import as_metric, check_scalar_k
 from sklearn_rankinf._queries import check_queries_alone, read_query_values
 from sklearn_rankinf._ranking import LabelTable, Ranking, as_ranking
 from sklearn_rankinf._restricted import check_has_rows
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

@@ -19,21 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expi
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.hypergeometric import log_binomial
-from sklearn_rankinf._engine.moments import average_precision_mean_and_variance, harmonic_between
-from sklearn_rankinf._engine.statistics import (
-    Complexes,
-    FirstHitStatistic,
-    Floats,
-    HitsAtK,
-    Increments,
-    Integers,
-    Metric,
-    RankStatistic,
-    Statistic,
-    blocks_of,
-    log_probability_of_hits_down_to,
-)
 from sklearn_rankinf._inference.influence import (
     Influence,
     average_precision_at_k_influence,
@@ -45,6 +30,26 @@ from sklearn_rankinf._inference.influence import (
     roc_auc_influence,
 )
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._statistics.additive import (
+    HitsAtK,
+    Metric,
+    RankStatistic,
+    Statistic,
+    log_probability_of_hits_down_to,
+)
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.increments import (
+    Complexes,
+    Floats,
+    Increments,
+    Integers,
+    blocks_of,
+)
+from sklearn_rankinf._statistics.moments import (
+    average_precision_mean_and_variance,
+    harmonic_between,
+)
 from sklearn_rankinf._validation import (
     check_k,
     check_normalize,

@@ -20,7 +20,6 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._comparison import ConfidenceInterval
-from sklearn_rankinf._engine.statistics import Floats, Integers, Metric, Statistic
 from sklearn_rankinf._estimates import Estimate, Items, Units
 from sklearn_rankinf._fold_means import FoldMean
 from sklearn_rankinf._folds import (
@@ -49,6 +48,8 @@ from sklearn_rankinf._restricted import RESTRICTED, Restrictions
 from sklearn_rankinf._results import as_log10, permutation_interval
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from sklearn_rankinf._comparison import on_g_scale, warn_of_unknown_errors
-from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._estimates import (
     Estimate,
     IntervalMethod,
@@ -46,6 +45,8 @@ from sklearn_rankinf._queries import (
     read_query_values,
 )
 from sklearn_rankinf._ranking import read_rankers
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_seed_sequence,

@@ -7,13 +7,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.statistics import (
-    FirstHitStatistic,
-    HitsAtK,
-    Integers,
-    Metric,
-    RankStatistic,
-)
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._metrics import (
     AveragePrecision,
@@ -24,6 +17,9 @@ from sklearn_rankinf._metrics import (
     check_weights,
 )
 from sklearn_rankinf._rank_distributions import ListedNullDistribution, RankNullDistribution
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, RankStatistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Integers
 from sklearn_rankinf._top_k_distributions import TopKNullDistribution
 from sklearn_rankinf._validation import (
     as_seed_sequence,

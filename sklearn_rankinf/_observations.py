@@ -9,14 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.statistics import (
-    FirstHitStatistic,
-    Floats,
-    HitsAtK,
-    Integers,
-    Metric,
-    Statistic,
-)
 from sklearn_rankinf._frozen_distributions import NullDistribution, PermutationDistribution
 from sklearn_rankinf._inference.graded import GradedGain, PermutedGain
 from sklearn_rankinf._metrics import (
@@ -40,6 +32,9 @@ from sklearn_rankinf._restricted import (
 )
 from sklearn_rankinf._row_permutations import observe_rows, weights_warning
 from sklearn_rankinf._sampling.exchange import AnyExchange, reciprocal_ranks
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

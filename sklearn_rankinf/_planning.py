@@ -10,14 +10,6 @@ import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from sklearn_rankinf._critical_values import Region, critical_region
-from sklearn_rankinf._engine.statistics import (
-    FirstHitStatistic,
-    Floats,
-    HitsAtK,
-    Integers,
-    Metric,
-    Statistic,
-)
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._inference.odds import (
     Binormal,
@@ -40,6 +32,9 @@ from sklearn_rankinf._metrics import (
     in_sentence,
 )
 from sklearn_rankinf._sampling.labellings import NullSampler
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_between,

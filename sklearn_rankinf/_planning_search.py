@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rankinf._engine.hypergeometric import log_tail, min_hits
-from sklearn_rankinf._engine.statistics import FirstHitStatistic, Floats, HitsAtK, Integers, Metric
 from sklearn_rankinf._inference.odds import hits_tail
 from sklearn_rankinf._planning import RANKINGS, Design, SizedDesign, read_effect
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import check_between, check_counts
 
 # Logarithms of odds that are treated as infinite.

@@ -15,7 +15,6 @@ from scipy.special import ndtri
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._comparison import metric_comparison_test
-from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Metric, Statistic
 from sklearn_rankinf._estimates import (
     Items,
     check_has_influence,
@@ -34,6 +33,8 @@ from sklearn_rankinf._metrics import (
     in_sentence,
 )
 from sklearn_rankinf._planning import PlanningResult, share_error
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_alternative,

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from scipy import optimize, special, stats
 
 from sklearn_rankinf._classifications import read_predictions
-from sklearn_rankinf._engine.statistics import Floats
 from sklearn_rankinf._frozen_distributions import plain
+from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import (
     PosLabel,
     as_seed_sequence,

@@ -18,9 +18,6 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn_rankinf._engine.computed import UNKNOWN
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._engine.listed import Distribution, ListedDistribution
-from sklearn_rankinf._engine.mean import Part, mean_distribution
-from sklearn_rankinf._engine.moments import skewness_and_kurtosis
-from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._frozen_distributions import (
     ApproximateDistribution,
@@ -36,6 +33,7 @@ from sklearn_rankinf._interval_results import (
     in_parentheses,
     interval_over_queries,
 )
+from sklearn_rankinf._means.distribution import Part, mean_distribution
 from sklearn_rankinf._metrics import AveragePrecision, in_sentence, value_of
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._ranking import Ranking, as_ranking, block_of_each
@@ -51,6 +49,9 @@ from sklearn_rankinf._sampling.exchange import Exchange
 from sklearn_rankinf._sampling.labellings import Sampler
 from sklearn_rankinf._sampling.mean import MeanSampler
 from sklearn_rankinf._sampling.resampling import JointLists, ObservedLists
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

@@ -9,16 +9,12 @@ import numpy as np
 
 from sklearn_rankinf._engine.distribution import exact_distribution, exact_mean_and_variance
 from sklearn_rankinf._engine.listed import ListedDistribution
-from sklearn_rankinf._engine.moments import skewness_and_kurtosis
-from sklearn_rankinf._engine.statistics import (
-    FirstHitStatistic,
-    Floats,
-    Integers,
-    RankStatistic,
-    Statistic,
-)
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._sampling.labellings import NullSampler, chunk_sizes
+from sklearn_rankinf._statistics.additive import RankStatistic, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
+from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 
 # Relative rounding error of adding a constant to a sum.
 _ROUNDING = 1e-14

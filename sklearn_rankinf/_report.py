@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
-from sklearn_rankinf._engine.statistics import Metric, Statistic
 from sklearn_rankinf._estimates import choose_method
 from sklearn_rankinf._files import file_stem, save_figure
 from sklearn_rankinf._formatting import as_frame
@@ -51,6 +50,7 @@ from sklearn_rankinf._report_numbers import (
 from sklearn_rankinf._report_text import CLUSTERS_HINT, as_text
 from sklearn_rankinf._results import MetricTestResult
 from sklearn_rankinf._significance import metric_test, recall_at_k_test
+from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._validation import (
     PosLabel,

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.special import betaincinv
 
-from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, shown, state_pvalue
 from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
@@ -20,6 +19,7 @@ from sklearn_rankinf._frozen_distributions import (
     with_known_error,
 )
 from sklearn_rankinf._interval_results import MetricIntervalResult, interval_of_ranking, joined
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._validation import check_confidence_level
 
 R = TypeVar("R", bound="MetricTestResult")

@@ -17,7 +17,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._engine.computed import UNKNOWN
-from sklearn_rankinf._engine.statistics import Metric, Statistic
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._guard import scorer_factory
@@ -27,6 +26,7 @@ from sklearn_rankinf._observations import check_takes_weights, observe_ranking
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._results import adjusted, as_log10, standardized
 from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._statistics.additive import Metric, Statistic
 from sklearn_rankinf._validation import (
     PosLabel,
     check_average,

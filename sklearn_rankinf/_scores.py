@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._frozen_distributions import with_known_error
 from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._metrics import (
@@ -28,6 +27,7 @@ from sklearn_rankinf._metrics import (
 from sklearn_rankinf._observations import observe_ranking
 from sklearn_rankinf._ranking import Ranking, as_ranking
 from sklearn_rankinf._results import adjusted, as_log10, standardized
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._validation import (
     PosLabel,
     check_alternative,

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._frozen_distributions import NullDistribution
@@ -24,6 +23,8 @@ from sklearn_rankinf._results import permutation_interval
 from sklearn_rankinf._sampling.exchange import AnyExchange
 from sklearn_rankinf._sampling.joint import JointSampler
 from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_seed_sequence,

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._engine.statistics import HitsAtK, Metric
 from sklearn_rankinf._frozen_distributions import plain
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import (
@@ -33,6 +32,7 @@ from sklearn_rankinf._observations import (
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._restricted import Restrictions
 from sklearn_rankinf._results import MetricTestResult, results_as_one, significance_fields
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric
 from sklearn_rankinf._validation import PosLabel, as_seed_sequence, check_stopping, warn_caller
 
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from sklearn_rankinf._engine.hypergeometric import (
+from sklearn_rankinf._frozen_distributions import plain
+from sklearn_rankinf._statistics.hypergeometric import (
     log_tail,
     mean_and_deviation,
     min_hits,
     smallest,
 )
-from sklearn_rankinf._engine.statistics import Floats, Integers
-from sklearn_rankinf._frozen_distributions import plain
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._top_k_approximations import binomial_tail, normal_tail
 from sklearn_rankinf._validation import (
     check_counts,

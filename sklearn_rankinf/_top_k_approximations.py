@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from sklearn_rankinf._engine.exact.hits import HitsDistribution
-from sklearn_rankinf._engine.statistics import Floats
+from sklearn_rankinf._statistics.increments import Floats
 
 
 class ApproximateHits:

@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from sklearn_rankinf._engine.exact.hits import HitsDistribution
 from sklearn_rankinf._engine.listed import ListedDistribution
-from sklearn_rankinf._engine.moments import linear_moments
-from sklearn_rankinf._engine.statistics import Floats, HitsAtK
 from sklearn_rankinf._frozen_distributions import NullDistribution, plain
+from sklearn_rankinf._statistics.additive import HitsAtK
+from sklearn_rankinf._statistics.increments import Floats
+from sklearn_rankinf._statistics.moments import linear_moments
 from sklearn_rankinf._top_k_approximations import ApproximateHits, BinomialHits, NormalHits
 from sklearn_rankinf._validation import (
     as_seed_sequence,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
-from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 PosLabel: TypeAlias = float | str | bool
 """Type of a positive label: a number, a string or a boolean."""

@@ -13,7 +13,8 @@ from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import branch_and_bound as branches
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split
-from sklearn_rankinf._engine.statistics import Increments, increments_of
+from sklearn_rankinf._statistics.additive import increments_of
+from sklearn_rankinf._statistics.increments import Increments
 
 pytestmark = pytest.mark.numeric
 

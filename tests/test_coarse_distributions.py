@@ -24,9 +24,9 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import integer_weights as whole_numbers
 from sklearn_rankinf._engine.exact.enumeration import best_split, n_outcomes
 from sklearn_rankinf._engine.exact.integer_weights import step_of
-from sklearn_rankinf._engine.exact.sums_of_atoms import SumsOfAtoms
-from sklearn_rankinf._engine.statistics import increments_of
+from sklearn_rankinf._means.sums_of_atoms import SumsOfAtoms
 from sklearn_rankinf._metrics import AveragePrecision, RocAuc
+from sklearn_rankinf._statistics.additive import increments_of
 
 pytestmark = pytest.mark.numeric
 

@@ -17,8 +17,8 @@ from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
 from sklearn_rankinf._engine.inversion import bands, transform
-from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, DiscountedCumulativeGain
+from sklearn_rankinf._statistics.additive import increments_of
 
 pytestmark = pytest.mark.numeric
 

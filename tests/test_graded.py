@@ -18,7 +18,6 @@ from scipy import stats
 from sklearn.metrics import dcg_score, ndcg_score
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._engine.moments import skewness_and_kurtosis
 from sklearn_rankinf._inference.graded import (
     Factor,
     GradedGain,
@@ -29,6 +28,7 @@ from sklearn_rankinf._inference.graded import (
 )
 from sklearn_rankinf._metrics import DiscountedCumulativeGain
 from sklearn_rankinf._sampling.exchange import Exchange, Shifts
+from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 
 N_DRAWS = 20_000
 # A right draw is rejected by one chi-square test of ten thousand; there are some forty of them, and

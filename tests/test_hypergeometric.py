@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from sklearn_rankinf._engine import hypergeometric
-from sklearn_rankinf._engine.hypergeometric import (
+from sklearn_rankinf._statistics.hypergeometric import (
     log_pmf,
     log_tail,
     mean_and_deviation,

@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score, roc_auc_score
 
-from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._inference.influence import (
     average_precision_at_k_influence,
     average_precision_influence,
@@ -30,6 +29,7 @@ from sklearn_rankinf._metrics import (
     RobustInitialEnhancement,
     RocAuc,
 )
+from sklearn_rankinf._statistics.additive import RankStatistic
 
 pytestmark = pytest.mark.numeric
 

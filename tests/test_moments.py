@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
 from sklearn_rankinf._engine import moments
-from sklearn_rankinf._engine.statistics import Increments, increments_of
 from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._statistics.additive import increments_of
+from sklearn_rankinf._statistics.increments import Increments
 
 pytestmark = pytest.mark.numeric
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_rankinf._engine.hypergeometric import (
+from sklearn_rankinf._inference.boundary_crossing import HitBounds, SimultaneousBounds
+from sklearn_rankinf._statistics.hypergeometric import (
     log_binomial_pmf,
     log_pmf,
     log_tail,
     min_hits,
     n_terms_of_tail,
 )
-from sklearn_rankinf._inference.boundary_crossing import HitBounds, SimultaneousBounds
 
 
 @cache

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sklearn_rankinf
-from sklearn_rankinf._engine.statistics import Metric
+from sklearn_rankinf._statistics.additive import Metric
 
 SCORE_OPTIONS = (
     "k=None, normalize='min', pos_label=1, alternative='greater', method='auto', "
@@ -534,12 +534,13 @@ def test_distributions_and_results_survive_pickling(method):
     assert again.mean() == null.mean()
 
 
-def test_engine_imports_numpy_and_scipy_only():
+def test_the_lowest_floor_imports_numpy_and_scipy_only():
     code = (
         "import sys, importlib, pkgutil, types; "
         "package = types.ModuleType('sklearn_rankinf'); "
         "path = sys.argv[1]; package.__path__ = [path]; sys.modules['sklearn_rankinf'] = package; "
-        "names = [f'sklearn_rankinf.{name}' for name in ('_engine', '_sampling', '_inference')]; "
+        "names = [f'sklearn_rankinf.{name}' for name in "
+        "('_statistics', '_engine', '_means', '_sampling', '_inference')]; "
         "lower = [importlib.import_module(name) for name in names]; "
         "[importlib.import_module(m.name) for package in lower "
         "for m in pkgutil.walk_packages(package.__path__, package.__name__ + '.')]; "

@@ -26,7 +26,7 @@ from sklearn_rankinf import (
     mean_average_precision_score,
     mean_average_precision_test,
 )
-from sklearn_rankinf._engine.mean import MeanDistribution, Part
+from sklearn_rankinf._means.distribution import MeanDistribution, Part
 from sklearn_rankinf._metrics import AveragePrecision
 from sklearn_rankinf._sampling.mean import MeanSampler
 

@@ -34,7 +34,6 @@ from sklearn.metrics import dcg_score, ndcg_score, roc_auc_score
 from sklearn_rankinf import MetricTestResult, Ranking, roc_auc_null_distribution, roc_auc_test
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.listed import AffineDistribution
-from sklearn_rankinf._engine.statistics import RankStatistic
 from sklearn_rankinf._metrics import (
     Bedroc,
     DiscountedCumulativeGain,
@@ -51,6 +50,7 @@ from sklearn_rankinf._scores import (
     reciprocal_rank_score,
     rie_score,
 )
+from sklearn_rankinf._statistics.additive import RankStatistic
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 METHODS = ("auto", "analytic", "permutation", "normal", "pearson3")

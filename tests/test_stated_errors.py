@@ -15,10 +15,11 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
-from sklearn_rankinf._engine.merging import grouped_increments
 from sklearn_rankinf._engine.solvers import Tails
-from sklearn_rankinf._engine.statistics import Increments, increments_of
 from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._statistics.additive import increments_of
+from sklearn_rankinf._statistics.increments import Increments
+from sklearn_rankinf._statistics.merging import grouped_increments
 
 pytestmark = pytest.mark.numeric
 

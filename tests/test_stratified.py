@@ -15,7 +15,6 @@ from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._engine.exact.enumeration import atoms
-from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion import stratified
 from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_bands, tilted_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
@@ -23,10 +22,11 @@ from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion, top_stratum
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._engine.merging import grouped_increments
-from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc
+from sklearn_rankinf._statistics.additive import increments_of
+from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.merging import grouped_increments
+from sklearn_rankinf._statistics.moments import deviation_of_the_body
 
 pytestmark = pytest.mark.numeric
 

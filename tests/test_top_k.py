@@ -27,9 +27,9 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine.exact.enumeration import atoms
 from sklearn_rankinf._engine.listed import ListedDistribution
-from sklearn_rankinf._engine.statistics import increments_of
 from sklearn_rankinf._metrics import AveragePrecision, PrecisionAtK, RecallAtK
 from sklearn_rankinf._sampling.labellings import NullSampler
+from sklearn_rankinf._statistics.additive import increments_of
 
 DISTRIBUTIONS = {
     "recall": recall_at_k_null_distribution,

@@ -6,15 +6,13 @@ With ``y_b`` positives in block b and ``h_b`` before it, the engine computes
 
     P(S >= s)  and  P(S <= s)  for  S = sum_b y_b (cross_b h_b + linear_b + square_b y_b),
 
-for any coefficients, with an estimate of the relative error; and the same for means of S over
-independent queries. Positives and negatives exchange their roles if negatives are fewer
-(`Increments.of_misses`). Sections and equations are those of doc/theory.rst.
+for any coefficients, with an estimate of the relative error. Positives and negatives exchange their
+roles if negatives are fewer (`Increments.of_misses`). Increments, exact moments, merged ranks and
+hypergeometric tails come from the package `_statistics`; the package `_means` has the distribution
+of the mean of S over independent queries. Sections and equations are those of doc/theory.rst.
 
 Modules, in reading order
 -------------------------
-statistics          the coefficients of all metrics; `Increments`
-moments, merging    exact moments; far ranks merged into blocks
-hypergeometric      Loader's form of probabilities, tails of hits at k
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
 inversion/          tilts, transform, contours, stratified contours
@@ -22,7 +20,7 @@ solvers             `Tails`: the sequence of inversions and bounds on one side o
 conditioning        mixtures over the number of positives in a block of equal scores
 computed            `ComputedDistribution`: both sides, ends of the support, upper bounds
 listed, quantiles   distributions given by their atoms; quantiles by root finding
-distribution, mean  `exact_distribution` and `mean_distribution`: the choice by size
+distribution        `exact_distribution`: the choice by size
 cache               the most recently used distributions
 
 Solvers
@@ -30,7 +28,7 @@ Solvers
 `NullDistribution.solver` returns these names. Parts of errors are those of `ErrorEstimate`.
 
 name                       module and method; reference; source of the error
-closed form                computed, mean: ``P(S = best)``, ends of the support; rounding
+closed form                computed: ``P(S = best)``, ends of the support; rounding
 enumeration                exact/enumeration: all outcomes by a forward pass; rounding
 meet in the middle         exact/enumeration: two sorted lists; Horowitz & Sahni 1974; rounding
 two positives              exact/pairs: counts by binary search; rounding
@@ -47,9 +45,9 @@ conditioning on a block    conditioning: mixture over strata; Hoeffding 1963; er
 branch and bound           exact/branch_and_bound: undecided branches; Land & Doig 1960; enclosure
 midpoint of bounds         exact/bounds, exact/lattice: increments rounded down to cells; enclosure
 hypergeometric bounds      computed: values of nearly 0, no positive above s or s / m; enclosure
-lattice                    mean: convolution of rounded queries, tilted; enclosure, rounding
-sums of atoms              exact/sums_of_atoms: queries by halves; Horowitz & Sahni; enclosure
-upper bound                solvers, computed, mean: Chernoff 1952; infinite
+lattice                    _means: convolution of rounded queries, tilted; enclosure, rounding
+sums of atoms              _means: sums over halves of the queries; Horowitz & Sahni; enclosure
+upper bound                solvers, computed: Chernoff 1952; infinite
 
 A solver is tried if the error stated before is above its threshold (`solvers.solve_in_turn`), and
 each value keeps the answer with the smallest error.

@@ -33,26 +33,25 @@ from sklearn_rankinf._engine.exact.enumeration import (
 )
 from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of, step_of
 from sklearn_rankinf._engine.exact.pairs import TwoPositives
-from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
-from sklearn_rankinf._engine.merging import edges_around, grouped_increments, merged_increments
-from sklearn_rankinf._engine.moments import (
-    adds_most_above,
-    mean_and_variance,
-    mean_and_variance_of_sum,
-)
 from sklearn_rankinf._engine.quantiles import bracketed, is_reached
 from sklearn_rankinf._engine.solvers import Solve, Solver, Tails, solve_in_turn
-from sklearn_rankinf._engine.statistics import (
+from sklearn_rankinf._statistics.additive import Statistic, increments_of
+from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.increments import (
     FEW_BLOCKS,
     Complexes,
     Floats,
     Increments,
     Integers,
-    Statistic,
-    increments_of,
+)
+from sklearn_rankinf._statistics.merging import edges_around, grouped_increments, merged_increments
+from sklearn_rankinf._statistics.moments import (
+    adds_most_above,
+    mean_and_variance,
+    mean_and_variance_of_sum,
 )
 
 # Tails of values on the tail's side of the mean.

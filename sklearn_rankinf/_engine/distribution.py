@@ -19,11 +19,12 @@ from sklearn_rankinf._engine.computed import (
 from sklearn_rankinf._engine.exact.enumeration import atoms, best_split, n_outcomes
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
 from sklearn_rankinf._engine.exact.pairs import TwoPositives
-from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
-from sklearn_rankinf._engine.merging import grouped_increments
-from sklearn_rankinf._engine.moments import mean_and_variance_of_sum
-from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Integers, Statistic, increments_of
+from sklearn_rankinf._statistics.additive import Statistic, increments_of
+from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Integers
+from sklearn_rankinf._statistics.merging import grouped_increments
+from sklearn_rankinf._statistics.moments import mean_and_variance_of_sum
 
 # Outcomes up to which all atoms are kept.
 MAX_ATOMS = 5e6

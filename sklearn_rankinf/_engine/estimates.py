@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sklearn_rankinf._engine.statistics import Floats
+from sklearn_rankinf._statistics.increments import Floats
 
 SOLVERS = (
     "closed form",

@@ -20,7 +20,6 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
 from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUNDING, NearMaximum
-from sklearn_rankinf._engine.hypergeometric import log_binomial
 from sklearn_rankinf._engine.inversion.bands import tilted_bands, windows
 from sklearn_rankinf._engine.inversion.contour import ContourInversion, is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import (
@@ -31,8 +30,9 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
 )
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._engine.moments import deviation_of_the_body
-from sklearn_rankinf._engine.statistics import FEW_BLOCKS, VERY_FEW_BLOCKS, Floats, Increments
+from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.increments import FEW_BLOCKS, VERY_FEW_BLOCKS, Floats, Increments
+from sklearn_rankinf._statistics.moments import deviation_of_the_body
 
 Solve: TypeAlias = Callable[[Floats, int, TailEstimates], TailEstimates]
 """Tails of values, for a sign, given what is known of them so far."""

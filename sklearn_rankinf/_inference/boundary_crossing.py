@@ -45,8 +45,8 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import logsumexp
 
-from sklearn_rankinf._engine.hypergeometric import log_binomial_pmf, log_tail, n_terms_of_tail
-from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._statistics.hypergeometric import log_binomial_pmf, log_tail, n_terms_of_tail
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Truncation: minus the natural logarithm of the probability of a state that is left out.
 _DEPTH = 46.0

@@ -34,9 +34,10 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from scipy.stats import random_table
 
-from sklearn_rankinf._engine.statistics import Floats, Integers, RankStatistic
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import chunk_sizes, ranks_drawn, uniform_hit_ranks
+from sklearn_rankinf._statistics.additive import RankStatistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Natural logarithm of the largest number of arrangements that is counted exactly; e^40 fits an
 # integer of 64 bits.

@@ -40,7 +40,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
+from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Exponent: the share of positives at rank k is averaged over about k**0.8 neighbouring ranks.
 _NEIGHBOURS = 0.8
@@ -657,7 +658,7 @@ def delete_one_values(
 
     Examples
     --------
-    >>> from sklearn_rankinf._engine.statistics import RankStatistic
+    >>> from sklearn_rankinf._statistics.additive import RankStatistic
     >>> class ReciprocalRanks(RankStatistic):
     ...     def weights(self, ranks, n_samples, n_positives):
     ...         return 1.0 / ranks

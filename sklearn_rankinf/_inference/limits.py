@@ -34,8 +34,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import bdtr, betaincinv, expit, logit, ndtr, ndtri, stdtr, stdtrit
 
-from sklearn_rankinf._engine.hypergeometric import log_pmf, log_tail
-from sklearn_rankinf._engine.statistics import Floats, Integers
+from sklearn_rankinf._statistics.hypergeometric import log_pmf, log_tail
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 Numbers: TypeAlias = float | Floats | Integers
 """One number, or an array of them."""

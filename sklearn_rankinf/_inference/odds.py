@@ -30,9 +30,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy.special import betainc, expit, log_expit, log_ndtr, ndtri, ndtri_exp, polygamma
 
-from sklearn_rankinf._engine.hypergeometric import log_pmf
-from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._inference.binormal import BinormalRankings, RankingDraws
+from sklearn_rankinf._statistics.hypergeometric import log_pmf
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Nodes of the trapezoidal rule over the logit of a share with the density of an order statistic.
 _N_POINTS = 512

@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import chdtr, chdtrc, fdtr, fdtrc, ndtr, stdtr, stdtrit
 
-from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._inference.limits import difference_error
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Number of directions: a p-value near 0.05 has a standard error below 0.0004 for the pairs of
 # twenty rankers, and below 0.0007 in forty dimensions with a known variance. Counting draws would

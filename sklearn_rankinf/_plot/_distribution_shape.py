@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.listed import ListedDistribution
-from sklearn_rankinf._engine.statistics import HitsAtK
 from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._statistics.additive import HitsAtK
 
 Floats = NDArray[np.float64]
 

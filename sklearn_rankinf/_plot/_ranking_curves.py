@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._engine.statistics import Floats, Integers, Metric
 from sklearn_rankinf._metrics import AveragePrecision, RocAuc
 from sklearn_rankinf._ranking import Ranking
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 Curve = tuple[Floats, Floats]
 # Number of ranks of a curve on a logarithmic scale, in addition to its corners.

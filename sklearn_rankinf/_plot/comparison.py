@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, metric_comparison_test
-from sklearn_rankinf._engine.statistics import Floats, HitsAtK, Metric
 from sklearn_rankinf._formatting import state_pvalue
 from sklearn_rankinf._metrics import in_sentence
 from sklearn_rankinf._multiple_comparison import (
@@ -27,6 +26,8 @@ from sklearn_rankinf._plot._matplotlib import (
 from sklearn_rankinf._plot._ranking_curves import curve_kind
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._response import estimator_scores
+from sklearn_rankinf._statistics.additive import HitsAtK, Metric
+from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.statistics import Floats, Metric
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import in_sentence
@@ -18,6 +17,8 @@ from sklearn_rankinf._null_distributions import metric_null_distribution
 from sklearn_rankinf._plot._matplotlib import hide_spines, import_pyplot, merged_style, with_minus
 from sklearn_rankinf._ranking import read_rankers
 from sklearn_rankinf._response import estimator_scores
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import PosLabel
 
 _RESPONSE_METHODS = ("decision_function", "predict_proba")

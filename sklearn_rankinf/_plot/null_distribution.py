@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from sklearn_rankinf._engine.statistics import Metric
 from sklearn_rankinf._formatting import state_pvalue
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._plot._distribution_shape import DistributionShape, distribution_shape
@@ -21,6 +20,7 @@ from sklearn_rankinf._queries import MeanAveragePrecisionTestResult
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._response import estimator_scores, folds_of
 from sklearn_rankinf._significance import metric_test
+from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._validation import PosLabel, check_integer
 
 _DISTRIBUTION_NAMES: Mapping[str, str] = {

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.statistics import Floats, Metric
 from sklearn_rankinf._metrics import as_metric
 from sklearn_rankinf._planning import MetricPowerResult, metric_power
 from sklearn_rankinf._plot._matplotlib import (
@@ -19,6 +18,8 @@ from sklearn_rankinf._plot._matplotlib import (
     merged_style,
     shortened,
 )
+from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import check_option
 
 _X_AXES = ("n_positives", "n_samples", "odds", "auc")

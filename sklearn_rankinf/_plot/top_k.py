@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.statistics import Floats, Integers
 from sklearn_rankinf._plot._matplotlib import (
     blended,
     hide_spines,
@@ -21,6 +20,7 @@ from sklearn_rankinf._plot._matplotlib import (
 )
 from sklearn_rankinf._ranking import Ranking, read_rankers
 from sklearn_rankinf._response import estimator_scores, folds_of
+from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._validation import PosLabel, check_levels, check_option
 

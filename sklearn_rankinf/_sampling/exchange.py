@@ -27,13 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from sklearn_rankinf._engine.statistics import Floats, Integers, mean_reciprocals_of_firsts
 from sklearn_rankinf._sampling.labellings import (
     HitValues,
     chunk_sizes,
     ranks_drawn,
     uniform_hit_ranks,
 )
+from sklearn_rankinf._statistics.first_hit import mean_reciprocals_of_firsts
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 
 class HitItems(Protocol):

@@ -20,13 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sklearn_rankinf._engine.statistics import (
-    FirstHitStatistic,
-    Floats,
-    Integers,
-    Metric,
-    Statistic,
-)
 from sklearn_rankinf._sampling.exchange import AnyExchange, ExchangedHits, reciprocal_ranks
 from sklearn_rankinf._sampling.labellings import (
     HitValues,
@@ -35,6 +28,9 @@ from sklearn_rankinf._sampling.labellings import (
     ranks_drawn,
     uniform_hit_ranks,
 )
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 
 class JointSampler:

@@ -18,7 +18,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers, Statistic
+from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 # Ranks in one chunk of resamples. Chunks and their random streams do not depend on the number of
 # workers.

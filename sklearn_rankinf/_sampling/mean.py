@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from sklearn_rankinf._engine.distribution import constant_value
-from sklearn_rankinf._engine.mean import Part
-from sklearn_rankinf._engine.statistics import Floats, Statistic
+from sklearn_rankinf._means.distribution import Part
 from sklearn_rankinf._sampling.labellings import NullSampler
+from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.increments import Floats
 
 
 class MeanSampler:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
-from sklearn_rankinf._engine.statistics import Floats, Integers, Statistic
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import (
     HitValues,
@@ -27,6 +26,8 @@ from sklearn_rankinf._sampling.labellings import (
     ranks_drawn,
     uniform_hit_ranks,
 )
+from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

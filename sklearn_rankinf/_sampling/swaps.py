@@ -56,16 +56,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from sklearn_rankinf._engine.statistics import (
-    FirstHitStatistic,
-    Floats,
-    Integers,
-    Metric,
-    Statistic,
-    mean_reciprocals_of_firsts,
-)
 from sklearn_rankinf._sampling.exchange import reciprocal_ranks
 from sklearn_rankinf._sampling.labellings import NullSampler
+from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.first_hit import FirstHitStatistic, mean_reciprocals_of_firsts
+from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Array elements in one chunk of resamples. Chunks do not depend on the number of workers.
 _CELLS_PER_CHUNK = 4_000_000

@@ -20,16 +20,10 @@ from scipy.special import rel_entr
 
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
-from sklearn_rankinf._engine.merging import merged_firsts
-from sklearn_rankinf._engine.moments import mean_and_variance
-from sklearn_rankinf._engine.statistics import (
-    Floats,
-    Increments,
-    Integers,
-    Statistic,
-    horizon_of,
-    increments_of,
-)
+from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
+from sklearn_rankinf._statistics.merging import merged_firsts
+from sklearn_rankinf._statistics.moments import mean_and_variance
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import middle
-from sklearn_rankinf._engine.hypergeometric import log_pmf
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+from sklearn_rankinf._statistics.hypergeometric import log_pmf
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.hypergeometric import log_binomial
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 # Larger numbers of outcomes are not counted but infinite.
 _MOST_OUTCOMES = 1e15

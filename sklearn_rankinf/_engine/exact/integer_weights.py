@@ -16,8 +16,8 @@ from scipy.fft import next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 
 from sklearn_rankinf._engine.exact.enumeration import Atoms
-from sklearn_rankinf._engine.hypergeometric import binomial_log_weights, log_binomial
-from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats, Increments, Integers
+from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_binomial
+from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Increments, Integers
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sklearn_rankinf._engine.hypergeometric import binomial_log_weights
 from sklearn_rankinf._engine.inversion.bands import Bands
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 # Part of a cell by which increments are lowered before they are rounded down, so that rounding
 # errors of floats cannot raise them.

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.statistics import Floats, Increments
+from sklearn_rankinf._statistics.increments import Floats, Increments
 
 
 class TwoPositives:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, rel_entr
 
-from sklearn_rankinf._engine.hypergeometric import binomial_log_weights, log_probability_of_hits
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_probability_of_hits
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     Nodes,
     exp_of_error,
 )
-from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers
+from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments, Integers
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ from scipy.special import gammaln, logsumexp
 
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import largest_value
-from sklearn_rankinf._engine.hypergeometric import log_pmf, log_probability_of_hits
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     carrying_bands,
@@ -55,7 +54,8 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     Nodes,
     exp_of_error,
 )
-from sklearn_rankinf._engine.statistics import Floats, Increments, Integers
+from sklearn_rankinf._statistics.hypergeometric import log_pmf, log_probability_of_hits
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 Blocks = Callable[[int, bool], Increments]
 """Increments by the level of merging; with less merging near the bottom if the flag is set."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform
-from sklearn_rankinf._engine.statistics import FEW_BLOCKS, Floats
+from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import fft, ifft, next_fast_len
 
-from sklearn_rankinf._engine.hypergeometric import binomial_log_weights, log_probability_of_hits
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands, separated
-from sklearn_rankinf._engine.statistics import Complexes, Floats, Increments, Integers
+from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_probability_of_hits
+from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments, Integers
 
 
 @dataclass(frozen=True)

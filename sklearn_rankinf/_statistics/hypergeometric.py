@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 if TYPE_CHECKING:
-    from sklearn_rankinf._engine.statistics import Floats, Integers
+    from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Products of integers below this fit into 64 bits; larger ones are computed in Python's integers.
 _SAFE = 2.0**62

@@ -17,10 +17,9 @@ Both enclose the tail; the midpoint is returned, with half the distance as its e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -36,13 +35,11 @@ from sklearn_rankinf._engine.distribution import (
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import middle
 from sklearn_rankinf._engine.exact.enumeration import (
-    atoms,
     largest_value,
     n_outcomes,
     smallest_value,
 )
 from sklearn_rankinf._engine.exact.lattice import histograms
-from sklearn_rankinf._engine.exact.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
 from sklearn_rankinf._engine.inversion.bands import feasible_bands
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.ranking_transform import (
@@ -50,17 +47,14 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
     Transform,
 )
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
-from sklearn_rankinf._engine.merging import grouped_increments
-from sklearn_rankinf._engine.moments import deviation_of_the_body
 from sklearn_rankinf._engine.quantiles import bracketed
-from sklearn_rankinf._engine.statistics import (
-    Complexes,
-    Floats,
-    Increments,
-    Integers,
-    Statistic,
-    increments_of,
-)
+from sklearn_rankinf._means.lattice import Lattice
+from sklearn_rankinf._means.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
+from sklearn_rankinf._means.transforms import AtomicTransform, MeanTransform
+from sklearn_rankinf._statistics.additive import Statistic, increments_of
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
+from sklearn_rankinf._statistics.merging import grouped_increments
+from sklearn_rankinf._statistics.moments import deviation_of_the_body
 
 
 @dataclass(frozen=True)
@@ -94,10 +88,6 @@ class MeanSettings:
     n_cells: int = 1 << 20
     n_cells_of_passes: int = 1 << 17
     max_additions: float = 3e9
-    # Number of tilts whose convolutions are kept.
-    max_tilts: int = 8
-    # Rounding error of a convolution by fast Fourier transforms, relative to the tilted total.
-    rounding_of_convolution: float = 1e-14
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
     # the second in any case.
     error_for_sums: float = 1e-7
@@ -145,74 +135,6 @@ class Part:
     def is_constant(self) -> bool:
         """Whether no sample or every sample is positive."""
         return self.n_positives in (0, self.n_samples)
-
-
-class _AtomicTransform(RankingTransform):
-    """The transform of a statistic with few atoms: the sum over them."""
-
-    def __init__(self, increments: Increments, n_positives: int) -> None:
-        super().__init__(increments, increments, n_positives)
-        listed = atoms(increments, n_positives)
-        assert listed is not None
-        self.values, self.log_counts = listed.values, listed.log_counts
-        self.log_weights = listed.log_counts - logsumexp(listed.log_counts)
-
-    def log_commonest(self, theta: float) -> float:
-        return float(self.log_weights[np.argmax(self.log_weights + theta * self.values)])
-
-    def log_mgfs(self, thetas: Floats) -> Floats:
-        exponents = self.log_weights + np.multiply.outer(thetas, self.values)
-        return np.asarray(logsumexp(exponents, axis=1))
-
-    def work(self, theta: float, is_extreme: bool) -> float:
-        return float(self.values.size)
-
-    def most_rows(self, theta: float, is_extreme: bool) -> int:
-        return self.values.size
-
-    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
-        exponents = self.log_weights + theta * self.values
-        top = exponents.max()
-        waves = np.exp(1j * np.multiply.outer(z.imag, self.values))
-        return np.asarray(np.log(waves @ np.exp(exponents - top)) + top)
-
-
-class _MeanTransform:
-    """The product of transforms of independent variables, some with the same distribution."""
-
-    def __init__(
-        self, parts: Sequence[tuple[Transform, int]], n_variables: int, is_coarse: bool
-    ) -> None:
-        self._parts, self._n = parts, n_variables
-        self.merged = any(part.merged for part, _ in parts)
-        self.merges_ties = any(part.merges_ties for part, _ in parts)
-        self.has_large_blocks = is_coarse or any(part.has_large_blocks for part, _ in parts)
-        self.rounding = math.sqrt(self._total(lambda part: part.rounding**2))
-        self.n_blocks = int(self._total(lambda part: part.n_blocks))
-        self.n_counted = float(self._total(lambda part: part.n_counted))
-        self.largest_increment = max(part.largest_increment for part, _ in parts) / n_variables
-        self.log_placement = float(self._total(lambda part: part.log_placement))
-        self.log_edge = float(self._total(lambda part: part.log_edge))
-
-    def _total(self, of: Callable[[Transform], Any]) -> Any:
-        return sum(count * of(part) for part, count in self._parts)
-
-    def log_commonest(self, theta: float) -> float:
-        return float(self._total(lambda part: part.log_commonest(theta / self._n)))
-
-    def log_mgfs(self, thetas: Floats) -> Floats:
-        return np.asarray(self._total(lambda part: part.log_mgfs(thetas / self._n)))
-
-    def work(self, theta: float, is_extreme: bool) -> float:
-        return float(sum(part.work(theta / self._n, is_extreme) for part, _ in self._parts))
-
-    def most_rows(self, theta: float, is_extreme: bool) -> int:
-        return max(part.most_rows(theta / self._n, is_extreme) for part, _ in self._parts)
-
-    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
-        own = theta / self._n, z / self._n, is_extreme, coarse
-        with np.errstate(invalid="ignore"):  # nan where a tilt is beyond floats
-            return np.asarray(self._total(lambda part: part.at(*own)))
 
 
 class MeanDistribution:
@@ -324,8 +246,8 @@ class MeanDistribution:
     def _n_outcomes(self, part: Part) -> float:
         return n_outcomes(self._increments(part).sizes, part.n_positives)
 
-    def _atoms(self, part: Part) -> _AtomicTransform:
-        return _AtomicTransform(self._increments(part), part.n_positives)
+    def _atoms(self, part: Part) -> AtomicTransform:
+        return AtomicTransform(self._increments(part), part.n_positives)
 
     @cached_property
     def _ends(self) -> tuple[float, float]:
@@ -426,10 +348,10 @@ class MeanDistribution:
         return ContourInversion(self._transform, self._std, body, self._ends, near_periods=returns)
 
     @cached_property
-    def _transform(self) -> _MeanTransform:
+    def _transform(self) -> MeanTransform:
         parts = zip(self._transforms, self._parts, strict=True)
         factors = [(own, part.count) for (own, _), part in parts]
-        return _MeanTransform(factors, self._n, self._is_coarse)
+        return MeanTransform(factors, self._n, self._is_coarse)
 
     @cached_property
     def _transforms(self) -> list[tuple[Transform, float]]:
@@ -471,7 +393,7 @@ class MeanDistribution:
         found.put(weak[is_better], own.at(is_better))
 
     @cached_property
-    def _few_atoms(self) -> list[tuple[_AtomicTransform, int]] | None:
+    def _few_atoms(self) -> list[tuple[AtomicTransform, int]] | None:
         """The atoms of all queries; None if queries or their outcomes are many."""
         most = max((self._n_outcomes(part) for part in self._parts), default=0.0)
         n_queries = sum(part.count for part in self._parts)
@@ -502,7 +424,7 @@ class MeanDistribution:
     # Lattice.
 
     @cached_property
-    def _lattice(self) -> _Lattice | None:
+    def _lattice(self) -> Lattice | None:
         """The distributions of the queries in cells; None if that takes too long."""
         is_long = [self._n_outcomes(part) > SETTINGS.max_outcomes for part in self._parts]
         n_additions, n_lost, most = 0, 0, 0.0
@@ -519,7 +441,7 @@ class MeanDistribution:
             return None
         parts = zip(self._parts, is_long, strict=True)
         cells = [(self._cells(part, width, long), part.count) for part, long in parts]
-        return _Lattice(cells, n_cells, width, n_lost)
+        return Lattice(cells, n_cells, width, n_lost)
 
     def _cells(self, part: Part, width: float, is_long: bool) -> Floats:
         """Log probabilities of the cells of the value of a query, rounded down."""
@@ -548,86 +470,8 @@ class MeanDistribution:
         return found
 
 
-class _Lattice:
-    """The sum of independent variables whose distributions are given in cells of a width.
-
-    Parameters
-    ----------
-    parts : list of tuple
-        Log probabilities of the cells of a variable, rounded down, and the number of variables with
-        that distribution.
-    n_cells : int
-        Number of cells of the sum.
-    width : float
-        Width of a cell.
-    n_lost : int
-        The sum exceeds the sum of the rounded values by less than this many cells.
-    """
-
-    def __init__(
-        self, parts: list[tuple[Floats, int]], n_cells: int, width: float, n_lost: int
-    ) -> None:
-        self._parts, self._n_cells, self._width, self._n_lost = parts, n_cells, width, n_lost
-        self._sums: dict[float, tuple[float, Floats, Floats]] = {}
-
-    @property
-    def n_kept(self) -> float:
-        """Numbers of cells and of their sums."""
-        own = sum(cells.size for cells, _ in self._parts)
-        return float(own + 2 * self._n_cells * len(self._sums))
-
-    def tail(self, t: Floats, sign: int, theta: float) -> TailEstimates:
-        """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), between two tails of the cells."""
-        log_scale, log_above, log_below = self._sums.get(theta) or self._tilted_sums(theta)
-        log_sums = log_above if sign > 0 else log_below
-        edges = t / self._width, t / self._width - self._n_lost
-        if sign > 0:
-            surely, possibly = (np.ceil(edge) for edge in edges)
-        else:
-            possibly, surely = (np.floor(edge) + 1.0 for edge in edges)
-        places = np.clip(np.stack([surely, possibly]), 0, self._n_cells).astype(np.int64)
-        reference = log_sums[places[1]]
-        known = np.isfinite(reference)
-        reference = np.where(known, reference, 0.0)
-        # Rounding errors of all cells, at most, when the tilt is removed.
-        log_rounding = math.log(SETTINGS.rounding_of_convolution * self._n_cells)
-        log_rounding = log_rounding - theta * self._width * places[1] - reference
-        rounding = np.exp(np.minimum(log_rounding, 700.0))
-        lower = np.exp(log_sums[places[0]] - reference) - rounding
-        known &= lower > 0.0
-        lower = np.where(known, lower, 1.0)
-        log_p = np.log(0.5 * (lower + 1.0 + rounding)) + reference + log_scale
-        return TailEstimates.of(
-            np.where(known, log_p, -np.inf),
-            "lattice",
-            rounding=np.where(known, rounding / lower, 0.0),
-            enclosure=np.where(known, 0.5 * (1.0 - rounding - lower) / lower, np.inf),
-        )
-
-    def _tilted_sums(self, theta: float) -> tuple[float, Floats, Floats]:
-        """Logs of a scale and, relative to it, of the tails from each edge upwards and downwards.
-
-        The convolution acts on cells under the tilt, which is removed afterwards.
-        """
-        product, log_scale = np.ones(self._n_cells // 2 + 1, dtype=complex), 0.0
-        for log_cells, count in self._parts:
-            tilted = log_cells + theta * self._width * np.arange(log_cells.size)
-            log_total = float(logsumexp(tilted))
-            product *= np.fft.rfft(np.exp(tilted - log_total), self._n_cells) ** count
-            log_scale += count * log_total
-        shares = np.maximum(np.fft.irfft(product, self._n_cells), 0.0)
-        with np.errstate(divide="ignore"):
-            logs = np.log(shares) - theta * self._width * np.arange(shares.size)
-        above = np.append(np.logaddexp.accumulate(logs[::-1])[::-1], -np.inf)
-        below = np.append(-np.inf, np.logaddexp.accumulate(logs))
-        if len(self._sums) >= SETTINGS.max_tilts:
-            self._sums.clear()
-        self._sums[theta] = log_scale, above, below
-        return log_scale, above, below
-
-
 def _sums_of(
-    variables: Sequence[tuple[_AtomicTransform, int]], most: float
+    variables: Sequence[tuple[AtomicTransform, int]], most: float
 ) -> tuple[Floats, Floats] | None:
     """Ascending sums of independent variables and their log counts; None if they are too many."""
     values, log_counts = np.zeros(1), np.zeros(1)

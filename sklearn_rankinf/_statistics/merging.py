@@ -13,14 +13,8 @@ import math
 
 import numpy as np
 
-from sklearn_rankinf._engine.statistics import (
-    Floats,
-    Increments,
-    Integers,
-    Statistic,
-    horizon_of,
-    increments_of,
-)
+from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
+from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 
 def grouped_increments(

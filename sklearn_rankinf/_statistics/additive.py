@@ -1,151 +1,34 @@
-"""Additive rank statistics: the increments of a sum over blocks, and the base classes of metrics.
+"""The base classes of metrics, and the increments of a metric over the blocks of a ranking.
 
-A ranking is a sequence of blocks of equal scores, best first; block b has ``size`` items and ends
-at rank ``T_b``. With ``y_b`` hits (positives) in block b and ``h_b`` hits before it, every
-statistic here is
-
-    S = sum_b y_b (cross_b h_b + linear_b + square_b y_b),
-
-a sum of increments that are quadratic in the hits, equation (additive) of "The full null
-distribution" in doc/theory.rst. The engine uses only the three coefficients, so a new metric is a
-class that returns them. ``FirstHitStatistic``, the exception, lists its values.
+The sums of `increments` are known from three coefficients for each block, so a new metric is a
+class that returns them. `FirstHitStatistic` of `first_hit` is no such sum.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from sklearn_rankinf._engine.hypergeometric import log_binomial, log_pmf
+from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.increments import (
+    Complexes,
+    Floats,
+    Increments,
+    Integers,
+    blocks_of,
+)
 
 if TYPE_CHECKING:
     from sklearn_rankinf._inference.influence import Influence
 
-# A distribution of at most this many blocks of equal scores is coarse, or very coarse.
-FEW_BLOCKS = 64
-VERY_FEW_BLOCKS = 16
 # Most ranks without ties whose weights are held in memory (0.5 GB).
 _MOST_RANKS = 20_000_000
 # Differences below this part of the value of a perfect ranking may be due to rounding.
 _NOTICEABLE = 1e-10
-# Weights of atoms are numbers of placements up to this logarithm, and in proportion to them beyond.
-_LARGE_LOG_COUNT = 40.0
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Complexes = NDArray[np.complex128]
-
-
-@dataclass(frozen=True, eq=False)
-class Increments:
-    """The coefficients of an additive rank statistic, block by block.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_blocks,)
-        Number of items in each block.
-    cross, linear, square : ndarray of shape (n_blocks,)
-        A block with ``h`` hits before it and ``y`` in it adds ``y (cross h + linear + square y)``.
-    """
-
-    sizes: Integers
-    cross: Floats
-    linear: Floats
-    square: Floats
-
-    def __getitem__(self, blocks: slice | Integers) -> Increments:
-        """Some of the blocks."""
-        return Increments(self.sizes[blocks], *(part[blocks] for part in self.coefficients))
-
-    @property
-    def coefficients(self) -> tuple[Floats, Floats, Floats]:
-        """The coefficients `cross`, `linear` and `square`."""
-        return self.cross, self.linear, self.square
-
-    @property
-    def n_samples(self) -> int:
-        """Number of items."""
-        return int(self.sizes.sum())
-
-    @property
-    def starts(self) -> Integers:
-        """Number of items before each block."""
-        return np.cumsum(self.sizes) - self.sizes
-
-    @property
-    def of_one_hit(self) -> Floats:
-        """Increment of a single hit in each block, without hits elsewhere."""
-        return self.linear + self.square
-
-    @property
-    def is_inert(self) -> NDArray[np.bool_]:
-        """Which blocks add nothing."""
-        return np.asarray(~np.any(self.coefficients, axis=0))
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether no increment depends on the other hits."""
-        return not (np.any(self.cross) or np.any(self.square))
-
-    def gain(self, block: int, before: Any, y: Any) -> Any:
-        """Increment of a block with `y` hits in it and `before` hits before it; elementwise."""
-        return y * (self.cross[block] * before + self.linear[block] + self.square[block] * y)
-
-    def negated(self) -> Increments:
-        """Coefficients of the statistic with the opposite sign."""
-        return Increments(self.sizes, -self.cross, -self.linear, -self.square)
-
-    def from_the_end(self, n_positives: int) -> Increments:
-        """The same statistic with the blocks in the opposite order.
-
-        With h' hits in later blocks and y in a block there are ``n_positives - h' - y`` before it.
-        """
-        linear = self.linear + self.cross * n_positives
-        square = self.square - self.cross
-        return Increments(self.sizes[::-1], -self.cross[::-1], linear[::-1], square[::-1])
-
-    def of_misses(self) -> tuple[Increments, float]:
-        """The same statistic as a function of its misses: ``S = constant - (their statistic)``.
-
-        The constant is the value if every item is a hit. With ``x = size - y`` misses in a block, w
-        misses and B items before it, the increment of the misses is
-        ``x (-cross w + linear' - square x)``, where
-        ``linear' = cross B + linear + 2 square size + sum over later blocks of size cross``.
-        """
-        crossed = self.sizes * self.cross
-        later = crossed.sum() - np.cumsum(crossed)
-        linear = self.cross * self.starts + self.linear + 2.0 * self.square * self.sizes + later
-        misses = Increments(self.sizes, -self.cross, linear, -self.square)
-        return misses, float(self.total(self.sizes))
-
-    def given(self, block: int, y: int) -> tuple[Increments, float]:
-        """The statistic of all other blocks given y hits in block b, and a constant.
-
-        Each hit before the block adds ``cross_b y`` more, and each hit in a later block c
-        ``cross_c y``, so the statistic of the other blocks has the same form.
-        """
-        linear = self.linear.copy()
-        linear[:block] += self.cross[block] * y
-        linear[block + 1 :] += self.cross[block + 1 :] * y
-        others = (np.delete(part, block) for part in (self.cross, linear, self.square))
-        return Increments(np.delete(self.sizes, block), *others), float(self.gain(block, 0, y))
-
-    def with_inert_block(self, size: int) -> Increments:
-        """The same blocks, and a last one that adds nothing, of `size` items if there are any."""
-        if size == 0:
-            return self
-        parts = (np.append(part, 0.0) for part in self.coefficients)
-        return Increments(np.append(self.sizes, size), *parts)
-
-    def total(self, hits: ArrayLike) -> Floats:
-        """Value of the statistic for hits per block, along the last axis."""
-        y = np.asarray(hits, dtype=float)
-        before = np.cumsum(y, axis=-1) - y
-        return np.asarray((y * (self.cross * before + self.linear + self.square * y)).sum(axis=-1))
 
 
 class Metric:
@@ -457,84 +340,6 @@ class RankStatistic(Statistic):
         return log_probability_of_hits_down_to(n_positives, n_samples, n_positives, tie_sizes)
 
 
-class FirstHitStatistic(Metric):
-    """One over the rank of the first positive.
-
-    It is not a sum over blocks, but has few values, which are listed. A block of ``g`` equal scores
-    after ``a`` items counts its expectation over random tie-breaking. "The first positive" in
-    doc/theory.rst.
-    """
-
-    def best(self, n_samples: int, n_positives: int) -> float:
-        """Value of a perfect ranking."""
-        return 1.0 if n_positives else 0.0
-
-    def evaluate(self, tie_sizes: Integers, hits: Integers) -> float:
-        """Value for a ranking given by the sizes of its blocks and the hits in them."""
-        found = np.flatnonzero(hits)
-        if not found.size:
-            return 0.0
-        first = found[0]
-        start = np.array([tie_sizes[:first].sum()])
-        values = mean_reciprocals_of_firsts(start, tie_sizes[first : first + 1])
-        return float(values[hits[first] - 1])
-
-    def atoms(
-        self, n_samples: int, n_positives: int, tie_sizes: Integers | None
-    ) -> tuple[Floats, Floats]:
-        """Ascending values, and logarithms of their weights, if possible numbers of placements.
-
-        If the first block with hits has y of them among g items, after a items, there are
-        ``C(n - a - g, m - y) C(g, y)`` placements.
-        """
-        n, m = n_samples, n_positives
-        if m == 0:
-            return np.zeros(1), np.zeros(1)
-        if tie_sizes is None:
-            ahead = np.arange(n - m + 1.0)
-            values, hit = 1.0 / (ahead + 1.0), m / (n - ahead)
-            misses = np.cumsum(np.log1p(-hit[:-1]), dtype=np.longdouble)
-            log_p = np.log(hit)
-            log_p[1:] += misses.astype(float)
-        else:
-            values, log_p = _atoms_of_blocks(n, m, tie_sizes)
-        order = np.argsort(values, kind="stable")
-        # Differences of larger logarithms would lose digits.
-        return values[order], log_p[order] + min(log_binomial(n, m), _LARGE_LOG_COUNT)
-
-
-def _atoms_of_blocks(n: int, m: int, sizes: Integers) -> tuple[Floats, Floats]:
-    """Values for each number of hits in the first block with hits, and their log probabilities."""
-    starts = np.cumsum(sizes) - sizes
-    start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
-    found = np.arange(n) - start + 1
-    possible = (found <= m) & (m - found <= n - start - size)
-    start, size, found = start[possible], size[possible], found[possible]
-    log_p = log_pmf(0, n, m, start) + log_pmf(found, n - start, m, size)
-    return mean_reciprocals_of_firsts(starts, sizes)[possible], log_p
-
-
-def mean_reciprocals_of_firsts(starts: Integers, sizes: Integers) -> Floats:
-    """``E 1 / (a + J)`` with J the first of y random places of g, for y = 1, ..., g block by block.
-
-    The recursion ``(a + g - y + 1) E_y = 1 + E_{y+1} y (g - y) / (y + 1)`` starts at
-    ``E_g = 1 / (a + 1)`` and has only positive terms. The affine steps of all blocks are composed
-    in pairs, over distances that double.
-    """
-    a, g = np.repeat(starts, sizes), np.repeat(sizes, sizes)
-    before = np.cumsum(sizes) - sizes
-    y = np.arange(1.0, a.size + 1.0) - np.repeat(before, sizes)
-    level = 1.0 / (a + g - y + 1.0)
-    slope = y * (g - y) / (y + 1.0) * level
-    reach = 1
-    while reach < sizes.max() and slope.any():
-        level[:-reach] += slope[:-reach] * level[reach:]
-        slope[:-reach] *= slope[reach:]
-        slope[-reach:] = 0.0
-        reach *= 2
-    return np.asarray(level)
-
-
 def log_probability_of_hits_down_to(
     rank: int, n_samples: int, n_positives: int, tie_sizes: Integers | None
 ) -> float:
@@ -545,14 +350,6 @@ def log_probability_of_hits_down_to(
     if rank > n_positives:
         return -math.inf
     return log_binomial(n_samples - rank, n_positives - rank) - log_binomial(n_samples, n_positives)
-
-
-def blocks_of(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
-    """Starts and sizes of blocks as integers of one shape."""
-    start, size = np.broadcast_arrays(
-        np.asarray(starts, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
-    )
-    return start, size
 
 
 def horizon_of(statistic: Statistic, n_samples: int) -> int:

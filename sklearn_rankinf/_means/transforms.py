@@ -1,0 +1,82 @@
+"""Transforms of statistics with few values, and of means over independent queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_rankinf._engine.exact.enumeration import atoms
+from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform, Transform
+from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments
+
+
+class AtomicTransform(RankingTransform):
+    """The transform of a statistic with few atoms: the sum over them."""
+
+    def __init__(self, increments: Increments, n_positives: int) -> None:
+        super().__init__(increments, increments, n_positives)
+        listed = atoms(increments, n_positives)
+        assert listed is not None
+        self.values, self.log_counts = listed.values, listed.log_counts
+        self.log_weights = listed.log_counts - logsumexp(listed.log_counts)
+
+    def log_commonest(self, theta: float) -> float:
+        return float(self.log_weights[np.argmax(self.log_weights + theta * self.values)])
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        exponents = self.log_weights + np.multiply.outer(thetas, self.values)
+        return np.asarray(logsumexp(exponents, axis=1))
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        return float(self.values.size)
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        return self.values.size
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        exponents = self.log_weights + theta * self.values
+        top = exponents.max()
+        waves = np.exp(1j * np.multiply.outer(z.imag, self.values))
+        return np.asarray(np.log(waves @ np.exp(exponents - top)) + top)
+
+
+class MeanTransform:
+    """The product of transforms of independent variables, some with the same distribution."""
+
+    def __init__(
+        self, parts: Sequence[tuple[Transform, int]], n_variables: int, is_coarse: bool
+    ) -> None:
+        self._parts, self._n = parts, n_variables
+        self.merged = any(part.merged for part, _ in parts)
+        self.merges_ties = any(part.merges_ties for part, _ in parts)
+        self.has_large_blocks = is_coarse or any(part.has_large_blocks for part, _ in parts)
+        self.rounding = math.sqrt(self._total(lambda part: part.rounding**2))
+        self.n_blocks = int(self._total(lambda part: part.n_blocks))
+        self.n_counted = float(self._total(lambda part: part.n_counted))
+        self.largest_increment = max(part.largest_increment for part, _ in parts) / n_variables
+        self.log_placement = float(self._total(lambda part: part.log_placement))
+        self.log_edge = float(self._total(lambda part: part.log_edge))
+
+    def _total(self, of: Callable[[Transform], Any]) -> Any:
+        return sum(count * of(part) for part, count in self._parts)
+
+    def log_commonest(self, theta: float) -> float:
+        return float(self._total(lambda part: part.log_commonest(theta / self._n)))
+
+    def log_mgfs(self, thetas: Floats) -> Floats:
+        return np.asarray(self._total(lambda part: part.log_mgfs(thetas / self._n)))
+
+    def work(self, theta: float, is_extreme: bool) -> float:
+        return float(sum(part.work(theta / self._n, is_extreme) for part, _ in self._parts))
+
+    def most_rows(self, theta: float, is_extreme: bool) -> int:
+        return max(part.most_rows(theta / self._n, is_extreme) for part, _ in self._parts)
+
+    def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
+        own = theta / self._n, z / self._n, is_extreme, coarse
+        with np.errstate(invalid="ignore"):  # nan where a tilt is beyond floats
+            return np.asarray(self._total(lambda part: part.at(*own)))

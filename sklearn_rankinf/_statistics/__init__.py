@@ -1,0 +1,9 @@
+"""Additive rank statistics: coefficients of all metrics, exact moments, hypergeometric tails.
+
+increments       the three coefficients of each block of equal scores
+additive         the base classes of metrics; increments of a metric for a whole ranking
+first_hit        one over the rank of the first positive, which is no sum over blocks
+merging          far ranks merged into blocks
+moments          exact mean, variance, skewness and kurtosis; influences of single items
+hypergeometric   Loader's form of probabilities, tails of hits at k
+"""

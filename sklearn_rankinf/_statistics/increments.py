@@ -1,0 +1,144 @@
+"""The increments of an additive rank statistic: three coefficients for each block.
+
+A ranking is a sequence of blocks of equal scores, best first; block b has ``size`` items and ends
+at rank ``T_b``. With ``y_b`` hits (positives) in block b and ``h_b`` hits before it, every
+statistic here is
+
+    S = sum_b y_b (cross_b h_b + linear_b + square_b y_b),
+
+a sum of increments that are quadratic in the hits, equation (additive) of "The full null
+distribution" in doc/theory.rst. The coefficients are all that is needed to compute moments and null
+distributions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# A distribution of at most this many blocks of equal scores is coarse, or very coarse.
+FEW_BLOCKS = 64
+VERY_FEW_BLOCKS = 16
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Complexes = NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class Increments:
+    """The coefficients of an additive rank statistic, block by block.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_blocks,)
+        Number of items in each block.
+    cross, linear, square : ndarray of shape (n_blocks,)
+        A block with ``h`` hits before it and ``y`` in it adds ``y (cross h + linear + square y)``.
+    """
+
+    sizes: Integers
+    cross: Floats
+    linear: Floats
+    square: Floats
+
+    def __getitem__(self, blocks: slice | Integers) -> Increments:
+        """Some of the blocks."""
+        return Increments(self.sizes[blocks], *(part[blocks] for part in self.coefficients))
+
+    @property
+    def coefficients(self) -> tuple[Floats, Floats, Floats]:
+        """The coefficients `cross`, `linear` and `square`."""
+        return self.cross, self.linear, self.square
+
+    @property
+    def n_samples(self) -> int:
+        """Number of items."""
+        return int(self.sizes.sum())
+
+    @property
+    def starts(self) -> Integers:
+        """Number of items before each block."""
+        return np.cumsum(self.sizes) - self.sizes
+
+    @property
+    def of_one_hit(self) -> Floats:
+        """Increment of a single hit in each block, without hits elsewhere."""
+        return self.linear + self.square
+
+    @property
+    def is_inert(self) -> NDArray[np.bool_]:
+        """Which blocks add nothing."""
+        return np.asarray(~np.any(self.coefficients, axis=0))
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether no increment depends on the other hits."""
+        return not (np.any(self.cross) or np.any(self.square))
+
+    def gain(self, block: int, before: Any, y: Any) -> Any:
+        """Increment of a block with `y` hits in it and `before` hits before it; elementwise."""
+        return y * (self.cross[block] * before + self.linear[block] + self.square[block] * y)
+
+    def negated(self) -> Increments:
+        """Coefficients of the statistic with the opposite sign."""
+        return Increments(self.sizes, -self.cross, -self.linear, -self.square)
+
+    def from_the_end(self, n_positives: int) -> Increments:
+        """The same statistic with the blocks in the opposite order.
+
+        With h' hits in later blocks and y in a block there are ``n_positives - h' - y`` before it.
+        """
+        linear = self.linear + self.cross * n_positives
+        square = self.square - self.cross
+        return Increments(self.sizes[::-1], -self.cross[::-1], linear[::-1], square[::-1])
+
+    def of_misses(self) -> tuple[Increments, float]:
+        """The same statistic as a function of its misses: ``S = constant - (their statistic)``.
+
+        The constant is the value if every item is a hit. With ``x = size - y`` misses in a block, w
+        misses and B items before it, the increment of the misses is
+        ``x (-cross w + linear' - square x)``, where
+        ``linear' = cross B + linear + 2 square size + sum over later blocks of size cross``.
+        """
+        crossed = self.sizes * self.cross
+        later = crossed.sum() - np.cumsum(crossed)
+        linear = self.cross * self.starts + self.linear + 2.0 * self.square * self.sizes + later
+        misses = Increments(self.sizes, -self.cross, linear, -self.square)
+        return misses, float(self.total(self.sizes))
+
+    def given(self, block: int, y: int) -> tuple[Increments, float]:
+        """The statistic of all other blocks given y hits in block b, and a constant.
+
+        Each hit before the block adds ``cross_b y`` more, and each hit in a later block c
+        ``cross_c y``, so the statistic of the other blocks has the same form.
+        """
+        linear = self.linear.copy()
+        linear[:block] += self.cross[block] * y
+        linear[block + 1 :] += self.cross[block + 1 :] * y
+        others = (np.delete(part, block) for part in (self.cross, linear, self.square))
+        return Increments(np.delete(self.sizes, block), *others), float(self.gain(block, 0, y))
+
+    def with_inert_block(self, size: int) -> Increments:
+        """The same blocks, and a last one that adds nothing, of `size` items if there are any."""
+        if size == 0:
+            return self
+        parts = (np.append(part, 0.0) for part in self.coefficients)
+        return Increments(np.append(self.sizes, size), *parts)
+
+    def total(self, hits: ArrayLike) -> Floats:
+        """Value of the statistic for hits per block, along the last axis."""
+        y = np.asarray(hits, dtype=float)
+        before = np.cumsum(y, axis=-1) - y
+        return np.asarray((y * (self.cross * before + self.linear + self.square * y)).sum(axis=-1))
+
+
+def blocks_of(starts: ArrayLike, sizes: ArrayLike) -> tuple[Integers, Integers]:
+    """Starts and sizes of blocks as integers of one shape."""
+    start, size = np.broadcast_arrays(
+        np.asarray(starts, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    )
+    return start, size
