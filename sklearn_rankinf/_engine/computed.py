@@ -486,18 +486,27 @@ class ComputedDistribution:
 
         None if that is far beyond the last hit of a perfect ranking, or misses are counted.
         """
-        n, m = self._n_samples, self._n_positives
-        farthest = min(n, m + SETTINGS.near_the_last)
-        if self._tie_sizes is not None or self._by_misses or farthest == n:
-            return None
-        hits, ranks = np.arange(m - 1), np.arange(m - 1, farthest)
-        top, last = (self._statistic.tied(at, 1, n, m) for at in (hits, ranks))
-        values = np.sum(top.cross * hits + top.of_one_hit) + last.cross * (m - 1) + last.of_one_hit
-        if values[-1] >= t * (1.0 - 1e-12):
+        n, m, values = self._n_samples, self._n_positives, self._values_by_last_hit
+        if not values.size or values[-1] >= t * (1.0 - 1e-12):
             return None
         n_apart = m + int(np.count_nonzero(values >= t * (1.0 - 1e-12)))
         sizes = np.concatenate([np.ones(n_apart, dtype=np.int64), [n - n_apart]])
         return increments_of(self._statistic, n, m, sizes)
+
+    @cached_property
+    def _values_by_last_hit(self) -> Floats:
+        """Values of a perfect ranking but for its last hit, which is at its rank or farther down.
+
+        None with ties, where misses are counted, and of lists that are not much longer.
+        """
+        n, m = self._n_samples, self._n_positives
+        farthest = min(n, m + SETTINGS.near_the_last)
+        if self._tie_sizes is not None or self._by_misses or farthest == n:
+            return np.empty(0)
+        hits, ranks = np.arange(m - 1), np.arange(m - 1, farthest)
+        top, last = (self._statistic.tied(at, 1, n, m) for at in (hits, ranks))
+        before = np.sum(top.cross * hits + top.of_one_hit)
+        return np.asarray(before + last.cross * (m - 1) + last.of_one_hit)
 
     @property
     def _transform(self) -> ClosedTransform | None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -315,17 +315,17 @@ class ConditionedTails:
         reference = np.where(np.isfinite(total), total, 0.0)
         shares = np.exp(np.array(log_terms) - reference)
         is_bound = np.isinf([error.total for error in errors])
-        parts = {}
-        for field in fields(ErrorEstimate):
-            of_strata = np.array([getattr(error, field.name) for error in errors])
-            parts[field.name] = (shares * np.where(is_bound, 0.0, of_strata)).sum(axis=0)
+        of_strata = np.array([error.parts for error in errors])
+        parts = (shares[:, None] * np.where(is_bound[:, None], 0.0, of_strata)).sum(axis=0)
+        error = ErrorEstimate(parts)
         # A term of which only an upper bound is known lies between 0 and the bound.
         bounded = np.where(is_bound, shares, 0.0).sum(axis=0)
         rest = np.maximum(1.0 - bounded, SETTINGS.rounding)
-        parts["enclosure"] += np.where(bounded < 1.0, bounded / rest, np.inf)
-        parts["truncation"] += np.exp(np.minimum(log_negligible - reference, 50.0))
-        parts["rounding"] += SETTINGS.rounding
-        return TailEstimates.of(np.minimum(total, 0.0), SOLVER, **parts)
+        error.enclosure[:] += np.where(bounded < 1.0, bounded / rest, np.inf)
+        error.truncation[:] += np.exp(np.minimum(log_negligible - reference, 50.0))
+        error.rounding[:] += SETTINGS.rounding
+        solvers = np.full(t.shape, SOLVER, dtype=object)
+        return TailEstimates(np.minimum(total, 0.0), error, solvers)
 
     def _order(
         self,

@@ -6,7 +6,7 @@ of different solvers can be compared, and the best one kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,50 +36,68 @@ SOLVERS = (
 """Names of the algorithms that compute tails."""
 
 
+PARTS = ("rounding", "truncation", "aliasing", "atoms", "merging", "enclosure")
+"""Sources of errors, in the order of the rows of `ErrorEstimate.parts`."""
+
+
 @dataclass(frozen=True, eq=False)
 class ErrorEstimate:
     """Relative error of tail probabilities, by its sources.
 
-    All parts have the shape of the values; a part that does not occur is 0.
-
     Attributes
     ----------
-    rounding : ndarray
-        Rounding errors of floats, which grow with the terms of a sum relative to the sum.
-    truncation : ndarray
-        Terms of a trapezoidal rule beyond its last node, and paths, strata or branches left out.
-    aliasing : ndarray
-        Probability that lies a period of the trapezoidal rule away.
-    atoms : ndarray
-        Part of the probability at the value itself that a smooth method counts wrongly.
-    merging : ndarray
-        Neighbouring blocks of ranks that are treated as one.
-    enclosure : ndarray
-        Half the distance between guaranteed bounds.
+    parts : ndarray of shape (6, n_values)
+        A row for each source; a part that does not occur is 0.
     """
 
-    rounding: Floats
-    truncation: Floats
-    aliasing: Floats
-    atoms: Floats
-    merging: Floats
-    enclosure: Floats
+    parts: Floats
 
     @classmethod
     def of(cls, shape: tuple[int, ...], **parts: ArrayLike) -> ErrorEstimate:
         """An estimate of the given parts; all others are 0."""
-        names = [field.name for field in fields(cls)]
-        assert set(parts) <= set(names), parts
-        return cls(*(np.array(np.broadcast_to(parts.get(name, 0.0), shape)) for name in names))
+        rows = np.zeros((len(PARTS), *shape))
+        for name, part in parts.items():
+            rows[PARTS.index(name)] = part
+        return cls(rows)
 
-    def at(self, where: NDArray[Any]) -> ErrorEstimate:
-        """Those of some values."""
-        return ErrorEstimate(*(getattr(self, field.name)[where] for field in fields(self)))
+    @property
+    def rounding(self) -> Floats:
+        """Rounding errors of floats, which grow with the terms of a sum relative to the sum."""
+        return np.asarray(self.parts[0])
+
+    @property
+    def truncation(self) -> Floats:
+        """Terms of a trapezoidal rule beyond its last node; paths, strata or branches left out."""
+        return np.asarray(self.parts[1])
+
+    @property
+    def aliasing(self) -> Floats:
+        """Probability that lies a period of the trapezoidal rule away."""
+        return np.asarray(self.parts[2])
+
+    @property
+    def atoms(self) -> Floats:
+        """Part of the probability at the value itself that a smooth method counts wrongly."""
+        return np.asarray(self.parts[3])
+
+    @property
+    def merging(self) -> Floats:
+        """Neighbouring blocks of ranks that are treated as one."""
+        return np.asarray(self.parts[4])
+
+    @property
+    def enclosure(self) -> Floats:
+        """Half the distance between guaranteed bounds."""
+        return np.asarray(self.parts[5])
 
     @property
     def total(self) -> Floats:
         """Stated relative error: the sum of all parts."""
-        return np.asarray(sum(getattr(self, field.name) for field in fields(self)))
+        return np.asarray(self.parts.sum(axis=0))
+
+    def at(self, where: NDArray[Any]) -> ErrorEstimate:
+        """Those of some values."""
+        return ErrorEstimate(self.parts[:, where])
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,20 +146,16 @@ class TailEstimates:
         ratio = np.exp(np.minimum(self.log_p - log_rest, 50.0))
         ratio = np.where(is_bound & np.isneginf(self.log_p), np.inf, ratio)
         scale = np.where(is_bound, 0.0, ratio) / np.maximum(total, 1.0)
-        parts = {
-            field.name: np.where(is_bound, 0.0, getattr(self.error, field.name)) * scale
-            for field in fields(self.error)
-        }
-        parts["enclosure"] += np.where(is_bound, ratio, 0.0)
-        parts["rounding"] += 1e-13
+        error = ErrorEstimate(np.where(is_bound, 0.0, self.error.parts) * scale)
+        error.enclosure[:] += np.where(is_bound, ratio, 0.0)
+        error.rounding[:] += 1e-13
         log_rest = np.where(is_bound, 0.0, log_rest)
-        return TailEstimates(log_rest, ErrorEstimate(**parts), self.solver.copy())
+        return TailEstimates(log_rest, error, self.solver.copy())
 
     def put(self, where: NDArray[Any], other: TailEstimates) -> None:
         """Replace those of some values, in place."""
         self.log_p[where], self.solver[where] = other.log_p, other.solver
-        for field in fields(self.error):
-            getattr(self.error, field.name)[where] = getattr(other.error, field.name)
+        self.error.parts[:, where] = other.error.parts
 
     def put_better(self, where: NDArray[Any], other: TailEstimates) -> None:
         """Replace those of some values, in place, where the others have smaller errors.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -196,6 +196,7 @@ class Tails:
         self._tolerance, self._span, self._transform = tolerance, span, transform
         self._insists = insists
         self._log_placements = log_binomial(n_samples, n_positives)
+        self.sequence = cache(self._sequence)
         n_ranks = n_blocks if n_blocks == n_samples else None
         self._near_maximum = NearMaximum(
             lambda: increments(None, math.inf),
@@ -218,7 +219,7 @@ class Tails:
         solve_in_turn(self.sequence(sign), t, sign, found, log_negligible)
         return found
 
-    def sequence(self, sign: int) -> list[Solver]:
+    def _sequence(self, sign: int) -> list[Solver]:
         """The solvers of a tail, in the order in which they are tried."""
         s, upper = SETTINGS, sign > 0
         stratified, ascends = self._is_stratified, upper and self._ascends

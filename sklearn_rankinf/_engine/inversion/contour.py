@@ -176,6 +176,8 @@ class ContourInversion:
         self._known: dict[tuple[Contour, bool], Nodes] = {}
         self._returns: dict[Contour, Returns] = {}
         self._log_commonest = cache(transform.log_commonest)
+        self._first_period = cache(self._shortest_period)
+        self._first_nodes = cache(self._fewest_nodes)
 
     def tail(self, s: Floats, sign: int, insist: bool = False) -> TailEstimates:
         """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and their errors.
@@ -250,7 +252,7 @@ class ContourInversion:
             return length
         return 2.0 * self._span * math.ceil(length / (2.0 * self._span))
 
-    def _first_period(self, side: int, index: float) -> int:
+    def _shortest_period(self, side: int, index: float) -> int:
         """Index of the shortest period: the first nodes make the most of a cheap pass."""
         if index > SETTINGS.extreme:
             return SETTINGS.first_extreme
@@ -408,7 +410,8 @@ class ContourInversion:
 
     # Nodes.
 
-    def _first_nodes(self, contour: Contour) -> int:
+    def _fewest_nodes(self, contour: Contour) -> int:
+        """Nodes to the height up to which no transform is followed any less."""
         if self._tilts.few_blocks:
             return int(self._effort * SETTINGS.n_nodes_of_few_blocks)
         scale = body = self._tilts.scales[-1]

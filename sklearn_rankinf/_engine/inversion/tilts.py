@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,6 +96,8 @@ class Tilts:
         self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
         self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
         self._ladders: dict[int, list[float]] = {1: [], -1: []}
+        self.ladder = cache(self._ladder)
+        self._limits = cache(self._limits_of_dense)
 
     def theta(self, side: int, index: ArrayLike) -> Floats:
         """Tilts of the given indices, positive on side 1 and negative on side -1."""
@@ -112,7 +115,7 @@ class Tilts:
         excess = log_mgfs[place] - thetas[place] * s - log_p
         return np.asarray(excess <= self._excesses(side, np.array([place])) + TILTS.complement)
 
-    def ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
+    def _ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
         """At least the first `n_tilts` tilts, and the log transform there (inf if not known)."""
         merged = self._transform.merged
         first = TILTS.first_pass_merged if merged else TILTS.first_pass
@@ -189,12 +192,15 @@ class Tilts:
 
     def _excesses(self, side: int, places: NDArray[np.int64]) -> Floats:
         """Largest excess of the exponent for tilts at places of the ladder."""
-        if not self.is_dense:
-            most = TILTS.excess_coarse if self.is_coarse else TILTS.excess
-            return np.full(places.shape, TILTS.excess_few_blocks if self.few_blocks else most)
-        thetas, log_mgfs = self.ladder(side, int(places.max()) + 2)
+        if self.is_dense:
+            return self._limits(side, int(places.max()) + 2)[places]
+        most = TILTS.excess_coarse if self.is_coarse else TILTS.excess
+        return np.full(places.shape, TILTS.excess_few_blocks if self.few_blocks else most)
+
+    def _limits_of_dense(self, side: int, n_tilts: int) -> Floats:
+        """Largest excess for each tilt of a dense distribution, from its entropy."""
+        thetas, log_mgfs = self.ladder(side, n_tilts)
         with np.errstate(invalid="ignore"):
-            means = np.gradient(log_mgfs, thetas)[places]
-            entropy = log_mgfs[places] - thetas[places] * means - self._transform.log_placement
-            limits = TILTS.decay * entropy - TILTS.margin
+            entropy = log_mgfs - thetas * np.gradient(log_mgfs, thetas)
+            limits = TILTS.decay * (entropy - self._transform.log_placement) - TILTS.margin
         return np.where(np.isfinite(limits), np.minimum(limits, TILTS.excess_dense), -np.inf)

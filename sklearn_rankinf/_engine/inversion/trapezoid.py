@@ -105,6 +105,8 @@ class Nodes:
 
     def up_to(self, n_nodes: int) -> Nodes:
         """The first nodes."""
+        if n_nodes >= self.z.size:
+            return self
         z, log_transform = self.z[:n_nodes], self.log_transform[:n_nodes]
         return Nodes(self.theta, self.step, self.span, z, log_transform, self.log_harmless)
 
