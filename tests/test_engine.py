@@ -11,13 +11,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
-from sklearn_rankinf._engine import merging, moments, statistics
 from sklearn_rankinf._engine.exact import bounds, lattice
 from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._metrics import AveragePrecision
 from sklearn_rankinf._sampling import labellings as sampling
+from sklearn_rankinf._statistics import merging, moments
+from sklearn_rankinf._statistics.additive import increments_of
 
 pytestmark = pytest.mark.numeric
 
@@ -35,15 +36,13 @@ PATTERNS = [
 
 def increments(tie_sizes, n_positives, k=None, normalize="min"):
     sizes = np.asarray(tie_sizes, dtype=np.int64)
-    return statistics.increments_of(
-        AveragePrecision(k, normalize), int(sizes.sum()), n_positives, sizes
-    )
+    return increments_of(AveragePrecision(k, normalize), int(sizes.sum()), n_positives, sizes)
 
 
 def contour_law(n_samples, n_positives, tie_sizes=None):
     statistic = AveragePrecision()
     sizes = None if tie_sizes is None else np.asarray(tie_sizes, dtype=np.int64)
-    fine = statistics.increments_of(statistic, n_samples, n_positives, sizes)
+    fine = increments_of(statistic, n_samples, n_positives, sizes)
     coarse = merging.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
@@ -95,7 +94,7 @@ def test_merging_far_blocks_keeps_the_mean(tie_sizes):
     n_samples = 200 if tie_sizes is None else sum(tie_sizes)
     sizes = None if tie_sizes is None else np.array(tie_sizes)
     statistic = AveragePrecision()
-    exact = statistics.increments_of(statistic, n_samples, 30, sizes)
+    exact = increments_of(statistic, n_samples, 30, sizes)
     merged = merging.grouped_increments(statistic, n_samples, 30, sizes, 0.1)
     assert merged.sizes.sum() == n_samples
     assert merged.sizes.size < exact.sizes.size
@@ -228,7 +227,7 @@ class _CountedTransform(tilted.RankingTransform):
 )
 def test_values_of_a_dense_law_share_contours(n_samples, n_positives, most_tilts, most_nodes):
     statistic = AveragePrecision()
-    fine = statistics.increments_of(statistic, n_samples, n_positives, None)
+    fine = increments_of(statistic, n_samples, n_positives, None)
     coarse = merging.grouped_increments(statistic, n_samples, n_positives, None, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     transform_of_law = _CountedTransform(fine, coarse, n_positives)

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from sklearn_rankinf._engine import hypergeometric
+from sklearn_rankinf._statistics import hypergeometric
 from sklearn_rankinf._statistics.hypergeometric import (
     log_pmf,
     log_tail,

@@ -8,11 +8,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import statistics
 from sklearn_rankinf._engine.computed import MeetInTheMiddle
 from sklearn_rankinf._engine.exact import enumeration
 from sklearn_rankinf._engine.exact.enumeration import MeetInTheMiddleTails, best_split
 from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._statistics.additive import increments_of
 
 pytestmark = pytest.mark.numeric
 
@@ -28,7 +28,7 @@ PATTERNS = [
 
 def increments(tie_sizes, n_positives, k=None):
     sizes = np.asarray(tie_sizes, dtype=np.int64)
-    return statistics.increments_of(AveragePrecision(k), int(sizes.sum()), n_positives, sizes)
+    return increments_of(AveragePrecision(k), int(sizes.sum()), n_positives, sizes)
 
 
 def outcomes(blocks, n_positives):

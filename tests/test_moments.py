@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import moments
 from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
 

@@ -9,7 +9,6 @@ import oracles
 import pytest
 
 from sklearn_rankinf import ap_null_distribution
-from sklearn_rankinf._engine import moments
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact import bounds
@@ -17,6 +16,7 @@ from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._engine.solvers import Tails
 from sklearn_rankinf._metrics import AveragePrecision
+from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.increments import Increments
 from sklearn_rankinf._statistics.merging import grouped_increments
