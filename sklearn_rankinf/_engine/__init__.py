@@ -31,7 +31,7 @@ name                       module and method; reference; source of the error
 closed form                computed: ``P(S = best)``, ends of the support; rounding
 enumeration                exact/enumeration: all outcomes by a forward pass; rounding
 meet in the middle         exact/enumeration: two sorted lists; Horowitz & Sahni 1974; rounding
-two positives              exact/pairs: counts by binary search; rounding
+two or three positives     exact/few_positives: counts by binary searches; rounding
 integer weights            exact/integer_weights: counts for each value; rounding
 hypergeometric             exact/hits: sums of hypergeometric tails; Loader 2000; rounding
 near-maximum enumeration   exact/near_maximum: placements beyond s; Land & Doig 1960; rounding

@@ -23,7 +23,7 @@ from sklearn_rankinf._engine.conditioning import (
     linear_support,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import TailBounds
+from sklearn_rankinf._engine.exact.bounds import TailBounds, middle
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -31,8 +31,8 @@ from sklearn_rankinf._engine.exact.enumeration import (
     largest_value,
     smallest_value,
 )
+from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of, step_of
-from sklearn_rankinf._engine.exact.pairs import TwoPositives
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
@@ -87,8 +87,9 @@ class ComputedSettings:
     # Operations that finding the support may take, and ranks of hits that are added up together.
     work_of_support: float = 1e9
     ranks_together: int = 1 << 22
-    # Blocks up to which two positives are counted for every value, and binary searches else.
-    always_counted: int = 20_000
+    # Binary searches up to which placements of two or three positives are counted for every value,
+    # and for all values together else.
+    always_counted: float = 20_000
     most_searches: float = 1e9
     # Relative distance from a perfect ranking within which a value is the largest one.
     equal_to_best: float = 2e-12
@@ -172,7 +173,10 @@ class ComputedDistribution:
     def _hold_within_bounds(
         self, found: TailEstimates, where: Integers, t: Floats, sign: int
     ) -> None:
-        """Keep rough tails within their guaranteed bounds; of unknown ones keep an upper bound."""
+        """Hold rough tails within their guaranteed bounds; of unknown ones keep an upper bound.
+
+        The midpoint of the bounds takes the place of a tail with a larger error.
+        """
         error = found.error.total[where]
         unknown = where[error > UNKNOWN]
         is_coarse = self._n_blocks <= FEW_BLOCKS or self._conditions_first
@@ -181,9 +185,12 @@ class ComputedDistribution:
         ]
         is_affordable = is_coarse or self._n_blocks <= SETTINGS.most_blocks_of_rough
         if rough.size and is_affordable and not self._tolerance:
+            lower, upper = self.bounds(t[rough], sign)
             with np.errstate(divide="ignore"):
-                lower, upper = np.log(np.maximum(self.bounds(t[rough], sign), 0.0))
-            found.log_p[rough] = np.clip(found.log_p[rough], lower, upper)
+                found.log_p[rough] = np.clip(found.log_p[rough], np.log(lower), np.log(upper))
+            log_p, half = middle(lower, upper)
+            enclosed = TailEstimates.of(log_p, "midpoint of bounds", enclosure=half)
+            found.put_better(rough, enclosed)
         if unknown.size:
             log_p = self._log_upper_bound(t[unknown], sign)
             found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
@@ -653,7 +660,7 @@ class MeetInTheMiddle(ComputedDistribution):
 
 
 class CountedDistribution(ComputedDistribution):
-    """A distribution of two positives, whose placements are counted for each value.
+    """A distribution of two or three positives, whose placements are counted for each value.
 
     Of many values in long lists only some are counted.
     """
@@ -665,15 +672,15 @@ class CountedDistribution(ComputedDistribution):
         n_positives: int,
         tie_sizes: Integers | None,
         tolerance: float,
-        counts: TwoPositives,
+        counts: FewPositives,
     ) -> None:
         super().__init__(statistic, n_samples, n_positives, tie_sizes, tolerance)
         self._counts = counts
-        self.is_listed = self._n_blocks <= SETTINGS.always_counted
+        self.is_listed = counts.n_searches <= SETTINGS.always_counted
 
     def estimates(self, t: Floats, sign: int) -> TailEstimates:
         """Tails with the parts of the errors, and the solvers that answered."""
-        if not self.is_listed and t.size * self._n_blocks > SETTINGS.most_searches:
+        if not self.is_listed and t.size * self._counts.n_searches > SETTINGS.most_searches:
             return super().estimates(t, sign)
         return self._counts.tail(t, sign)
 

@@ -1,8 +1,8 @@
 """The exact distribution of an additive rank statistic, and its exact mean and variance.
 
-`exact_distribution` chooses by the number of outcomes, before any tail is computed: two positives
-are counted; few outcomes are enumerated, or met in the middle; integer weights are counted; of all
-others tails are computed one by one.
+`exact_distribution` chooses by the number of outcomes, before any tail is computed: two or three
+positives are counted; few outcomes are enumerated, or met in the middle; integer weights are
+counted; of all others tails are computed one by one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sklearn_rankinf._engine.computed import (
     MeetInTheMiddle,
 )
 from sklearn_rankinf._engine.exact.enumeration import atoms, best_split, n_outcomes
+from sklearn_rankinf._engine.exact.few_positives import NUMBERS, FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
-from sklearn_rankinf._engine.exact.pairs import TwoPositives
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
 from sklearn_rankinf._statistics.additive import Statistic, increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
@@ -40,9 +40,10 @@ _MAX_BLOCKS_OF_HALVES = 5_000
 _MOST_IN_FEW_BLOCKS = 500_000
 _MOST_COUNTED = 5_000_000
 _MOST_ALTOGETHER = 20_000_000
-# Blocks and samples up to which two positives are counted: more pairs do not fit 64 bits.
-_MOST_OF_PAIRS = 5_000_000
-_MOST_SAMPLES = 3_000_000_000
+# Blocks and samples up to which two and three positives are counted: more pairs or triples of them
+# do not fit 64 bits.
+_MOST_BLOCKS_COUNTED = {2: 5_000_000, 3: 5_000}
+_MOST_SAMPLES_COUNTED = {2: 3_000_000_000, 3: 2_000_000}
 
 
 def exact_mean_and_variance(
@@ -106,7 +107,7 @@ def _distribution_of_sum(
         )
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
-    counts = None if few_placements else _two_positives(*problem)
+    counts = None if few_placements else _few_positives(*problem)
     if counts is not None:
         return CountedDistribution(*problem, tolerance, counts)
     # Without ties and horizon every placement is an outcome of its own.
@@ -135,16 +136,18 @@ def _distribution_of_sum(
     return ComputedDistribution(*problem, tolerance)
 
 
-def _two_positives(
+def _few_positives(
     statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> TwoPositives | None:
-    """Counts of the placements of two positives, where they can be counted."""
-    n_ranks = min(n_samples, statistic.horizon or n_samples)
-    n_blocks = n_ranks if tie_sizes is None else tie_sizes.size
-    if n_positives != 2 or n_blocks > _MOST_OF_PAIRS or n_samples > _MOST_SAMPLES:
+) -> FewPositives | None:
+    """Counts of the placements of two or three positives, where they can be counted."""
+    m = n_positives
+    if m not in NUMBERS or n_samples > _MOST_SAMPLES_COUNTED[m]:
         return None
-    increments = increments_of(statistic, n_samples, n_positives, tie_sizes)
-    return TwoPositives(increments) if TwoPositives.apply_to(increments) else None
+    n_ranks = min(n_samples, statistic.horizon or n_samples)
+    if (n_ranks if tie_sizes is None else tie_sizes.size) > _MOST_BLOCKS_COUNTED[m]:
+        return None
+    increments = increments_of(statistic, n_samples, m, tie_sizes)
+    return FewPositives(increments, m) if FewPositives.apply_to(increments, m) else None
 
 
 def _is_in_closed_form(

@@ -18,7 +18,7 @@ SOLVERS = (
     "closed form",
     "enumeration",
     "meet in the middle",
-    "two positives",
+    "two or three positives",
     "integer weights",
     "hypergeometric",
     "near-maximum enumeration",

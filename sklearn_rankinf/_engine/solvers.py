@@ -522,10 +522,7 @@ class Tails:
         if transform is None:
             blocks, body = self._merged_blocks(ratio, coarse, around)
             merged = ratio is not None
-            # Near the end of a sum of weights a part of the deviation is far too coarse.
-            more = blocks
-            if merged or not blocks.is_linear:
-                more, _ = self._merged_blocks(coarse, coarse, around)
+            more, _ = self._merged_blocks(coarse, coarse, around)
             largest = self._largest_block if merged else None
             transform = RankingTransform(blocks, more, self._n_positives, merged, largest)
         return ContourInversion(

@@ -40,7 +40,7 @@ UNKNOWN = 0.1
 # ---------------------------------------------------------------------------------------------
 
 # Limits of the engine under which a solver is never used. Strata of a few outcomes are listed.
-SWITCHED_OFF: dict[str, dict[str, float]] = {
+SWITCHED_OFF: dict[str, dict[str, Any]] = {
     "enumeration": {
         "distribution.MAX_ATOMS": FEWEST_OUTCOMES - 1,
         "conditioning.SETTINGS.few_outcomes": 100,
@@ -50,7 +50,7 @@ SWITCHED_OFF: dict[str, dict[str, float]] = {
         "distribution._SHORT_HALVES": 0,
         "conditioning.SETTINGS.max_listed": 0,
     },
-    "two positives": {"distribution._MOST_OF_PAIRS": 0},
+    "two or three positives": {"distribution._MOST_SAMPLES_COUNTED": {2: 0, 3: 0}},
     "integer weights": {
         "exact.integer_weights.SETTINGS.most_work": 0.0,
         "exact.integer_weights.SETTINGS.most_work_of_few": 0.0,
@@ -72,14 +72,14 @@ SWITCHED_OFF: dict[str, dict[str, float]] = {
 }
 
 _LINEAR, _WHOLE = ("roc_auc", "dcg", "ndcg", "bedroc", "rie", "user"), ("roc_auc", "user")
-_LISTS = ("enumeration", "meet in the middle", "two positives", "integer weights")
+_LISTS = ("enumeration", "meet in the middle", "two or three positives", "integer weights")
 _ALONE = (*_LISTS, "near-maximum enumeration", "bounds")
 
 # What is off while a solver is audited. Where it does not apply the next one answers.
 SOLVERS: dict[str, tuple[str, ...]] = {
-    "meet in the middle": ("enumeration", "two positives", "integer weights"),
-    "two positives": ("enumeration", "meet in the middle", "integer weights"),
-    "integer weights": ("enumeration", "meet in the middle", "two positives"),
+    "meet in the middle": ("enumeration", "two or three positives", "integer weights"),
+    "two or three positives": ("enumeration", "meet in the middle", "integer weights"),
+    "integer weights": ("enumeration", "meet in the middle", "two or three positives"),
     "near-maximum enumeration": _LISTS,
     "contours and bounds": (*_LISTS, "near-maximum enumeration", "conditioning on a block"),
     "contours": (*_ALONE, "conditioning on a block"),
@@ -291,7 +291,7 @@ def audit_problem(case: Case, report: Report, solvers: Collection[str] = tuple(S
     report.n_problems += 1
     few = min(case.one.m, case.one.n - case.one.m)
     for solver in solvers:
-        if solver == "two positives" and few not in (2, 3):
+        if solver == "two or three positives" and few not in (2, 3):
             continue
         if solver == "stratified contours" and few < 4:
             continue

@@ -79,15 +79,17 @@ class ContourSettings:
     fewest_nodes: int = 64
     most_nodes: int = 8192
     insistent: int = 6
-    # Truncation that is worth no more nodes; of merged blocks; and as a part of the tolerance.
+    # Truncation that is worth no more nodes; of merged blocks; of contours that are `patience`
+    # times as long as at first, and of few blocks at any length; and as a part of the tolerance.
     decayed: float = 3e-9
     decayed_merged: float = 1e-5
+    decayed_slowly: float = 5e-7
     part_of_tolerance: float = 0.1
     # Tolerances above this save nodes.
     rough: float = 1e-4
     # A contour this many times longer than at first is given up if its last extension has not
     # reduced the truncation by the factor.
-    patience: int = 4
+    patience: int = 3
     progress: float = 0.7
 
     # Samples of the transform beyond the first nodes: where the number of positives in a single
@@ -287,7 +289,8 @@ class ContourInversion:
         cheap, whole = self._cheap(contour), self._n_whole(contour)
         most = min(self._most_nodes(contour, insist), whole)
         n_nodes = first = min(max(self._first_nodes(contour), cheap), whole)
-        if self._transform.merged and first > 2 * most:
+        longest = most if self._transform.merged else SETTINGS.most_nodes
+        if first > 2 * longest and not (insist or self._tilts.few_blocks):
             return found
         returns = self._returns_of(contour, first, whole)
         log_bound = self._tilts.cheap_log_bound(s, sign)
@@ -298,22 +301,23 @@ class ContourInversion:
                 break
             before, truncation = truncation, self._truncation(nodes, insist)
             more = min(max(n_nodes // 2, cheap), max(whole - n_nodes, 1))
-            is_long = self._tilts.few_blocks or n_nodes >= SETTINGS.patience * first
-            is_stuck = truncation > SETTINGS.progress * before and is_long and not insist
+            may_end = self._tilts.few_blocks or n_nodes >= SETTINGS.patience * first
+            enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
+            is_stuck = truncation > SETTINGS.progress * before and may_end and not insist
             is_last = is_stuck or n_nodes + more > most
             # No tail exceeds its bound, and no relative truncation is smaller than this.
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
             least = (truncation + returns.beyond(n_nodes)) * scale
             # No affordable contour reaches beyond all returns.
             left = returns.beyond(most) * scale
-            is_last |= bool(np.all(left > np.maximum(self._enough, 0.5 * least)))
-            ready = open_[(least <= self._enough) | is_last]
+            is_last |= bool(np.all(left > np.maximum(enough, 0.5 * least)))
+            ready = open_[(least <= enough) | is_last]
             tails = self._summed(s[ready], sign, contour, nodes, is_stuck or insist)
             found.put(ready, tails)
             if is_last:
                 break
             error = found.error.at(open_)
-            is_short = np.isinf(error.enclosure) | (error.truncation > self._enough)
+            is_short = np.isinf(error.enclosure) | (error.truncation > enough)
             open_ = open_[is_short & np.isfinite(error.rounding)]
             n_nodes += more
         return found

@@ -48,6 +48,8 @@ _CANDIDATES = 16
 _AT_ONCE = 1 << 23
 # Windows for the log transform at a real tilt have this part of the usual width.
 _NARROW = 0.5
+# Most that merging may change the exponent of a weight where merged blocks plan contours.
+_LARGEST_CHANGE = 0.5
 
 
 class Transform(Protocol):
@@ -211,8 +213,18 @@ class RankingTransform:
 
     def log_mgfs(self, thetas: Floats) -> Floats:
         """Log transforms at real tilts, often of merged blocks; nan where not known."""
-        blocks, m = self._coarse, self._n_positives
         values = np.full(thetas.shape, np.nan)
+        are_planned = np.abs(thetas) <= self._steepest_planned
+        for blocks, these in (
+            (self._coarse, are_planned),
+            (self._increments, ~are_planned),
+        ):
+            values[these] = self._log_mgfs_of(blocks, thetas[these])
+        return values
+
+    def _log_mgfs_of(self, blocks: Increments, thetas: Floats) -> Floats:
+        """Log transforms of some blocks at real tilts."""
+        m, values = self._n_positives, np.full(thetas.shape, np.nan)
         left = np.flatnonzero(~np.isfinite(values))
         # Very different tilts in one pass may leave the range of floats where each alone does not.
         for part in (left, *(left[i : i + 1] for i in range(left.size))):
@@ -235,10 +247,10 @@ class RankingTransform:
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
         """Log transforms at nodes of the contour through a tilt."""
-        increments = self._coarse if coarse else self._increments
+        increments = self._planning(theta) if coarse else self._increments
         bands, balance = self._bands_at(theta, is_extreme, coarse), self._balance(theta, is_extreme)
         if not coarse:
-            coarse_ends = np.cumsum(self._coarse.sizes)
+            coarse_ends = np.cumsum(self._planning(theta).sizes)
             balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
         most_hits = int((bands.most - bands.least).max()) + 1
         passes = np.array_split(z, max(1, -(-z.size * most_hits // _AT_ONCE)))
@@ -250,24 +262,44 @@ class RankingTransform:
         """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
         key = theta, coarse
         if key not in self._bands:
-            increments = self._coarse if coarse else self._increments
+            increments = self._planning(theta) if coarse else self._increments
             if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
                 self._bands[key] = feasible_bands(increments, self._n_positives)
             elif coarse or self.merged:
                 found = tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)
                 self._bands[key] = found[0]
             else:
-                ends = np.cumsum(self._coarse.sizes), np.cumsum(increments.sizes)
+                planned = self._planning(theta)
+                ends = np.cumsum(planned.sizes), np.cumsum(increments.sizes)
                 self._bands[key] = self._bands_at(theta, is_extreme, True).at(*ends)
         return self._bands[key]
 
     def _balance(self, theta: float, is_extreme: bool) -> Floats:
         """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""
+        blocks = self._planning(theta)
         if self._n_positives <= _FEW_HITS and not is_extreme:
-            return np.zeros((self._coarse.sizes.size, 1))
+            return np.zeros((blocks.sizes.size, 1))
         if theta not in self._balances:
-            self._balances[theta] = balances(self._coarse, self._n_positives, theta)
+            self._balances[theta] = balances(blocks, self._n_positives, theta)
         return self._balances[theta]
+
+    def _planning(self, theta: float) -> Increments:
+        """Blocks that plan contours under a tilt."""
+        return self._coarse if abs(theta) <= self._steepest_planned else self._increments
+
+    @cached_property
+    def _steepest_planned(self) -> float:
+        """The steepest tilt under which merged blocks plan contours.
+
+        Near the end of a sum of weights, where the blocks themselves are not merged, the tilt is so
+        steep that a part of the standard deviation is a large change of an exponent.
+        """
+        blocks, merged = self._increments, self._coarse
+        if self.merged or not blocks.is_linear:
+            return math.inf
+        place = np.searchsorted(np.cumsum(merged.sizes), np.cumsum(blocks.sizes))
+        change = float(np.abs(merged.linear[place] - blocks.linear).max())
+        return _LARGEST_CHANGE / change if change > 0.0 else math.inf
 
 
 class ClosedTransform:

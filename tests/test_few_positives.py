@@ -1,8 +1,10 @@
-"""Counts of the placements of two positives, and tails with three."""
+"""Counts of the placements of two and of three positives."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -11,45 +13,11 @@ from by_name import bedroc_null_distribution, dcg_null_distribution
 
 from sklearn_rankinf import RankStatistic, ap_null_distribution
 from sklearn_rankinf._engine import computed
-from sklearn_rankinf._engine.exact.pairs import TwoPositives
+from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain, RocAuc
 from sklearn_rankinf._statistics.additive import increments_of
 
 pytestmark = pytest.mark.numeric
-
-
-def n_placements_of_three(weights, t):
-    """Number of placements of three positives, the j-th worth ``weights[j]``, that reach t."""
-    first, second, third = weights
-    total = 0
-    for i in range(first.size - 2):
-        j = np.arange(i + 1, first.size - 1)
-        last = np.searchsorted(-third, first[i] + second[j] - t, side="right")
-        total += int(np.maximum(last - j - 1, 0).sum())
-    return total
-
-
-@pytest.mark.parametrize(
-    ("metric", "n_samples"),
-    [("ap", 500), ("bedroc", 500)]
-    + [pytest.param(name, 4000, marks=pytest.mark.long) for name in ("ap", "dcg", "bedroc")],
-)
-def test_errors_of_three_positives_cover_the_difference_from_counts(metric, n_samples):
-    null = {
-        "ap": ap_null_distribution(n_samples, 3),
-        "dcg": dcg_null_distribution(n_samples, 3),
-        "bedroc": bedroc_null_distribution(n_samples, 3, alpha=20.0),
-    }[metric]
-    increments = increments_of(null.statistic, n_samples, 3, None)
-    weights = [increments.of_one_hit + increments.cross * j for j in range(3)]
-    values = np.unique(null.rvs(5, random_state=0))
-    offset = null.statistic.offset(n_samples, 3)
-    p, error = null.pvalue(values), null.relative_error(values)
-    for value, found, stated in zip(values.tolist(), p.tolist(), error.tolist(), strict=True):
-        count = n_placements_of_three(weights, (value - offset) * (1.0 - 1e-12))
-        exact = float(Fraction(count, math.comb(n_samples, 3)))
-        assert stated < 0.05
-        assert abs(found - exact) <= stated * exact
 
 
 @dataclass(frozen=True)
@@ -60,9 +28,13 @@ class Zigzag(RankStatistic):
         return (7 * np.asarray(ranks) % 11).astype(float)
 
 
-@pytest.mark.parametrize("tie_sizes", [[1] * 23, [2, 1, 7, 1, 1, 3, 1, 5, 2], [9, 14], [1, 22]])
+TIES = [[1] * 14, [2, 1, 5, 1, 1, 3, 1], [6, 9], [1, 13], [3, 3, 1, 7]]
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("tie_sizes", TIES)
 @pytest.mark.parametrize("metric", ["ap", "ap_at_5", "dcg", "bedroc", "roc_auc", "zigzag"])
-def test_pairs_equal_enumeration(metric, tie_sizes):
+def test_counts_equal_enumeration(metric, tie_sizes, m):
     sizes = np.array(tie_sizes)
     n = int(sizes.sum())
     statistic = {
@@ -73,21 +45,75 @@ def test_pairs_equal_enumeration(metric, tie_sizes):
         "roc_auc": RocAuc(),
         "zigzag": Zigzag(),
     }[metric]
-    increments = increments_of(statistic, n, 2, sizes)
-    if not TwoPositives.apply_to(increments):
-        # At k the second hit of a block over the cut may be worth more than one above it.
+    increments = increments_of(statistic, n, m, sizes)
+    if not FewPositives.apply_to(increments, m):
+        # At k a later hit of a block over the cut may be worth more than one above it.
         assert metric == "ap_at_5"
         return
     # Ranks beyond a cut-off are one block.
     block_of = np.repeat(np.arange(increments.sizes.size), increments.sizes)
     values = [
         increments.total(np.bincount(block_of[list(hits)], minlength=increments.sizes.size))
-        for hits in combinations(range(n), 2)
+        for hits in combinations(range(n), m)
     ]
-    pairs = TwoPositives(increments)
+    counts = FewPositives(increments, m)
     for t in np.unique(values):
         for slack in (1e-9, -1e-9):
-            assert pairs.n_reaching(t + slack) == np.count_nonzero(np.array(values) >= t + slack)
+            assert counts.n_reaching(t + slack) == np.count_nonzero(np.array(values) >= t + slack)
+
+
+def exact_counts(n, values):
+    """Numbers of placements of three positives among n untied items with an AP of at least each."""
+    # AP = (1 / r1 + 2 / r2 + 3 / r3) / 3 in whole multiples of one over a common multiple.
+    common = math.lcm(*range(1, n + 1))
+    first, second, third = ([j * common // r for r in range(1, n + 1)] for j in (1, 2, 3))
+    sums = sorted(
+        a + second[j] + third[k]
+        for (i, a) in enumerate(first)
+        for j in range(i + 1, n)
+        for k in range(j + 1, n)
+    )
+    return [len(sums) - bisect_left(sums, value * 3 * common) for value in values]
+
+
+def test_three_positives_equal_fractions_at_their_values():
+    # Equal sums of different fractions are equal values: p-values do not depend on rounding.
+    n = 40
+    null = ap_null_distribution(n, 3)
+    statistic = AveragePrecision()
+    counts = FewPositives(increments_of(statistic, n, 3, None), 3)
+    values = [
+        Fraction(1, 3) * (Fraction(1, r1) + Fraction(2, r2) + Fraction(3, r3))
+        for r1, r2, r3 in [(1, 4, 9), (2, 3, 6), (2, 4, 12), (3, 8, 12), (4, 6, 18), (5, 20, 30)]
+    ]
+    expected = exact_counts(n, values)
+    found = [counts.n_reaching(float(value) * (1.0 - 1e-12)) for value in values]
+    assert found == expected
+    p = np.array(expected) / math.comb(n, 3)
+    assert null.pvalue([float(value) for value in values]) == pytest.approx(p, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("null", "n_samples"),
+    [
+        (partial(ap_null_distribution), 1000),
+        (dcg_null_distribution, 1000),
+        (partial(bedroc_null_distribution, alpha=20.0), 1000),
+        pytest.param(dcg_null_distribution, 4000, marks=pytest.mark.long),
+    ],
+)
+def test_contours_and_bounds_agree_with_counts_of_three(null, n_samples, monkeypatch):
+    counted, computed_ = null(n_samples, 3), null(n_samples, 3)
+    values = counted.rvs(3, random_state=0)
+    exact = counted.pvalue(values)
+    assert set(counted.solver(values)) == {"two or three positives"}
+    assert np.all(counted.relative_error(values) <= 1e-12)
+    monkeypatch.setattr(computed, "SETTINGS", replace(computed.SETTINGS, most_searches=0))
+    p, error = computed_.pvalue(values), computed_.relative_error(values)
+    assert np.all(error > 1e-9)
+    known = np.isfinite(error)
+    assert np.all(np.abs(p - exact)[known] <= (error * np.maximum(p, exact))[known])
+    assert np.all(p[~known] >= exact[~known])
 
 
 def test_two_positives_in_a_long_list():
