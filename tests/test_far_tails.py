@@ -12,7 +12,11 @@ import oracles
 import pytest
 from numpy.testing import assert_allclose
 
-from sklearn_rankinf import ap_null_distribution, metric_null_distribution
+from sklearn_rankinf import (
+    _frozen_distributions,
+    ap_null_distribution,
+    metric_null_distribution,
+)
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.exact import near_maximum
@@ -314,6 +318,9 @@ def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
         assert_allclose(law.pvalue(below), 1.0, rtol=1e-15)
         assert_allclose(law.cdf(above), 1.0, rtol=1e-15)
         assert np.all(law.relative_error(below) <= 2e-13)
+    # The sequence of solvers is kept with the distribution.
+    _frozen_distributions._DISTRIBUTIONS.clear()
+    law = ap_null_distribution(n_samples, n_positives)
     # Its logarithm has its digits nevertheless.
     # The error that is stated is that of the probability, not that of so small a logarithm.
     assert_allclose(law.logcdf(above), -law.sf(above), rtol=1e-7, atol=0.0)

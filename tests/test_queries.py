@@ -5,6 +5,7 @@ import math
 import pickle
 import sys
 import warnings
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -413,6 +414,36 @@ def test_values_with_a_common_denominator_are_within_the_stated_error(n, m, coun
 
 
 @pytest.mark.numeric
+@pytest.mark.parametrize(("n", "m", "count"), [(9, 3, 20), (8, 3, 30)])
+def test_short_untied_queries_equal_whole_numbers(n, m, count):
+    # Multiplied by a common multiple of all ranks and m the APs are whole numbers.
+    multiple = m * math.lcm(*range(1, n + 1))
+    # A whole number whose digits are the numbers of placements of one query: its power has those of
+    # all queries as digits.
+    n_bytes = (math.comb(n, m) ** count).bit_length() // 8 + 1
+    one = sum(
+        1 << 8 * n_bytes * sum(hits * multiple // m // rank for hits, rank in enumerate(ranks, 1))
+        for ranks in itertools.combinations(range(1, n + 1), m)
+    )
+    digits = (one**count).to_bytes(n_bytes * (multiple * count + 2), "little")
+    placements = np.array(
+        [int.from_bytes(digits[i : i + n_bytes], "little") for i in range(0, len(digits), n_bytes)],
+        dtype=object,
+    )
+    above = np.cumsum(placements[::-1])[::-1]
+    null = map_null_distribution([n] * count, [m] * count)
+    possible = np.flatnonzero(placements)
+    for place in possible[np.linspace(5, possible.size - 5, 9).astype(int)].tolist():
+        exact_p = float(Fraction(int(above[place]), math.comb(n, m) ** count))
+        exact_cdf = float(1 - Fraction(int(above[place + 1]), math.comb(n, m) ** count))
+        x = place / (multiple * count)
+        assert null.solver(x) == "lattice"
+        assert abs(null.pvalue(x) - exact_p) <= null.relative_error(x) * exact_p
+        assert abs(null.cdf(x) - exact_cdf) <= null.relative_error(x, "less") * exact_cdf
+        assert exact_p < 1e-6 or null.relative_error(x) < 1e-5
+
+
+@pytest.mark.numeric
 def test_every_solver_of_means_states_its_name():
     short = MeanDistribution(AveragePrecision(), parts_of([(20, 3, None, 9)]))
     t = short._mean + short._std * np.array([-1.0, 2.0, 6.0])
@@ -482,7 +513,7 @@ def test_lattice_and_contour_agree(parts, long):
     above = np.linspace(law._mean, 0.7 * high, 9 if long else 2)
     for sign, t in ((1, above), (-1, [law._mean, 0.8 * law._mean])):
         t = np.asarray(t) * (1.0 - sign * 1e-9)
-        found, on_lattice = law._far_tail(t, sign), law._on_lattice(t, sign)
+        found, on_lattice = law._far_tail(t, sign), law._on_lattice(law._lattice, t, sign)
         log_p, error = found.log_p, found.error.total
         lattice, lattice_error = on_lattice.log_p, on_lattice.error.total
         assert np.all(np.isfinite(lattice_error))

@@ -86,6 +86,8 @@ class MeanSettings:
     # passes are needed, which may take this number of additions.
     error_for_lattice: float = 1e-4
     n_cells: int = 1 << 20
+    # Most cells of a lattice that holds all values of the mean, of untied queries.
+    n_cells_of_span: int = 1 << 22
     n_cells_of_passes: int = 1 << 17
     max_additions: float = 3e9
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
@@ -274,10 +276,12 @@ class MeanDistribution:
     # Tails on their own side of the mean.
 
     def _far_tail(self, t: Floats, sign: int) -> TailEstimates:
+        if self._lattice_of_span is not None:
+            return self._on_lattice(self._lattice_of_span, t, sign)
         found = self._by_contour(t, sign)
         weak = np.flatnonzero(found.error.total > SETTINGS.error_for_lattice)
         if weak.size and self._lattice is not None:
-            found.put_better(weak, self._on_lattice(t[weak], sign))
+            found.put_better(weak, self._on_lattice(self._lattice, t[weak], sign))
         self._put_within_bounds(found, t, sign)
         unknown = np.flatnonzero(found.error.total > UNKNOWN)
         if unknown.size:
@@ -443,6 +447,28 @@ class MeanDistribution:
         cells = [(self._cells(part, width, long), part.count) for part, long in parts]
         return Lattice(cells, n_cells, width, n_lost)
 
+    @cached_property
+    def _lattice_of_span(self) -> Lattice | None:
+        """The distributions of untied queries on a lattice of all their values, if it is short.
+
+        Average precision is a sum of ratios of whole numbers to ranks, over the number of
+        positives.
+        """
+        multiple, most = 1, sum(part.count * self._ends_of(part)[1] for part in self._parts)
+        for part in self._parts:
+            ranks = range(1, part.n_samples + 1)
+            for divisor in (part.n_positives * rank for rank in ranks):
+                multiple = math.lcm(multiple, divisor)
+                if part.tie_sizes is not None or most * multiple > SETTINGS.n_cells_of_span - 2:
+                    return None
+        cells = []
+        for part in self._parts:
+            listed = self._atoms(part)
+            places = np.rint(listed.values * multiple).astype(np.int64)
+            with np.errstate(divide="ignore"):
+                cells.append((np.log(np.bincount(places, np.exp(listed.log_weights))), part.count))
+        return Lattice(cells, round(most * multiple) + 2, 1.0 / multiple, 0)
+
     def _cells(self, part: Part, width: float, is_long: bool) -> Floats:
         """Log probabilities of the cells of the value of a query, rounded down."""
         n_cells = int(self._ends_of(part)[1] / width) + 2
@@ -459,14 +485,13 @@ class MeanDistribution:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(cells))
 
-    def _on_lattice(self, t: Floats, sign: int) -> TailEstimates:
+    def _on_lattice(self, lattice: Lattice, t: Floats, sign: int) -> TailEstimates:
         """Tails between the bounds of a lattice, under the tilts of the contours."""
-        assert self._lattice is not None
         found = TailEstimates.unknown(t.shape)
         tilts = self._contour.tilts(t, sign)
         for theta in np.unique(tilts).tolist():
             same = tilts == theta
-            found.put(same, self._lattice.tail(t[same] * self._n, sign, theta / self._n))
+            found.put(same, lattice.tail(t[same] * self._n, sign, theta / self._n))
         return found
 
 
