@@ -55,8 +55,10 @@ class MultirateSettings:
     fall: float = 26.0
     least_fall: float = 14.0
     farther: float = 1.25
-    # Share of a contour that reaches that fall; the rest is faded out by a taper.
+    # Share of a contour that reaches that fall; the rest is faded out by a taper. Below the mean,
+    # where the transform falls more slowly at last, the contour is longer.
     first_part: float = 0.6
+    first_part_below: float = 0.42
     # Distances at which the fall is determined: 4 over the scale, and 14 more by a ratio.
     first_place: float = 4.0
     place_ratio: float = 1.45
@@ -268,8 +270,10 @@ class MultiratePass:
             work += bands.work() / most
             states = max(states, float((bands.high - bands.low).max() + 1) / most)
         least = self._least_nodes * self.step
-        enough = max(self._decayed / SETTINGS.first_part, least) if self._decayed else 0.0
-        is_short = not (is_long or math.isfinite(self._farthest))
+        ascends, is_damped = self.theta > 0.0, math.isfinite(self._farthest)
+        part = SETTINGS.first_part if ascends or is_damped else SETTINGS.first_part_below
+        enough = max(self._decayed / part, least) if self._decayed else 0.0
+        is_short = not (is_long or is_damped)
         most_work = SETTINGS.little_work if is_short else SETTINGS.most_work
         affordable = self.step * min(SETTINGS.most_states / states, most_work / work)
         farthest = self._farthest * (SETTINGS.longer if is_long else 1.0)

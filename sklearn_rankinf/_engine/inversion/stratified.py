@@ -177,6 +177,7 @@ class StratifiedInversion:
         self._lowest, self._mean = lowest, mean
         self.tolerance, self.has_ties = tolerance, has_ties
         self._highest = n_positives * float(self._blocks(0, False).of_one_hit.max())
+        self._largest = cache(lambda: largest_value(self._blocks(0, False), n_positives))
         self._tilted = cache(self._tilted_below)
         self._damped_contour = cache(self._damped)
         self._lower_contour = cache(self._lower)
@@ -230,9 +231,22 @@ class StratifiedInversion:
             strata = self._enough_strata(value)
             return -float(logsumexp(strata.bounds(value))) if strata else 0.0
 
-        upwards, rare = np.argsort(s), np.zeros(s.shape, dtype=bool)
+        rare = np.zeros(s.shape, dtype=bool)
+        # A single positive reaches the smaller values with a larger probability.
+        left = np.flatnonzero(self._log_probability_of_one(s) < log_p)
+        upwards = left[np.argsort(s[left])]
         rare[upwards[bisect_left(s[upwards].tolist(), -log_p, key=fall) :]] = True
         return rare
+
+    def _log_probability_of_one(self, s: Floats) -> Floats:
+        """Log probability of a positive at a rank where it reaches a value by itself."""
+        blocks = self._blocks(0, False)
+        order = np.argsort(-blocks.of_one_hit, kind="stable")
+        n_up_to = np.append(0, np.cumsum(blocks.sizes[order]))
+        n_items = n_up_to[np.searchsorted(-blocks.of_one_hit[order], -s, side="right")]
+        with np.errstate(divide="ignore"):
+            none = log_pmf(0, blocks.n_samples, self._n_positives, n_items)
+            return np.asarray(np.log(-np.expm1(none)))
 
     # Damped contours
 
@@ -357,7 +371,8 @@ class StratifiedInversion:
 
     def _top_strata(self, rank: int) -> _TopStrata:
         log_rarity = SETTINGS.log_rarity * 2.0**rank
-        return _TopStrata(self._blocks(0, False), self._n_positives, self._body, log_rarity)
+        blocks, m = self._blocks(0, False), self._n_positives
+        return _TopStrata(blocks, m, self._body, log_rarity, self._largest)
 
     def increments(self, level: int, deep: bool) -> Increments:
         """Increments of a level of merging."""
@@ -517,10 +532,17 @@ class _TopStrata:
         Standard deviation without the top positives.
     log_rare : float
         Log probability of more top-stratum positives than are distinguished.
+    largest : callable
+        Returns the largest value of the statistic.
     """
 
     def __init__(
-        self, increments: Increments, n_positives: int, body: float, log_rare: float
+        self,
+        increments: Increments,
+        n_positives: int,
+        body: float,
+        log_rare: float,
+        largest: Callable[[], float],
     ) -> None:
         m, n = n_positives, increments.n_samples
         least = SETTINGS.part_of_body * body
@@ -559,7 +581,7 @@ class _TopStrata:
         unknown = ~np.isfinite(self.log_mgfs)
         if unknown.any():
             # Rounding has left nothing of these. No value is higher than the largest.
-            at_most = self.thetas * largest_value(increments, m)
+            at_most = self.thetas * largest()
             self.log_mgfs[unknown] = (self.log_shares[:, None] + at_most)[unknown]
 
     def bounds(self, s: float) -> Floats:

@@ -353,15 +353,16 @@ class ContourTails:
         """Error of merged blocks that is left after Richardson's correction."""
         if not changes:
             return np.zeros(s.shape)
-        if len(changes) > 1:
+        if self._has_ties:
+            merging = DOUBT_OF_MERGED_TIES * self._largest_change(s, sign, changes[0])
+        elif len(changes) > 1:
             last, before = np.abs(changes[0]), np.abs(changes[1])
             return np.maximum(
                 SETTINGS.doubt_of_last * last, SETTINGS.doubt_of_last_but_one * before
             )
-        doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else SETTINGS.doubt_far_up
-        merging = doubt * np.abs(changes[0])
-        if self._has_ties:
-            merging = DOUBT_OF_MERGED_TIES * self._largest_change(s, sign, changes[0])
+        else:
+            doubt = DOUBT_OF_MERGING if self._nodes.side < 0 else SETTINGS.doubt_far_up
+            merging = doubt * np.abs(changes[0])
         if sign > self._nodes.side and self._cell > 0.0:
             merging = np.maximum(merging, self._merging_nearby(s) * np.exp(-log_p))
         return merging
