@@ -39,17 +39,17 @@ def increments(tie_sizes, n_positives, k=None, normalize="min"):
     return increments_of(AveragePrecision(k, normalize), int(sizes.sum()), n_positives, sizes)
 
 
-def contour_law(n_samples, n_positives, tie_sizes=None):
+def contour_inversion(n_samples, n_positives, tie_sizes=None):
     statistic = AveragePrecision()
     sizes = None if tie_sizes is None else np.asarray(tie_sizes, dtype=np.int64)
     fine = increments_of(statistic, n_samples, n_positives, sizes)
     coarse = merging.grouped_increments(statistic, n_samples, n_positives, sizes, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
-    law = contour.ContourInversion(
+    null = contour.ContourInversion(
         tilted.RankingTransform(fine, coarse, n_positives), math.sqrt(variance), body
     )
-    return law, mean, math.sqrt(variance)
+    return null, mean, math.sqrt(variance)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -184,10 +184,10 @@ def test_lattice_encloses_the_mean(tie_sizes, n_positives):
     everything = bands.feasible_bands(blocks, n_positives)
     smaller, larger = lattice.histograms(blocks, n_positives, width, n_cells, everything)
     means = []
-    for law in (smaller, larger):
-        assert_allclose([law.below[-1] + law.above[-1], law.above[0]], 1.0, rtol=1e-12)
-        assert_allclose(law.below + law.above, 1.0, rtol=1e-12)
-        means.append(width * law.above[1:].sum())
+    for null in (smaller, larger):
+        assert_allclose([null.below[-1] + null.above[-1], null.above[0]], 1.0, rtol=1e-12)
+        assert_allclose(null.below + null.above, 1.0, rtol=1e-12)
+        means.append(width * null.above[1:].sum())
     mean = float(oracles.mean_and_variance_with_ties(tie_sizes, n_positives)[0])
     assert means[0] <= mean <= means[1]
     # No more cells than there are blocks with hits.
@@ -200,7 +200,7 @@ def test_lattice_encloses_the_mean(tie_sizes, n_positives):
     [(150, 75, None), (120, 30, (2,) * 60), (200, 20, None)],
 )
 def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
-    inverted, mean, scale = contour_law(n_samples, n_positives, tie_sizes)
+    inverted, mean, scale = contour_inversion(n_samples, n_positives, tie_sizes)
     sizes = None if tie_sizes is None else np.array(tie_sizes)
     enclosed = bounds.TailBounds(AveragePrecision(), n_samples, n_positives, sizes)
     s = mean + sign * np.array([0.5, 1.0, 1.7])[: 3 if sign > 0 else 2] * scale
@@ -213,7 +213,7 @@ def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
 
 
 class _CountedTransform(tilted.RankingTransform):
-    """Tells along which tilts, and at how many nodes, it was computed."""
+    """Counts the tilts along which, and the nodes at which, it was computed."""
 
     def at(self, theta, z, is_extreme, coarse):
         self.nodes = getattr(self, "nodes", {})
@@ -225,19 +225,21 @@ class _CountedTransform(tilted.RankingTransform):
     ("n_samples", "n_positives", "most_tilts", "most_nodes"),
     [(200, 40, 4, 3000), (500, 50, 1, 400), (1000, 100, 1, 200), (2000, 500, 2, 150)],
 )
-def test_values_of_a_dense_law_share_contours(n_samples, n_positives, most_tilts, most_nodes):
+def test_values_of_a_dense_distribution_share_contours(
+    n_samples, n_positives, most_tilts, most_nodes
+):
     statistic = AveragePrecision()
     fine = increments_of(statistic, n_samples, n_positives, None)
     coarse = merging.grouped_increments(statistic, n_samples, n_positives, None, 0.05)
     mean, variance = moments.mean_and_variance(fine, n_positives)
-    transform_of_law = _CountedTransform(fine, coarse, n_positives)
+    counted_transform = _CountedTransform(fine, coarse, n_positives)
     body = moments.deviation_of_the_body(coarse, n_positives)
     std = math.sqrt(variance)
-    law = contour.ContourInversion(transform_of_law, std, body, (0.0, 1.0))
+    null = contour.ContourInversion(counted_transform, std, body, (0.0, 1.0))
     for sign, z in ((1, np.linspace(0.01, 19.9, 200)), (-1, np.linspace(-1.8, -0.01, 30))):
-        assert law.tail(mean + z * std, sign).error.total.max() < 1e-6
-    assert len(transform_of_law.nodes) <= most_tilts
-    assert sum(transform_of_law.nodes.values()) <= most_nodes
+        assert null.tail(mean + z * std, sign).error.total.max() < 1e-6
+    assert len(counted_transform.nodes) <= most_tilts
+    assert sum(counted_transform.nodes.values()) <= most_nodes
 
 
 @pytest.mark.parametrize(
@@ -248,15 +250,15 @@ def test_values_of_a_dense_law_share_contours(n_samples, n_positives, most_tilts
 def test_shared_contours_against_contours_of_the_best_tilts(
     monkeypatch, n_samples, n_positives, tie_sizes, sign
 ):
-    law, mean, std = contour_law(n_samples, n_positives, tie_sizes)
+    null, mean, std = contour_inversion(n_samples, n_positives, tie_sizes)
     s = mean + std * (np.linspace(0.1, 16.0, 20) if sign > 0 else np.linspace(-2.2, -0.1, 12))
-    shared = law.tail(s, sign)
-    n_shared = np.unique(law.tilts(s, sign)).size
+    shared = null.tail(s, sign)
+    n_shared = np.unique(null.tilts(s, sign)).size
     best = replace(tilts.TILTS, excess_dense=0.0, excess=0.0, complement=-math.inf)
     monkeypatch.setattr(tilts, "TILTS", best)
-    law = contour_law(n_samples, n_positives, tie_sizes)[0]
-    alone = law.tail(s, sign)
-    assert np.unique(law.tilts(s, sign)).size > 2 * n_shared
+    null = contour_inversion(n_samples, n_positives, tie_sizes)[0]
+    alone = null.tail(s, sign)
+    assert np.unique(null.tilts(s, sign)).size > 2 * n_shared
     errors = shared.error.total + alone.error.total
     assert np.all(np.abs(np.expm1(shared.log_p - alone.log_p)) <= errors)
     assert shared.error.total.max() < 1e-6
@@ -274,10 +276,10 @@ def test_shared_contours_against_contours_of_the_best_tilts(
         pytest.param(25, 8, marks=pytest.mark.long),
     ],
 )
-def test_contour_knows_when_it_does_not_apply(n_samples, n_positives):
+def test_contour_states_when_it_does_not_apply(n_samples, n_positives):
     # Atoms are visible here: what the contour states about itself has to cover that.
     values = oracles.untied_values(n_samples, n_positives)
-    inverted, mean, scale = contour_law(n_samples, n_positives)
+    inverted, mean, scale = contour_inversion(n_samples, n_positives)
     n_known = 0
     for z in (-2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 1.7, 2.0, 3.0):
         sign = 1 if z > 0 else -1
@@ -292,7 +294,7 @@ def test_contour_knows_when_it_does_not_apply(n_samples, n_positives):
 
 
 def test_contour_against_guaranteed_bounds():
-    inverted, mean, scale = contour_law(100, 40)
+    inverted, mean, scale = contour_inversion(100, 40)
     for z in (1.0, 5.0):
         x = mean + z * scale
         low, high = oracles.tail_bounds(100, 40, x)

@@ -122,7 +122,7 @@ def test_rows_are_balanced_whatever_is_asked_for():
     ],
 )
 def test_close_to_a_perfect_ranking(n_samples, n_positives, x):
-    # Far fewer placements than can be told from all of them by anything but their logarithm.
+    # Far fewer placements than any float but their logarithm distinguishes from all of them.
     null = ap_null_distribution(n_samples, n_positives)
     count = count_near_one(n_samples, n_positives, x)
     expected = math.log(count) - math.log(math.comb(n_samples, n_positives))
@@ -304,10 +304,10 @@ def test_one_list_serves_many_values(monkeypatch):
 def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
     monkeypatch, n_samples, n_positives
 ):
-    law = ap_null_distribution(n_samples, n_positives)
-    low, high = law.support()
-    below = low + np.linspace(0.02, 0.04, 5) * (law.mean() - low)
-    above = law.mean() + np.linspace(0.6, 0.99, 5) * (high - law.mean())
+    null = ap_null_distribution(n_samples, n_positives)
+    low, high = null.support()
+    below = low + np.linspace(0.02, 0.04, 5) * (null.mean() - low)
+    above = null.mean() + np.linspace(0.6, 0.99, 5) * (high - null.mean())
 
     def refuse(self, *args, **kwargs):
         raise AssertionError("A tail was followed that is lost in rounding.")
@@ -315,14 +315,14 @@ def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(
     with monkeypatch.context() as patched:
         for name in ("_contour_tail", "_listed", "_stratified", "_ascending"):
             patched.setattr(solvers.Tails, name, refuse)
-        assert_allclose(law.pvalue(below), 1.0, rtol=1e-15)
-        assert_allclose(law.cdf(above), 1.0, rtol=1e-15)
-        assert np.all(law.relative_error(below) <= 2e-13)
+        assert_allclose(null.pvalue(below), 1.0, rtol=1e-15)
+        assert_allclose(null.cdf(above), 1.0, rtol=1e-15)
+        assert np.all(null.relative_error(below) <= 2e-13)
     # The sequence of solvers is kept with the distribution.
     _frozen_distributions._DISTRIBUTIONS.clear()
-    law = ap_null_distribution(n_samples, n_positives)
+    null = ap_null_distribution(n_samples, n_positives)
     # Its logarithm has its digits nevertheless.
     # The error that is stated is that of the probability, not that of so small a logarithm.
-    assert_allclose(law.logcdf(above), -law.sf(above), rtol=1e-7, atol=0.0)
-    assert_allclose(law.log_pvalue(below), -law.cdf(below), rtol=1e-7, atol=0.0)
-    assert law.logcdf(above).min() < 0.0
+    assert_allclose(null.logcdf(above), -null.sf(above), rtol=1e-7, atol=0.0)
+    assert_allclose(null.log_pvalue(below), -null.cdf(below), rtol=1e-7, atol=0.0)
+    assert null.logcdf(above).min() < 0.0

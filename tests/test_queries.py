@@ -1,4 +1,4 @@
-"""Mean average precision over queries: law, test, and what is reported of each query."""
+"""Mean average precision over queries: distribution, test, and what is reported of each query."""
 
 import itertools
 import math
@@ -85,7 +85,7 @@ def enumerated(name):
     return np.sort([math.fsum(joint) / len(joint) for joint in itertools.product(*values)])
 
 
-def law_of(name, **options):
+def null_of(name, **options):
     run = RUNS[name]
     return map_null_distribution(
         [sum(ties) for _, ties in run],
@@ -136,83 +136,83 @@ def sklearn_average_precisions(y_true, y_score, groups):
     return names, [average_precision_score(y_true[rows], y_score[rows]) for rows in chosen]
 
 
-# The law
+# The distribution
 
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 @pytest.mark.parametrize("name", RUNS)
-def test_law_equals_enumeration(name, alternative):
-    values, law = enumerated(name), law_of(name)
+def test_null_distribution_equals_enumeration(name, alternative):
+    values, null = enumerated(name), null_of(name)
     for x in np.r_[np.unique(values), values[0] - 0.01, values[-1] + 0.01]:
         expected = share(values, x, alternative)
-        assert law.pvalue(x, alternative) == pytest.approx(expected, rel=1e-12, abs=1e-300)
+        assert null.pvalue(x, alternative) == pytest.approx(expected, rel=1e-12, abs=1e-300)
         if expected > 0.0:
-            log_p = law.log_pvalue(x, alternative)
+            log_p = null.log_pvalue(x, alternative)
             assert log_p == pytest.approx(math.log(expected), rel=1e-11, abs=1e-12)
-        assert law.relative_error(x, alternative) <= 1e-11
+        assert null.relative_error(x, alternative) <= 1e-11
 
 
 @pytest.mark.numeric
 @pytest.mark.parametrize("name", RUNS)
-def test_functions_of_the_law_equal_enumeration(name):
-    values, law = enumerated(name), law_of(name)
-    assert law.support() == pytest.approx((values[0], values[-1]), rel=1e-12)
+def test_functions_of_the_null_distribution_equal_enumeration(name):
+    values, null = enumerated(name), null_of(name)
+    assert null.support() == pytest.approx((values[0], values[-1]), rel=1e-12)
     for x in np.unique(values):
-        assert law.cdf(x) == pytest.approx(share(values, x, "less"), rel=1e-12)
-        assert law.sf(x) == pytest.approx(1.0 - share(values, x, "less"), rel=1e-11, abs=1e-12)
+        assert null.cdf(x) == pytest.approx(share(values, x, "less"), rel=1e-12)
+        assert null.sf(x) == pytest.approx(1.0 - share(values, x, "less"), rel=1e-11, abs=1e-12)
     for q in (0.03, 0.377, 0.5, 0.91):
         quantile = values[math.ceil(q * len(values)) - 1]
-        assert law.ppf(q) == pytest.approx(quantile, rel=1e-12)
+        assert null.ppf(q) == pytest.approx(quantile, rel=1e-12)
 
 
 @pytest.mark.parametrize("method", ["analytic", "permutation", "normal", "pearson3"])
 @pytest.mark.parametrize("name", RUNS)
 def test_moments_equal_enumeration(name, method):
-    values, law = enumerated(name), law_of(name, method=method)
+    values, null = enumerated(name), null_of(name, method=method)
     mean, deviation = math.fsum(values) / len(values), values.std()
-    assert law.mean() == pytest.approx(mean, rel=1e-12)
+    assert null.mean() == pytest.approx(mean, rel=1e-12)
     if name == "none varies":
-        assert law.var() == 0.0
-        assert np.isnan(law.stats("sk")).all()
+        assert null.var() == 0.0
+        assert np.isnan(null.stats("sk")).all()
         return
-    assert law.var() == pytest.approx(values.var(), rel=1e-11)
-    skewness, kurtosis = law.stats("sk")
+    assert null.var() == pytest.approx(values.var(), rel=1e-11)
+    skewness, kurtosis = null.stats("sk")
     standardized = (values - mean) / deviation
     assert skewness == pytest.approx(np.mean(standardized**3), rel=1e-9, abs=1e-9)
     assert kurtosis == pytest.approx(np.mean(standardized**4) - 3.0, rel=1e-9, abs=1e-9)
-    assert law.moment(3) == pytest.approx(np.mean(values**3), rel=1e-9)
+    assert null.moment(3) == pytest.approx(np.mean(values**3), rel=1e-9)
 
 
-def test_law_of_one_query_is_its_own():
+def test_null_distribution_of_one_query_is_its_own():
     rng = np.random.default_rng(0)
     for n, m, ties in ((12, 4, None), (9, 3, [2, 4, 3]), (3000, 3, None), (400, 5, None)):
         one = ap_null_distribution(n, m, tie_sizes=ties)
-        law = map_null_distribution([n], [m], tie_sizes=[ties])
+        null = map_null_distribution([n], [m], tie_sizes=[ties])
         x = np.r_[one.rvs(5, random_state=rng), 0.3, 1.0]
         for alternative in ALTERNATIVES:
             expected = one.log_pvalue(x, alternative)
-            assert law.log_pvalue(x, alternative) == pytest.approx(expected, rel=1e-12)
+            assert null.log_pvalue(x, alternative) == pytest.approx(expected, rel=1e-12)
             error = one.relative_error(x, alternative)
-            assert law.relative_error(x, alternative) == pytest.approx(error, rel=1e-6)
+            assert null.relative_error(x, alternative) == pytest.approx(error, rel=1e-6)
 
 
 @pytest.mark.parametrize(("n_positives", "precision"), [(3, 1e-3), (30, 1e-8)])
-def test_law_where_one_query_of_several_varies(n_positives, precision):
+def test_null_distribution_where_one_query_of_several_varies(n_positives, precision):
     one = ap_null_distribution(1000, n_positives)
-    law = map_null_distribution([1000, 7, 5, 5], [n_positives, 0, 5, 5])
+    null = map_null_distribution([1000, 7, 5, 5], [n_positives, 0, 5, 5])
     x = np.r_[one.isf([0.999, 0.9, 0.5, 0.1, 1e-3]), 1.0]
-    assert law.support()[1] == pytest.approx(0.75, rel=1e-12)
-    assert law.pvalue((x + 2.0) / 4.0) == pytest.approx(one.pvalue(x), rel=precision)
-    assert law.isf(0.01) == pytest.approx((one.isf(0.01) + 2.0) / 4.0, rel=1e-6)
+    assert null.support()[1] == pytest.approx(0.75, rel=1e-12)
+    assert null.pvalue((x + 2.0) / 4.0) == pytest.approx(one.pvalue(x), rel=precision)
+    assert null.isf(0.01) == pytest.approx((one.isf(0.01) + 2.0) / 4.0, rel=1e-6)
 
 
 # Distributions too large to list, on problems that can be listed
 
 
-def atoms_of(law, rng):
+def atoms_of(null, rng):
     """Some atoms: of both ends, of the whole range, and as they are drawn."""
-    listed = law.listed()
+    listed = null.listed()
     values = listed.values
     chosen = np.r_[
         np.arange(min(15, values.size)),
@@ -242,27 +242,27 @@ ONLY_LONG = (
     "name",
     [pytest.param(name, marks=[pytest.mark.long] * (name in ONLY_LONG)) for name in COARSE],
 )
-def test_continued_law_keeps_its_stated_error(name):
-    law = MeanDistribution(AveragePrecision(), parts_of(COARSE[name]))
-    listed, atoms = atoms_of(law, np.random.default_rng(0))
+def test_computed_distribution_keeps_its_stated_error(name):
+    null = MeanDistribution(AveragePrecision(), parts_of(COARSE[name]))
+    listed, atoms = atoms_of(null, np.random.default_rng(0))
     for sign in (1, -1):
         t = atoms * (1.0 - sign * 1e-12)
-        p, log_p, error = law.tail(t, sign)
+        p, log_p, error = null.tail(t, sign)
         expected = listed.tail(t, sign)[1]
         assert p == pytest.approx(np.exp(log_p), rel=1e-12)
-        told = np.isfinite(error)
+        known = np.isfinite(error)
         # The list states rounding errors too.
         off, of_list = np.abs(np.expm1(log_p - expected)), listed.tail(t, sign)[2]
-        assert np.all(off[told] <= error[told] + of_list[told]), sign
-        # Where no error is told there is a bound.
-        assert np.all(log_p[~told] >= expected[~told] - of_list[~told]), sign
-        # Of values that do occur most are told well.
+        assert np.all(off[known] <= error[known] + of_list[known]), sign
+        # Where no error is stated there is a bound.
+        assert np.all(log_p[~known] >= expected[~known] - of_list[~known]), sign
+        # Of values that do occur most are accurate.
         usual = np.abs(expected) < 12.0
         assert np.mean(error[usual] < 0.3) > 0.65, sign
 
 
 @pytest.mark.parametrize("name", ["single positives", "two sizes", "few ties", "half"])
-def test_listed_law_is_that_of_its_draws(name):
+def test_listed_distribution_is_that_of_its_draws(name):
     parts = parts_of(COARSE[name])
     listed = MeanDistribution(AveragePrecision(), parts).listed()
     draws = np.sort(MeanSampler(AveragePrecision(), parts).draw(20_000, np.random.default_rng(5)))
@@ -288,28 +288,28 @@ LARGE = {
     "name",
     [pytest.param(name, marks=[pytest.mark.long] * name.startswith("single")) for name in LARGE],
 )
-def test_large_law_against_simulation(name):
+def test_large_runs_against_simulation(name):
     parts = parts_of(LARGE[name])
-    law = map_null_distribution(
+    null = map_null_distribution(
         *(
             np.repeat([part[i] for part in LARGE[name]], [p[3] for p in LARGE[name]])
             for i in (0, 1)
         ),
         tie_sizes=[part[2] for part in LARGE[name] for _ in range(part[3])],
     )
-    assert isinstance(law._distribution, MeanDistribution)
+    assert isinstance(null._distribution, MeanDistribution)
     n_draws = 10_000
     sampler = MeanSampler(AveragePrecision(), parts)
     draws = np.sort(sampler.draw(n_draws, np.random.default_rng(11)))
-    assert abs(draws.mean() - law.mean()) < 5.0 * law.std() / math.sqrt(n_draws)
-    assert draws.std() == pytest.approx(law.std(), rel=0.06)
+    assert abs(draws.mean() - null.mean()) < 5.0 * null.std() / math.sqrt(n_draws)
+    assert draws.std() == pytest.approx(null.std(), rel=0.06)
     x = np.unique(draws[[20, 1_000, 5_000, 9_000, 9_980]])
     for alternative, count in (
         ("greater", oracles.count_at_least),
         ("less", oracles.count_at_most),
     ):
-        p = law.pvalue(x, alternative)
-        assert np.all(law.relative_error(x, alternative) < 0.01)
+        p = null.pvalue(x, alternative)
+        assert np.all(null.relative_error(x, alternative) < 0.01)
         found = np.array([count(draws, value) for value in x])
         # An order statistic is not a fixed point; that adds one draw.
         assert np.all(np.abs(found - n_draws * p) < 1 + 5.0 * np.sqrt(n_draws * p * (1.0 - p)))
@@ -319,7 +319,7 @@ def test_large_law_against_simulation(name):
 def test_simulated_means():
     rng = np.random.default_rng(2)
     sizes, ties = [(30, 4), (20, 1), (25, 10)], [(1,) * 30, (1,) * 20, (5,) * 5]
-    law = map_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
+    null = map_null_distribution(*zip(*sizes, strict=True), tie_sizes=ties)
     draws = np.mean(
         [
             oracles.simulate_average_precision(rng, own, m, 400)
@@ -327,8 +327,8 @@ def test_simulated_means():
         ],
         axis=0,
     )
-    assert isinstance(law._distribution, MeanDistribution)
-    assert stats.kstest(draws, law.cdf).pvalue > 1e-3
+    assert isinstance(null._distribution, MeanDistribution)
+    assert stats.kstest(draws, null.cdf).pvalue > 1e-3
 
 
 @pytest.mark.numeric
@@ -342,13 +342,13 @@ def test_simulated_means():
 )
 def test_all_perfect(sizes):
     n, m = np.array(sizes).T
-    law = map_null_distribution(n, m)
+    null = map_null_distribution(n, m)
     expected = -math.fsum(math.log(math.comb(n, m)) for n, m in sizes)
-    assert law.log_pvalue(1.0) == pytest.approx(expected, rel=1e-12)
-    assert law.relative_error(1.0) < 1e-11
-    assert law.pvalue(1.0) == pytest.approx(math.exp(expected), rel=1e-12, abs=0.0)
-    assert law.log_pvalue(1.0 + 1e-9) == -math.inf
-    assert law.log_pvalue(1.0, "less") == 0.0
+    assert null.log_pvalue(1.0) == pytest.approx(expected, rel=1e-12)
+    assert null.relative_error(1.0) < 1e-11
+    assert null.pvalue(1.0) == pytest.approx(math.exp(expected), rel=1e-12, abs=0.0)
+    assert null.log_pvalue(1.0 + 1e-9) == -math.inf
+    assert null.log_pvalue(1.0, "less") == 0.0
     result = mean_average_precision_test(
         [Ranking.from_counts([1] * n, [1] * m + [0] * (n - m)) for n, m in sizes[:60]]
     )
@@ -359,17 +359,17 @@ def test_all_perfect(sizes):
 
 @pytest.mark.numeric
 def test_far_tail_is_monotone(long):
-    law = map_null_distribution([500] * 30, [8] * 30)
+    null = map_null_distribution([500] * 30, [8] * 30)
     x = np.linspace(0.01, 0.9, 25 if long else 6)
     for alternative, step in (("greater", -1.0), ("less", 1.0)):
-        log_p = law.log_pvalue(x, alternative)
+        log_p = null.log_pvalue(x, alternative)
         assert np.all(np.diff(log_p) * step >= 0.0)
-        assert np.all(law.relative_error(x, alternative)[log_p > -300.0] < 1e-4)
+        assert np.all(null.relative_error(x, alternative)[log_p > -300.0] < 1e-4)
     # P(mean >= x) is at least that of every query reaching x by itself.
     x = x[x < 0.6][::2]
     one = ap_null_distribution(500, 8).log_pvalue(x)
-    assert np.all(law.log_pvalue(x) >= 30 * one - 1e-9)
-    assert law.log_pvalue(0.9) < math.log(1e-300)
+    assert np.all(null.log_pvalue(x) >= 30 * one - 1e-9)
+    assert null.log_pvalue(0.9) < math.log(1e-300)
 
 
 def fine_bounds(problem, count, t):
@@ -483,16 +483,16 @@ def test_means_of_equal_queries_share_a_distribution():
     ],
 )
 def test_means_of_short_lists_between_bounds(problem, count):
-    law = MeanDistribution(AveragePrecision(), parts_of([(*problem, count)]))
+    null = MeanDistribution(AveragePrecision(), parts_of([(*problem, count)]))
     z = np.array([-3.0, -2.1, -1.2, -0.5, -0.1, 0.01, 0.3, 0.7, 1.0, 1.4, 1.8, 2.2, 2.6, 3.0, 3.3])
-    t = law._mean + z * law._std
-    t = t[t > law.support()[0]]
+    t = null._mean + z * null._std
+    t = t[t > null.support()[0]]
     lower, upper = fine_bounds(problem, count, t)
-    p, _, error = law.tail(t, 1)
+    p, _, error = null.tail(t, 1)
     assert np.all(error < 5e-3)
     assert np.all(p * (1.0 + error) >= lower)
     assert np.all(p * (1.0 - error) <= upper)
-    q, _, error = law.tail(t, -1)
+    q, _, error = null.tail(t, -1)
     assert np.all(q * (1.0 + error) >= 1.0 - upper)
     assert np.all(q * (1.0 - error) <= 1.0 - lower)
 
@@ -507,13 +507,13 @@ def test_means_of_short_lists_between_bounds(problem, count):
     ],
 )
 def test_lattice_and_contour_agree(parts, long):
-    law = MeanDistribution(AveragePrecision(), parts_of(parts))
-    assert law.listed() is None
-    high = law.support()[1]
-    above = np.linspace(law._mean, 0.7 * high, 9 if long else 2)
-    for sign, t in ((1, above), (-1, [law._mean, 0.8 * law._mean])):
+    null = MeanDistribution(AveragePrecision(), parts_of(parts))
+    assert null.listed() is None
+    high = null.support()[1]
+    above = np.linspace(null._mean, 0.7 * high, 9 if long else 2)
+    for sign, t in ((1, above), (-1, [null._mean, 0.8 * null._mean])):
         t = np.asarray(t) * (1.0 - sign * 1e-9)
-        found, on_lattice = law._far_tail(t, sign), law._on_lattice(law._lattice, t, sign)
+        found, on_lattice = null._far_tail(t, sign), null._on_lattice(null._lattice, t, sign)
         log_p, error = found.log_p, found.error.total
         lattice, lattice_error = on_lattice.log_p, on_lattice.error.total
         assert np.all(np.isfinite(lattice_error))
@@ -534,10 +534,10 @@ def values_of_three_hits():
 def test_mean_of_two_long_lists_of_few_hits(values_of_three_hits, sign):
     # Too many outcomes to be listed, and clusters of them that no contour resolves.
     values = values_of_three_hits
-    law = MeanDistribution(AveragePrecision(), [Part(200, 3, None, 2)])
-    assert law.listed() is None
-    t = law._mean + law._std * np.array([-0.6, 0.4, 5.0])
-    _, log_p, error = law.tail(t, sign)
+    null = MeanDistribution(AveragePrecision(), [Part(200, 3, None, 2)])
+    assert null.listed() is None
+    t = null._mean + null._std * np.array([-0.6, 0.4, 5.0])
+    _, log_p, error = null.tail(t, sign)
     assert np.all(error < 0.01)
     for value, log_tail, stated in zip(t.tolist(), log_p.tolist(), error.tolist(), strict=True):
         rest = 2.0 * value - values
@@ -547,22 +547,22 @@ def test_mean_of_two_long_lists_of_few_hits(values_of_three_hits, sign):
         assert abs(math.expm1(log_tail - math.log(share))) <= stated
 
 
-def test_draws_follow_the_law():
-    law = map_null_distribution([30, 30, 8], [3, 3, 1], tie_sizes=[None, None, [2, 6]])
-    draws = law.rvs(4000, random_state=3)
+def test_draws_follow_the_null_distribution():
+    null = map_null_distribution([30, 30, 8], [3, 3, 1], tie_sizes=[None, None, [2, 6]])
+    draws = null.rvs(4000, random_state=3)
     assert draws.shape == (4000,)
-    assert abs(draws.mean() - law.mean()) < 5.0 * law.std() / math.sqrt(4000)
-    assert np.array_equal(draws, law.rvs(4000, random_state=3))
+    assert abs(draws.mean() - null.mean()) < 5.0 * null.std() / math.sqrt(4000)
+    assert np.array_equal(draws, null.rvs(4000, random_state=3))
 
 
-def test_quantiles_invert_the_continued_law():
-    law = map_null_distribution([1000] * 20, [10] * 20)
+def test_quantiles_invert_the_computed_distribution():
+    null = map_null_distribution([1000] * 20, [10] * 20)
     for q in (1e-6, 0.01, 0.5, 0.99):
-        assert law.cdf(law.ppf(q)) == pytest.approx(q, rel=1e-6)
-        assert law.sf(law.isf(q)) == pytest.approx(q, rel=1e-6)
+        assert null.cdf(null.ppf(q)) == pytest.approx(q, rel=1e-6)
+        assert null.sf(null.isf(q)) == pytest.approx(q, rel=1e-6)
 
 
-def test_permutation_law_agrees_with_the_exact_one():
+def test_permutation_distribution_agrees_with_the_exact_one():
     exact = map_null_distribution([40, 40, 12], [4, 2, 3])
     sampled = map_null_distribution([40, 40, 12], [4, 2, 3], method="permutation")
     assert (sampled.mean(), sampled.var()) == (exact.mean(), exact.var())
@@ -575,24 +575,24 @@ def test_permutation_law_agrees_with_the_exact_one():
 
 @pytest.mark.parametrize("method", ["normal", "pearson3"])
 def test_approximations_have_the_moments(method):
-    law = map_null_distribution([300] * 40, [9] * 40, method=method)
+    null = map_null_distribution([300] * 40, [9] * 40, method=method)
     exact = map_null_distribution([300] * 40, [9] * 40)
-    assert law.relative_error(0.1) == math.inf
+    assert null.relative_error(0.1) == math.inf
     x = exact.isf(0.05)
-    assert law.pvalue(x) == pytest.approx(0.05, rel=0.3 if method == "normal" else 0.05)
+    assert null.pvalue(x) == pytest.approx(0.05, rel=0.3 if method == "normal" else 0.05)
     frozen = stats.norm(exact.mean(), exact.std())
     if method == "pearson3":
         frozen = stats.pearson3(exact.stats("s"), exact.mean(), exact.std())
-    assert law.pvalue(0.08) == pytest.approx(frozen.sf(0.08), rel=1e-9)
+    assert null.pvalue(0.08) == pytest.approx(frozen.sf(0.08), rel=1e-9)
 
 
-def test_repr_and_pickle_of_a_law():
-    law = map_null_distribution([20, 30], [2, 3], tie_sizes=[None, [10, 20]])
-    assert repr(law) == (
+def test_repr_and_pickle_of_a_null_distribution():
+    null = map_null_distribution([20, 30], [2, 3], tie_sizes=[None, [10, 20]])
+    assert repr(null) == (
         "MeanNullDistribution(n_queries=2, n_samples=50, n_positives=5, method='analytic')"
     )
-    p = law.pvalue(0.4)
-    copy = pickle.loads(pickle.dumps(law))
+    p = null.pvalue(0.4)
+    copy = pickle.loads(pickle.dumps(null))
     assert copy.pvalue(0.4) == p
     assert copy.n_samples.tolist() == [20, 30]
     assert copy.n_positives.tolist() == [2, 3]
@@ -616,7 +616,7 @@ def test_repr_and_pickle_of_a_law():
         (([5], [1]), {"n_permutations": 0}, ValueError, "n_permutations must be at least 1; got 0"),
     ],
 )
-def test_arguments_of_the_law(arguments, options, error, message):
+def test_arguments_of_the_null_distribution(arguments, options, error, message):
     with pytest.raises(error, match=message):
         map_null_distribution(*arguments, **options)
 
@@ -967,9 +967,9 @@ def test_shared_labels_equal_enumeration(decimals, alternative):
         assert result.method == "permutation"
         # Twice as much for a two-sided p-value.
         assert abs(result.pvalue - p) < 8.0 * math.sqrt(p / 9999) + 2e-4
-        law = result.null_distribution
-        assert law.mean() == pytest.approx(np.mean(values), rel=1e-12)
-        assert law.std() == pytest.approx(np.std(values), rel=0.05)
+        null = result.null_distribution
+        assert null.mean() == pytest.approx(np.mean(values), rel=1e-12)
+        assert null.std() == pytest.approx(np.std(values), rel=0.05)
         z = (result.statistic - np.mean(values)) / np.std(values)
         assert result.zscore == pytest.approx(z, rel=0.05, abs=1e-9)
 
@@ -993,7 +993,7 @@ def test_same_scores_in_every_query():
     assert (shared.n_samples, shared.n_positives) == (40, 5)
     assert (independent.n_samples, independent.n_positives) == (240, 30)
     assert shared.dependence == "shared"
-    # What is told of each query does not depend on the others.
+    # What is stated of each query does not depend on the others.
     for query in range(6):
         assert shared.query_n_samples[query] == 40
         p = independent.query_pvalue[query]
@@ -1108,17 +1108,17 @@ def test_random_generator_as_the_source():
 def test_pvalues_of_random_runs_are_uniform(long):
     rng = np.random.default_rng(20)
     sizes = [(60, 3)] * 6 + [(25, 2)] * 5
-    law = map_null_distribution(*zip(*sizes, strict=True))
+    null = map_null_distribution(*zip(*sizes, strict=True))
     values = []
     n_runs = 1000 if long else 120
     for _ in range(n_runs):
         y_true, y_score, groups = random_run(rng, sizes)
         values.append(mean_average_precision_score(y_true, y_score, groups=groups))
-    pvalues = law.pvalue(values)
+    pvalues = null.pvalue(values)
     assert stats.kstest(pvalues, "uniform").pvalue > 1e-3
     limit = 4.0 * math.sqrt(0.05 * 0.95 / n_runs)
     assert 0.0 < np.mean(pvalues <= 0.05) < 0.05 + limit
-    assert stats.kstest(law.pvalue(values, "less"), "uniform").pvalue > 1e-3
+    assert stats.kstest(null.pvalue(values, "less"), "uniform").pvalue > 1e-3
 
 
 @pytest.mark.numeric

@@ -6,10 +6,14 @@ With ``y_b`` positives in block b and ``h_b`` before it, the engine computes
 
     P(S >= s)  and  P(S <= s)  for  S = sum_b y_b (cross_b h_b + linear_b + square_b y_b),
 
-for any coefficients, with an estimate of the relative error. Positives and negatives exchange their
-roles if negatives are fewer (`Increments.of_misses`). Increments, exact moments, merged ranks and
-hypergeometric tails come from the package `_statistics`; the package `_means` has the distribution
-of the mean of S over independent queries. Sections and equations are those of doc/theory.rst.
+for any coefficients, with an estimate of the relative error. Metrics define the coefficients in
+`sklearn_rankinf._metrics`: for average precision without ties ``cross = square = 1 / (m r)`` at
+rank r, since a positive with h before it adds the precision ``(h + 1) / r``, over m. Positives and
+negatives exchange their roles if negatives are fewer (`Increments.of_misses`).
+
+Increments, exact moments, merged ranks and hypergeometric tails come from the package
+`_statistics`. The package `_means` has the distribution of the mean of S over independent queries.
+Sections and equations are those of doc/theory.rst.
 
 Modules, in reading order
 -------------------------
@@ -58,7 +62,7 @@ placement       a set of m ranks for the positives; all are equally likely
 outcome         the numbers of positives in all blocks; several placements with the same value
 block           items of equal scores, or merged ranks that are treated as such
 hit, miss       a positive, and a negative, found at a rank
-row             number of hits so far, the state of a forward pass
+row             number of hits found by a forward pass, an index of its state
 band            the rows, and hits in a block, that carry the tilted distribution
 tilt            theta in the weights ``exp(theta S)``; at the saddle point s is the tilted mean
 contour         the line ``Re z = theta``, and the nodes of the trapezoidal rule on it

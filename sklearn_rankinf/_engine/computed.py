@@ -491,7 +491,8 @@ class ComputedDistribution:
     def _at_the_top(self, t: float) -> Increments | None:
         """A list without ties whose ranks are as one from where a hit leaves no value of t.
 
-        None if that is far beyond the last hit of a perfect ranking, or misses are counted.
+        None if that is far beyond the last hit of a perfect ranking or beyond the list, or misses
+        are counted.
         """
         n, m, values = self._n_samples, self._n_positives, self._values_by_last_hit
         if not values.size or values[-1] >= t * (1.0 - 1e-12):

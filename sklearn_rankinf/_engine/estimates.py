@@ -62,12 +62,18 @@ class ErrorEstimate:
 
     @property
     def rounding(self) -> Floats:
-        """Rounding errors of floats, which grow with the terms of a sum relative to the sum."""
+        """Rounding errors of floats, which grow with the terms of a sum relative to the sum.
+
+        Also the smallest error that a method states.
+        """
         return np.asarray(self.parts[0])
 
     @property
     def truncation(self) -> Floats:
-        """Terms of a trapezoidal rule beyond its last node; paths, strata or branches left out."""
+        """Terms of a trapezoidal rule beyond its last node; paths, strata or branches left out.
+
+        The bound of the strata that an ascending contour leaves out contains its aliasing.
+        """
         return np.asarray(self.parts[1])
 
     @property

@@ -35,7 +35,7 @@ from sklearn_rankinf._statistics.increments import FEW_BLOCKS, VERY_FEW_BLOCKS, 
 from sklearn_rankinf._statistics.moments import deviation_of_the_body
 
 Solve: TypeAlias = Callable[[Floats, int, TailEstimates], TailEstimates]
-"""Tails of values, for a sign, given what is known of them so far."""
+"""Tails of values, for a sign, given what other solvers have found."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,9 @@ class SolverSettings:
     log_less_merging: float = -30.0
     # Placements of a tail that are listed where other solvers take seconds.
     many_placements: float = 5e6
-    # A Chernoff bound of the number of placements may be too large by this, as a logarithm, for
-    # the upper tail; for the lower one, where it is less accurate, by this factor of the logarithm.
-    # A bound of merged blocks may be too low by the last factor.
+    # Placements are listed if a Chernoff bound allows few: exp(loose) times as many as are listed
+    # in the upper tail, where it is nearly sharp, and in the lower one a power of their share.
+    # A bound of merged blocks, which may be too low, refuses first at a higher power.
     loose: float = 5.0
     extreme: float = 0.3
     surely: float = 0.8
@@ -228,21 +228,21 @@ class Tails:
         if self._merged and upper:
             first = max(first, s.accurate_merged)
         good = max(first, s.accurate_stratified) if stratified else first
-        enumeration, contour = "near-maximum enumeration", "contour"
+        near_maximum, contour = "near-maximum enumeration", "contour"
         near_body = upper and stratified and not self._merges_strata
         far_above = ascends and self._merged and not stratified
         declared: list[tuple[bool, Solver]] = [
-            (upper, Solver(enumeration, self._first_ranks, first)),
+            (upper, Solver(near_maximum, self._first_ranks, first)),
             (stratified, Solver("stratified contour", self._stratified, first)),
             (near_body, Solver(contour, self._contour_tail, self._near_error)),
-            (stratified and ascends, Solver(enumeration, self._many_listed, self._far_error)),
+            (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
             (
                 stratified and ascends,
                 Solver("stratified contour", self._ascending, self._far_error),
             ),
-            (stratified, Solver(enumeration, self._few_listed, ROUNDING, of_log=0.0)),
+            (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),
             (far_above, Solver("stratified contour", self._ascending_far_above, first)),
-            (True, Solver(enumeration, self._listed, good)),
+            (True, Solver(near_maximum, self._listed, good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (True, Solver(contour, self._contour_tail, s.tolerable if few_hits else good)),
             (True, Solver("midpoint of bounds", self._enclosed, max(good, s.tolerable))),

@@ -59,7 +59,6 @@ class MeanTransform:
         self.n_counted = float(self._total(lambda part: part.n_counted))
         self.largest_increment = max(part.largest_increment for part, _ in parts) / n_variables
         self.log_placement = float(self._total(lambda part: part.log_placement))
-        self.log_edge = float(self._total(lambda part: part.log_edge))
 
     def _total(self, of: Callable[[Transform], Any]) -> Any:
         return sum(count * of(part) for part, count in self._parts)

@@ -168,7 +168,7 @@ class Case:
             text += f", tie_sizes={self.one.tie_sizes()}"
         return text + ")"
 
-    def law(self) -> Any:
+    def null_distribution(self) -> Any:
         """A fresh null distribution."""
         return eval(self.call(), dict(NAMES))
 

@@ -79,7 +79,7 @@ REFUSALS = (
 
 
 class StopError(Exception):
-    """A public call raised: nothing further is asked of the law."""
+    """A public call raised: nothing further is asked of the distribution."""
 
 
 class Audit:
@@ -100,22 +100,22 @@ class Audit:
 
     def run(self) -> Outcome:
         try:
-            self.law = self.ask("mean()", self._made)
+            self.null = self.ask("mean()", self._made)
             self._all()
         except StopError:
             pass
         return self.outcome
 
     def _made(self) -> Any:
-        law = self.case.law()
-        law.mean()
-        return law
+        null = self.case.null_distribution()
+        null.mean()
+        return null
 
     def _all(self) -> None:
         rng = np.random.default_rng(self.case.seed)
         random = Random(self.case.seed)
         drawn = values_drawn(self.case, rng, self.effort)
-        low, high = self.ask("support()", self.law.support)
+        low, high = self.ask("support()", self.null.support)
         points = self._points(random, drawn, low, high)
         x = np.array(points)
         oracles = list(oracles_of(self.case, points, drawn, self.effort))
@@ -183,8 +183,8 @@ class Audit:
         self, random: Random, drawn: np.ndarray | None, low: float, high: float
     ) -> list[float]:
         """Attained values and values halfway between, in the body, the far tails, at the ends."""
-        mean = self.ask("mean()", self.law.mean)
-        std = self.ask("std()", self.law.std)
+        mean = self.ask("mean()", self.null.mean)
+        std = self.ask("std()", self.null.std)
         points = [low, high]
         for z in random.sample(
             [-3.0, -1.0, -0.3, 0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 15.0, 30.0], 3
@@ -207,9 +207,9 @@ class Audit:
         self, x: np.ndarray, alternative: str, oracles: Sequence[Oracle]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         shown = f"({_numbers(x)}, {alternative!r})"
-        p = self.ask(f"pvalue{shown}", self.law.pvalue, x, alternative)
-        error = self.ask(f"relative_error{shown}", self.law.relative_error, x, alternative)
-        log_p = self.ask(f"log_pvalue{shown}", self.law.log_pvalue, x, alternative)
+        p = self.ask(f"pvalue{shown}", self.null.pvalue, x, alternative)
+        error = self.ask(f"relative_error{shown}", self.null.relative_error, x, alternative)
+        log_p = self.ask(f"log_pvalue{shown}", self.null.log_pvalue, x, alternative)
         for i, point in enumerate(x.tolist()):
             self._compare(point, alternative, float(p[i]), float(error[i]), oracles)
             line = self._line("log_pvalue", point, alternative)
@@ -265,8 +265,8 @@ class Audit:
             self.find(kind, line, f"{p:.10g} stated error {error:.2g}; {truth}")
 
     def _tails(self, x: np.ndarray, answers: dict[str, Any]) -> None:
-        cdf = self.ask(f"cdf({_numbers(x)})", self.law.cdf, x)
-        sf = self.ask(f"sf({_numbers(x)})", self.law.sf, x)
+        cdf = self.ask(f"cdf({_numbers(x)})", self.null.cdf, x)
+        sf = self.ask(f"sf({_numbers(x)})", self.null.sf, x)
         p = answers["less"][0]
         errors = {side: np.minimum(answers[side][1], 1e3) for side in ("less", "greater")}
         for i, point in enumerate(x.tolist()):
@@ -291,15 +291,15 @@ class Audit:
                     self.find("not monotone", line, f"{log_p[i]:.10g}, {log_p[j]:.10g}")
 
     def _other_order(self, x: np.ndarray, answers: dict[str, Any], random: Random) -> None:
-        """A fresh law, asked for other values first, one by one, gives the same answers."""
-        law, order = self.case.law(), list(range(x.size))
+        """A fresh one, asked for other values first, one by one, gives the same answers."""
+        null, order = self.case.null_distribution(), list(range(x.size))
         random.shuffle(order)
         for i in order[:4]:
             alternative = random.choice(["greater", "less"])
             point = float(x[i])
             line = f"pvalue({point!r}, {alternative!r})"
-            p = self.ask(line, law.pvalue, point, alternative)
-            error = self.ask(line, law.relative_error, point, alternative)
+            p = self.ask(line, null.pvalue, point, alternative)
+            error = self.ask(line, null.relative_error, point, alternative)
             before, stated, _ = (part[i] for part in answers[alternative])
             if max(error, stated) > UNKNOWN:
                 continue
@@ -319,7 +319,7 @@ class Audit:
         values, counts = np.unique(some, return_counts=True)
         for alternative in ("greater", "less"):
             line = f"pvalue of {some.size} draws, {alternative!r}"
-            p = np.repeat(self.ask(line, self.law.pvalue, values, alternative), counts)
+            p = np.repeat(self.ask(line, self.null.pvalue, values, alternative), counts)
             for level in (0.5, 0.1, 0.05, 0.01, 0.001):
                 n_small = int(np.count_nonzero(p <= level))
                 if binom.sf(n_small - 1, some.size, level) < 1e-9:
@@ -339,7 +339,7 @@ class Audit:
             return
         for alternative in ("greater", "less"):
             shown = f"pvalue_bounds({_numbers(x)}, {alternative!r})"
-            lower, upper = self.ask(shown, self.law.pvalue_bounds, x, alternative)
+            lower, upper = self.ask(shown, self.null.pvalue_bounds, x, alternative)
             p, error, _ = answers[alternative]
             for i, point in enumerate(x.tolist()):
                 line = self._line("pvalue_bounds", point, alternative)
@@ -357,16 +357,16 @@ class Audit:
     def _quantiles(self, random: Random, low: float, high: float) -> None:
         """Quantiles are where the distribution function passes the level."""
         q = random.choice([0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999])
-        for name, tail in (("ppf", self.law.cdf), ("isf", self.law.sf)):
+        for name, tail in (("ppf", self.null.cdf), ("isf", self.null.sf)):
             line = f"{name}({q!r})"
-            value = float(self.ask(line, getattr(self.law, name), q))
+            value = float(self.ask(line, getattr(self.null, name), q))
             if not low <= value <= high:
                 self.find("quantile", f"{self.call}.{line}", f"{value!r} outside the support")
                 continue
             at = float(self.ask(line, tail, value))
             step = 1e-9 * max(abs(value), abs(high - low))
             error = max(
-                float(self.ask(line, self.law.relative_error, v, side))
+                float(self.ask(line, self.null.relative_error, v, side))
                 for v in (value, value - step)
                 for side in ("greater", "less")
             )

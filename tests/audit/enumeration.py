@@ -324,7 +324,7 @@ def _points(values: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _compare(case: Case, solver: str, x: np.ndarray, oracle: Oracle, report: Report) -> None:
-    null = case.law()
+    null = case.null_distribution()
     for alternative in ("greater", "less"):
         p, error = null.pvalue(x, alternative), null.relative_error(x, alternative)
         proven = null.pvalue_bounds(x, alternative)

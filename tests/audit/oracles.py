@@ -3,8 +3,8 @@
 Every statistic is written down once more from its definition, as a sum over blocks of equal scores
 of a gain for y counted items in a block behind h counted ones. What is counted are the positives,
 or the negatives where they are fewer. An oracle gives bounds of P(sum >= t) and P(sum <= t): equal
-up to rounding where the law is exact, guaranteed where gains are rounded down to a lattice, and
-confidence limits where random labellings are drawn.
+up to rounding where the distribution is exact, guaranteed where gains are rounded down to a
+lattice, and confidence limits where random labellings are drawn.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Effort:
     Attributes
     ----------
     atoms : int
-        Values of an exact law.
+        Values of an exact distribution.
     additions : float
         Additions of cells of a lattice.
     draws : float
@@ -47,7 +47,7 @@ class Effort:
     tilts : int
         Thresholds in far tails for which labellings are drawn under a tilt.
     seconds : float
-        Processor time of the law after which nothing further is asked of it.
+        Processor time of the distribution after which nothing further is asked of it.
     """
 
     atoms: int = 100_000
@@ -336,7 +336,7 @@ def oracle_of(name: str, total: Sum, tails: Tails) -> Oracle:
 
 
 class Atoms:
-    """A law given by its atoms; up to so much was left out."""
+    """A distribution given by its atoms; up to so much was left out."""
 
     def __init__(self, values: np.ndarray, probabilities: np.ndarray, omitted: float = 0.0) -> None:
         order = np.argsort(values, kind="stable")
@@ -377,7 +377,7 @@ def hypergeometric(population: int, good: int, draws: int) -> tuple[int, np.ndar
 
 
 def exact_atoms(total: Sum, most: int, negligible: float = 0.0) -> Atoms | None:
-    """The law of a sum block by block, with all its values; None where they are more than `most`.
+    """The distribution of a sum, block by block; None where its values are more than `most`.
 
     Numbers of counted items in a block that are less likely than `negligible` are left out.
     """
@@ -431,7 +431,7 @@ class _Walk:
 
 
 class TwoHalves:
-    """The law of a sum by the values of its first blocks and those of the others, pair by pair.
+    """The distribution of a sum by pairs of a value of its first blocks and one of the others.
 
     The sum of a value of the first half, with h counted items in it, and one of the second behind h
     of them: the second ones are counted from where the first leaves off.
@@ -480,7 +480,7 @@ def _merged(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.
 
 
 def few_apart(total: Sum, most: int) -> Atoms | None:
-    """The law of one or two counted items, or of all items but one or two, placement by placement.
+    """The placements, one by one, of one or two counted items, or of all items but one or two.
 
     The gain of a block depends on how many of the few are before it and how many are in it.
     """
@@ -515,7 +515,7 @@ _RARE = 1e-13
 
 
 class LatticeBounds:
-    """The law of a sum with every gain rounded down to a multiple of a width.
+    """The distribution of a sum with every gain rounded down to a multiple of a width.
 
     A sum of K gains that are no such multiples loses at least nothing and less than K widths.
     Sums from `top` on are one.
@@ -525,7 +525,7 @@ class LatticeBounds:
     total : Sum
         The sum.
     top : float
-        Sums from here on are not told apart.
+        Sums from here on are one.
     work : float
         Number of additions of cells that may be done.
     """
@@ -570,8 +570,8 @@ class LatticeBounds:
 
     def _pass(self, total: Sum, bands: list[tuple[int, int, int]]) -> tuple[np.ndarray, float]:
         c, left, top = total.n_counted, total.n, self.n_cells
-        low_row, law = 0, np.zeros((1, top + 1))
-        law[0, 0] = 1.0
+        low_row, distribution = 0, np.zeros((1, top + 1))
+        distribution[0, 0] = 1.0
         omitted = 0.0
         for block, (size, (low, high, _)) in enumerate(
             zip(total.sizes.tolist(), bands, strict=True)
@@ -579,30 +579,30 @@ class LatticeBounds:
             new = np.zeros((high - low + 1, top + 1))
             if total.weights is not None and size == 1:
                 # One shift for all rows.
-                hit = (c - low_row - np.arange(law.shape[0])) / left
+                hit = (c - low_row - np.arange(distribution.shape[0])) / left
                 gain = float(total.gain(block, 0.0, 1.0)) - self.least
                 shift = min(top, math.floor(max(gain, 0.0) / self.width + 1e-9))
                 for found, share in ((0, 1.0 - hit), (1, hit)):
                     at = low_row - low + found
-                    rows = slice(max(0, -at), min(law.shape[0], new.shape[0] - at))
-                    outside = np.ones(law.shape[0], dtype=bool)
+                    rows = slice(max(0, -at), min(distribution.shape[0], new.shape[0] - at))
+                    outside = np.ones(distribution.shape[0], dtype=bool)
                     outside[rows] = False
-                    omitted += float((law[outside].sum(axis=1) * share[outside]).sum())
+                    omitted += float((distribution[outside].sum(axis=1) * share[outside]).sum())
                     into = new[at + rows.start : at + rows.stop]
-                    part = share[rows, None] * law[rows]
+                    part = share[rows, None] * distribution[rows]
                     if not found or not shift:
                         into += part
                         continue
                     into[:, shift:] += part[:, : top + 1 - shift]
                     into[:, top] += part[:, top + 1 - shift :].sum(axis=1)
-                law, low_row, left = new, low, left - size
+                distribution, low_row, left = new, low, left - size
                 continue
-            for row in range(law.shape[0]):
+            for row in range(distribution.shape[0]):
                 h = low_row + row
                 first, pmf = hypergeometric(left, c - h, size)
                 y = np.arange(first, first + pmf.size)
                 inside = (h + y >= low) & (h + y <= high)
-                omitted += float(law[row].sum() * pmf[~inside].sum())
+                omitted += float(distribution[row].sum() * pmf[~inside].sum())
                 y, pmf = y[inside], pmf[inside]
                 gains = total.gain(block, float(h), y.astype(float)) - self.least * y
                 cells = np.floor(np.maximum(gains, 0.0) / self.width + 1e-9)
@@ -611,11 +611,11 @@ class LatticeBounds:
                     y.tolist(), pmf.tolist(), shifts.tolist(), strict=True
                 ):
                     row_of = new[h + found - low]
-                    row_of[shift:] += share * law[row, : top + 1 - shift]
+                    row_of[shift:] += share * distribution[row, : top + 1 - shift]
                     if shift:
-                        row_of[top] += share * law[row, top + 1 - shift :].sum()
-            law, low_row, left = new, low, left - size
-        return law[c - low_row], omitted
+                        row_of[top] += share * distribution[row, top + 1 - shift :].sum()
+            distribution, low_row, left = new, low, left - size
+        return distribution[c - low_row], omitted
 
     def _cell(self, t: float, strictly: bool = False) -> int:
         """First cell that is at least t, or more than it."""
@@ -627,7 +627,7 @@ class LatticeBounds:
         slack = self.slack
         # Rounding down is sure for a lower bound; that no more is lost is not.
         lower = self._from[min(self._cell(sure + slack), self.n_cells + 1)]
-        # Beyond the top nothing is told apart.
+        # Beyond the top all sums are one.
         beyond = (sure + slack - self._shift) > self.width * self.n_cells
         highest = min(self._cell(maybe - self.lost * self.width - slack), self.n_cells)
         return (0.0 if beyond else float(lower)), float(self._from[highest]) + self.omitted
@@ -899,17 +899,19 @@ def reciprocal_rank_atoms(ranking: Ranked, most: int) -> Atoms | None:
 
 
 class MeanBounds:
-    """The mean of independent laws, each rounded down to a lattice, so that Q widths are lost."""
+    """The mean of independent sums, each rounded down to a lattice, so that Q widths are lost."""
 
-    def __init__(self, laws: Sequence[tuple[Atoms, int]], n_cells: int) -> None:
-        self.n = sum(count for _, count in laws)
-        most = math.fsum(float(law.values[-1]) * count for law, count in laws)
+    def __init__(self, distributions: Sequence[tuple[Atoms, int]], n_cells: int) -> None:
+        self.n = sum(count for _, count in distributions)
+        most = math.fsum(
+            float(distribution.values[-1]) * count for distribution, count in distributions
+        )
         self.width = most / (n_cells - self.n - 2)
-        self.omitted = sum(law.omitted * count for law, count in laws)
+        self.omitted = sum(distribution.omitted * count for distribution, count in distributions)
         shares, absolute = np.ones(1), 0.0
-        for law, count in laws:
-            cells = np.floor(law.values / self.width + 1e-9).astype(np.int64)
-            one = np.bincount(cells, weights=law.probabilities)
+        for distribution, count in distributions:
+            cells = np.floor(distribution.values / self.width + 1e-9).astype(np.int64)
+            one = np.bincount(cells, weights=distribution.probabilities)
             for _ in range(count):
                 filled = np.flatnonzero(one)
                 if filled.size <= 400:
@@ -1025,20 +1027,20 @@ def oracles_of(
 
 
 def _oracles_of_mean(case: Case, effort: Effort) -> Iterator[Oracle]:
-    laws: dict[Ranked, tuple[Atoms, int]] = {}
+    distributions: dict[Ranked, tuple[Atoms, int]] = {}
     for ranking in case.rankings:
         if ranking.m == 0:
             continue
-        if ranking in laws:
-            atoms, count = laws[ranking]
-            laws[ranking] = atoms, count + 1
+        if ranking in distributions:
+            atoms, count = distributions[ranking]
+            distributions[ranking] = atoms, count + 1
             continue
         one = sum_of(case, ranking)
         found = None if one is None else exact_atoms(one, max(effort.atoms, 300_000))
         if one is None or found is None:
             return
         scaled = Atoms(one.value(found.values), found.probabilities, found.omitted)
-        laws[ranking] = scaled, 1
+        distributions[ranking] = scaled, 1
     n_cells = int(min(effort.additions / 100 / len(case.rankings), 400_000))
-    bounds = MeanBounds(list(laws.values()), n_cells)
+    bounds = MeanBounds(list(distributions.values()), n_cells)
     yield Oracle("lattice of means", bounds, 0.0, 1.0 / len(case.rankings))

@@ -146,11 +146,11 @@ def test_oracles_agree_with_enumeration(ranking, metric):
         above = np.mean(values >= t * (1 - 1e-12) - 1e-15)
         below = np.mean(values <= t * (1 + 1e-12) + 1e-15)
         truth = {"greater": above, "less": below, "two-sided": min(1, 2 * min(above, below))}
-        for name, law in tails.items():
-            if law is None:
+        for name, distribution in tails.items():
+            if distribution is None:
                 continue
             for alternative, p in truth.items():
-                lower, upper = oracle_of(name, total, law).pvalue(t, alternative)
+                lower, upper = oracle_of(name, total, distribution).pvalue(t, alternative)
                 assert lower - 1e-12 <= p <= upper + 1e-12
                 if name in ("exact", "halves", "apart") and t > 1e-9:
                     assert upper - lower <= 1e-12

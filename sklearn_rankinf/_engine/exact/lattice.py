@@ -1,7 +1,7 @@
 """Distribution of a statistic on a lattice of cells, with every increment rounded down.
 
 One forward pass ("One forward pass" in doc/theory.rst) carries a histogram of the sum for every
-number of hits found so far. An increment is rounded down to a multiple of the width of a cell; what
+number of hits found. An increment is rounded down to a multiple of the width of a cell; what
 exceeds the last cell is kept as one number. All terms are positive, so both tails keep their
 relative precision. A sum loses less than a cell, and ``ROUNDING``, for each block with hits, and
 the number of such blocks is bounded by the hits: equation (bounds) in doc/theory.rst.
@@ -102,7 +102,7 @@ def _shifts(gains: Floats, width: float, n_cells: int) -> Integers:
 
 
 class _Rows:
-    """Histograms of the sum for each number of hits found so far, and weights beyond the cells.
+    """Histograms of the sum for each number of hits found, and weights beyond the cells.
 
     Few numbers of hits are possible at a time, so their histograms share a few rows in turn.
     """

@@ -119,15 +119,15 @@ SETTINGS = ContourSettings()
 
 
 class Contour(NamedTuple):
-    """Side (1 for positive tilts), index of the tilt and index of the period of a contour."""
+    """Side (1 for positive tilts), and the indices of the tilt and the period of a contour."""
 
     side: int
-    tilt: float
-    period: int
+    tilt_index: float
+    period_index: int
 
 
-# Contours, and the places of the values for which each is chosen.
-_Choice = dict[Contour, Integers]
+# Contours, and the places of the values that each is to serve.
+_Served = dict[Contour, Integers]
 
 
 class ContourInversion:
@@ -220,10 +220,10 @@ class ContourInversion:
 
     # Choice of contours.
 
-    def _direct(self, s: Floats, sign: int) -> _Choice:
+    def _direct(self, s: Floats, sign: int) -> _Served:
         """Contours on the tail's own side."""
         indices, log_p = self._tilts.choose(s, sign)
-        chosen: _Choice = {}
+        chosen: _Served = {}
         for index in np.unique(indices).tolist():
             open_ = np.flatnonzero(indices == index)
             first = self._first_period(sign, index)
@@ -237,7 +237,7 @@ class ContourInversion:
                     break
         return chosen
 
-    def _complementary(self, s: Floats, sign: int) -> _Choice:
+    def _complementary(self, s: Floats, sign: int) -> _Served:
         """The usual upper contour for lower tails of dense distributions, unless they are small."""
         if sign > 0 or not self._is_dense:
             return {}
@@ -269,12 +269,12 @@ class ContourInversion:
 
         On one side of s the probabilities a period away are damped, on the other side magnified.
         """
-        side, length = contour.side, self._length(contour.period)
-        damping = abs(float(self._tilts.theta(side, contour.tilt))) * length
+        side, length = contour.side, self._length(contour.period_index)
+        damping = abs(float(self._tilts.theta(side, contour.tilt_index))) * length
         damped = np.full(s.shape, -damping)
         if np.any(damped - log_p > -SETTINGS.aliasing):
             damped += self._tilts.cheap_log_bound(s - side * length, -side)
-        beyond = self._tilts.cheap_log_bound(s + side * length, side, contour.tilt)
+        beyond = self._tilts.cheap_log_bound(s + side * length, side, contour.tilt_index)
         return np.asarray(np.maximum(damped, beyond + damping) - log_p)
 
     # Sums along contours.
@@ -419,17 +419,19 @@ class ContourInversion:
         if self._tilts.few_blocks:
             return int(self._effort * SETTINGS.n_nodes_of_few_blocks)
         scale = body = self._tilts.scales[-1]
-        if contour.tilt <= SETTINGS.extreme:
-            deviation = self._tilts.deviation(contour.side, contour.tilt)
+        if contour.tilt_index <= SETTINGS.extreme:
+            deviation = self._tilts.deviation(contour.side, contour.tilt_index)
             scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), body)
-        period = self._length(contour.period)
+        period = self._length(contour.period_index)
         height = self._effort * SETTINGS.height
         return math.ceil(height * period / (2.0 * np.pi * scale))
 
     def _n_whole(self, contour: Contour) -> int:
         """Nodes to the end of a period of the transform, which values without a span lack."""
         return (
-            round(self._length(contour.period) / (2.0 * self._span)) if self._span else sys.maxsize
+            round(self._length(contour.period_index) / (2.0 * self._span))
+            if self._span
+            else sys.maxsize
         )
 
     def _most_nodes(self, contour: Contour, insist: bool) -> int:
@@ -445,14 +447,14 @@ class ContourInversion:
 
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""
-        theta = float(self._tilts.theta(contour.side, contour.tilt))
-        return theta, contour.tilt > SETTINGS.extreme
+        theta = float(self._tilts.theta(contour.side, contour.tilt_index))
+        return theta, contour.tilt_index > SETTINGS.extreme
 
     def _nodes(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:
         """The first nodes of a contour; those that are known are kept."""
         known = self._known.get((contour, coarse))
         if known is None:
-            step = 2.0 * np.pi / self._length(contour.period)
+            step = 2.0 * np.pi / self._length(contour.period_index)
             nothing = np.empty(0, complex)
             known = Nodes(self._tilt(contour)[0], step, self._span, nothing, nothing)
         if known.z.size < n_nodes:

@@ -3,7 +3,7 @@
 The trapezoidal rule needs nodes whose spacing is 2 pi over a period that covers the whole
 distribution. Most ranks do not need that many: the hits far from the top add up to a narrow
 distribution, given their number, and only the top ranks make it wide. The forward pass therefore
-starts at the end of the ranking. Each row of its state is a number of hits so far, and the
+starts at the end of the ranking. Each row of its state is a number of hits found, and the
 transform of what these hits add. A row whose distribution lies within a window is determined by
 nodes with a spacing of 2 pi over the window (the sampling theorem, with frequency and value
 exchanged). When the windows have grown to a multiple of the present one, the transform is
@@ -159,7 +159,7 @@ class MultiratePass:
         ends = np.cumsum(blocks.sizes)
         z = self._nodes(n_nodes, parts[0].n_windows)
         first, logs, begin = 0, np.zeros((1, n_nodes), complex), 0
-        # Log weights, at the tilt, of what windows have lost, by the number of hits so far.
+        # Log weights, at the tilt, of what windows have lost, by the number of hits found.
         lost = np.full(self._n_positives + 1, -np.inf)
         for part, following in zip(parts, [*parts[1:], None], strict=True):
             end = int(np.searchsorted(ends, part.n_items, side="right"))

@@ -1,9 +1,9 @@
 """The transform of a ranking's statistic along contours.
 
 ``M(z) = E exp(z S)`` comes from a forward pass over the blocks of equal scores, in which only the
-rows (numbers of positives so far) that matter under the exponential tilt ``Re z`` are kept; or from
-a closed form. Implements the rows of "Contour inversion" in doc/theory.rst; the pass itself is in
-`transform`, and the rows are found in `bands`.
+rows (numbers of positives before a block) that matter under the exponential tilt ``Re z`` are kept;
+or from a closed form. Implements the rows of "Contour inversion" in doc/theory.rst; the pass itself
+is in `transform`, and the rows are found in `bands`.
 """
 
 from __future__ import annotations
@@ -84,10 +84,6 @@ class Transform(Protocol):
     @property
     def log_placement(self) -> float:
         """Log probability of one placement of the hits."""
-
-    @property
-    def log_edge(self) -> float:
-        """Log of the squared probability of all outcomes with their last hit at a given value."""
 
     def log_commonest(self, theta: float) -> float:
         """Log probability of the outcome that is commonest under a tilt, or nearly so."""
@@ -332,7 +328,6 @@ class ClosedTransform:
         self.rounding = _ROUNDING_OF_LOGARITHMS * math.sqrt(n_samples)
         self.largest_increment = largest_increment
         self.log_placement = -log_binomial(n_samples, n_positives)
-        self.log_edge = math.log(n_positives / n_samples) + self.log_placement
 
     def log_commonest(self, theta: float) -> float:
         """Log probability of an outcome: one placement."""

@@ -182,7 +182,7 @@ class StratifiedInversion:
         self._damped_contour = cache(self._damped)
         self._lower_contour = cache(self._lower)
         self._strata = cache(self._top_strata)
-        self._cells: dict[tuple[float, float], _Contour | None] = {}
+        self._cells: dict[tuple[float, float], _StratifiedContour | None] = {}
 
     def tail(self, s: Floats, sign: int) -> TailEstimates:
         """``P(S >= s)`` near the body (sign 1), or ``P(S <= s)`` (sign -1), below the mean."""
@@ -256,7 +256,7 @@ class StratifiedInversion:
         power = np.log(np.maximum(part, 1.0)) / math.log(SETTINGS.longer)
         return np.ceil(power).astype(np.int64)
 
-    def _damped(self, height: int) -> _Contour | None:
+    def _damped(self, height: int) -> _StratifiedContour | None:
         period = SETTINGS.period * self._body * SETTINGS.longer**height
         theta = -SETTINGS.damping / period
         return self._contour(theta, period, False, SETTINGS.farthest)
@@ -293,7 +293,7 @@ class StratifiedInversion:
         """Whether blocks near the bottom are merged less."""
         return self._merged and depth > 1
 
-    def _lower(self, depth: int) -> _Contour | None:
+    def _lower(self, depth: int) -> _StratifiedContour | None:
         tilted, before = self._tilted(depth), self._tilted(max(0, depth - 1))
         if tilted is None or before is None:
             return None
@@ -306,7 +306,7 @@ class StratifiedInversion:
 
     def _contour(
         self, theta: float, period: float, deep: bool, farthest: float = math.inf
-    ) -> _Contour | None:
+    ) -> _StratifiedContour | None:
         """The contour of all strata."""
         m, blocks = self._n_positives, self._blocks(0, deep)
         are_many = self._blocks(1, deep).sizes.size * m > SETTINGS.many
@@ -321,11 +321,11 @@ class StratifiedInversion:
         if self.has_ties:
             # What merged ties err changes its sign along the values.
             cell = max(cell, SETTINGS.sign_changes * self._body)
-        return _Contour(self, multirate, bands, deep, share, cell)
+        return _StratifiedContour(self, multirate, bands, deep, share, cell)
 
     # Ascending contours
 
-    def _cell(self, s: float) -> tuple[float, _Contour | None]:
+    def _cell(self, s: float) -> tuple[float, _StratifiedContour | None]:
         """The end of the cell of values around one, and the contour that serves the cell.
 
         Cells are halved, from about the value itself on, until one contour, planned for the middle,
@@ -343,21 +343,23 @@ class StratifiedInversion:
                 return end, contour
         return end, None
 
-    def _ascending(self, s: float, begin: float, end: float) -> _Contour | None:
+    def _ascending(self, s: float, begin: float, end: float) -> _StratifiedContour | None:
         """The contour planned for a value, if it serves all values from one to another."""
         strata = self._enough_strata(s)
         if strata is None:
             return None
-        choice = _Choice(strata, s)
+        choice = _ChosenStrata(strata, s)
         if not (math.isfinite(choice.period) and choice.serves(np.array([begin, end])).all()):
             return None
         m, planned = self._n_positives, self._blocks(0, False).from_the_end(self._n_positives)
         found = choice.bands(planned, m)
         if found is None:
             # Remembered as a contour that answers nothing: smaller cells would fail, too.
-            return _Contour(self, None, strata.likely, False, 0.0, 0.0)
+            return _StratifiedContour(self, None, strata.likely, False, 0.0, 0.0)
         multirate = MultiratePass(planned, m, choice.theta, choice.period, *found, self._body)
-        return _Contour(self, multirate, found[0], False, SETTINGS.share_left_out, 0.0, choice)
+        return _StratifiedContour(
+            self, multirate, found[0], False, SETTINGS.share_left_out, 0.0, choice
+        )
 
     def _enough_strata(self, s: float) -> _TopStrata | None:
         """The top stratum, with more positives distinguished than the tail needs."""
@@ -407,7 +409,7 @@ class _Tilted:
     served_from: float
 
 
-class _Contour:
+class _StratifiedContour:
     """Tails along one contour, at the level of merging that is accurate enough.
 
     Parameters
@@ -424,7 +426,7 @@ class _Contour:
         Share of the tilted total that is left out.
     cell : float
         Difference of what a top positive adds in neighbouring merged blocks, at most.
-    choice : _Choice, default=None
+    choice : _ChosenStrata, default=None
         The strata of an ascending contour; None for all strata.
     """
 
@@ -436,7 +438,7 @@ class _Contour:
         deep: bool,
         share: float,
         cell: float,
-        choice: _Choice | None = None,
+        choice: _ChosenStrata | None = None,
     ) -> None:
         self._inversion, self._multirate = inversion, multirate
         self._bands, self._deep, self._cell, self._choice = bands, deep, cell, choice
@@ -589,7 +591,7 @@ class _TopStrata:
         return np.asarray((self.log_mgfs - self.thetas * s).min(axis=1))
 
 
-class _Choice:
+class _ChosenStrata:
     """The strata, the tilt and the period of an ascending contour for values around one.
 
     Parameters

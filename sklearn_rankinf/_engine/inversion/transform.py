@@ -1,7 +1,7 @@
 """The transform ``E exp(z S)`` of an additive rank statistic for a vector of nodes z.
 
 Hits of a block are binomial, conditioned on their total. A forward pass over the blocks carries,
-for every number of hits found so far (rows) and every node (columns), the sum of the weights
+for every number of hits found (rows) and every node (columns), the sum of the weights
 ``C(g, y) p**y q**(g - y) exp(z c(h, y))`` of all ways there. See "One forward pass" in
 doc/theory.rst.
 
@@ -122,7 +122,7 @@ def walked_through(
 
 
 class _ForwardPass:
-    """The state: weights of the hits found so far (rows) for each node (columns).
+    """The state: weights by the number of hits found (rows) for each node (columns).
 
     Weights of single items are divided by q, so that a miss costs nothing. The state of h hits is
     multiplied by ``exp(balance (h - m))``, which leaves the last row, m, as it is.
