@@ -206,7 +206,8 @@ def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
     s = mean + sign * np.array([0.5, 1.0, 1.7])[: 3 if sign > 0 else 2] * scale
     lower, upper = enclosed.bounds(s, sign)
     assert np.all(upper < 1.05 * lower)
-    log_tail, error = inverted.log_tail(s, sign)
+    found = inverted.tail(s, sign)
+    log_tail, error = found.log_p, found.error.total
     assert np.all(error < 1e-6)
     assert np.all(lower * (1 - error) <= np.exp(log_tail))
     assert np.all(np.exp(log_tail) <= upper * (1 + error))
@@ -285,7 +286,8 @@ def test_contour_states_when_it_does_not_apply(n_samples, n_positives):
         sign = 1 if z > 0 else -1
         s = float(values[min(np.searchsorted(values, mean + z * scale), values.size - 1)])
         count = oracles.count_at_least if sign > 0 else oracles.count_at_most
-        log_tail, error = inverted.log_tail(np.array([s]), sign)
+        found = inverted.tail(np.array([s]), sign)
+        log_tail, error = found.log_p, found.error.total
         if np.isfinite(error[0]):
             share = count(values, s) / values.size
             assert abs(math.exp(log_tail[0]) / share - 1) <= error[0], z
@@ -298,7 +300,8 @@ def test_contour_against_guaranteed_bounds():
     for z in (1.0, 5.0):
         x = mean + z * scale
         low, high = oracles.tail_bounds(100, 40, x)
-        log_tail, error = inverted.log_tail(np.array([x]), 1)
+        found = inverted.tail(np.array([x]), 1)
+        log_tail, error = found.log_p, found.error.total
         assert error[0] < 1e-4
         assert low * (1 - error[0]) <= math.exp(log_tail[0]) <= high * (1 + error[0])
 

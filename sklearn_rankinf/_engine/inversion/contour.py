@@ -201,11 +201,6 @@ class ContourInversion:
                     found.put_better(same, self._invert(s[same], sign, contour, insist))
         return found
 
-    def log_tail(self, s: Floats, sign: int, insist: bool = False) -> tuple[Floats, Floats]:
-        """Log tails and their total relative errors, as `tail` gives them."""
-        found = self.tail(s, sign, insist)
-        return found.log_p, found.error.total
-
     def tilts(self, s: Floats, sign: int) -> Floats:
         """Tilts under which the values s, on the tail's side of the mean, are near the mean."""
         return self._tilts.theta(sign, self._tilts.choose(s, sign)[0])
