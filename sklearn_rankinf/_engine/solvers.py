@@ -30,9 +30,9 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
 )
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._statistics.hypergeometric import log_binomial
+from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, VERY_FEW_BLOCKS, Floats, Increments
-from sklearn_rankinf._statistics.moments import deviation_of_the_body
+from sklearn_rankinf._statistics.moments import deviation_of_the_body, log_size_at_return
 
 Solve: TypeAlias = Callable[[Floats, int, TailEstimates], TailEstimates]
 """Tails of values, for a sign, given what other solvers have found."""
@@ -132,6 +132,10 @@ class SolverSettings:
     # Part of the standard deviation that a positive adds at least where the contours of merged
     # blocks are stratified.
     least_increment_merged: float = 0.5
+    # Log size of a return with the hits among ranks that add nothing up to which it is negligible:
+    # this, or this part of the log probability that no hit is counted.
+    log_no_return: float = -17.0
+    part_of_none: float = 0.7
     # Standard deviations above the mean from which ascending contours serve other distributions.
     far_above: float = 15.0
     # Blocks up to which Chernoff bounds are computed from blocks that are not merged wrongly.
@@ -563,8 +567,19 @@ class Tails:
 
     @cached_property
     def _returns(self) -> bool:
-        """Whether the transform returns with the number of hits in a large block."""
-        if not has_large_blocks(self._largest_block, self._n_samples, self._n_positives):
+        """Whether the transform returns with the number of hits in a large block.
+
+        With the hits among ranks that add nothing it returns where all other ranks add nearly the
+        same. Where they do not, it only stays at the probability that no hit is counted.
+        """
+        n, m = self._n_samples, self._n_positives
+        if not has_large_blocks(self._largest_block, n, m):
             return False
         blocks = self._increments(None, math.inf)
-        return RankingTransform(blocks, blocks, self._n_positives).has_large_blocks
+        inert = np.flatnonzero(blocks.is_inert)
+        largest = int(blocks.sizes[~blocks.is_inert].max())
+        if inert.size != 1 or has_large_blocks(largest, n, m):
+            return RankingTransform(blocks, blocks, m).has_large_blocks
+        log_none = float(log_pmf(0, n, m, n - blocks.sizes[inert[0]]))
+        negligible = max(SETTINGS.log_no_return, SETTINGS.part_of_none * log_none)
+        return log_size_at_return(blocks, m, int(inert[0])) > negligible

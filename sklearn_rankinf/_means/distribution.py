@@ -72,8 +72,8 @@ class MeanSettings:
     merge_above: int = 5_000
     merging: float = 0.02
     coarse_merging: float = 0.05
-    # A larger error of a contour comes from atoms, and is stated larger by the factor: atoms left
-    # out of the last terms of a contour have been up to 7 times the estimate.
+    # Larger errors by truncation and atoms are stated larger by the factor: atoms left out of the
+    # last terms of a contour have been up to 7 times the estimate.
     felt_atoms: float = 1e-8
     factor_of_atoms: float = 10.0
     # Transforms of at most this many placements, in logarithms, are sampled closely beyond a
@@ -292,7 +292,7 @@ class MeanDistribution:
     def _by_contour(self, t: Floats, sign: int) -> TailEstimates:
         """Tails by inversion of the product of the transforms."""
         found = self._contour.tail(t, sign)
-        error = found.error.total
+        error = found.error.truncation + found.error.atoms
         felt = np.isfinite(error) & (error > SETTINGS.felt_atoms)
         found.error.atoms[felt] += (SETTINGS.factor_of_atoms - 1.0) * error[felt]
         return found

@@ -20,7 +20,7 @@ from scipy.special import rel_entr
 
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
-from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
+from sklearn_rankinf._statistics.additive import Statistic, increments_of, n_blocks_to_horizon
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 from sklearn_rankinf._statistics.merging import merged_firsts
 from sklearn_rankinf._statistics.moments import mean_and_variance
@@ -73,8 +73,7 @@ class TailBounds:
         self._n_counted = n_samples - n_positives if self._by_misses else n_positives
         # Of a perfect ranking without ties.
         self._best = float(statistic.best(n_samples, n_positives))
-        n_ranks = horizon_of(statistic, n_samples)
-        self._n_blocks = n_ranks if tie_sizes is None else tie_sizes.size
+        self._n_blocks = n_blocks_to_horizon(statistic, n_samples, tie_sizes)
         self._enclosures: dict[tuple[bool, int], Enclosure | None] = {}
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:

@@ -245,7 +245,7 @@ class StratifiedInversion:
         n_up_to = np.append(0, np.cumsum(blocks.sizes[order]))
         n_items = n_up_to[np.searchsorted(-blocks.of_one_hit[order], -s, side="right")]
         with np.errstate(divide="ignore"):
-            none = log_pmf(0, blocks.n_samples, self._n_positives, n_items)
+            none = np.minimum(log_pmf(0, blocks.n_samples, self._n_positives, n_items), 0.0)
             return np.asarray(np.log(-np.expm1(none)))
 
     # Damped contours
