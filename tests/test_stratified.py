@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import inverted_tail, tail_bounds
 from scipy.special import logsumexp
 
-from sklearn_rankinf import ap_null_distribution
+from sklearn_rankinf import ap_null_distribution, metric_null_distribution
 from sklearn_rankinf._engine import solvers
 from sklearn_rankinf._engine.computed import ComputedDistribution
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
@@ -22,7 +22,7 @@ from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion, top_stratum
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._metrics import AveragePrecision, Bedroc
+from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain
 from sklearn_rankinf._statistics.additive import increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.merging import grouped_increments
@@ -430,6 +430,32 @@ def test_merged_blocks_of_equal_scores_err_no_more_than_stated(
     assert is_stratified.sum() >= 5
     x, found = x[is_stratified], found.at(is_stratified)
     assert_agree(found, stratified_inversion(problem).tail(x, sign))
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives", "k"),
+    [
+        (10_000, 100, 1000),
+        (100_000, 50, 50_000),
+        pytest.param(1_000_000, 1000, 10_000, marks=pytest.mark.long),
+    ],
+)
+def test_ranks_behind_a_cut_off_are_no_reason_for_plain_contours(n_samples, n_positives, k):
+    null = ap_null_distribution(n_samples, n_positives, k=k)
+    x = null.mean() + np.array([0.5, 2.0, 5.0]) * null.std()
+    assert set(null.solver(x)) == {"stratified contour"}
+    p, error = null.pvalue(x), null.relative_error(x)
+    assert np.all(error < 6e-3)
+    lower, upper = null.pvalue_bounds(x)
+    assert np.all(upper < 1.2 * lower)
+    assert np.all((lower <= p * (1.0 + error)) & (p * (1.0 - error) <= upper))
+
+
+def test_nearly_equal_weights_before_a_cut_off_have_plain_contours():
+    # The number of hits among 4990 nearly equal weights makes the transform return.
+    null = metric_null_distribution(20_000, 60, metric=DiscountedCumulativeGain(k=9_990))
+    x = null.mean() + np.array([0.5, 2.0, 5.0]) * null.std()
+    assert set(null.solver(x)) == {"contour"}
 
 
 # The top stratum
