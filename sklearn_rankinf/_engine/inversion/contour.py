@@ -257,7 +257,9 @@ class ContourInversion:
             return 0
         shortest = Contour(side, index, 0)
         ratio = self._cheap(shortest) / self._first_nodes(shortest)
-        return int(np.clip(math.ceil(2.0 * math.log2(ratio)), 0, SETTINGS.longest_first))
+        # Half the height makes twice the period as cheap.
+        longest = SETTINGS.longest_first - round(2.0 * math.log2(self._effort))
+        return int(np.clip(math.ceil(2.0 * math.log2(ratio)), 0, longest))
 
     def _log_aliasing(self, s: Floats, contour: Contour, log_p: Floats) -> Floats:
         """Log of a bound of the aliasing, relative to tails; see equation ``inversion``.
@@ -438,7 +440,7 @@ class ContourInversion:
     def _cheap(self, contour: Contour) -> int:
         """Nodes of a pass of which fewer cost as much."""
         rows = self._transform.most_rows(*self._tilt(contour))
-        return max(1, int(self._effort**2 * SETTINGS.cheap_pass) // rows)
+        return max(1, int(self._effort * SETTINGS.cheap_pass) // rows)
 
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""

@@ -200,6 +200,8 @@ class RankingTransform:
         blocks, m = self._increments, self._n_positives
         are_several = blocks.sizes > 1
         several = blocks.sizes[are_several].astype(float)
+        if not several.size:
+            return self.log_placement
         means = several[None] if theta == 0.0 else mean_hits(blocks, m, theta)[:, are_several]
         total = min(m, 0.5 * several.sum())
         hits = means * (total / np.maximum(means.sum(axis=1, keepdims=True), 1e-300))
