@@ -74,6 +74,9 @@ class MultirateSettings:
     # Products that a contour may take at first, and at most.
     little_work: float = 5e7
     most_work: float = 4e8
+    # Nodes of a short contour below the mean: of few positives the transform falls slowly, and more
+    # nodes add nothing.
+    most_nodes_below: int = 2048
     # Ratio of the distances at which a long and a short contour end at the latest.
     longer: float = 4.0
     # Nodes of one call of the forward pass.
@@ -276,6 +279,8 @@ class MultiratePass:
         is_short = not (is_long or is_damped)
         most_work = SETTINGS.little_work if is_short else SETTINGS.most_work
         affordable = self.step * min(SETTINGS.most_states / states, most_work / work)
+        if is_short and not ascends:
+            affordable = min(affordable, self.step * SETTINGS.most_nodes_below)
         farthest = self._farthest * (SETTINGS.longer if is_long else 1.0)
         return min(enough, farthest, affordable)
 

@@ -452,7 +452,10 @@ class _StratifiedContour:
         """Write down better tails of some values: with less merging, and longer, as needed."""
         if self._multirate is None:
             return
-        for is_long in (False, True) if self._multirate.may_be_longer else (False,):
+        # Near the body, plain contours of few blocks take less time than long ones.
+        is_near = self._choice is None and sign > 0 and self._inversion.n_levels == 2
+        may_be_longer = not is_near and self._multirate.may_be_longer
+        for is_long in (False, True) if may_be_longer else (False,):
             open_ = where
             for level in range(1, self._inversion.n_levels):
                 tails = self._tails(level, is_long) if open_.size else None

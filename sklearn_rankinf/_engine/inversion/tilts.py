@@ -50,6 +50,10 @@ class TiltSettings:
     excess_coarse: float = 4.0
     excess_few_blocks: float = 1.0
     n_smooth: float = 4.0
+    # Between two tilts of the ladder, to this part of their distance, lies another one if a parabola
+    # through three exponents promises a bound that is lower by this.
+    worth_refining: float = 4.0
+    fractions: int = 8
     # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
     complement: float = 2.0
     # Distributions of at least exp(dense) placements are dense. Under a tilt with entropy eta their
@@ -98,6 +102,7 @@ class Tilts:
         self._ladders: dict[int, list[float]] = {1: [], -1: []}
         self.ladder = cache(self._ladder)
         self._limits = cache(self._limits_of_dense)
+        self._log_mgf_between = cache(self._log_mgf_at)
 
     def theta(self, side: int, index: ArrayLike) -> Floats:
         """Tilts of the given indices, positive on side 1 and negative on side -1."""
@@ -133,8 +138,9 @@ class Tilts:
 
     def choose(self, s: Floats, side: int) -> tuple[Floats, Floats]:
         """Index of a tilt for each value, shared by neighbours; log of the best Chernoff bound."""
-        exponents, bound = self._exponents(s, side)
+        exponents, _ = self._exponents(s, side)
         best = exponents.argmin(axis=0)
+        refined, bound = self._refined(exponents, s, side)
         places = np.arange(exponents.shape[0] - 1)
         is_shared = (places >= self._usual) & ((places - self._usual) % TILTS.apart == 0)
         order = places[np.lexsort((places, places % 2, ~is_shared))]
@@ -142,12 +148,15 @@ class Tilts:
         if not self.is_dense:
             # A steeper tilt bounds the tail as well, but far tails are rougher.
             fine &= np.less_equal.outer(order, np.maximum(best, self._usual))
-        place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], best)
+        place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], refined)
         return place + float(TILTS.first), bound
 
     def log_bound(self, s: Floats, side: int, enough: float = -math.inf) -> Floats:
         """Log of the Chernoff bound of the tail at each s; not the lowest if it is enough."""
-        return self._exponents(s, side, enough)[1]
+        exponents, bound = self._exponents(s, side, enough)
+        left = np.flatnonzero(bound > enough)
+        bound[left] = self._refined(exponents[:, left], s[left], side)[1]
+        return bound
 
     def cheap_log_bound(self, s: Floats, side: int, steepest: float = 0.0) -> Floats:
         """Log of the Chernoff bound by tilts up to a few beyond an index; -inf off the support."""
@@ -189,6 +198,33 @@ class Tilts:
             if thetas.size == TILTS.n_tilts or not at_the_end.any():
                 return exponents, np.minimum(bound, 0.0)
             n_tilts = thetas.size + 1
+
+    def _refined(
+        self, exponents: NDArray[np.float64], s: Floats, side: int
+    ) -> tuple[Floats, Floats]:
+        """Place of the best tilt for each value, maybe a fraction, and the log of its bound."""
+        best, bound = exponents.argmin(axis=0), exponents.min(axis=0)
+        place = best.astype(float)
+        inner = np.flatnonzero((best > 0) & (best < exponents.shape[0] - 1))
+        before, here, after = (exponents[best[inner] + step, inner] for step in (-1, 0, 1))
+        known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))
+        inner, slope = inner[known], 0.5 * (after - before)[known]
+        curvature = (before + after - 2.0 * here)[known]
+        worth = 0.5 * slope**2 > TILTS.worth_refining * curvature
+        inner, between = inner[worth], -slope[worth] / np.maximum(curvature[worth], 1e-300)
+        refined = place[inner] + np.round(TILTS.fractions * between) / TILTS.fractions
+        for at in np.unique(refined).tolist():
+            theta = self.theta(side, TILTS.first + at)
+            same = inner[refined == at]
+            exponent = self._log_mgf_between(float(theta)) - float(theta) * s[same]
+            lower = exponent < bound[same]
+            place[same[lower]], bound[same[lower]] = at, exponent[lower]
+        return place, np.minimum(bound, 0.0)
+
+    def _log_mgf_at(self, theta: float) -> float:
+        """Log transform at a tilt between those of the ladder; inf if not known."""
+        value = float(self._transform.log_mgfs(np.array([theta]))[0])
+        return math.inf if math.isnan(value) else value
 
     def _excesses(self, side: int, places: NDArray[np.int64]) -> Floats:
         """Largest excess of the exponent for tilts at places of the ladder."""
