@@ -54,7 +54,11 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     Nodes,
     exp_of_error,
 )
-from sklearn_rankinf._statistics.hypergeometric import log_pmf, log_probability_of_hits
+from sklearn_rankinf._statistics.hypergeometric import (
+    log_binomial_pmf,
+    log_pmf,
+    log_probability_of_hits,
+)
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 
 Blocks = Callable[[int, bool], Increments]
@@ -111,6 +115,8 @@ class StratifiedSettings:
     tilt_ratio: float = 1.1
     n_strata_tilts: int = 32
     n_tilts_left_out: int = 4
+    # Chernoff exponents that are computed together.
+    bounds_at_once: int = 1 << 18
     # Strata are left out whose bounds are lower by this, in logarithms.
     negligible: float = 16.0
     # Periods of ascending contours, in the value: from 1.15**-40 to 1.15**12.
@@ -585,9 +591,16 @@ class _TopStrata:
         self.log_mgfs = of_top + of_rest[m - numbers] - total
         unknown = ~np.isfinite(self.log_mgfs)
         if unknown.any():
-            # Rounding has left nothing of these. No value is higher than the largest.
-            at_most = self.thetas * largest()
-            self.log_mgfs[unknown] = (self.log_shares[:, None] + at_most)[unknown]
+            # Rounding has left nothing of these. No value is higher than the largest, and no
+            # positive of the rest adds more than it would in its best block with all before it.
+            at_most = self.log_shares[:, None] + self.thetas * largest()
+            with_others = np.maximum(rest.cross, 0.0) + np.maximum(rest.square, 0.0)
+            most_of_one = float((rest.of_one_hit + m * with_others).max())
+            log_rest = log_binomial_pmf(m - numbers, rest.n_samples, n, m) - total
+            of_rest_at_most = np.outer(m - numbers, self.thetas * most_of_one)
+            of_strata = of_top + log_rest[:, None] + of_rest_at_most
+            of_strata[~np.isfinite(of_top)] = np.inf
+            self.log_mgfs[unknown] = np.minimum(at_most, of_strata)[unknown]
 
     def bounds(self, s: float) -> Floats:
         """Chernoff bounds of the log of ``P(S >= s)`` and each number of top positives."""
@@ -610,11 +623,9 @@ class _ChosenStrata:
         bounds = strata.bounds(s)
         kept = np.flatnonzero(bounds > bounds.max() - SETTINGS.negligible)
         self._fewest, self._most = int(kept[0]), int(kept[-1])
-        parts = np.split(strata.log_mgfs, [self._fewest, self._most + 1])
-        self._fewer, self._these, self._more = (
-            logsumexp(np.vstack([part, np.full(self._thetas.size, -np.inf)]), axis=0)
-            for part in parts
-        )
+        these = slice(self._fewest, self._most + 1)
+        self._these = logsumexp(strata.log_mgfs[these], axis=0)
+        self._others = np.delete(strata.log_mgfs, these, axis=0)
         self._log_mass = float(logsumexp(strata.log_shares[self._fewest : self._most + 1]))
         self._best = int((self._these - self._thetas * s).argmin())
         self.theta = float(self._thetas[self._best])
@@ -628,10 +639,20 @@ class _ChosenStrata:
 
     def log_left_out(self, s: Floats) -> Floats:
         """Log of a bound of the strata that are left out, and of aliasing."""
-        parts = [self._bound(self._fewer, s), self._bound(self._more, s)]
-        parts.append(np.full(s.shape, self._strata.log_rarity))
+        parts = [self._bound_of_others(s), np.full(s.shape, self._strata.log_rarity)]
         parts += self._aliasing(s, np.asarray(self.period))
         return np.asarray(logsumexp(parts, axis=0))
+
+    def _bound_of_others(self, s: Floats) -> Floats:
+        """Log of the sum of the Chernoff bounds of all other strata, each by its own tilt."""
+        log_p = np.full(s.shape, -np.inf)
+        if not self._others.size:
+            return log_p
+        n_parts = math.ceil(s.size * self._others.size / SETTINGS.bounds_at_once)
+        for some in np.array_split(np.arange(s.size), max(1, n_parts)):
+            exponents = self._others - np.multiply.outer(s[some], self._thetas)[:, None]
+            log_p[some] = logsumexp(exponents.min(axis=2), axis=1)
+        return log_p
 
     def _bound(self, log_mgfs: Floats, s: Floats) -> Floats:
         return np.asarray((log_mgfs - np.multiply.outer(s, self._thetas)).min(axis=-1))

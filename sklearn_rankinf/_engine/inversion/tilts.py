@@ -3,9 +3,9 @@
 Under the tilt ``theta`` a distribution has the log moment generating function ``K(theta)``, and
 ``log P(S >= s) <= K(theta) - theta s`` (Chernoff) for every positive ``theta``. The best tilt
 solves ``K'(theta) = s``, the saddle point equation (Daniels, 1954; Jensen, 1995). The tilts here
-come from a fixed geometric ladder, so that no result depends on earlier ones, and neighbouring
-values share a tilt: a value may use any tilt whose exponent exceeds the smallest one by a limited
-*excess*. See "Contour inversion" in doc/theory.rst.
+come from a fixed geometric ladder and eighths of its steps, so that no result depends on earlier
+ones, and neighbouring values share a tilt: a value may use any tilt whose exponent exceeds the
+smallest one by a limited *excess*. See "Contour inversion" in doc/theory.rst.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class TiltSettings:
     excess_coarse: float = 4.0
     excess_few_blocks: float = 1.0
     n_smooth: float = 4.0
-    # Between two tilts of the ladder, to this part of their distance, lies another one if a parabola
-    # through three exponents promises a bound that is lower by this.
+    # A tilt between those of the ladder, at fractions of their distance, is used if
+    # a parabola through three exponents promises a bound that is lower by this.
     worth_refining: float = 4.0
     fractions: int = 8
     # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
@@ -210,8 +210,9 @@ class Tilts:
         known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))
         inner, slope = inner[known], 0.5 * (after - before)[known]
         curvature = (before + after - 2.0 * here)[known]
-        worth = 0.5 * slope**2 > TILTS.worth_refining * curvature
-        inner, between = inner[worth], -slope[worth] / np.maximum(curvature[worth], 1e-300)
+        worth = (0.5 * slope**2 > TILTS.worth_refining * curvature) & (curvature > 0.0)
+        # The smallest of three exponents is less than half a step from the lowest point.
+        inner, between = inner[worth], np.clip(-slope[worth] / curvature[worth], -0.5, 0.5)
         refined = place[inner] + np.round(TILTS.fractions * between) / TILTS.fractions
         for at in np.unique(refined).tolist():
             theta = self.theta(side, TILTS.first + at)
