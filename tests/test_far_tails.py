@@ -299,6 +299,19 @@ def test_one_list_serves_many_values(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("n_samples", "n_positives", "x"),
+    [(3000, 900, 0.8), (3000, 900, 0.9), pytest.param(10_000, 3000, 0.8, marks=pytest.mark.long)],
+)
+def test_tilts_between_those_of_the_ladder_bound_far_tails_closely(n_samples, n_positives, x):
+    distribution = ComputedDistribution(AveragePrecision(), n_samples, n_positives, None)
+    found = distribution.estimates(np.array([x]), 1)
+    assert found.error.total[0] < 1e-6
+    excess = distribution._tails.log_bound(np.array([x]), 1) - found.log_p
+    # The ladder alone is up to 30 off.
+    assert 0.0 < excess[0] < 8.0
+
+
+@pytest.mark.parametrize(
     ("n_samples", "n_positives"), [(1000, 250), pytest.param(2000, 40, marks=pytest.mark.long)]
 )
 def test_nothing_but_a_bound_is_computed_of_what_is_lost_beside_one(

@@ -495,6 +495,19 @@ def test_strata_make_up_the_transform():
     assert_allclose(strata.log_shares, np.array(shares) - log_binomial(300, 12), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"), [(5000, 200), pytest.param(20_000, 400, marks=pytest.mark.long)]
+)
+def test_strata_beyond_the_range_of_floats_are_bounded(n_samples, n_positives):
+    # Of most numbers of top-stratum positives rounding leaves nothing of the rest.
+    problem = AP, n_samples, n_positives, None
+    s = np.array([0.5])
+    found = stratified_inversion(problem, merged=True).far_tail(s)
+    assert found.error.total[0] < 1e-3
+    plain = ComputedDistribution(*problem)._tails._contour_far_out.tail(s, 1)
+    assert_agree(found, plain)
+
+
 def test_chernoff_bounds_are_above_the_tails():
     problem = AP, 1000, 10, None
     inversion = stratified_inversion(problem)
