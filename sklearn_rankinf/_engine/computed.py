@@ -505,7 +505,7 @@ class ComputedDistribution:
     def _values_by_last_hit(self) -> Floats:
         """Values of a perfect ranking but for its last hit, which is at its rank or farther down.
 
-        None with ties, where misses are counted, and of lists that are not much longer.
+        Empty with ties, where misses are counted, and for lists that are not much longer.
         """
         n, m = self._n_samples, self._n_positives
         farthest = min(n, m + SETTINGS.near_the_last)

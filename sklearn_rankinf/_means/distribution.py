@@ -1,10 +1,11 @@
 """The null distribution of the mean of a statistic over independent queries.
 
 Sections "Means over queries" and "Sums over queries" of doc/theory.rst. If the mean has few values,
-they are enumerated. Otherwise the characteristic functions of the queries multiply (equation
-``map-transform``), and contour inversion gives the tails; samples of the transform beyond the end
-of a contour state the error of a transform that does not decay. Two other solvers replace a contour
-of a larger error:
+they are enumerated. The values of short untied queries are on a lattice of few cells, on which
+their distributions are convolved. Otherwise the characteristic functions of the queries multiply
+(equation ``map-transform``), and contour inversion gives the tails; samples of the transform beyond
+the end of a contour state the error of a transform that does not decay. Two other solvers replace a
+contour of a larger error:
 
 * lattice: the distributions of the queries, rounded down to the cells of a lattice, are convolved
   by fast Fourier transforms under the tilt of the contour (equation ``map-bounds``);
@@ -86,10 +87,10 @@ class MeanSettings:
     # passes are needed, which may take this number of additions.
     error_for_lattice: float = 1e-4
     n_cells: int = 1 << 20
-    # Most cells of a lattice that holds all values of the mean, of untied queries.
-    n_cells_of_span: int = 1 << 22
     n_cells_of_passes: int = 1 << 17
     max_additions: float = 3e9
+    # Most cells of a lattice that holds all values of the mean, of untied queries.
+    n_cells_of_span: int = 1 << 22
     # Larger errors are worth the sums of atoms if these are few or have large probabilities, and
     # the second in any case.
     error_for_sums: float = 1e-7
@@ -172,9 +173,9 @@ class MeanDistribution:
 
     @property
     def n_kept(self) -> float:
-        """Numbers kept on the lattice."""
-        lattice = vars(self).get("_lattice")
-        return lattice.n_kept if lattice is not None else 0.0
+        """Numbers kept on the lattices."""
+        lattices = [vars(self).get(name) for name in ("_lattice", "_lattice_of_span")]
+        return float(sum(lattice.n_kept for lattice in lattices if lattice is not None))
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error."""

@@ -15,8 +15,8 @@ from scipy.special import logsumexp
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._statistics.increments import Floats
 
-# Number of tilts whose convolutions are kept.
-_MAX_TILTS = 8
+# Numbers that the convolutions under all tilts together keep (128 MB).
+_MOST_KEPT = 1 << 24
 # Rounding error of a convolution by fast Fourier transforms, relative to the tilted total.
 _ROUNDING = 1e-14
 
@@ -93,7 +93,7 @@ class Lattice:
             logs = np.log(shares) - theta * self._width * np.arange(shares.size)
         above = np.append(np.logaddexp.accumulate(logs[::-1])[::-1], -np.inf)
         below = np.append(-np.inf, np.logaddexp.accumulate(logs))
-        if len(self._sums) >= _MAX_TILTS:
+        if 2 * self._n_cells * (len(self._sums) + 1) > _MOST_KEPT:
             self._sums.clear()
         self._sums[theta] = log_scale, above, below
         return log_scale, above, below
