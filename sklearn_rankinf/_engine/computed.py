@@ -3,7 +3,8 @@
 `ComputedDistribution` reduces a question to tails beyond the mean (the other side is a complement),
 of the hits or of the misses, whichever are fewer, and hands these to a sequence of solvers:
 inversion (`solvers`), branch and bound, and conditioning on a block of equal scores. Closed forms
-answer at the ends of the support, hypergeometric bounds next to its lower end.
+answer at the ends of the support, hypergeometric bounds next to its lower end. At last rough tails
+are held within guaranteed bounds, whose midpoint replaces them where its error is smaller.
 """
 
 from __future__ import annotations

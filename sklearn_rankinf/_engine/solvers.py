@@ -45,7 +45,7 @@ class Solver:
     Attributes
     ----------
     name : str
-        Name, as users see it.
+        What it does. Answers have the names of `SOLVERS`.
     solve : callable
         Returns `TailEstimates` of values, for a sign, given what is known of them.
     above : float or callable
@@ -107,7 +107,7 @@ class SolverSettings:
     # Positives without which a contour does not resolve the upper tail.
     least_positives: int = 4
     # Error by which the transform of very few blocks may return beyond any node.
-    error_of_few_blocks: float = 5e-3
+    error_of_very_few_blocks: float = 5e-3
     # Blocks above which neighbouring ones are merged: for contours, and for stratified contours.
     merge_above: int = 5_000
     merge_stratified_above: int = 2_500
@@ -403,7 +403,7 @@ class Tails:
     def _with_returns(self, found: TailEstimates) -> TailEstimates:
         """The transform of very few blocks may return beyond any node, by as much as an atom."""
         if self._n_blocks <= VERY_FEW_BLOCKS:
-            found.error.atoms[:] += SETTINGS.error_of_few_blocks
+            found.error.atoms[:] += SETTINGS.error_of_very_few_blocks
         return found
 
     # Bounds
