@@ -27,6 +27,9 @@ from sklearn_rankinf import (
     mean_average_precision_score,
     mean_average_precision_test,
 )
+from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.inversion.contour import ContourInversion
+from sklearn_rankinf._means import lattice
 from sklearn_rankinf._means.distribution import MeanDistribution, Part
 from sklearn_rankinf._metrics import AveragePrecision
 from sklearn_rankinf._sampling.mean import MeanSampler
@@ -441,6 +444,28 @@ def test_short_untied_queries_equal_whole_numbers(n, m, count):
         assert abs(null.pvalue(x) - exact_p) <= null.relative_error(x) * exact_p
         assert abs(null.cdf(x) - exact_cdf) <= null.relative_error(x, "less") * exact_cdf
         assert exact_p < 1e-6 or null.relative_error(x) < 1e-5
+
+
+@pytest.mark.numeric
+def test_what_rounding_hides_on_a_lattice_of_the_span_has_an_upper_bound(monkeypatch):
+    # With larger rounding errors the lattice leaves the far tail unknown.
+    queries = parts_of([(9, 3, None, 20)])
+    exact = MeanDistribution(AveragePrecision(), queries)
+    t = exact._mean + np.array([2.0, 6.0, 9.0]) * exact._std
+    log_p = exact.estimates(t, 1).log_p
+    monkeypatch.setattr(lattice, "_ROUNDING", 1e-3)
+    monkeypatch.setattr(ContourInversion, "tail", lambda self, s, sign: unknown(s))
+    monkeypatch.setattr(MeanDistribution, "_sums", None)
+    monkeypatch.setattr(MeanDistribution, "_lattice", None)
+    found = MeanDistribution(AveragePrecision(), queries).estimates(t, 1)
+    assert set(found.solver) == {"upper bound"}
+    assert np.all(np.isinf(found.error.total))
+    assert np.all(found.log_p >= log_p)
+    assert np.all(found.log_p < 0.0)
+
+
+def unknown(s):
+    return TailEstimates.unknown(s.shape)
 
 
 @pytest.mark.numeric

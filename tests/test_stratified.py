@@ -422,12 +422,12 @@ def test_merged_blocks_of_equal_scores_err_no_more_than_stated(
     sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), n_samples))]
     sizes = np.append(sizes, n_samples - sizes.sum())
     problem = AP, n_samples, n_positives, sizes
-    x = standardized(problem, np.linspace(0.05, 4.0, 20) if sign > 0 else -np.arange(1, 30) / 50)
+    x = standardized(problem, np.linspace(0.05, 4.0, 20) if sign > 0 else -np.arange(1, 60) / 100)
     distribution = ComputedDistribution(*problem)
     x = x[x > 1.5 * distribution.support()[0]]
     found = distribution.estimates(x, sign)
     is_stratified = found.solver == "stratified contour"
-    assert is_stratified.sum() >= 5
+    assert is_stratified.sum() > 5
     x, found = x[is_stratified], found.at(is_stratified)
     assert_agree(found, stratified_inversion(problem).tail(x, sign))
 

@@ -24,7 +24,7 @@ from sklearn_rankinf._engine.conditioning import (
     linear_support,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import TailBounds, middle
+from sklearn_rankinf._engine.exact.bounds import TailBounds, put_within
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -186,12 +186,7 @@ class ComputedDistribution:
         ]
         is_affordable = is_coarse or self._n_blocks <= SETTINGS.most_blocks_of_rough
         if rough.size and is_affordable and not self._tolerance:
-            lower, upper = self.bounds(t[rough], sign)
-            with np.errstate(divide="ignore"):
-                found.log_p[rough] = np.clip(found.log_p[rough], np.log(lower), np.log(upper))
-            log_p, half = middle(lower, upper)
-            enclosed = TailEstimates.of(log_p, "midpoint of bounds", enclosure=half)
-            found.put_better(rough, enclosed)
+            put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
             log_p = self._log_upper_bound(t[unknown], sign)
             found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))

@@ -17,7 +17,7 @@ from sklearn_rankinf._engine.computed import (
     MeetInTheMiddle,
 )
 from sklearn_rankinf._engine.exact.enumeration import atoms, best_split, n_outcomes
-from sklearn_rankinf._engine.exact.few_positives import NUMBERS, FewPositives
+from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
 from sklearn_rankinf._statistics.additive import Statistic, increments_of
@@ -141,7 +141,7 @@ def _few_positives(
 ) -> FewPositives | None:
     """Counts of the placements of two or three positives, where they can be counted."""
     m = n_positives
-    if m not in NUMBERS or n_samples > _MOST_SAMPLES_COUNTED[m]:
+    if m not in _MOST_SAMPLES_COUNTED or n_samples > _MOST_SAMPLES_COUNTED[m]:
         return None
     n_ranks = min(n_samples, statistic.horizon or n_samples)
     if (n_ranks if tie_sizes is None else tie_sizes.size) > _MOST_BLOCKS_COUNTED[m]:

@@ -18,7 +18,7 @@ Both enclose the tail; the midpoint is returned, with half the distance as its e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,7 +34,7 @@ from sklearn_rankinf._engine.distribution import (
     exact_mean_and_variance,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import middle
+from sklearn_rankinf._engine.exact.bounds import put_within
 from sklearn_rankinf._engine.exact.enumeration import (
     largest_value,
     n_outcomes,
@@ -277,8 +277,16 @@ class MeanDistribution:
     # Tails on their own side of the mean.
 
     def _far_tail(self, t: Floats, sign: int) -> TailEstimates:
-        if self._lattice_of_span is not None:
-            return self._on_lattice(self._lattice_of_span, t, sign)
+        if self._lattice_of_span is None:
+            return self._tail_without_span(t, sign)
+        found = self._on_lattice(self._lattice_of_span, t, sign)
+        unknown = np.flatnonzero(found.error.total > UNKNOWN)
+        if unknown.size:
+            found.put(unknown, self._tail_without_span(t[unknown], sign))
+        return found
+
+    def _tail_without_span(self, t: Floats, sign: int) -> TailEstimates:
+        """Tails by contours, between bounds, or upper bounds."""
         found = self._by_contour(t, sign)
         weak = np.flatnonzero(found.error.total > SETTINGS.error_for_lattice)
         if weak.size and self._lattice is not None:
@@ -389,13 +397,7 @@ class MeanDistribution:
             weak = weak[error[weak] > SETTINGS.error_for_any_sums]
         if not weak.size or self._sums is None:
             return
-        lower, upper = self._sums.bounds(t[weak] * self._n, sign)
-        with np.errstate(divide="ignore"):
-            found.log_p[weak] = np.clip(found.log_p[weak], np.log(lower), np.log(upper))
-        log_middle, half = middle(lower, upper)
-        is_better = half < error[weak]
-        own = TailEstimates.of(log_middle, "sums of atoms", enclosure=half)
-        found.put(weak[is_better], own.at(is_better))
+        put_within(found, weak, self._sums.bounds(t[weak] * self._n, sign), "sums of atoms")
 
     @cached_property
     def _few_atoms(self) -> list[tuple[AtomicTransform, int]] | None:
@@ -455,23 +457,29 @@ class MeanDistribution:
         Average precision is a sum of ratios of whole numbers to ranks, over the number of
         positives.
         """
+        if any(part.tie_sizes is not None for part in self._parts):
+            return None
         multiple, most = 1, sum(part.count * self._ends_of(part)[1] for part in self._parts)
         for part in self._parts:
-            ranks = range(1, part.n_samples + 1)
-            for divisor in (part.n_positives * rank for rank in ranks):
-                multiple = math.lcm(multiple, divisor)
-                if part.tie_sizes is not None or most * multiple > SETTINGS.n_cells_of_span - 2:
+            for rank in range(1, part.n_samples + 1):
+                multiple = math.lcm(multiple, part.n_positives * rank)
+                if most * multiple > SETTINGS.n_cells_of_span - 2:
                     return None
-        cells = []
-        for part in self._parts:
-            listed = self._atoms(part)
-            places = np.rint(listed.values * multiple).astype(np.int64)
-            with np.errstate(divide="ignore"):
-                cells.append((np.log(np.bincount(places, np.exp(listed.log_weights))), part.count))
-        return Lattice(cells, round(most * multiple) + 2, 1.0 / multiple, 0)
+        width = 1.0 / multiple
+        cells = [(self._cells(part, width, False, np.rint), part.count) for part in self._parts]
+        return Lattice(cells, round(most * multiple) + 2, width, 0)
 
-    def _cells(self, part: Part, width: float, is_long: bool) -> Floats:
-        """Log probabilities of the cells of the value of a query, rounded down."""
+    def _cells(
+        self,
+        part: Part,
+        width: float,
+        is_long: bool,
+        rounded: Callable[[Floats], Floats] = np.floor,
+    ) -> Floats:
+        """Log probabilities of the cells of the value of a query, rounded down or to the nearest.
+
+        The forward pass for queries with many outcomes rounds down.
+        """
         n_cells = int(self._ends_of(part)[1] / width) + 2
         if is_long:
             increments, m = self._increments(part), part.n_positives
@@ -481,7 +489,7 @@ class MeanDistribution:
             cells = np.where(lower, np.diff(down.below), -np.diff(down.above))
         else:
             listed = self._atoms(part)
-            places = (listed.values / width).astype(np.int64)
+            places = rounded(listed.values / width).astype(np.int64)
             cells = np.bincount(places, np.exp(listed.log_weights), minlength=n_cells)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(cells))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
+from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
 from sklearn_rankinf._statistics.additive import Statistic, increments_of, n_blocks_to_horizon
@@ -143,6 +144,16 @@ def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     known = lower > 0.0
     log_p = np.where(known, np.log(np.where(known, 0.5 * (lower + upper), 1.0)), -np.inf)
     return log_p, np.where(known, 0.5 * (upper - lower) / np.where(known, lower, 1.0), np.inf)
+
+
+def put_within(
+    found: TailEstimates, where: Integers, bounds: tuple[Floats, Floats], solver: str
+) -> None:
+    """Hold tails within their bounds, in place; the middle replaces those with larger errors."""
+    with np.errstate(divide="ignore"):
+        found.log_p[where] = np.clip(found.log_p[where], *(np.log(bound) for bound in bounds))
+    log_p, half = middle(*bounds)
+    found.put_better(where, TailEstimates.of(log_p, solver, enclosure=half))
 
 
 @dataclass(frozen=True, eq=False)

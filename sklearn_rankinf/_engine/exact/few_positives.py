@@ -14,9 +14,6 @@ import numpy as np
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._statistics.increments import Floats, Increments
 
-# Numbers of positives that are counted.
-NUMBERS = (2, 3)
-
 
 class FewPositives:
     """Tails of an additive rank statistic of two or three positives, in blocks of equal scores.

@@ -412,7 +412,7 @@ class ContourInversion:
     # Nodes.
 
     def _fewest_nodes(self, contour: Contour) -> int:
-        """Nodes to the height up to which no transform is followed any less."""
+        """Number of nodes that a contour has at least."""
         if self._tilts.few_blocks:
             return int(self._effort * SETTINGS.n_nodes_of_few_blocks)
         scale = body = self._tilts.scales[-1]
