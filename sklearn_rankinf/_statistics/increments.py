@@ -79,7 +79,7 @@ class Increments:
         """Whether no increment depends on the other hits."""
         return not (np.any(self.cross) or np.any(self.square))
 
-    def gain(self, block: int, before: Any, y: Any) -> Any:
+    def gain(self, block: Any, before: Any, y: Any) -> Any:
         """Increment of a block with `y` hits in it and `before` hits before it; elementwise."""
         return y * (self.cross[block] * before + self.linear[block] + self.square[block] * y)
 

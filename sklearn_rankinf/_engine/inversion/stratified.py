@@ -89,11 +89,10 @@ class StratifiedSettings:
     # Aliasing of lower tails is exp(-aliasing) of the tail, of ascending contours likewise.
     aliasing_below: float = 30.0
     aliasing_above: float = 22.0
-    # Share of the tilted total below which paths of the hits are left out; with more blocks times
-    # positives than `many`, where digits cost more, the second.
+    # Share of the tilted total below which paths of the hits are left out; of merged blocks, whose
+    # errors are larger, the second.
     share_left_out: float = 1e-14
-    many: float = 1e5
-    share_left_out_of_many: float = 1e-13
+    share_left_out_merged: float = 1e-11
     # Products for a node above which blocks have narrower bands of their own.
     wide_bands: float = 2e5
     # Distance within which the error of merged ties changes its sign, in bodies.
@@ -315,8 +314,7 @@ class StratifiedInversion:
     ) -> _StratifiedContour | None:
         """The contour of all strata."""
         m, blocks = self._n_positives, self._blocks(0, deep)
-        are_many = self._blocks(1, deep).sizes.size * m > SETTINGS.many
-        share = SETTINGS.share_left_out_of_many if are_many else SETTINGS.share_left_out
+        share = SETTINGS.share_left_out_merged if self._merged else SETTINGS.share_left_out
         planned = blocks.from_the_end(m)
         bands, log_mgf = tilted_bands(planned, m, theta, share)
         if not math.isfinite(log_mgf):

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +42,8 @@ class TransformSettings:
     # they are no more numbers than can be cached.
     rows_together: int = 16
     most_cached: int = 32_000
+    # Weights of blocks of several items with no more hits are computed for all blocks of a run.
+    hits_together: int = 16
     # Smallest number of hits in a block, and of rows times hits, that Fourier transforms convolve.
     least_hits_of_fft: int = 48
     least_products_of_fft: int = 16_000
@@ -119,6 +121,20 @@ def walked_through(
         forward = _ForwardPass(blocks, n_samples, n_positives, z, paths, balance)
         first, logs = forward.log_rows(first, logs)
     return first, logs
+
+
+class _WeightsOfSeveral(NamedTuple):
+    """Weights of the hits in a block of several items, in factors.
+
+    Those of y hits with h before the block are ``heads[y - fewest] (base ratio**(h - lowest))**y``
+    times the exponential of `log_scale`, one for each node or for all.
+    """
+
+    fewest: int
+    heads: NDArray[Any]
+    base: NDArray[Any]
+    ratio: NDArray[Any]
+    log_scale: Floats
 
 
 class _ForwardPass:
@@ -217,7 +233,7 @@ class _ForwardPass:
         grid[: self._state.shape[0]] = self._state
         log_divisor: Any = 0.0
         if self._costs[begin] > SETTINGS.log_range:
-            last, log_divisor = self._several(grid, first, last, begin, None)
+            last, log_divisor = self._several(grid, first, last, begin, {})
             self._keep(grid, last, end, log_divisor)
             return
         run = slice(begin, end)
@@ -228,9 +244,11 @@ class _ForwardPass:
         ratios = _exponentials(self._z, c.cross[run] * may_hit)
         heads = _exponentials(self._z, one_hit, np.outer(may_hit, self._log_odds + self._balance))
         weights = _Weights(heads, ratios, grid.shape[0])
+        are_few = (c.sizes[run] > 1) & (self._most[run] <= SETTINGS.hits_together)
+        of_several = self._weights_of_several(begin + np.flatnonzero(are_few), lows[are_few])
         for i, block in enumerate(range(begin, end)):
             if c.sizes[block] > 1:
-                last, log_step = self._several(grid, int(lows[i]), last, block, ratios[i])
+                last, log_step = self._several(grid, int(lows[i]), last, block, of_several)
                 log_divisor += log_step
                 continue
             log_divisor += self._log_q
@@ -243,89 +261,122 @@ class _ForwardPass:
         self._keep(grid, last, end, log_divisor)
 
     def _several(
-        self, grid: NDArray[Any], lowest: int, last: int, block: int, ratio: NDArray[Any] | None
+        self,
+        grid: NDArray[Any],
+        lowest: int,
+        last: int,
+        block: int,
+        known: dict[int, _WeightsOfSeveral],
     ) -> tuple[int, Any]:
-        """Pass rows of the grid through any block; returns the last row, and a log divisor.
-
-        Without the ratio, ``exp(z cross)``, weights may leave the range of floats.
-        """
+        """Pass rows of the grid through any block; returns the last row, and a log divisor."""
         low, high, first = int(self._low[block]), int(self._high[block]), self._first
         size, fewest = int(self._increments.sizes[block]), max(int(self._least[block]), low - last)
         ys = np.arange(fewest, min(int(self._most[block]), high - lowest, size) + 1)
-        rows, before = np.arange(lowest, last + 1), grid[lowest - first : last - first + 1].copy()
+        before = grid[lowest - first : last - first + 1].copy()
         grid[lowest - first : last - first + 1] = 0.0
         if not ys.size:
             # No path of the bands leads on.
             return last, 0.0
         after = grid[low - first : high - first + 1]
-        log_weights = binomial_log_weights(size, min(size, self._m), self._n_samples, self._m)
-        log_weights = log_weights[ys, None] + np.outer(ys, self._balance)
-        n_parts = self._parts_of_convolution(block, rows.size, ys.size)
+        crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
+        n_parts = self._parts_of_convolution(crossed, last - lowest + 1, ys.size)
         reference: Any = 0.0
         if n_parts:
+            rows, log_weights = np.arange(lowest, last + 1), self._log_weights(block, ys)
             sums, reference = _convolved_in_parts(
                 n_parts, before, rows, ys, log_weights, self._increments, block, self._z
             )
             first_row = lowest + int(ys[0])
             start, stop = max(first_row, low), min(first_row + sums.shape[0] - 1, high)
             after[start - low : stop - low + 1] = sums[start - first_row : stop - first_row + 1]
+        elif crossed * (last - lowest) * ys[-1] > SETTINGS.log_range:
+            reference = self._add_logs(block, before, lowest, ys, after)
         else:
-            reference = self._add_sums(block, before, rows, ys, log_weights, ratio, after)
+            if block not in known:
+                known = self._weights_of_several(np.array([block]), np.array([lowest]))
+            reference = self._add_sums(block, before, lowest, ys, known[block], after)
         return min(high, last + int(ys[-1])), reference
+
+    def _log_weights(self, block: int, y: Integers) -> Floats:
+        """Log weights of numbers of hits in a block (rows), with the balance, for all nodes."""
+        size = int(self._increments.sizes[block])
+        logs = binomial_log_weights(size, min(size, self._m), self._n_samples, self._m)
+        return np.asarray(logs[y, None] + np.outer(y, self._balance))
+
+    def _weights_of_several(
+        self, blocks: Integers, lowest: Integers
+    ) -> dict[int, _WeightsOfSeveral]:
+        """Factors of the weights of blocks, given the first row before each, in few calls."""
+        if not blocks.size:
+            return {}
+        c, z = self._increments, self._z
+        before = np.where(blocks > 0, self._high[blocks - 1], self._first)
+        middle, fewest, cross = (lowest + before) // 2, self._least[blocks], c.cross[blocks]
+        most = np.minimum(self._most[blocks], self._high[blocks] - lowest)
+        n_hits = np.maximum(np.minimum(most, c.sizes[blocks]) - fewest, 0) + 1
+        hits = [np.arange(few, few + n) for few, n in zip(fewest, n_hits, strict=True)]
+        logs = np.concatenate([*map(self._log_weights, blocks.tolist(), hits)])
+        gains = c.gain(np.repeat(blocks, n_hits), np.repeat(middle, n_hits), np.concatenate(hits))
+        starts = np.cumsum(n_hits) - n_hits
+        tilts = z.real if np.ptp(z.real) else z.real[:1]
+        scales = np.maximum.reduceat(logs + np.outer(gains, tilts), starts)
+        heads = _exponentials(z, gains, logs - np.repeat(scales, n_hits, axis=0))
+        bases, ratios = _exponentials(z, cross * (lowest - middle)), _exponentials(z, cross)
+        factors = fewest.tolist(), np.split(heads, starts[1:]), bases, ratios, scales
+        return dict(zip(blocks.tolist(), map(_WeightsOfSeveral, *factors), strict=True))
 
     def _add_sums(
         self,
         block: int,
         before: NDArray[Any],
-        rows: Integers,
+        lowest: int,
         ys: Integers,
-        log_weights: Floats,
-        ratio: NDArray[Any] | None,
+        weights: _WeightsOfSeveral,
         after: NDArray[Any],
-    ) -> float:
+    ) -> Floats:
         """Add up the rows after a block; returns the log divisor."""
-        c, z = self._increments, self._z
-        # For every y, rows before the block that y hits lead into its band, and rows of the band.
         low, high = int(self._low[block]), int(self._high[block])
-        lowest, last = int(rows[0]), int(rows[-1])
-        sources, targets = [], []
+        is_crossed = bool(self._increments.cross[block])
+        if is_crossed:
+            powers = geometric_rows(weights.base, weights.ratio, np.empty_like(before))
+            if ys[0]:
+                before *= powers ** int(ys[0])
         for y in ys.tolist():
-            start = max(lowest, low - y)
-            stop = max(start, min(last, high - y) + 1)
-            sources.append(slice(start - lowest, stop - lowest))
-            targets.append(slice(start + y - low, stop + y - low))
-        if ratio is None:
-            gains = [c.gain(block, rows[at], y) for at, y in zip(sources, ys, strict=True)]
-            edges = [
-                logs + np.outer(gain[[0, -1]], z.real)
-                for logs, gain in zip(log_weights, gains, strict=True)
-                if gain.size
-            ]
-            reference = max((float(logs.max()) for logs in edges), default=0.0)
-            for source, target, logs, gain in zip(
-                sources, targets, log_weights, gains, strict=True
-            ):
-                after[target] += np.exp(logs - reference + np.outer(gain, z)) * before[source]
-            return reference
-        # Weights of y hits in the middle row, and exp(z cross) for every row away from it.
-        middle = (lowest + last) // 2
-        gains = c.gain(block, middle, ys)
-        heads = np.exp(log_weights + np.multiply.outer(gains, z.real))
-        if np.iscomplexobj(z):
-            heads = heads * _exponentials(1j * z.imag, gains)
-        powers = np.ones_like(before)
-        if ys[-1] and c.cross[block]:
-            geometric_rows(np.exp(z * (c.cross[block] * (lowest - middle))), ratio, powers)
-            before *= powers ** int(ys[0])
-        for source, target, head, y in zip(sources, targets, heads, ys, strict=True):
-            after[target] += head * before[source]
-            if y != ys[-1]:
-                before *= powers
-        return 0.0
+            # Rows from which y hits lead into the band; more hits lead from none above them.
+            start = max(0, low - y - lowest)
+            before = before[: max(high - y - lowest + 1, 0)]
+            if is_crossed and y > ys[0]:
+                before *= powers[: before.shape[0]]
+            moved = weights.heads[y - weights.fewest] * before[start:]
+            first = start + lowest + y - low
+            after[first : first + moved.shape[0]] += moved
+        return weights.log_scale
 
-    def _parts_of_convolution(self, block: int, n_rows: int, n_hits: int) -> int:
-        """Number of parts of rows and of hits for Fourier transforms; 0 for direct sums."""
-        crossed = float(np.abs(self._z.real).max() * abs(self._increments.cross[block]))
+    def _add_logs(
+        self, block: int, before: NDArray[Any], lowest: int, ys: Integers, after: NDArray[Any]
+    ) -> float:
+        """Add up the rows after a block, in the range of floats; returns the log divisor."""
+        low, high, z = int(self._low[block]), int(self._high[block]), self._z
+        terms, reference = [], -math.inf
+        for y, log_weights in zip(ys.tolist(), self._log_weights(block, ys), strict=True):
+            start = max(0, low - y - lowest)
+            some = slice(start, max(start, min(before.shape[0], high - y - lowest + 1)))
+            gain = self._increments.gain(block, np.arange(some.start, some.stop) + lowest, y)
+            if gain.size:
+                terms.append((some, start + lowest + y - low, log_weights, gain))
+                edges = log_weights + np.outer(gain[[0, -1]], z.real)
+                reference = max(reference, float(edges.max()))
+        for some, first, log_weights, gain in terms:
+            weights = np.exp(log_weights - reference + np.outer(gain, z))
+            after[first : first + gain.size] += weights * before[some]
+        return max(reference, np.finfo(float).min)
+
+    @staticmethod
+    def _parts_of_convolution(crossed: float, n_rows: int, n_hits: int) -> int:
+        """Number of parts of rows and of hits for Fourier transforms; 0 for direct sums.
+
+        A further hit in a block adds no more than `crossed` to the log weight of one before it.
+        """
         exponent = crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
         n_parts = max(1, math.ceil(math.sqrt(exponent / SETTINGS.largest_exponent_of_fft)))
         n_products = max(1.0, n_rows / n_parts) * n_hits / n_parts
