@@ -46,9 +46,11 @@ class MultirateSettings:
     # Tilts times widths above which a bound of a row's width is not accurate, as a logarithm.
     steepest: float = 100.0
     # Nodes of the coarsest part, at least; more are needed where its windows lose too much, which
-    # they do if rows of very few hits carry some of the distribution.
+    # they do if rows of very few hits carry some of the distribution. A pass of few rows takes no
+    # longer with as many nodes as make up the last number.
     least_nodes: int = 32
     more_nodes: int = 128
+    cheap_states: int = 1536
     loses_too_much: float = 1e-11
     # Fall of the log transform after which a contour ends, if that is not much farther out than a
     # smaller fall: exp(-20) of a smooth distribution is cut off.
@@ -142,7 +144,8 @@ class MultiratePass:
 
     def need_more_nodes(self) -> None:
         """Let the coarsest part have more nodes from now on."""
-        self._least_nodes = SETTINGS.more_nodes
+        cheap = SETTINGS.cheap_states // (self._n_positives + 1)
+        self._least_nodes = max(SETTINGS.more_nodes, cheap)
 
     @property
     def may_be_longer(self) -> bool:
@@ -289,7 +292,8 @@ class MultiratePass:
     ) -> tuple[Complexes, Floats]:
         """Log weights of the rows at denser nodes, and of what their windows lose.
 
-        The probability near the ends of a window is what has leaked over them from the other side.
+        The probability near the ends of a window is what has leaked over them from the other side,
+        as far as a tapered contour can see it.
         """
         n_nodes, window = logs.shape[1], self._period / part.n_windows
         factor = round(2.0 * math.pi / (window * (z[1] - z[0]).imag))
@@ -303,9 +307,10 @@ class MultiratePass:
         waves = np.exp(waves - 1j * np.outer(starts, frequencies))
         if part.begin == 0:
             waves *= fade(n_nodes, 1.0 / SETTINGS.n_fades)
-        values = over_a_period(waves)
-        edge = max(1, values.shape[1] // SETTINGS.edges)
-        at_ends = np.abs(np.concatenate([values[:, :edge], values[:, -edge:]], axis=1)).sum(axis=1)
+        values, seen = over_a_period(waves), over_a_period(np.asarray(waves * fade(n_nodes)))
+        edge = max(1, seen.shape[1] // SETTINGS.edges)
+        ends = seen[:, :edge], seen[:, : -edge - 1 : -1]
+        at_ends = sum(np.abs(np.cumsum(end, axis=1)).max(axis=1) for end in ends)
         between = interpolated(values, factor, window * z[0].imag, z.size)
         between *= np.exp(1j * np.outer(starts, z.imag))
         with np.errstate(divide="ignore"):

@@ -160,9 +160,7 @@ class Nodes:
         nodes farther out are added.
         """
         log_scale = self.log_scale(s)
-        total = self.side * self._sum(
-            self._terms * _taper(self.z.size) if taper else self._terms, s
-        )
+        total = self.side * self._sum(self._terms * fade(self.z.size) if taper else self._terms, s)
         for nodes in farther:
             total = total + self.side * nodes._sum(nodes._terms, s)
         # Aliases on the damped side add 1 / (exp(|theta| T) + 1) of their probability.
@@ -210,7 +208,7 @@ class Nodes:
 
         def within_reach(n_nodes: int) -> Floats:
             weights = np.zeros(terms.size)
-            weights[:n_nodes] = _taper(n_nodes)
+            weights[:n_nodes] = fade(n_nodes)
             return np.asarray(np.abs(self._sum(terms * weights, s)) / weights.sum())
 
         mass, whole = np.zeros(s.shape), within_reach(terms.size)
@@ -223,7 +221,7 @@ class Nodes:
 
     def tails_over_period(self, n_places: int) -> Floats:
         """The tail on the contour's side, with a taper, at 0 and further places in a period."""
-        wave = fft(self._terms * _taper(self.z.size), n_places)
+        wave = fft(self._terms * fade(self.z.size), n_places)
         places = np.arange(n_places) / n_places
         total = (wave * np.exp(-1j * np.pi * places)).real
         s = places * (2.0 * np.pi / self.step)
@@ -395,15 +393,9 @@ class ContourTails:
         return exp_of_error(log_aliasing)
 
 
-def _taper(n_nodes: int) -> Floats:
-    """Weights that are 1 in the first half and fade out in the second."""
-    x = np.maximum((np.arange(n_nodes) + 0.5) / n_nodes, 0.5)
-    return np.asarray(np.cos(np.pi * (x - 0.5)) ** 2)
-
-
-def fade(n_nodes: int, part: float) -> Floats:
-    """Weights that fade out in the last part of a contour."""
-    left = (n_nodes - np.arange(n_nodes)) / (part * n_nodes)
+def fade(n_nodes: int, part: float = 0.5) -> Floats:
+    """Weights that fade out in the last part of a contour: a taper."""
+    left = (n_nodes - 0.5 - np.arange(n_nodes)) / (part * n_nodes)
     return np.asarray(np.sin(0.5 * np.pi * np.minimum(left, 1.0)) ** 2)
 
 
