@@ -20,7 +20,11 @@ from sklearn_rankinf._engine.inversion.bands import carrying_bands, feasible_ban
 from sklearn_rankinf._engine.inversion.contour import ContourInversion
 from sklearn_rankinf._engine.inversion.multirate import LOST, MultiratePass
 from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
-from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion, top_stratum
+from sklearn_rankinf._engine.inversion.stratified import (
+    StratifiedInversion,
+    _ChosenStrata,
+    top_stratum,
+)
 from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._metrics import AveragePrecision, Bedroc, DiscountedCumulativeGain
 from sklearn_rankinf._statistics.additive import increments_of
@@ -506,6 +510,27 @@ def test_strata_beyond_the_range_of_floats_are_bounded(n_samples, n_positives):
     assert found.error.total[0] < 1e-3
     plain = ComputedDistribution(*problem)._tails._contour_far_out.tail(s, 1)
     assert_agree(found, plain)
+
+
+@pytest.mark.parametrize(
+    ("n_samples", "n_positives"),
+    [(100_000, 1000), pytest.param(10**6, 1000, marks=pytest.mark.long)],
+)
+def test_transforms_of_strata_of_many_positives(n_samples, n_positives):
+    # Rows of the pass that hold the strata differ by factors that Fourier transforms lose.
+    s = 0.8
+    inversion = stratified_inversion((AP, n_samples, n_positives, None), merged=True)
+    strata = inversion._enough_strata(s)
+    choice = _ChosenStrata(strata, s)
+    # The bands come from convolutions in logarithms.
+    planned = inversion.increments(0, False).from_the_end(n_positives)
+    _, log_mgf = choice.bands(planned, n_positives)
+    assert_allclose(choice._these[choice._best], log_mgf, rtol=0.0, atol=1e-6)
+    found = inversion.far_tail(np.array([s]))
+    assert found.error.total[0] < -1e-6 * found.log_p[0]
+    # No tail exceeds the sum of the Chernoff bounds of its strata, and this one is not much less.
+    bound = logsumexp(strata.bounds(s))
+    assert bound - 15.0 < found.log_p[0] < bound
 
 
 def test_chernoff_bounds_are_above_the_tails():

@@ -52,6 +52,8 @@ class MultirateSettings:
     more_nodes: int = 128
     cheap_states: int = 1536
     loses_too_much: float = 1e-11
+    # The same for ascending contours, whose terms are hardly larger than their sum.
+    loses_too_much_ascending: float = 1e-7
     # Fall of the log transform after which a contour ends, if that is not much farther out than a
     # smaller fall: exp(-20) of a smooth distribution is cut off.
     fall: float = 26.0
@@ -181,7 +183,8 @@ class MultiratePass:
                 lost[rows] = np.logaddexp(lost[rows], lost_here)
         total = log_probability_of_hits(int(ends[-1]), self._n_positives)
         share = math.exp(min(float(lost[-1]) - total - self._log_mgf, 0.0))
-        if share > SETTINGS.loses_too_much:
+        ascends, s = self.theta > 0.0, SETTINGS
+        if share > (s.loses_too_much_ascending if ascends else s.loses_too_much):
             self.need_more_nodes()
         return z, np.asarray(logs[-1] - total), share
 

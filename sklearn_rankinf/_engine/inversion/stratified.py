@@ -114,6 +114,8 @@ class StratifiedSettings:
     tilt_ratio: float = 1.1
     n_strata_tilts: int = 32
     n_tilts_left_out: int = 4
+    # Neighbouring tilts that go through the top stratum together.
+    n_tilts_together: int = 4
     # Chernoff exponents that are computed together.
     bounds_at_once: int = 1 << 18
     # Strata are left out whose bounds are lower by this, in logarithms.
@@ -570,7 +572,7 @@ class _TopStrata:
         while True:
             state = np.zeros((1, self.thetas.size))
             try:
-                first, logs = walked_through(rest, n, m, self.thetas, bands, 0, state)
+                first, logs = walked_through(rest, n, m, self.thetas, bands, 0, state, True)
                 break
             except LeftTheRangeError:
                 self.thetas = self.thetas[: -SETTINGS.n_tilts_left_out]
@@ -581,10 +583,13 @@ class _TopStrata:
         of_rest[first : first + logs.shape[0]] = logs
         window = feasible_bands(top, self.most, 0)
         of_top = np.full((self.most + 1, self.thetas.size), -np.inf)
-        for column, theta in zip(of_top.T, np.split(self.thetas, self.thetas.size), strict=True):
+        n_groups = self.thetas.size // SETTINGS.n_tilts_together
+        for some in np.array_split(np.arange(self.thetas.size), max(1, n_groups)):
             with suppress(LeftTheRangeError):
-                first, logs = walked_through(top, n, m, theta, window, 0, np.zeros((1, 1)))
-                column[first : first + logs.shape[0]] = logs[:, 0]
+                start = np.zeros((1, some.size))
+                tilts = self.thetas[some]
+                first, logs = walked_through(top, n, m, tilts, window, 0, start, True)
+                of_top[first : first + logs.shape[0], some] = logs
         total = log_probability_of_hits(n, m)
         self.log_mgfs = of_top + of_rest[m - numbers] - total
         unknown = ~np.isfinite(self.log_mgfs)

@@ -97,11 +97,14 @@ def walked_through(
     bands: Bands,
     first: int,
     logs: NDArray[Any],
+    far_rows: bool = False,
 ) -> tuple[int, NDArray[Any]]:
     """First number of hits and log weights from there on (rows), after some blocks of a ranking.
 
     The first number and the log weights before these blocks are given. Of all blocks, the weight of
-    m hits over `log_probability_of_hits` is the transform. Raises `LeftTheRangeError`.
+    m hits over `log_probability_of_hits` is the transform. Rows far below the largest are lost in
+    the rounding errors of Fourier transforms, which are not used if `far_rows` are needed. Raises
+    `LeftTheRangeError`.
     """
     for begin in range(0, increments.sizes.size, SETTINGS.blocks_of_run):
         some = slice(begin, begin + SETTINGS.blocks_of_run)
@@ -118,7 +121,7 @@ def walked_through(
             ends = binomial_log_weights(size, int(rows[1]), n_samples, n_positives)[rows]
             apart = max(1, int(rows[1] - rows[0]))
         balance = np.full((blocks.sizes.size, 1), float(ends[0] - ends[-1]) / apart)
-        forward = _ForwardPass(blocks, n_samples, n_positives, z, paths, balance)
+        forward = _ForwardPass(blocks, n_samples, n_positives, z, paths, balance, far_rows)
         first, logs = forward.log_rows(first, logs)
     return first, logs
 
@@ -152,6 +155,7 @@ class _ForwardPass:
         z: NDArray[Any],
         bands: Bands,
         balances: Floats,
+        far_rows: bool = False,
     ) -> None:
         self._increments, self._n_samples, self._m = increments, n_samples, n_positives
         self._z = z if np.iscomplexobj(z) else z.astype(float)
@@ -160,7 +164,7 @@ class _ForwardPass:
         self._most, self._least = bands.most, bands.least
         p = n_positives / n_samples
         self._log_odds, self._log_q = math.log(p / (1.0 - p)), math.log1p(-p)
-        self._balances = balances
+        self._balances, self._far_rows = balances, far_rows
         self._costs = self._log_ranges()
 
     def log_rows(self, first: int, logs: NDArray[Any]) -> tuple[int, NDArray[Any]]:
@@ -371,8 +375,7 @@ class _ForwardPass:
             after[first : first + gain.size] += weights * before[some]
         return max(reference, np.finfo(float).min)
 
-    @staticmethod
-    def _parts_of_convolution(crossed: float, n_rows: int, n_hits: int) -> int:
+    def _parts_of_convolution(self, crossed: float, n_rows: int, n_hits: int) -> int:
         """Number of parts of rows and of hits for Fourier transforms; 0 for direct sums.
 
         A further hit in a block adds no more than `crossed` to the log weight of one before it.
@@ -380,7 +383,7 @@ class _ForwardPass:
         exponent = crossed * (0.5 * (n_rows + n_hits)) ** 2 / 2.0
         n_parts = max(1, math.ceil(math.sqrt(exponent / SETTINGS.largest_exponent_of_fft)))
         n_products = max(1.0, n_rows / n_parts) * n_hits / n_parts
-        is_large = n_hits >= n_parts * SETTINGS.least_hits_of_fft
+        is_large = n_hits >= n_parts * SETTINGS.least_hits_of_fft and not self._far_rows
         return n_parts if is_large and n_products >= SETTINGS.least_products_of_fft else 0
 
     def _keep(self, grid: NDArray[Any], last: int, end: int, log_divisor: Any) -> None:
