@@ -52,8 +52,9 @@ class MultirateSettings:
     more_nodes: int = 128
     cheap_states: int = 1536
     loses_too_much: float = 1e-11
-    # The same for ascending contours, whose terms are hardly larger than their sum.
-    loses_too_much_ascending: float = 1e-7
+    # The same for ascending contours, whose terms are hardly larger than their sum; and for blocks
+    # that are merged most, whose contour is then computed again.
+    loses_far_too_much: float = 1e-7
     # Fall of the log transform after which a contour ends, if that is not much farther out than a
     # smaller fall: exp(-20) of a smooth distribution is cut off.
     fall: float = 26.0
@@ -139,8 +140,16 @@ class MultiratePass:
         long contour may take more work. None where the affordable contour has too few nodes, or
         floats do not reach far enough.
         """
+        few = self._least_nodes
         try:
-            return self._from_coarse_to_fine(blocks, bands, self._reach(is_long))
+            found = self._from_coarse_to_fine(blocks, bands, self._reach(is_long))
+            share = 0.0 if found is None else found[2]
+            is_far_too_much = share > SETTINGS.loses_far_too_much
+            if is_far_too_much or (share > SETTINGS.loses_too_much and self.theta < 0.0):
+                self.need_more_nodes()
+            if is_far_too_much and self._least_nodes > few:
+                return self._from_coarse_to_fine(blocks, bands, self._reach(is_long))
+            return found
         except LeftTheRangeError:
             return None
 
@@ -183,9 +192,6 @@ class MultiratePass:
                 lost[rows] = np.logaddexp(lost[rows], lost_here)
         total = log_probability_of_hits(int(ends[-1]), self._n_positives)
         share = math.exp(min(float(lost[-1]) - total - self._log_mgf, 0.0))
-        ascends, s = self.theta > 0.0, SETTINGS
-        if share > (s.loses_too_much_ascending if ascends else s.loses_too_much):
-            self.need_more_nodes()
         return z, np.asarray(logs[-1] - total), share
 
     def _carried(self, lost: Floats, part: _Part) -> Floats:
@@ -295,8 +301,8 @@ class MultiratePass:
     ) -> tuple[Complexes, Floats]:
         """Log weights of the rows at denser nodes, and of what their windows lose.
 
-        The probability near the ends of a window is what has leaked over them from the other side,
-        as far as a tapered contour can see it.
+        The probability near the ends of a window is what has leaked over them from the other side;
+        of ringing, which changes its sign, only sums matter to a tail.
         """
         n_nodes, window = logs.shape[1], self._period / part.n_windows
         factor = round(2.0 * math.pi / (window * (z[1] - z[0]).imag))
@@ -310,10 +316,11 @@ class MultiratePass:
         waves = np.exp(waves - 1j * np.outer(starts, frequencies))
         if part.begin == 0:
             waves *= fade(n_nodes, 1.0 / SETTINGS.n_fades)
-        values, seen = over_a_period(waves), over_a_period(np.asarray(waves * fade(n_nodes)))
-        edge = max(1, seen.shape[1] // SETTINGS.edges)
-        ends = seen[:, :edge], seen[:, : -edge - 1 : -1]
-        at_ends = sum(np.abs(np.cumsum(end, axis=1)).max(axis=1) for end in ends)
+        values = over_a_period(waves)
+        edge = max(1, values.shape[1] // SETTINGS.edges)
+        ends = values[:, :edge], values[:, : -edge - 1 : -1]
+        # What appears on one side is missing on the other.
+        at_ends = 2.0 * sum(np.abs(np.cumsum(end, axis=1)).max(axis=1) for end in ends)
         between = interpolated(values, factor, window * z[0].imag, z.size)
         between *= np.exp(1j * np.outer(starts, z.imag))
         with np.errstate(divide="ignore"):
