@@ -51,6 +51,8 @@ class MultirateSettings:
     least_nodes: int = 32
     more_nodes: int = 128
     cheap_states: int = 1536
+    # Positives up to which all contours have more nodes.
+    few_positives: int = 8
     loses_too_much: float = 1e-11
     # The same for ascending contours, whose terms are hardly larger than their sum; and for blocks
     # that are merged most, whose contour is then computed again.
@@ -130,6 +132,8 @@ class MultiratePass:
         self._bands, self._log_mgf, self._scale = bands, log_mgf, scale
         self._farthest = farthest / scale
         self._least_nodes = SETTINGS.least_nodes
+        if n_positives <= SETTINGS.few_positives:
+            self.need_more_nodes()
 
     def log_transform(
         self, blocks: Increments, bands: Bands, is_long: bool
