@@ -157,10 +157,10 @@ class MultiratePass:
         except LeftTheRangeError:
             return None
 
-    def need_more_nodes(self) -> None:
+    def need_more_nodes(self, ratio: int = 4) -> None:
         """Let the coarsest part have more nodes from now on."""
         cheap = SETTINGS.cheap_states // (self._n_positives + 1)
-        self._least_nodes = max(SETTINGS.more_nodes, cheap)
+        self._least_nodes = max(min(ratio * self._least_nodes, SETTINGS.more_nodes), cheap)
 
     @property
     def may_be_longer(self) -> bool:

@@ -450,7 +450,7 @@ class _StratifiedContour:
         self._bands, self._deep, self._cell, self._choice = bands, deep, cell, choice
         self._share = share
         if multirate is not None and inversion.n_levels == 2:
-            multirate.need_more_nodes()
+            multirate.need_more_nodes(2)
         self._nodes = cache(self._nodes_at)
         self._tails = cache(self._tails_at)
 
