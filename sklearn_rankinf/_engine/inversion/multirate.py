@@ -45,17 +45,17 @@ class MultirateSettings:
     ratio: int = 2
     # Tilts times widths above which a bound of a row's width is not accurate, as a logarithm.
     steepest: float = 100.0
-    # Nodes of the coarsest part, at least; more are needed where its windows lose too much, which
-    # they do if rows of very few hits carry some of the distribution. A pass of few rows takes no
-    # longer with as many nodes as make up the last number.
+    # Nodes of the coarsest part, at least.
     least_nodes: int = 32
+    # The same where its windows lose too much, as they do if rows of very few hits carry some of
+    # the distribution; or, if more, nodes that times the rows make a pass that is cheap anyway.
     more_nodes: int = 128
     cheap_states: int = 1536
-    # Positives up to which all contours have more nodes.
+    # Positives up to which all contours have as many.
     few_positives: int = 8
+    # Lost share of the transform at the tilt after which further damped and lower contours have
+    # more nodes, and after which any contour is computed again with more.
     loses_too_much: float = 1e-11
-    # The same for ascending contours, whose terms are hardly larger than their sum; and for blocks
-    # that are merged most, whose contour is then computed again.
     loses_far_too_much: float = 1e-7
     # Fall of the log transform after which a contour ends, if that is not much farther out than a
     # smaller fall: exp(-20) of a smooth distribution is cut off.
