@@ -28,7 +28,7 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
     has_large_blocks,
     largest_increment,
 )
-from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
+from sklearn_rankinf._engine.inversion.stratified import ROUGH_TOLERANCE, StratifiedInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
 from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, VERY_FEW_BLOCKS, Floats, Increments
@@ -120,8 +120,6 @@ class SolverSettings:
     unmerged_up_to: int = 50_000
     # Ratio between the levels of merging, by whose difference the error is estimated.
     coarser: float = 2.5
-    # Tolerance from which stratified contours have blocks merged further, by that ratio.
-    rough_tolerance: float = 5e-3
     # Merged blocks that stratified contours are affordable for.
     most_merged: int = 20_000
     # Expected number of positives that add more than a part of the body, at least.
@@ -488,7 +486,7 @@ class Tails:
         """
         if level > 0 and not self._merges_strata:
             return self._increments(None, math.inf)
-        roughly = self._tolerance >= SETTINGS.rough_tolerance
+        roughly = self._tolerance >= ROUGH_TOLERANCE
         less = SETTINGS.coarser ** (1 - level + roughly)
         resolution = less * self._body if self._body > 0.0 else math.inf
         around = self._n_samples if deep else None

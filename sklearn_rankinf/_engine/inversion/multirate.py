@@ -61,6 +61,9 @@ class MultirateSettings:
     # smaller fall: exp(-20) of a smooth distribution is cut off.
     fall: float = 26.0
     least_fall: float = 14.0
+    # The same where a relative error of a percent is accepted.
+    rough_fall: float = 16.0
+    rough_least_fall: float = 10.0
     farther: float = 1.25
     # Share of a contour that reaches that fall; the rest is faded out by a taper. Below the mean,
     # where the transform falls more slowly at last, the contour is longer.
@@ -89,6 +92,12 @@ class MultirateSettings:
     # Nodes of one call of the forward pass.
     chunk: int = 1024
 
+    def falls(self, is_rough: bool) -> tuple[float, float]:
+        """Falls of the log transform after which a contour ends."""
+        if is_rough:
+            return self.rough_fall, self.rough_least_fall
+        return self.fall, self.least_fall
+
 
 SETTINGS = MultirateSettings()
 
@@ -113,6 +122,8 @@ class MultiratePass:
     farthest : float, default=inf
         Distance from the real axis, in one over the scale, at which a short contour ends at the
         latest.
+    is_rough : bool, default=False
+        Whether a relative error of a percent is accepted.
     """
 
     def __init__(
@@ -125,12 +136,13 @@ class MultiratePass:
         log_mgf: float,
         scale: float,
         farthest: float = math.inf,
+        is_rough: bool = False,
     ) -> None:
         self._blocks, self._n_positives = blocks, n_positives
         self.theta, self.step = theta, 2.0 * math.pi / period
         self._period = period
         self._bands, self._log_mgf, self._scale = bands, log_mgf, scale
-        self._farthest = farthest / scale
+        self._farthest, self._is_rough = farthest / scale, is_rough
         self._least_nodes = SETTINGS.least_nodes
         if n_positives <= SETTINGS.few_positives:
             self.need_more_nodes()
@@ -240,7 +252,7 @@ class MultiratePass:
             # Rows that carry some of it were lost.
             return 0.0
         falls = np.maximum.accumulate(logs[-1, 0].real - logs[-1].real)
-        most, enough = np.interp([SETTINGS.fall, SETTINGS.least_fall], falls, places, right=np.inf)
+        most, enough = np.interp(SETTINGS.falls(self._is_rough), falls, places, right=np.inf)
         return float(min(most, SETTINGS.farther * enough))
 
     @cached_property

@@ -86,9 +86,11 @@ class StratifiedSettings:
     # deviations, or nearer to the lowest value, as a part of the way from there to the mean.
     far_below: float = 2.5
     near_lowest: float = 0.07
-    # Aliasing of lower tails is exp(-aliasing) of the tail, of ascending contours likewise.
+    # Aliasing of lower tails is exp(-aliasing) of the tail, of ascending contours likewise, and of
+    # these if a percent is accepted.
     aliasing_below: float = 30.0
     aliasing_above: float = 22.0
+    rough_aliasing_above: float = 8.0
     # Share of the tilted total below which paths of the hits are left out; of merged blocks, whose
     # errors are larger, the second.
     share_left_out: float = 1e-14
@@ -128,6 +130,7 @@ class StratifiedSettings:
     # `near`, and for which what it leaves out is rarer by `apart`; both in logarithms.
     near: float = 3.0
     apart: float = 12.0
+    rough_apart: float = 6.0
     # Rows of hits by which windows of an ascending pass are widened, in turn.
     slacks: tuple[int, ...] = (8, 32, 128)
     # Cells of values are halved this often at most until one contour serves a cell.
@@ -144,6 +147,8 @@ class StratifiedSettings:
 
 
 SETTINGS = StratifiedSettings()
+# Tolerance from which contours are shorter, and their blocks merged further.
+ROUGH_TOLERANCE = 5e-3
 
 
 class StratifiedInversion:
@@ -183,6 +188,7 @@ class StratifiedInversion:
         self._n_positives, self._body = n_positives, body
         self._lowest, self._mean = lowest, mean
         self.tolerance, self.has_ties = tolerance, has_ties
+        self._is_rough = tolerance >= ROUGH_TOLERANCE
         self._highest = n_positives * float(self._blocks(0, False).of_one_hit.max())
         self._largest = cache(lambda: largest_value(self._blocks(0, False), n_positives))
         self._tilted = cache(self._tilted_below)
@@ -321,7 +327,8 @@ class StratifiedInversion:
         bands, log_mgf = tilted_bands(planned, m, theta, share)
         if not math.isfinite(log_mgf):
             return None
-        multirate = MultiratePass(planned, m, theta, period, bands, log_mgf, self._body, farthest)
+        plan = planned, m, theta, period, bands, log_mgf, self._body, farthest
+        multirate = MultiratePass(*plan, self._is_rough)
         top = (blocks.of_one_hit > SETTINGS.part_of_body * self._body) & (blocks.sizes > 1)
         cell = float(np.max(np.abs(np.diff(blocks.of_one_hit)), where=top[1:], initial=0.0))
         if self.has_ties:
@@ -354,7 +361,7 @@ class StratifiedInversion:
         strata = self._enough_strata(s)
         if strata is None:
             return None
-        choice = _ChosenStrata(strata, s)
+        choice = _ChosenStrata(strata, s, self._is_rough)
         if not (math.isfinite(choice.period) and choice.serves(np.array([begin, end])).all()):
             return None
         m, planned = self._n_positives, self._blocks(0, False).from_the_end(self._n_positives)
@@ -362,7 +369,8 @@ class StratifiedInversion:
         if found is None:
             # Remembered as a contour that answers nothing: smaller cells would fail, too.
             return _StratifiedContour(self, None, strata.likely, False, 0.0, 0.0)
-        multirate = MultiratePass(planned, m, choice.theta, choice.period, *found, self._body)
+        plan = planned, m, choice.theta, choice.period, *found, self._body
+        multirate = MultiratePass(*plan, is_rough=self._is_rough)
         return _StratifiedContour(
             self, multirate, found[0], False, SETTINGS.share_left_out, 0.0, choice
         )
@@ -619,10 +627,14 @@ class _ChosenStrata:
         Log transforms for each number of top positives.
     s : float
         The value.
+    is_rough : bool, default=False
+        Whether a relative error of a percent is accepted.
     """
 
-    def __init__(self, strata: _TopStrata, s: float) -> None:
+    def __init__(self, strata: _TopStrata, s: float, is_rough: bool = False) -> None:
         self._strata, self._thetas = strata, strata.thetas
+        self._apart = SETTINGS.rough_apart if is_rough else SETTINGS.apart
+        self._aliased = SETTINGS.rough_aliasing_above if is_rough else SETTINGS.aliasing_above
         bounds = strata.bounds(s)
         kept = np.flatnonzero(bounds > bounds.max() - SETTINGS.negligible)
         self._fewest, self._most = int(kept[0]), int(kept[-1])
@@ -638,7 +650,7 @@ class _ChosenStrata:
         """Values whose tails the contour holds."""
         log_p = self._bound(self._these, s)
         near = self._these[self._best] - self.theta * s < log_p + SETTINGS.near
-        return np.asarray(near & (self.log_left_out(s) < log_p - SETTINGS.apart))
+        return np.asarray(near & (self.log_left_out(s) < log_p - self._apart))
 
     def log_left_out(self, s: Floats) -> Floats:
         """Log of a bound of the strata that are left out, and of aliasing."""
@@ -670,7 +682,7 @@ class _ChosenStrata:
         """The shortest period that leaves little aliasing; infinite if none does."""
         powers = np.arange(SETTINGS.shortest_period, SETTINGS.longest_period)
         periods = s * SETTINGS.period_ratio**powers
-        limit = float(self._bound(self._these, np.array([s]))[0]) - SETTINGS.aliasing_above
+        limit = float(self._bound(self._these, np.array([s]))[0]) - self._aliased
         enough = np.maximum(*self._aliasing(np.array(s), periods)) < limit
         return float(periods[enough.argmax()]) if enough.any() else math.inf
 
