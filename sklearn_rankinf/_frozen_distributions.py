@@ -633,6 +633,9 @@ class NullDistribution:
             np.where(greater[1] <= less[1], one, other)
             for one, other in zip(greater, less, strict=True)
         )
+        # The larger tail may be an upper bound, and the true one smaller than the other tail: but
+        # not where the other tail is less than half.
+        error = np.where(p < 0.5, error, np.maximum(greater[2], less[2]))
         return np.minimum(2.0 * p, 1.0), np.minimum(log_p + math.log(2.0), 0.0), error
 
     def _log_significance(self, t: Floats, alternative: str) -> Floats:

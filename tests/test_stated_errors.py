@@ -100,3 +100,16 @@ def test_the_observed_rank_of_a_single_negative_is_counted(n_samples):
         value = (rank - 1 + behind) / (n_samples - 1)
         expected = (n_samples - rank + 1) / n_samples
         np.testing.assert_allclose(null.pvalue(value), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize(("greater", "error"), [((1.0, 1e-13), math.inf), ((0.2, 1e-9), 1e-9)])
+def test_two_sided_error_where_one_tail_is_only_bounded(greater, error, monkeypatch):
+    def one_sided(self, t, sign):
+        p, own = greater if sign > 0 else (1.0, math.inf)
+        return tuple(np.full(t.shape, x) for x in (p, math.log(p), own))
+
+    null = ap_null_distribution(300, 30)
+    monkeypatch.setattr(type(null), "_one_sided", one_sided)
+    # The lower tail is at most 1. It may be the smaller one unless the other is less than half.
+    assert null.pvalue(0.2, "two-sided") == min(1.0, 2.0 * greater[0])
+    assert null.relative_error(0.2, "two-sided") == error
