@@ -252,9 +252,8 @@ class RankingTransform:
             balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
         most_hits = int((bands.most - bands.least).max()) + 1
         passes = np.array_split(z, max(1, -(-z.size * most_hits // _AT_ONCE)))
-        return np.concatenate(
-            [log_transform(increments, self._n_positives, part, bands, balance) for part in passes]
-        )
+        m = self._n_positives
+        return np.concatenate([log_transform(increments, m, z, bands, balance) for z in passes])
 
     def _bands_at(self, theta: float, is_extreme: bool, coarse: bool) -> Bands:
         """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""

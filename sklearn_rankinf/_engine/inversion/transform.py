@@ -357,12 +357,17 @@ def _exponentials_by_node(
 ) -> NDArray[Any]:
     """The same with a row for each node."""
     more = np.zeros((factors.size, 1)) if more is None else more
-    spaced = z.size >= 8 and np.all(np.abs(np.diff(z, 2)) <= 1e-12 * np.abs(z[-1] - z[0]))
-    if more.shape[1] > 1 or not spaced:
+    # Samples farther out may follow the equally spaced nodes.
+    first = z[1] - z[0] if z.size > 1 else 0.0
+    n_spaced = int(np.argmin(np.append(np.abs(np.diff(z, 2)) <= 1e-9 * abs(first), False))) + 2
+    if more.shape[1] > 1 or n_spaced < 8:
         return np.asarray(np.exp(np.outer(z, factors) + more.T))
     rows = np.empty((z.size, factors.size), dtype=z.dtype)
-    step = (z[-1] - z[0]) / (z.size - 1)
-    return geometric_rows(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows)
+    step = (z[n_spaced - 1] - z[0]) / (n_spaced - 1)
+    heads = np.exp(z[0] * factors + more[:, 0])
+    geometric_rows(heads, np.exp(step * factors), rows[:n_spaced])
+    rows[n_spaced:] = np.exp(np.outer(z[n_spaced:], factors) + more.T)
+    return rows
 
 
 class _Weights:
