@@ -227,10 +227,10 @@ def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
 @pytest.mark.parametrize(("n_samples", "n_positives"), [(100, 10), (400, 24), (200, 40)])
 def test_no_tilt_bounds_tails_up_to_the_reach_of_the_first_tilts(n_samples, n_positives, sign):
     null, _, scale = contour_inversion(n_samples, n_positives)
-    coarse = merging.grouped_increments(AveragePrecision(), n_samples, n_positives, None, 0.05)
+    blocks = increments((1,) * n_samples, n_positives)
     tilted_by = sign * np.geomspace(0.2, 60.0, 300) / scale
     # One by one: together they leave the range of floats.
-    log_mgfs = [transform.log_transform(coarse, n_positives, [t])[0].real for t in tilted_by]
+    log_mgfs = [transform.log_transform(blocks, n_positives, [t])[0].real for t in tilted_by]
     for enough in (-1.0, -3.0, -6.0):
         reach = sign * null.unbounded_up_to(sign, enough)
         bound = np.min(log_mgfs - tilted_by * reach)

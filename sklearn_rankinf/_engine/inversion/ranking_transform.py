@@ -129,7 +129,9 @@ class RankingTransform:
         self.merged = merged
         self._largest_block = largest_block or int(increments.sizes.max())
         self.merges_ties = merged and self._largest_block > 1
-        self._increments, self._coarse = increments, coarse
+        # Where all paths are kept, blocks of no more items than hits take longer than the items.
+        as_fast = coarse.sizes.max() <= n_positives <= _FEW_HITS and self._largest_block == 1
+        self._increments, self._coarse = increments, coarse if merged or not as_fast else increments
         self._n_positives = n_positives
         self._bands: dict[tuple[float, bool], Bands] = {}
         self._balances: dict[float, Floats] = {}

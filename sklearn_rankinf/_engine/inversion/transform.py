@@ -224,18 +224,20 @@ class _ForwardPass:
         may_hit = self._most[run] > 0
         lows = np.concatenate([[first], self._low[begin : end - 1]])
         starts = np.maximum(lows, self._low[run] - 1)
+        parts = c.sizes[run], lows, np.where(may_hit, starts, self._high[run]), self._high[run] - 1
         one_hit = (c.cross[run] * starts + c.linear[run] + c.square[run]) * may_hit
         ratios = _exponentials(self._z, c.cross[run] * may_hit)
         heads = _exponentials(self._z, one_hit, np.outer(may_hit, self._log_odds + self._balance))
         weights = _Weights(heads, ratios, grid.shape[0])
-        for i, block in enumerate(range(begin, end)):
-            if c.sizes[block] > 1:
-                last, log_step = self._several(grid, int(lows[i]), last, block, ratios[i])
+        rows = zip(*(part.tolist() for part in parts), strict=True)
+        for i, (size, low, start, most) in enumerate(rows):
+            if size > 1:
+                last, log_step = self._several(grid, low, last, begin + i, ratios[i])
                 log_divisor += log_step
                 continue
             log_divisor += self._log_q
-            start, stop = int(starts[i]), min(last, int(self._high[block]) - 1)
-            if stop >= start and may_hit[i]:
+            stop = min(last, most)
+            if stop >= start:
                 moved = weights.of_rows(i, stop - start + 1)
                 moved *= grid[start - first : stop - first + 1]
                 grid[start + 1 - first : stop + 2 - first] += moved
