@@ -535,15 +535,8 @@ class Tails:
             more, _ = self._merged_blocks(coarse, coarse, around)
             largest = self._largest_block if merged else None
             transform = RankingTransform(blocks, more, self._n_positives, merged, largest)
-        return ContourInversion(
-            transform,
-            self._std,
-            body,
-            self._support_within,
-            self._tolerance,
-            self._span,
-            self._near_periods,
-        )
+        numbers = self._std, body, self._support_within, self._tolerance, self._span
+        return ContourInversion(transform, *numbers, self._near_periods)
 
     @cached_property
     def _near_periods(self) -> Floats:
