@@ -42,6 +42,8 @@ _SAME = 1e-12
 _SMALLEST_ERROR = 1e-13
 # Probabilities with a logarithm closer to 0 than this are computed from their complement.
 _NEAR_ZERO = -1e-9
+# Values beyond are replaced by it, so that no difference of two overflows.
+_LARGEST = float(np.finfo(float).max) / 4.0
 # Exact distributions with few blocks are cheap and rarely requested twice. Of the others the most
 # recent are cached by value, up to about 160 MB.
 _DISTRIBUTIONS = DistributionCache(max_distributions=64, max_numbers=2e7)
@@ -733,8 +735,7 @@ class NullDistribution:
         out = np.full(flat.shape, np.nan)
         known = ~np.isnan(flat)
         if known.any():
-            limit = np.finfo(float).max / 4.0
-            out[known] = function(np.clip(flat[known], -limit, limit))
+            out[known] = function(flat[known].clip(-_LARGEST, _LARGEST))
         return out.reshape(values.shape) if values.ndim else float(out[0])
 
 

@@ -156,6 +156,16 @@ def test_transform(tie_sizes, n_positives, k, z):
     assert_allclose(np.exp(found), [expected], rtol=1e-12)
 
 
+def test_transform_at_equally_spaced_nodes_and_samples_behind_them():
+    blocks = increments((1,) * 9, 4)
+    values, counts = oracles.average_precision_distribution(9, 4, (1,) * 9)
+    weights = np.array(counts, dtype=float) / sum(counts)
+    heights = np.concatenate([0.7 * (np.arange(40) + 0.5), [28.9, 33.0, 250.0, 4e4]])
+    z = 2.0 + 1j * heights
+    expected = np.exp(np.outer(z, np.array(values, dtype=float))) @ weights
+    assert_allclose(np.exp(transform.log_transform(blocks, 4, z)), expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize("tilt", [-8.0, 0.1, 3.0, 12.0])
 def test_rows_left_out_do_not_matter_under_a_tilt(tilt):
     blocks = increments((1,) * 300, 60)
@@ -211,6 +221,34 @@ def test_contour_against_bounds(n_samples, n_positives, tie_sizes, sign):
     assert np.all(error < 1e-6)
     assert np.all(lower * (1 - error) <= np.exp(log_tail))
     assert np.all(np.exp(log_tail) <= upper * (1 + error))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("n_samples", "n_positives"), [(100, 10), (400, 24), (200, 40)])
+def test_no_tilt_bounds_tails_up_to_the_reach_of_the_first_tilts(n_samples, n_positives, sign):
+    null, _, scale = contour_inversion(n_samples, n_positives)
+    blocks = increments((1,) * n_samples, n_positives)
+    tilted_by = sign * np.geomspace(0.2, 60.0, 300) / scale
+    # One by one: together they leave the range of floats.
+    log_mgfs = [transform.log_transform(blocks, n_positives, [t])[0].real for t in tilted_by]
+    for enough in (-1.0, -3.0, -6.0):
+        reach = sign * null.unbounded_up_to(sign, enough)
+        bound = np.min(log_mgfs - tilted_by * reach)
+        assert enough - 1e-6 <= bound < 0.6 * enough
+        assert null.log_bound(np.array([reach]), sign)[0] >= enough - 1e-6
+
+
+def test_the_first_tail_takes_one_pass_over_the_ranks(monkeypatch):
+    passes, usual = [], transform.log_transform
+
+    def counted(blocks, n_positives, z, *bands_and_balance):
+        passes.append((blocks.sizes.size, np.iscomplexobj(z)))
+        return usual(blocks, n_positives, z, *bands_and_balance)
+
+    monkeypatch.setattr(tilted, "log_transform", counted)
+    null, mean, scale = contour_inversion(1000, 100)
+    null.tail(np.array([mean + scale]), 1)
+    assert [size for size, is_contour in passes if is_contour] == [1000]
 
 
 class _CountedTransform(tilted.RankingTransform):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -122,9 +122,10 @@ class ComputedDistribution:
         self._n_samples = n_samples
         self._n_positives = n_positives
         self._tie_sizes = tie_sizes
-        self._mean, variance = mean_and_variance_of_sum(
-            statistic, n_samples, n_positives, tie_sizes
-        )
+        # Merged blocks are few, and used several times.
+        problem = statistic, n_samples, n_positives, tie_sizes
+        self._merged = cache(partial(grouped_increments, *problem))
+        self._mean, variance = mean_and_variance_of_sum(*problem)
         self._std = math.sqrt(variance)
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
@@ -181,12 +182,12 @@ class ComputedDistribution:
         error = found.error.total[where]
         unknown = where[error > UNKNOWN]
         is_coarse = self._n_blocks <= FEW_BLOCKS or self._conditions_first
-        rough = where[
-            (error > (SETTINGS.rough if is_coarse else SETTINGS.very_rough)) & (error <= UNKNOWN)
-        ]
         is_affordable = is_coarse or self._n_blocks <= SETTINGS.most_blocks_of_rough
-        if rough.size and is_affordable and not self._tolerance:
-            put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
+        if is_affordable and not self._tolerance:
+            least = SETTINGS.rough if is_coarse else SETTINGS.very_rough
+            rough = where[(error > least) & (error <= UNKNOWN)]
+            if rough.size:
+                put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
             log_p = self._log_upper_bound(t[unknown], sign)
             found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
@@ -198,7 +199,7 @@ class ComputedDistribution:
         than its share.
         """
         n, m = self._n_samples, self._n_positives
-        blocks = increments_of(self._statistic, n, m, self._tie_sizes)
+        blocks = self._blocks
         most = blocks.cross * (m - 1) + blocks.linear + blocks.square * m
         log_p = np.empty((2, t.size))
         for row, of_a_hit, share in ((0, blocks.of_one_hit, 1.0), (1, most, 1.0 / m)):
@@ -257,9 +258,7 @@ class ComputedDistribution:
         low, _ = self.support()
         if low > 0.0:
             return -math.inf, low
-        increments = increments_of(
-            self._statistic, self._n_samples, self._n_positives, self._tie_sizes
-        )
+        increments = self._blocks
         one_hit = increments.of_one_hit
         inert = int(increments.sizes[one_hit == 0.0].sum())
         log_zero = log_binomial(inert, self._n_positives) - log_binomial(
@@ -275,7 +274,7 @@ class ComputedDistribution:
             # Rounding must not put a perfect ranking outside.
             highest = min(self._value_at(0) * (1.0 + 1e-13), self._best)
             return self._value_at(self._n_samples - m), highest
-        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        increments = self._blocks
         ends = np.cumsum(increments.sizes)
         top = np.diff(np.minimum(ends, m), prepend=0)
         bottom = np.diff(np.maximum(ends - (self._n_samples - m), 0), prepend=0)
@@ -286,7 +285,7 @@ class ComputedDistribution:
         if self._tie_sizes is None:
             return self._attained
         m = self._n_positives
-        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        increments = self._blocks
         if increments.is_linear:
             return linear_support(increments, m)
         if not self._has_support:
@@ -303,7 +302,7 @@ class ComputedDistribution:
         if self._tie_sizes is None:
             return True
         m = self._n_positives
-        increments = increments_of(self._statistic, self._n_samples, m, self._tie_sizes)
+        increments = self._blocks
         n_ways = float(np.minimum(increments.sizes, m).sum())
         return increments.is_linear or n_ways * m <= SETTINGS.work_of_support
 
@@ -328,16 +327,12 @@ class ComputedDistribution:
             # Values far from the mean of the hits are far from that of the misses, on the other
             # side.
             counted, side = self._as_counted(t[inner], sign)
-            found.put(inner, self._tail_of_counted(counted, side, log_negligible))
+            some = TailEstimates.unknown(counted.shape)
+            solve_in_turn(self._sequence(log_negligible), counted, side, some, log_negligible)
+            found.put(inner, some)
         if sign > 0:
             # A bound from merged blocks may be too low at the very end.
             np.fmax(found.log_p, log_best, out=found.log_p)
-        return found
-
-    def _tail_of_counted(self, t: Floats, sign: int, log_negligible: float) -> TailEstimates:
-        """Tails of what is counted, hits or misses, by the solvers of `_sequence` in turn."""
-        found = TailEstimates.unknown(t.shape)
-        solve_in_turn(self._sequence(log_negligible), t, sign, found, log_negligible)
         return found
 
     def _sequence(self, log_negligible: float) -> list[Solver]:
@@ -361,35 +356,20 @@ class ComputedDistribution:
         def conditioned(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
             return self._conditioned_tail(t, sign)
 
+        def solver(name: str, solve: Solve, above: float) -> Solver:
+            return Solver(name, solve, max(above, self._tolerance), of_log=0.0)
+
         conditions, branches = self._conditions_first, self._branches
         first, later = SETTINGS.worth_inversion if conditions else 0.0, SETTINGS.worth_conditioning
-        is_quick = branches is not None and branches.is_quick
-        branching_above = ACCEPTED if is_quick else SETTINGS.worth_conditioning
-        quick_first = conditions and is_quick
-        declared: list[tuple[bool, str, Solve, float]] = [
-            (quick_first, "branch and bound", branching, branching_above),
-            (conditions, "conditioning on a block", conditioned, first),
-            (not conditions, "inversion", inverted, first),
-            (
-                branches is not None and not quick_first,
-                "branch and bound",
-                branching,
-                branching_above,
-            ),
-            (conditions, "inversion", inverted, first),
-            (
-                not conditions and self._n_blocks <= SETTINGS.most_blocks_of_conditioning,
-                "conditioning on a block",
-                conditioned,
-                later,
-            ),
-        ]
-        tolerance = self._tolerance
-        return [
-            Solver(name, solve, max(above, tolerance), of_log=0.0)
-            for applies, name, solve, above in declared
-            if applies
-        ]
+        inversion = solver("inversion", inverted, first)
+        if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
+            return [inversion]
+        others = [solver("conditioning on a block", conditioned, first if conditions else later)]
+        if branches is not None:
+            above = ACCEPTED if branches.is_quick else later
+            place = 1 if conditions and not branches.is_quick else 0
+            others.insert(place, solver("branch and bound", branching, above))
+        return [*others, inversion] if conditions else [inversion, *others]
 
     def _branching_tail(self, t: Floats, sign: int) -> TailEstimates:
         """Tails of what is counted by branch and bound."""
@@ -459,9 +439,8 @@ class ComputedDistribution:
 
     @cached_property
     def _log_probability_of_best(self) -> float:
-        return self._statistic.log_probability_of_best(
-            self._n_samples, self._n_positives, self._tie_sizes
-        )
+        n, m = self._n_samples, self._n_positives
+        return self._statistic.log_probability_of_best(n, m, self._tie_sizes)
 
     @cached_property
     def _best(self) -> float:
@@ -471,7 +450,6 @@ class ComputedDistribution:
     @cached_property
     def _tails(self) -> Tails:
         n, m = self._n_samples, self._n_positives
-        n_blocks = n if self._tie_sizes is None else self._tie_sizes.size
         lowest = self._attained[0] * (1.0 - 1e-9) if self._tie_sizes is None else 0.0
         grouped, within = self._grouped, (lowest, self._best)
         if self._by_misses:
@@ -480,7 +458,7 @@ class ComputedDistribution:
         bounds = self._bounds_of_what_is_counted
         span = self._statistic.span(n, self._n_positives, self._tie_sizes)
         options = self._tolerance, span, self._transform, self._at_the_top
-        numbers = n, n_blocks, m, self._n_positives
+        numbers = n, self._n_blocks, m, self._n_positives
         mean = self._all_hits - self._mean if self._by_misses else self._mean
         return Tails(grouped, *numbers, mean, self._std, within, bounds, *options)
 
@@ -552,10 +530,11 @@ class ComputedDistribution:
         self, ratio: float | None, resolution: float, around: int | None = None
     ) -> Increments:
         """Increments, merged up to a ratio and a resolution, and less around a rank."""
-        problem = self._statistic, self._n_samples, self._n_positives, self._tie_sizes
-        if ratio is None:
-            return increments_of(*problem)
-        return grouped_increments(*problem, ratio, resolution, around)
+        return self._blocks if ratio is None else self._merged(ratio, resolution, around)
+
+    @property
+    def _blocks(self) -> Increments:
+        return increments_of(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
 
 
 def _inversion(increments: Increments, n_positives: int) -> _FarTail:
@@ -651,10 +630,6 @@ class MeetInTheMiddle(ComputedDistribution):
     def _halves(self) -> MeetInTheMiddleTails:
         return MeetInTheMiddleTails(self._blocks, self._n_positives, self._split)
 
-    @property
-    def _blocks(self) -> Increments:
-        return increments_of(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
-
 
 class CountedDistribution(ComputedDistribution):
     """A distribution of two or three positives, whose placements are counted for each value.
@@ -690,13 +665,14 @@ def about_the_mean(
     On the other side a tail is the complement of the opposite one, which may be computed with less
     accuracy.
     """
-    found = TailEstimates.unknown(t.shape)
     beyond = sign * (t - mean) >= 0.0
+    if beyond.all():
+        return far_tail(t, sign)
+    found = TailEstimates.unknown(t.shape)
     if beyond.any():
         found.put(np.flatnonzero(beyond), far_tail(t[beyond], sign))
-    if not beyond.all():
-        opposite = (rest or far_tail)(t[~beyond], -sign)
-        found.put(np.flatnonzero(~beyond), opposite.complement())
+    opposite = (rest or far_tail)(t[~beyond], -sign)
+    found.put(np.flatnonzero(~beyond), opposite.complement())
     return found
 
 

@@ -118,9 +118,11 @@ def _distribution_of_sum(
     increments = increments_of(*problem)
     outcomes = n_outcomes(increments.sizes, n_positives)
     few_blocks = increments.sizes.size <= FEW_BLOCKS
-    if few_blocks or (MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES):
+    are_many = MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES
+    most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
+    # Lists of this length together meet in no more outcomes than half of it, squared.
+    if (few_blocks or are_many) and outcomes <= (0.5 * most) ** 2:
         split, length = best_split(increments.sizes, n_positives)
-        most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
             worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf
             return MeetInTheMiddle(*problem, split, worth)

@@ -163,11 +163,15 @@ class TailEstimates:
         self.log_p[where], self.solver[where] = other.log_p, other.solver
         self.error.parts[:, where] = other.error.parts
 
-    def put_better(self, where: NDArray[Any], other: TailEstimates) -> None:
+    def put_better(self, where: NDArray[Any], other: TailEstimates) -> bool:
         """Replace those of some values, in place, where the others have smaller errors.
 
         Of tails with an infinite error only upper bounds are kept, where nothing else is known.
+        Returns whether any are replaced.
         """
-        unknown = np.isneginf(self.log_p[where]) & (other.solver == "upper bound")
-        better = (other.error.total < self.error.total[where]) | unknown
-        self.put(where[better], other.at(better))
+        better = other.error.total < self.error.at(where).total
+        if not better.all():
+            better |= (self.log_p[where] == -np.inf) & (other.solver == "upper bound")
+            where, other = where[better], other.at(better)
+        self.put(where, other)
+        return where.size > 0

@@ -68,15 +68,20 @@ def solve_in_turn(
 
     Errors of the probability below ``exp(log_negligible)`` are accepted from every solver.
     """
+    has_changed = True
     for solver in solvers:
-        error = found.error.total
-        known = np.where(np.isfinite(error) & np.isfinite(found.log_p), found.log_p, 0.0)
+        if has_changed:
+            error, has_changed = found.error.total, False
+            known = np.where(np.isfinite(error - found.log_p), found.log_p, 0.0)
+            accepted = np.exp(np.minimum(log_negligible - known, 0.0))
+            largest = error.max(initial=0.0)
         above = solver.above(known) if callable(solver.above) else solver.above
-        above = np.maximum(above, -solver.of_log * known)
-        above = np.maximum(above, np.exp(np.minimum(log_negligible - known, 0.0)))
+        if np.isscalar(above) and largest <= above:
+            continue
+        above = np.maximum(np.maximum(above, -solver.of_log * known), accepted)
         open_ = np.flatnonzero(error > above)
         if open_.size:
-            found.put_better(open_, solver.solve(t[open_], sign, found.at(open_)))
+            has_changed = found.put_better(open_, solver.solve(t[open_], sign, found.at(open_)))
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,7 @@ class Tails:
         near_body = upper and stratified and not self._merges_strata
         far_above = ascends and self._merged and not stratified
         declared: list[tuple[bool, Solver]] = [
-            (upper, Solver(near_maximum, self._first_ranks, first)),
+            (upper and (stratified or far_above), Solver(near_maximum, self._first_ranks, first)),
             (stratified, Solver("stratified contour", self._stratified, first)),
             (near_body, Solver(contour, self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
@@ -291,13 +296,14 @@ class Tails:
 
     def _may_be_few(self, t: float, sign: int, limit: float = FEW) -> bool:
         """Whether Chernoff bounds allow no more placements from t outwards than the limit."""
-        if self._n_blocks <= VERY_FEW_BLOCKS:
-            return True
         far = self._log_few(limit)
         far = far + SETTINGS.loose if sign > 0 else SETTINGS.extreme * far
-        at = np.array([t])
+        if self._n_blocks <= VERY_FEW_BLOCKS or far >= 0.0:
+            return True
         # The first bound, of blocks that are merged, costs less and may be a little too low.
-        if self._contour.log_bound(at, sign, far)[0] > SETTINGS.surely * far:
+        at, enough = np.array([t]), SETTINGS.surely * far
+        reach = self._contour.unbounded_up_to(sign, enough)
+        if sign * t < reach or self._contour.log_bound(at, sign, far)[0] > enough:
             return False
         return bool(self.log_bound(at, sign, far)[0] <= far)
 
@@ -377,12 +383,12 @@ class Tails:
 
     def _contour_tail(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Contours; far above the mean, where merging errs more, with blocks merged less."""
+        if not (self._merged and sign > 0):
+            return self._with_returns(self._contour.tail(t, sign))
         found = TailEstimates.unknown(t.shape)
-        if self._merged and sign > 0:
-            log_bound = self._contour.log_bound(t, sign)
-            far = np.flatnonzero(log_bound < SETTINGS.log_less_merging)
-            if far.size:
-                found.put(far, self._contour_far_out.tail(t[far], sign))
+        far = np.flatnonzero(self._contour.log_bound(t, sign) < SETTINGS.log_less_merging)
+        if far.size:
+            found.put(far, self._contour_far_out.tail(t[far], sign))
         left = np.flatnonzero(np.isinf(found.error.total))
         if left.size:
             found.put(left, self._contour.tail(t[left], sign))
@@ -527,15 +533,8 @@ class Tails:
             more, _ = self._merged_blocks(coarse, coarse, around)
             largest = self._largest_block if merged else None
             transform = RankingTransform(blocks, more, self._n_positives, merged, largest)
-        return ContourInversion(
-            transform,
-            self._std,
-            body,
-            self._support_within,
-            self._tolerance,
-            self._span,
-            self._near_periods,
-        )
+        numbers = self._std, body, self._support_within, self._tolerance, self._span
+        return ContourInversion(transform, *numbers, self._near_periods)
 
     @cached_property
     def _near_periods(self) -> Floats:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ import numpy as np
 
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform, largest_increment
-from sklearn_rankinf._engine.inversion.returns import Returns, sampled_returns
+from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
 from sklearn_rankinf._engine.inversion.tilts import Tilts
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGED_TIES,
@@ -166,6 +166,8 @@ class ContourInversion:
         upper = max(scale, SETTINGS.scale_per_increment * transform.largest_increment)
         lower = body if 0.0 < body < scale else scale
         self._tilts = Tilts(transform, upper, lower, bounds, span > 0.0 or upper > scale)
+        self.log_bound, self.cheap_log_bound = self._tilts.log_bound, self._tilts.cheap_log_bound
+        self.unbounded_up_to = self._tilts.unbounded_up_to
         self._is_dense, self._is_coarse = self._tilts.is_dense, self._tilts.is_coarse
         good = SETTINGS.good_merged if transform.merged else SETTINGS.good
         # With a tolerance, half the height and the samples, and shorter periods, are enough.
@@ -176,10 +178,12 @@ class ContourInversion:
         enough = SETTINGS.decayed_merged if transform.merged else SETTINGS.decayed
         self._enough = max(enough, SETTINGS.part_of_tolerance * tolerance)
         self._known: dict[tuple[Contour, bool], Nodes] = {}
-        self._returns: dict[Contour, Returns] = {}
         self._log_commonest = cache(transform.log_commonest)
-        self._first_period = cache(self._shortest_period)
-        self._first_nodes = cache(self._fewest_nodes)
+        # What does not depend on values is computed once.
+        self._first_period, self._cheap = cache(self._shortest_period), cache(self._cheap_nodes)
+        self._first_nodes, self._most_nodes = cache(self._enough_nodes), cache(self._affordable)
+        self._returns, self._nodes = cache(self._returns_of), cache(self._first_of)
+        self._truncation = cache(self._rest)
 
     def tail(self, s: Floats, sign: int, insist: bool = False) -> TailEstimates:
         """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and their errors.
@@ -193,7 +197,8 @@ class ContourInversion:
             whole = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
             s = whole * self._span
         found = TailEstimates.unknown(s.shape)
-        for choose in (self._complementary, self._direct):
+        serve = (self._complementary,) if sign < 0 and self._is_dense else ()
+        for choose in (*serve, self._direct):
             weak = np.flatnonzero(found.error.total - found.error.merging > self._good)
             if weak.size:
                 for contour, chosen in choose(s[weak], sign).items():
@@ -205,21 +210,13 @@ class ContourInversion:
         """Tilts under which the values s, on the tail's side of the mean, are near the mean."""
         return self._tilts.theta(sign, self._tilts.choose(s, sign)[0])
 
-    def log_bound(self, s: Floats, sign: int, enough: float = -math.inf) -> Floats:
-        """Log of the Chernoff bound of the tail at s; not the lowest if it is enough."""
-        return self._tilts.log_bound(s, sign, enough)
-
-    def cheap_log_bound(self, s: Floats, sign: int) -> Floats:
-        """Log of a Chernoff bound of the tail at s by few tilts."""
-        return self._tilts.cheap_log_bound(s, sign)
-
     # Choice of contours.
 
     def _direct(self, s: Floats, sign: int) -> _Served:
         """Contours on the tail's own side."""
         indices, log_p = self._tilts.choose(s, sign)
         chosen: _Served = {}
-        for index in np.unique(indices).tolist():
+        for index in sorted(set(indices.tolist())):
             open_ = np.flatnonzero(indices == index)
             first = self._first_period(sign, index)
             for period in range(first, SETTINGS.n_periods, 2):
@@ -234,8 +231,6 @@ class ContourInversion:
 
     def _complementary(self, s: Floats, sign: int) -> _Served:
         """The usual upper contour for lower tails of dense distributions, unless they are small."""
-        if sign > 0 or not self._is_dense:
-            return {}
         contour = Contour(1, self._tilts.usual, self._first_period(1, self._tilts.usual))
         log_p = self._tilts.cheap_log_bound(s, -1)
         is_near = self._tilts.is_within_excess(s, 1, log_p)
@@ -256,7 +251,7 @@ class ContourInversion:
         if self._span or self._tilts.are_few:
             return 0
         shortest = Contour(side, index, 0)
-        ratio = self._cheap(shortest) / self._first_nodes(shortest)
+        ratio = self._cheap(shortest) / self._fewest_nodes(shortest)
         # Half the height makes twice the period as cheap.
         longest = SETTINGS.longest_first - round(2.0 * math.log2(self._effort))
         return int(np.clip(math.ceil(2.0 * math.log2(ratio)), 0, longest))
@@ -283,32 +278,31 @@ class ContourInversion:
         so that no result depends on earlier ones.
         """
         found, open_ = TailEstimates.unknown(s.shape), np.arange(s.size)
-        cheap, whole = self._cheap(contour), self._n_whole(contour)
+        whole = self._n_whole(contour)
         most = min(self._most_nodes(contour, insist), whole)
-        n_nodes = first = min(max(self._first_nodes(contour), cheap), whole)
+        n_nodes = first = self._first_nodes(contour)
         longest = most if self._transform.merged else SETTINGS.most_nodes
         if first > 2 * longest and not (insist or self._tilts.few_blocks):
             return found
-        returns = self._returns_of(contour, first, whole)
+        returns = self._returns(contour)
         log_bound = self._tilts.cheap_log_bound(s, sign)
-        truncation = np.inf
+        truncation = math.inf
         while open_.size:
             nodes = self._nodes(contour, n_nodes)
-            if not np.isfinite(nodes.log_transform).all():
-                break
             before, truncation = truncation, self._truncation(nodes, insist)
-            more = min(max(n_nodes // 2, cheap), max(whole - n_nodes, 1))
+            if math.isinf(truncation):
+                break
+            more = min(max(n_nodes // 2, self._cheap(contour)), max(whole - n_nodes, 1))
             may_end = self._tilts.few_blocks or n_nodes >= SETTINGS.patience * first
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
             is_stuck = truncation > SETTINGS.progress * before and may_end and not insist
             is_last = is_stuck or n_nodes + more > most
             # No tail exceeds its bound, and no relative truncation is smaller than this.
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
-            least = (truncation + returns.beyond(n_nodes)) * scale
+            rest, left = truncation + returns.beyond(n_nodes), returns.beyond(most)
             # No affordable contour reaches beyond all returns.
-            left = returns.beyond(most) * scale
-            is_last |= bool(np.all(left > np.maximum(enough, 0.5 * least)))
-            ready = open_[(least <= enough) | is_last]
+            is_last |= left > 0.5 * rest and bool(np.all(left * scale > enough))
+            ready = open_[(rest * scale <= enough) | is_last]
             tails = self._summed(s[ready], sign, contour, nodes, is_stuck or insist)
             found.put(ready, tails)
             if is_last:
@@ -323,7 +317,7 @@ class ContourInversion:
         self, s: Floats, sign: int, contour: Contour, nodes: Nodes, is_rough: bool
     ) -> TailEstimates:
         """Tails from the nodes of a contour; rough if the transform has not decayed."""
-        returns, is_rough = self._returns[contour], is_rough or self._is_coarse
+        returns, is_rough = self._returns(contour), is_rough or self._is_coarse
         log_p, unit = nodes.tail(s, sign, False, returns.behind(nodes.z.size))
         known = np.isfinite(log_p)
         safe = np.where(known, log_p, 0.0)
@@ -364,13 +358,15 @@ class ContourInversion:
         found.error.truncation[~usable] = np.inf
         return found
 
-    def _truncation(self, nodes: Nodes, is_rough: bool) -> float:
+    def _rest(self, nodes: Nodes, is_rough: bool) -> float:
         """Estimated sum of the sizes of the terms beyond the last node, without returns.
 
         If the transform decays, the sums of sizes over successive parts of the contour go on to
         fall as the last two did, and the last eighth is a lower limit. If it need not decay, the
-        sum over the second half.
+        sum over the second half. Infinite if some term is not known.
         """
+        if not np.isfinite(nodes.log_transform).all():
+            return math.inf
         if nodes.is_whole and not self._transform.merged:
             return 0.0
         heights, n_nodes = nodes.heights, nodes.z.size
@@ -385,28 +381,23 @@ class ContourInversion:
         eighth = heights[-max(4, n_nodes // 8) :].sum()
         return float(max(eighth, last * ratio / (1.0 - ratio)))
 
-    def _returns_of(self, contour: Contour, first: int, whole: int) -> Returns:
-        if contour not in self._returns:
-            # The transform of few blocks returns everywhere.
-            follow = self._span > 0.0 and not (self._transform.merged or self._tilts.few_blocks)
-            self._returns[contour] = sampled_returns(
-                partial(self._log_transform, contour),
-                self._nodes(contour, first),
-                whole,
-                self._n_samples,
-                self._near_periods,
-                follow,
-            )
-        return self._returns[contour]
+    def _returns_of(self, contour: Contour) -> Returns:
+        # The transform of few blocks returns everywhere.
+        follow = self._span > 0.0 and not (self._transform.merged or self._tilts.few_blocks)
+        transform = partial(self._log_transform, contour)
+        numbers = self._first_nodes(contour), self._n_whole(contour), self._n_samples
+        self._known[contour, False], returns = first_nodes_and_returns(
+            transform, self._none_of(contour), *numbers, self._near_periods, follow
+        )
+        return returns
 
     @property
     def _n_samples(self) -> int:
         """Number of samples of the transform beyond the first nodes."""
+        is_smooth = self._is_dense or self._transform.merged
+        n_samples = SETTINGS.samples_smooth if is_smooth else SETTINGS.samples
         if self._transform.has_large_blocks:
             n_samples = SETTINGS.samples_large_blocks
-        else:
-            is_smooth = self._is_dense or self._transform.merged
-            n_samples = SETTINGS.samples_smooth if is_smooth else SETTINGS.samples
         return int(self._effort * n_samples)
 
     # Nodes.
@@ -425,19 +416,21 @@ class ContourInversion:
 
     def _n_whole(self, contour: Contour) -> int:
         """Nodes to the end of a period of the transform, which values without a span lack."""
-        return (
-            round(self._length(contour.period_index) / (2.0 * self._span))
-            if self._span
-            else sys.maxsize
-        )
+        if not self._span:
+            return sys.maxsize
+        return round(self._length(contour.period_index) / (2.0 * self._span))
 
-    def _most_nodes(self, contour: Contour, insist: bool) -> int:
+    def _enough_nodes(self, contour: Contour) -> int:
+        """Number of nodes that a contour has at first."""
+        return min(max(self._fewest_nodes(contour), self._cheap(contour)), self._n_whole(contour))
+
+    def _affordable(self, contour: Contour, insist: bool) -> int:
         """The longest contour that is affordable."""
         work = self._transform.work(*self._tilt(contour))
         most = int(np.clip(SETTINGS.most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
         return most * SETTINGS.insistent if insist else most
 
-    def _cheap(self, contour: Contour) -> int:
+    def _cheap_nodes(self, contour: Contour) -> int:
         """Nodes of a pass of which fewer cost as much."""
         rows = self._transform.most_rows(*self._tilt(contour))
         return max(1, int(self._effort * SETTINGS.cheap_pass) // rows)
@@ -447,22 +440,22 @@ class ContourInversion:
         theta = float(self._tilts.theta(contour.side, contour.tilt_index))
         return theta, contour.tilt_index > SETTINGS.extreme
 
-    def _nodes(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:
+    def _first_of(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:
         """The first nodes of a contour; those that are known are kept."""
-        known = self._known.get((contour, coarse))
-        if known is None:
-            step = 2.0 * np.pi / self._length(contour.period_index)
-            nothing = np.empty(0, complex)
-            known = Nodes(self._tilt(contour)[0], step, self._span, nothing, nothing)
+        known = self._known.get((contour, coarse)) or self._none_of(contour)
         if known.z.size < n_nodes:
             heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
             added = np.asarray(known.theta + 1j * heights, dtype=complex)
             values = self._log_transform(contour, added, coarse)
             z = np.concatenate([known.z, added])
             values = np.concatenate([known.log_transform, values])
-            known = Nodes(known.theta, known.step, known.span, z, values)
-            self._known[contour, coarse] = known
+            known = self._known[contour, coarse] = replace(known, z=z, log_transform=values)
         return known.up_to(n_nodes)
+
+    def _none_of(self, contour: Contour) -> Nodes:
+        """A contour without nodes."""
+        step, nothing = 2.0 * np.pi / self._length(contour.period_index), np.empty(0, complex)
+        return Nodes(self._tilt(contour)[0], step, self._span, nothing, nothing)
 
     def _log_transform(self, contour: Contour, z: Complexes, coarse: bool = False) -> Complexes:
         """Log transforms at nodes of a contour, in passes whose states stay in the cache."""
@@ -470,9 +463,8 @@ class ContourInversion:
         rows = self._transform.most_rows(theta, is_extreme)
         chunk = max(SETTINGS.chunk, SETTINGS.state // rows)
         parts = np.array_split(z, max(1, -(-z.size // chunk)))
-        return np.concatenate(
-            [self._transform.at(theta, part, is_extreme, coarse) for part in parts]
-        )
+        values = [self._transform.at(theta, part, is_extreme, coarse) for part in parts]
+        return np.concatenate(values)
 
 
 def is_steep(increments: Increments, scale: float) -> bool:

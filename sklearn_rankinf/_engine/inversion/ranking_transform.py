@@ -129,7 +129,9 @@ class RankingTransform:
         self.merged = merged
         self._largest_block = largest_block or int(increments.sizes.max())
         self.merges_ties = merged and self._largest_block > 1
-        self._increments, self._coarse = increments, coarse
+        # Where all paths are kept, blocks of no more items than hits take longer than the items.
+        as_fast = coarse.sizes.max() <= n_positives <= _FEW_HITS and self._largest_block == 1
+        self._increments, self._coarse = increments, coarse if merged or not as_fast else increments
         self._n_positives = n_positives
         self._bands: dict[tuple[float, bool], Bands] = {}
         self._balances: dict[float, Floats] = {}
@@ -252,9 +254,8 @@ class RankingTransform:
             balance = balance[np.searchsorted(coarse_ends, np.cumsum(increments.sizes))]
         most_hits = int((bands.most - bands.least).max()) + 1
         passes = np.array_split(z, max(1, -(-z.size * most_hits // _AT_ONCE)))
-        return np.concatenate(
-            [log_transform(increments, self._n_positives, part, bands, balance) for part in passes]
-        )
+        m = self._n_positives
+        return np.concatenate([log_transform(increments, m, z, bands, balance) for z in passes])
 
     def _bands_at(self, theta: float, is_extreme: bool, coarse: bool) -> Bands:
         """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""

@@ -57,22 +57,25 @@ class Returns:
         return [more for nodes in self.followed if (more := nodes.behind(n_nodes)).z.size]
 
 
-def sampled_returns(
+def first_nodes_and_returns(
     log_transform: LogTransform,
     nodes: Nodes,
+    first: int,
     whole: int,
     n_samples: int,
     known: Floats,
     follow: bool,
-) -> Returns:
-    """Sample the transform beyond the first nodes of a contour.
+) -> tuple[Nodes, Returns]:
+    """The first nodes of a contour, and samples of the transform beyond them, from one pass.
 
     Parameters
     ----------
     log_transform : callable
         Log transforms at nodes of the contour.
     nodes : Nodes
-        The first nodes.
+        The contour, without nodes.
+    first : int
+        Number of nodes.
     whole : int
         Number of nodes to the end of a period of the transform, beyond which nothing follows.
     n_samples : int
@@ -82,7 +85,6 @@ def sampled_returns(
     follow : bool
         Whether the nodes around these heights, and at the end of a period, belong to the sum.
     """
-    first = nodes.z.size
     spread = min(_SPREAD, whole / first)
     fractions = (np.arange(1, n_samples + 1) * _GOLDEN) % 1.0
     places: Floats = np.asarray(first * spread**fractions, dtype=np.float64)
@@ -100,7 +102,14 @@ def sampled_returns(
     order = np.argsort(places, kind="stable")
     places, shares = places[order], shares[order]
     is_peak = np.isin(places, peaks)
-    sums = np.asarray(_sizes(log_transform, nodes, places) * shares, dtype=np.float64)
+    heights = nodes.step * np.concatenate([np.arange(first) + 0.5, places])
+    z = np.asarray(nodes.theta + 1j * heights, dtype=complex)
+    values = log_transform(z)
+    nodes = replace(nodes, z=z[:first], log_transform=values[:first])
+    with np.errstate(invalid="ignore"):
+        logs = (values - values[0]).real[first:]
+    sizes = np.where(np.isfinite(logs), np.exp(np.minimum(logs, 0.0)) / np.abs(z[first:]), np.inf)
+    sums = np.asarray(sizes * shares, dtype=np.float64)
     followed = []
     if follow:
         reached = first
@@ -114,15 +123,7 @@ def sampled_returns(
                 edges = around.heights[0] + (around.heights[-1] if stop < whole else 0.0)
                 known_all = np.isfinite(around.log_transform).all()
                 sums[i] = edges * first if known_all else np.inf
-    return Returns(places, sums, followed)
-
-
-def _sizes(log_transform: LogTransform, nodes: Nodes, places: Floats) -> Floats:
-    """Sizes of the terms at places on the scale of `Nodes.heights`; inf where not known."""
-    z = np.asarray(nodes.theta + 1j * places * nodes.step, dtype=complex)
-    with np.errstate(invalid="ignore"):
-        logs = log_transform(z).real - nodes.log_transform[0].real
-    return np.where(np.isfinite(logs), np.exp(np.minimum(logs, 0.0)) / np.abs(z), np.inf)
+    return nodes, Returns(places, sums, followed)
 
 
 def _nodes_between(log_transform: LogTransform, nodes: Nodes, begin: int, stop: int) -> Nodes:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform
-from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats
+from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,9 @@ class Tilts:
         self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
         self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
         self._ladders: dict[int, list[float]] = {1: [], -1: []}
-        self.ladder = cache(self._ladder)
+        self.ladder, self._preferred = cache(self._ladder), cache(self._by_preference)
         self._limits = cache(self._limits_of_dense)
+        self.unbounded_up_to = cache(self._reach)
         self._log_mgf_between = cache(self._log_mgf_at)
 
     def theta(self, side: int, index: ArrayLike) -> Floats:
@@ -122,8 +123,7 @@ class Tilts:
 
     def _ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
         """At least the first `n_tilts` tilts, and the log transform there (inf if not known)."""
-        merged = self._transform.merged
-        first = TILTS.first_pass_merged if merged else TILTS.first_pass
+        first = TILTS.first_pass_merged if self._transform.merged else TILTS.first_pass
         if n_tilts <= TILTS.two_passes:
             n_tilts = first if n_tilts <= first else TILTS.two_passes
         n_tilts = min(n_tilts, TILTS.n_tilts)
@@ -138,25 +138,42 @@ class Tilts:
 
     def choose(self, s: Floats, side: int) -> tuple[Floats, Floats]:
         """Index of a tilt for each value, shared by neighbours; log of the best Chernoff bound."""
-        exponents, _ = self._exponents(s, side)
-        best = exponents.argmin(axis=0)
-        refined, bound = self._refined(exponents, s, side)
-        places = np.arange(exponents.shape[0] - 1)
-        is_shared = (places >= self._usual) & ((places - self._usual) % TILTS.apart == 0)
-        order = places[np.lexsort((places, places % 2, ~is_shared))]
-        fine = exponents[order] - bound <= self._excesses(side, order)[:, None]
+        exponents, best, lowest = self._exponents(s, side)
+        refined, bound = self._refined(exponents, best, lowest, s, side)
+        order, excesses = self._preferred(side, exponents.shape[0] - 1)
+        fine = exponents[order] - bound <= excesses[:, None]
         if not self.is_dense:
             # A steeper tilt bounds the tail as well, but far tails are rougher.
             fine &= np.less_equal.outer(order, np.maximum(best, self._usual))
         place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], refined)
         return place + float(TILTS.first), bound
 
+    def _by_preference(self, side: int, n_places: int) -> tuple[NDArray[np.int64], Floats]:
+        """Places of the ladder, those that values share first, and the largest excesses there."""
+        places = np.arange(n_places)
+        is_shared = (places >= self._usual) & ((places - self._usual) % TILTS.apart == 0)
+        order = places[np.lexsort((places, places % 2, ~is_shared))]
+        return order, self._excesses(side, order)
+
     def log_bound(self, s: Floats, side: int, enough: float = -math.inf) -> Floats:
         """Log of the Chernoff bound of the tail at each s; not the lowest if it is enough."""
-        exponents, bound = self._exponents(s, side, enough)
+        exponents, best, bound = self._exponents(s, side, enough)
         left = np.flatnonzero(bound > enough)
-        bound[left] = self._refined(exponents[:, left], s[left], side)[1]
+        bound[left] = self._refined(exponents[:, left], best[left], bound[left], s[left], side)[1]
         return bound
+
+    def _reach(self, side: int, enough: float) -> float:
+        """Value, times the side, up to which no tilt bounds the log of a tail by a negative number.
+
+        The log transform is convex: it exceeds a line through 0 or a tilt of the ladder and the
+        next one beyond them. Tilts beyond the first pass serve values above the slope at its end.
+        """
+        thetas, log_mgfs = (np.append(0.0, each) for each in self.ladder(side, 1))
+        steps, rises = np.diff(np.abs(thetas)), np.diff(log_mgfs)
+        with np.errstate(invalid="ignore"):
+            least = log_mgfs[1:-1] + steps[1:] * (rises / steps)[:-1]
+            reach = np.min((least - enough) / np.abs(thetas[2:]))
+            return float(np.minimum(reach, rises[-1] / steps[-1]))
 
     def cheap_log_bound(self, s: Floats, side: int, steepest: float = 0.0) -> Floats:
         """Log of the Chernoff bound by tilts up to a few beyond an index; -inf off the support."""
@@ -182,8 +199,8 @@ class Tilts:
 
     def _exponents(
         self, s: Floats, side: int, enough: float = -math.inf
-    ) -> tuple[NDArray[np.float64], Floats]:
-        """Chernoff exponents of the tilts (rows) at each s, and the smallest, at most 0.
+    ) -> tuple[NDArray[np.float64], Integers, Floats]:
+        """Chernoff exponents of the tilts (rows) at each s, the place of the smallest, and it.
 
         The ladder is climbed until the last tilt is not the best one, or the bound is enough. No
         tail is smaller than the probability of a placement.
@@ -193,34 +210,32 @@ class Tilts:
         while True:
             thetas, log_mgfs = self.ladder(side, n_tilts)
             exponents = log_mgfs[:, None] - np.outer(thetas, s)
-            bound = exponents.min(axis=0)
-            at_the_end = (exponents.argmin(axis=0) == thetas.size - 1) & (bound > enough)
+            best, bound = exponents.argmin(axis=0), exponents.min(axis=0)
+            at_the_end = (best == thetas.size - 1) & (bound > enough)
             if thetas.size == TILTS.n_tilts or not at_the_end.any():
-                return exponents, np.minimum(bound, 0.0)
+                return exponents, best, np.minimum(bound, 0.0)
             n_tilts = thetas.size + 1
 
     def _refined(
-        self, exponents: NDArray[np.float64], s: Floats, side: int
+        self, exponents: NDArray[np.float64], best: Integers, bound: Floats, s: Floats, side: int
     ) -> tuple[Floats, Floats]:
         """Place of the best tilt for each value, maybe a fraction, and the log of its bound."""
-        best, bound = exponents.argmin(axis=0), exponents.min(axis=0)
-        place = best.astype(float)
-        inner = np.flatnonzero((best > 0) & (best < exponents.shape[0] - 1))
-        before, here, after = (exponents[best[inner] + step, inner] for step in (-1, 0, 1))
-        known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))
-        inner, slope = inner[known], 0.5 * (after - before)[known]
-        curvature = (before + after - 2.0 * here)[known]
+        place, bound, middle = best.astype(float), bound.copy(), best.clip(1, len(exponents) - 2)
+        before, here, after = (exponents[middle + i, np.arange(s.size)] for i in (-1, 0, 1))
+        with np.errstate(invalid="ignore"):
+            slope, curvature = 0.5 * (after - before), before + after - 2.0 * here
         worth = (0.5 * slope**2 > TILTS.worth_refining * curvature) & (curvature > 0.0)
+        inner = np.flatnonzero(worth & (middle == best))
         # The smallest of three exponents is less than half a step from the lowest point.
-        inner, between = inner[worth], np.clip(-slope[worth] / curvature[worth], -0.5, 0.5)
+        between = np.clip(-slope[inner] / curvature[inner], -0.5, 0.5)
         refined = place[inner] + np.round(TILTS.fractions * between) / TILTS.fractions
-        for at in np.unique(refined).tolist():
+        for at in sorted(set(refined.tolist())):
             theta = self.theta(side, TILTS.first + at)
             same = inner[refined == at]
             exponent = self._log_mgf_between(float(theta)) - float(theta) * s[same]
             lower = exponent < bound[same]
             place[same[lower]], bound[same[lower]] = at, exponent[lower]
-        return place, np.minimum(bound, 0.0)
+        return place, bound
 
     def _log_mgf_at(self, theta: float) -> float:
         """Log transform at a tilt between those of the ladder; inf if not known."""

@@ -244,20 +244,22 @@ class _ForwardPass:
         may_hit = self._most[run] > 0
         lows = np.concatenate([[first], self._low[begin : end - 1]])
         starts = np.maximum(lows, self._low[run] - 1)
+        parts = c.sizes[run], lows, np.where(may_hit, starts, self._high[run]), self._high[run] - 1
         one_hit = (c.cross[run] * starts + c.linear[run] + c.square[run]) * may_hit
         ratios = _exponentials(self._z, c.cross[run] * may_hit)
         heads = _exponentials(self._z, one_hit, np.outer(may_hit, self._log_odds + self._balance))
         weights = _Weights(heads, ratios, grid.shape[0])
         are_few = (c.sizes[run] > 1) & (self._most[run] <= SETTINGS.hits_together)
         of_several = self._weights_of_several(begin + np.flatnonzero(are_few), lows[are_few])
-        for i, block in enumerate(range(begin, end)):
-            if c.sizes[block] > 1:
-                last, log_step = self._several(grid, int(lows[i]), last, block, of_several)
+        rows = zip(*(part.tolist() for part in parts), strict=True)
+        for i, (size, low, start, most) in enumerate(rows):
+            if size > 1:
+                last, log_step = self._several(grid, low, last, begin + i, of_several)
                 log_divisor += log_step
                 continue
             log_divisor += self._log_q
-            start, stop = int(starts[i]), min(last, int(self._high[block]) - 1)
-            if stop >= start and may_hit[i]:
+            stop = min(last, most)
+            if stop >= start:
                 moved = weights.of_rows(i, stop - start + 1)
                 moved *= grid[start - first : stop - first + 1]
                 grid[start + 1 - first : stop + 2 - first] += moved
@@ -411,12 +413,17 @@ def _exponentials_by_node(
 ) -> NDArray[Any]:
     """The same with a row for each node."""
     more = np.zeros((factors.size, 1)) if more is None else more
-    spaced = z.size >= 8 and np.all(np.abs(np.diff(z, 2)) <= 1e-12 * np.abs(z[-1] - z[0]))
-    if more.shape[1] > 1 or not spaced:
+    # Samples farther out may follow the equally spaced nodes.
+    first = z[1] - z[0] if z.size > 1 else 0.0
+    n_spaced = int(np.argmin(np.append(np.abs(np.diff(z, 2)) <= 1e-9 * abs(first), False))) + 2
+    if more.shape[1] > 1 or n_spaced < 8:
         return np.asarray(np.exp(np.outer(z, factors) + more.T))
     rows = np.empty((z.size, factors.size), dtype=z.dtype)
-    step = (z[-1] - z[0]) / (z.size - 1)
-    return geometric_rows(np.exp(z[0] * factors + more[:, 0]), np.exp(step * factors), rows)
+    step = (z[n_spaced - 1] - z[0]) / (n_spaced - 1)
+    heads = np.exp(z[0] * factors + more[:, 0])
+    geometric_rows(heads, np.exp(step * factors), rows[:n_spaced])
+    rows[n_spaced:] = np.exp(np.outer(z[n_spaced:], factors) + more.T)
+    return rows
 
 
 class _Weights:
