@@ -55,6 +55,9 @@ from sklearn_rankinf._statistics.moments import (
     mean_and_variance_of_sum,
 )
 
+Problem = tuple[Statistic, int, int, Integers | None]
+"""A statistic, the numbers of items and of hits, and the sizes of blocks of equal scores."""
+
 # Tails of values on the tail's side of the mean.
 _FarTail = Callable[[Floats, int], TailEstimates]
 
@@ -588,16 +591,8 @@ class MeetInTheMiddle(ComputedDistribution):
 
     is_listed = True
 
-    def __init__(
-        self,
-        statistic: Statistic,
-        n_samples: int,
-        n_positives: int,
-        tie_sizes: Integers | None,
-        split: int,
-        n_values_worth_listing: float,
-    ) -> None:
-        super().__init__(statistic, n_samples, n_positives, tie_sizes)
+    def __init__(self, problem: Problem, split: int, n_values_worth_listing: float) -> None:
+        super().__init__(*problem)
         self._split = split
         self._n_values_worth_listing = n_values_worth_listing
 
@@ -637,16 +632,8 @@ class CountedDistribution(ComputedDistribution):
     Of many values in long lists only some are counted.
     """
 
-    def __init__(
-        self,
-        statistic: Statistic,
-        n_samples: int,
-        n_positives: int,
-        tie_sizes: Integers | None,
-        tolerance: float,
-        counts: FewPositives,
-    ) -> None:
-        super().__init__(statistic, n_samples, n_positives, tie_sizes, tolerance)
+    def __init__(self, problem: Problem, tolerance: float, counts: FewPositives) -> None:
+        super().__init__(*problem, tolerance)
         self._counts = counts
         self.is_listed = counts.n_searches <= SETTINGS.always_counted
 

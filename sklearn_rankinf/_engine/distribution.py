@@ -15,6 +15,7 @@ from sklearn_rankinf._engine.computed import (
     ComputedDistribution,
     CountedDistribution,
     MeetInTheMiddle,
+    Problem,
 )
 from sklearn_rankinf._engine.exact.enumeration import atoms, best_split, n_outcomes
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
@@ -80,26 +81,23 @@ def exact_distribution(
     if n_positives in (0, n_samples):
         value = constant_value(statistic, n_samples, n_positives)
         return ListedDistribution(np.array([value]), np.zeros(1))
-    distribution = _distribution_of_sum(statistic, n_samples, n_positives, tie_sizes, tolerance)
+    problem = statistic, n_samples, n_positives, tie_sizes
+    distribution = _distribution_of_sum(problem, tolerance)
     offset = statistic.offset(n_samples, n_positives)
     return AffineDistribution(distribution, offset) if offset else distribution
 
 
 def _distribution_of_sum(
-    statistic: Statistic,
-    n_samples: int,
-    n_positives: int,
-    tie_sizes: Integers | None,
-    tolerance: float,
+    problem: Problem, tolerance: float
 ) -> ListedDistribution | ComputedDistribution:
     """The distribution of the sum of the increments, of both hits and misses."""
-    problem = statistic, n_samples, n_positives, tie_sizes
+    statistic, n_samples, n_positives, tie_sizes = problem
     n_fewer = min(n_positives, n_samples - n_positives)
     n_counted = min(n_fewer, statistic.horizon or n_samples)
     few_levels = tie_sizes is not None and tie_sizes.size <= FEW_BLOCKS
     limit = _MOST_IN_FEW_BLOCKS if few_levels else _MOST_COUNTED
     are_too_many = n_counted > limit or n_fewer > _MOST_ALTOGETHER
-    if are_too_many and not _is_in_closed_form(*problem):
+    if are_too_many and not _is_in_closed_form(problem):
         blocks = f" in {tie_sizes.size} blocks of equal scores" if tie_sizes is not None else ""
         raise ValueError(
             f"The null distribution of {n_positives} positives among {n_samples} items{blocks} "
@@ -107,9 +105,9 @@ def _distribution_of_sum(
         )
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
-    counts = None if few_placements else _few_positives(*problem)
+    counts = None if few_placements else _few_positives(problem)
     if counts is not None:
-        return CountedDistribution(*problem, tolerance, counts)
+        return CountedDistribution(problem, tolerance, counts)
     # Without ties and horizon every placement is an outcome of its own.
     may_be_listed = few_placements or statistic.horizon is not None
     may_be_listed |= n_samples <= _MAX_BLOCKS_OF_HALVES
@@ -125,36 +123,31 @@ def _distribution_of_sum(
         split, length = best_split(increments.sizes, n_positives)
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
             worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf
-            return MeetInTheMiddle(*problem, split, worth)
+            return MeetInTheMiddle(problem, split, worth)
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)
         if listed is not None:
             best = statistic.best(n_samples, n_positives)
             return ListedDistribution(np.minimum(listed.values, best), listed.log_counts)
-    if not _is_in_closed_form(*problem):
+    if not _is_in_closed_form(problem):
         counted = counted_atoms(increments, n_positives)
         if counted is not None:
             return ListedDistribution(counted.values, counted.log_counts, "integer weights")
     return ComputedDistribution(*problem, tolerance)
 
 
-def _few_positives(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> FewPositives | None:
+def _few_positives(problem: Problem) -> FewPositives | None:
     """Counts of the placements of two or three positives, where they can be counted."""
-    m = n_positives
+    statistic, n_samples, m, tie_sizes = problem
     if m not in _MOST_SAMPLES_COUNTED or n_samples > _MOST_SAMPLES_COUNTED[m]:
         return None
     n_ranks = min(n_samples, statistic.horizon or n_samples)
     if (n_ranks if tie_sizes is None else tie_sizes.size) > _MOST_BLOCKS_COUNTED[m]:
         return None
-    increments = increments_of(statistic, n_samples, m, tie_sizes)
+    increments = increments_of(*problem)
     return FewPositives(increments, m) if FewPositives.apply_to(increments, m) else None
 
 
-def _is_in_closed_form(
-    statistic: Statistic, n_samples: int, n_positives: int, tie_sizes: Integers | None
-) -> bool:
+def _is_in_closed_form(problem: Problem) -> bool:
     """Whether the transform of the statistic is known without going through the blocks."""
-    some = statistic.log_mgf(np.ones(1, complex), n_samples, n_positives, tie_sizes)
-    return some is not None
+    return problem[0].log_mgf(np.ones(1, complex), *problem[1:]) is not None

@@ -48,9 +48,30 @@ class ErrorEstimate:
     ----------
     parts : ndarray of shape (6, n_values)
         A row for each source; a part that does not occur is 0.
+    rounding
+        Rounding errors of floats, which grow with the terms of a sum relative to the sum; also the
+        smallest error that a method states.
+    truncation
+        Terms of a trapezoidal rule beyond its last node; paths, strata or branches left out. The
+        bound of the strata that an ascending contour leaves out contains its aliasing.
+    aliasing
+        Probability that lies a period of the trapezoidal rule away.
+    atoms
+        Part of the probability at the value itself that a smooth method counts wrongly.
+    merging
+        Neighbouring blocks of ranks that are treated as one.
+    enclosure
+        Half the distance between guaranteed bounds.
     """
 
     parts: Floats
+
+    rounding = property(lambda self: self.parts[0])
+    truncation = property(lambda self: self.parts[1])
+    aliasing = property(lambda self: self.parts[2])
+    atoms = property(lambda self: self.parts[3])
+    merging = property(lambda self: self.parts[4])
+    enclosure = property(lambda self: self.parts[5])
 
     @classmethod
     def of(cls, shape: tuple[int, ...], **parts: ArrayLike) -> ErrorEstimate:
@@ -59,42 +80,6 @@ class ErrorEstimate:
         for name, part in parts.items():
             rows[PARTS.index(name)] = part
         return cls(rows)
-
-    @property
-    def rounding(self) -> Floats:
-        """Rounding errors of floats, which grow with the terms of a sum relative to the sum.
-
-        Also the smallest error that a method states.
-        """
-        return np.asarray(self.parts[0])
-
-    @property
-    def truncation(self) -> Floats:
-        """Terms of a trapezoidal rule beyond its last node; paths, strata or branches left out.
-
-        The bound of the strata that an ascending contour leaves out contains its aliasing.
-        """
-        return np.asarray(self.parts[1])
-
-    @property
-    def aliasing(self) -> Floats:
-        """Probability that lies a period of the trapezoidal rule away."""
-        return np.asarray(self.parts[2])
-
-    @property
-    def atoms(self) -> Floats:
-        """Part of the probability at the value itself that a smooth method counts wrongly."""
-        return np.asarray(self.parts[3])
-
-    @property
-    def merging(self) -> Floats:
-        """Neighbouring blocks of ranks that are treated as one."""
-        return np.asarray(self.parts[4])
-
-    @property
-    def enclosure(self) -> Floats:
-        """Half the distance between guaranteed bounds."""
-        return np.asarray(self.parts[5])
 
     @property
     def total(self) -> Floats:

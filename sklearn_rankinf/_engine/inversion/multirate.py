@@ -58,12 +58,9 @@ class MultirateSettings:
     loses_too_much: float = 1e-11
     loses_far_too_much: float = 1e-7
     # Fall of the log transform after which a contour ends, if that is not much farther out than a
-    # smaller fall: exp(-20) of a smooth distribution is cut off.
-    fall: float = 26.0
-    least_fall: float = 14.0
-    # The same where a relative error of a percent is accepted.
-    rough_fall: float = 16.0
-    rough_least_fall: float = 10.0
+    # smaller fall; and the same where a relative error of a percent is accepted.
+    falls: tuple[float, float] = (26.0, 14.0)
+    rough_falls: tuple[float, float] = (16.0, 10.0)
     farther: float = 1.25
     # Share of a contour that reaches that fall; the rest is faded out by a taper. Below the mean,
     # where the transform falls more slowly at last, the contour is longer.
@@ -91,12 +88,6 @@ class MultirateSettings:
     longer: float = 4.0
     # Nodes of one call of the forward pass.
     chunk: int = 1024
-
-    def falls(self, is_rough: bool) -> tuple[float, float]:
-        """Falls of the log transform after which a contour ends."""
-        if is_rough:
-            return self.rough_fall, self.rough_least_fall
-        return self.fall, self.least_fall
 
 
 SETTINGS = MultirateSettings()
@@ -252,7 +243,8 @@ class MultiratePass:
             # Rows that carry some of it were lost.
             return 0.0
         falls = np.maximum.accumulate(logs[-1, 0].real - logs[-1].real)
-        most, enough = np.interp(SETTINGS.falls(self._is_rough), falls, places, right=np.inf)
+        ends = SETTINGS.rough_falls if self._is_rough else SETTINGS.falls
+        most, enough = np.interp(ends, falls, places, right=np.inf)
         return float(min(most, SETTINGS.farther * enough))
 
     @cached_property

@@ -102,7 +102,7 @@ class Transform(Protocol):
 
 
 class RankingTransform:
-    """``E exp(z S)`` of one ranking for z along contours.
+    """``E exp(z S)`` of one ranking for z along contours: a `Transform`.
 
     Parameters
     ----------
@@ -138,17 +138,14 @@ class RankingTransform:
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks."""
         return self._increments.sizes.size
 
     @property
     def rounding(self) -> float:
-        """Rounding error of a value, relative to the largest ones."""
         return ROUNDING * math.sqrt(self.n_blocks)
 
     @property
     def n_counted(self) -> float:
-        """Expected number of hits that add something."""
         counted = self._increments.sizes[self._increments.of_one_hit != 0.0].sum()
         return float(self._n_positives * counted / self._increments.n_samples)
 
@@ -171,12 +168,10 @@ class RankingTransform:
 
     @cached_property
     def largest_increment(self) -> float:
-        """The most that a single hit adds."""
         return largest_increment(self._increments)
 
     @cached_property
     def log_placement(self) -> float:
-        """Log probability of one placement of the hits."""
         return -log_binomial(self._increments.n_samples, self._n_positives)
 
     @cached_property
@@ -237,11 +232,9 @@ class RankingTransform:
         return values
 
     def work(self, theta: float, is_extreme: bool) -> float:
-        """Products for one node at a tilt."""
         return self._bands_at(theta, is_extreme, coarse=False).work()
 
     def most_rows(self, theta: float, is_extreme: bool) -> int:
-        """Largest number of rows at a tilt."""
         bands = self._bands_at(theta, is_extreme, coarse=False)
         return int((bands.high - bands.low).max() + 1)
 
@@ -302,7 +295,7 @@ class RankingTransform:
 
 
 class ClosedTransform:
-    """``E exp(z S)`` of one ranking in closed form.
+    """``E exp(z S)`` of one ranking in closed form: a `Transform`.
 
     Parameters
     ----------
@@ -333,23 +326,18 @@ class ClosedTransform:
         self.log_placement = -log_binomial(n_samples, n_positives)
 
     def log_commonest(self, theta: float) -> float:
-        """Log probability of an outcome: one placement."""
         return self.log_placement
 
     def log_mgfs(self, thetas: Floats) -> Floats:
-        """Log transforms at real tilts."""
         return np.asarray(self._log_mgf(thetas.astype(complex)).real)
 
     def work(self, theta: float, is_extreme: bool) -> float:
-        """Products for one node."""
         return float(self._n_factors)
 
     def most_rows(self, theta: float, is_extreme: bool) -> int:
-        """Numbers that are computed together for one node."""
         return self._n_factors
 
     def at(self, theta: float, z: Complexes, is_extreme: bool, coarse: bool) -> Complexes:
-        """Log transforms at nodes of a contour."""
         return self._log_mgf(z)
 
 

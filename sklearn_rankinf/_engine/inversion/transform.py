@@ -140,6 +140,10 @@ class _WeightsOfSeveral(NamedTuple):
     log_scale: Floats
 
 
+# Weights of some blocks, by their indices.
+_Known = dict[int, _WeightsOfSeveral]
+
+
 class _ForwardPass:
     """The state: weights by the number of hits found (rows) for each node (columns).
 
@@ -267,12 +271,7 @@ class _ForwardPass:
         self._keep(grid, last, end, log_divisor)
 
     def _several(
-        self,
-        grid: NDArray[Any],
-        lowest: int,
-        last: int,
-        block: int,
-        known: dict[int, _WeightsOfSeveral],
+        self, grid: NDArray[Any], lowest: int, last: int, block: int, known: _Known
     ) -> tuple[int, Any]:
         """Pass rows of the grid through any block; returns the last row, and a log divisor."""
         low, high, first = int(self._low[block]), int(self._high[block]), self._first
@@ -309,9 +308,7 @@ class _ForwardPass:
         logs = binomial_log_weights(size, min(size, self._m), self._n_samples, self._m)
         return np.asarray(logs[y, None] + np.outer(y, self._balance))
 
-    def _weights_of_several(
-        self, blocks: Integers, lowest: Integers
-    ) -> dict[int, _WeightsOfSeveral]:
+    def _weights_of_several(self, blocks: Integers, lowest: Integers) -> _Known:
         """Factors of the weights of blocks, given the first row before each, in few calls."""
         if not blocks.size:
             return {}
