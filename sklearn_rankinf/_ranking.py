@@ -386,8 +386,9 @@ def rank_order(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
     # The order within a block is arbitrary, so a reversed ascending sort is sufficient.
     order = np.argsort(scores, kind="stable")[::-1]
     ordered = scores[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    return order, np.diff(starts, append=len(scores))
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    edges = np.concatenate([[0], changes, [len(scores)]])
+    return order, edges[1:] - edges[:-1]
 
 
 def block_of_each(scores: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -128,6 +128,7 @@ class ComputedDistribution:
         # Merged blocks are few, and used several times.
         problem = statistic, n_samples, n_positives, tie_sizes
         self._merged = cache(partial(grouped_increments, *problem))
+        self._sequence = cache(self._solvers)
         self._mean, variance = mean_and_variance_of_sum(*problem)
         self._std = math.sqrt(variance)
 
@@ -185,10 +186,9 @@ class ComputedDistribution:
         error = found.error.total[where]
         unknown = where[error > UNKNOWN]
         is_coarse = self._n_blocks <= FEW_BLOCKS or self._conditions_first
-        is_affordable = is_coarse or self._n_blocks <= SETTINGS.most_blocks_of_rough
-        if is_affordable and not self._tolerance:
-            least = SETTINGS.rough if is_coarse else SETTINGS.very_rough
-            rough = where[(error > least) & (error <= UNKNOWN)]
+        if not self._tolerance and (is_coarse or self._n_blocks <= SETTINGS.most_blocks_of_rough):
+            limit = SETTINGS.rough if is_coarse else SETTINGS.very_rough
+            rough = where[(error > limit) & (error <= UNKNOWN)]
             if rough.size:
                 put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
@@ -321,24 +321,23 @@ class ComputedDistribution:
     def _far_tail(self, t: Floats, sign: int, log_negligible: float = -math.inf) -> TailEstimates:
         """Tails of values on the tail's side of the mean, unless they are negligible."""
         log_best = self._log_probability_of_best
-        found = TailEstimates.of(
-            np.full(t.shape, log_best), "closed form", rounding=SETTINGS.rounding
-        )
         below = (t < self._best * (1.0 - SETTINGS.equal_to_best)) | math.isnan(log_best)
         inner = np.flatnonzero(below | (sign < 0))
+        # Values far from the mean of the hits are far from that of the misses, on the other side.
+        counted, side = self._as_counted(t[inner], sign)
+        found = TailEstimates.unknown(counted.shape)
         if inner.size:
-            # Values far from the mean of the hits are far from that of the misses, on the other
-            # side.
-            counted, side = self._as_counted(t[inner], sign)
-            some = TailEstimates.unknown(counted.shape)
-            solve_in_turn(self._sequence(log_negligible), counted, side, some, log_negligible)
+            solve_in_turn(self._sequence(log_negligible), counted, side, found, log_negligible)
+        if inner.size < t.size:
+            at_best, some = np.full(t.shape, log_best), found
+            found = TailEstimates.of(at_best, "closed form", rounding=SETTINGS.rounding)
             found.put(inner, some)
         if sign > 0:
             # A bound from merged blocks may be too low at the very end.
             np.fmax(found.log_p, log_best, out=found.log_p)
         return found
 
-    def _sequence(self, log_negligible: float) -> list[Solver]:
+    def _solvers(self, log_negligible: float) -> list[Solver]:
         """Inversion, branch and bound, and conditioning, in the order in which they are tried.
 
         Where a block is to be conditioned on inversion comes last.

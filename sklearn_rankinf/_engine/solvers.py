@@ -81,7 +81,8 @@ def solve_in_turn(
         above = np.maximum(np.maximum(above, -solver.of_log * known), accepted)
         open_ = np.flatnonzero(error > above)
         if open_.size:
-            has_changed = found.put_better(open_, solver.solve(t[open_], sign, found.at(open_)))
+            some = found if open_.size == t.size else found.at(open_)
+            has_changed = found.put_better(open_, solver.solve(t[open_], sign, some))
 
 
 @dataclass(frozen=True)
