@@ -635,8 +635,8 @@ class NullDistribution:
             np.where(greater[1] <= less[1], one, other)
             for one, other in zip(greater, less, strict=True)
         )
-        # The larger tail may be an upper bound, and the true one smaller than the other tail: but
-        # not where the other tail is less than half.
+        # Both tails add up to at least 1: if one is below half, the other one is larger even where
+        # it is only bounded.
         error = np.where(p < 0.5, error, np.maximum(greater[2], less[2]))
         return np.minimum(2.0 * p, 1.0), np.minimum(log_p + math.log(2.0), 0.0), error
 

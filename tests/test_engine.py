@@ -392,3 +392,22 @@ def test_sampler_at_ranks_of_a_long_list():
     sampler = sampling.NullSampler(AveragePrecision(), 10**12, 3, None)
     drawn = sampler.draw(100, np.random.default_rng(1))
     assert np.all((drawn > 0) & (drawn < 1))
+
+
+def test_direct_sums_and_convolutions_in_one_run():
+    # Hits of blocks of 20 items are summed directly, those of blocks of 200 by Fourier transforms.
+    sizes, m = (20, 200, 20, 200), 150
+    z = 40.0 + 30.0j * (np.arange(9) + 0.5)
+    ways, end = np.zeros((m + 1, z.size), dtype=complex), 0
+    ways[0] = 1.0
+    for size in sizes:
+        end += size
+        before, ways = ways, np.zeros_like(ways)
+        for y in range(min(size, m) + 1):
+            hits = np.arange(y, m + 1)
+            factors = math.comb(size, y) * np.exp(np.outer(y * hits / (end * m), z))
+            ways[y:] += factors * before[: m + 1 - y]
+    expected = np.log(ways[m] / math.comb(sum(sizes), m))
+    blocks = increments(sizes, m)
+    found = transform.log_transform(blocks, m, z, *bands.windows(blocks, m, z.real[:1]))
+    assert_allclose(np.exp(found - expected), 1.0, rtol=1e-9)

@@ -382,6 +382,7 @@ class ContourInversion:
         return float(max(eighth, last * ratio / (1.0 - ratio)))
 
     def _returns_of(self, contour: Contour) -> Returns:
+        """Samples behind the first nodes, which are kept; no others may be known before."""
         # The transform of few blocks returns everywhere.
         follow = self._span > 0.0 and not (self._transform.merged or self._tilts.few_blocks)
         transform = partial(self._log_transform, contour)

@@ -58,7 +58,7 @@ class MultirateSettings:
     loses_too_much: float = 1e-11
     loses_far_too_much: float = 1e-7
     # Fall of the log transform after which a contour ends, if that is not much farther out than a
-    # smaller fall; and the same where a relative error of a percent is accepted.
+    # smaller fall; and the same where half a percent is accepted.
     falls: tuple[float, float] = (26.0, 14.0)
     rough_falls: tuple[float, float] = (16.0, 10.0)
     farther: float = 1.25
@@ -113,8 +113,8 @@ class MultiratePass:
     farthest : float, default=inf
         Distance from the real axis, in one over the scale, at which a short contour ends at the
         latest.
-    is_rough : bool, default=False
-        Whether a relative error of a percent is accepted.
+    is_tolerant : bool, default=False
+        Whether a relative error of half a percent is accepted.
     """
 
     def __init__(
@@ -127,14 +127,15 @@ class MultiratePass:
         log_mgf: float,
         scale: float,
         farthest: float = math.inf,
-        is_rough: bool = False,
+        is_tolerant: bool = False,
     ) -> None:
         self._blocks, self._n_positives = blocks, n_positives
         self.theta, self.step = theta, 2.0 * math.pi / period
         self._period = period
         self._bands, self._log_mgf, self._scale = bands, log_mgf, scale
-        self._farthest, self._is_rough = farthest / scale, is_rough
-        self._least_nodes = SETTINGS.least_nodes
+        self._farthest, self._is_tolerant = farthest / scale, is_tolerant
+        # The first pass decides on the number of nodes of all passes.
+        self._is_first, self._least_nodes = True, SETTINGS.least_nodes
         if n_positives <= SETTINGS.few_positives:
             self.need_more_nodes()
 
@@ -147,18 +148,16 @@ class MultiratePass:
         long contour may take more work. None where the affordable contour has too few nodes, or
         floats do not reach far enough.
         """
-        few = self._least_nodes
         try:
             found = self._from_coarse_to_fine(blocks, bands, self._reach(is_long))
-            share = 0.0 if found is None else found[2]
-            is_far_too_much = share > SETTINGS.loses_far_too_much
-            if is_far_too_much or (share > SETTINGS.loses_too_much and self.theta < 0.0):
-                self.need_more_nodes()
-            if is_far_too_much and self._least_nodes > few:
-                return self._from_coarse_to_fine(blocks, bands, self._reach(is_long))
-            return found
         except LeftTheRangeError:
-            return None
+            found = None
+        share, few = found[2] if found and self._is_first else 0.0, self._least_nodes
+        self._is_first, is_far_too_much = False, share > SETTINGS.loses_far_too_much
+        if is_far_too_much or (share > SETTINGS.loses_too_much and self.theta < 0.0):
+            self.need_more_nodes()
+        is_repeated = is_far_too_much and self._least_nodes > few
+        return (self.log_transform(blocks, bands, is_long) if is_repeated else None) or found
 
     def need_more_nodes(self, ratio: int = 4) -> None:
         """Let the coarsest part have more nodes from now on."""
@@ -243,7 +242,7 @@ class MultiratePass:
             # Rows that carry some of it were lost.
             return 0.0
         falls = np.maximum.accumulate(logs[-1, 0].real - logs[-1].real)
-        ends = SETTINGS.rough_falls if self._is_rough else SETTINGS.falls
+        ends = SETTINGS.rough_falls if self._is_tolerant else SETTINGS.falls
         most, enough = np.interp(ends, falls, places, right=np.inf)
         return float(min(most, SETTINGS.farther * enough))
 

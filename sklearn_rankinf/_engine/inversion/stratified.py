@@ -87,7 +87,7 @@ class StratifiedSettings:
     far_below: float = 2.5
     near_lowest: float = 0.07
     # Aliasing of lower tails is exp(-aliasing) of the tail, of ascending contours likewise, and of
-    # these if a percent is accepted.
+    # these if half a percent is accepted.
     aliasing_below: float = 30.0
     aliasing_above: float = 22.0
     rough_aliasing_above: float = 8.0
@@ -188,7 +188,7 @@ class StratifiedInversion:
         self._n_positives, self._body = n_positives, body
         self._lowest, self._mean = lowest, mean
         self.tolerance, self.has_ties = tolerance, has_ties
-        self._is_rough = tolerance >= ROUGH_TOLERANCE
+        self._is_tolerant = tolerance >= ROUGH_TOLERANCE
         self._highest = n_positives * float(self._blocks(0, False).of_one_hit.max())
         self._largest = cache(lambda: largest_value(self._blocks(0, False), n_positives))
         self._tilted = cache(self._tilted_below)
@@ -328,7 +328,7 @@ class StratifiedInversion:
         if not math.isfinite(log_mgf):
             return None
         plan = planned, m, theta, period, bands, log_mgf, self._body, farthest
-        multirate = MultiratePass(*plan, self._is_rough)
+        multirate = MultiratePass(*plan, self._is_tolerant)
         top = (blocks.of_one_hit > SETTINGS.part_of_body * self._body) & (blocks.sizes > 1)
         cell = float(np.max(np.abs(np.diff(blocks.of_one_hit)), where=top[1:], initial=0.0))
         if self.has_ties:
@@ -361,7 +361,7 @@ class StratifiedInversion:
         strata = self._enough_strata(s)
         if strata is None:
             return None
-        choice = _ChosenStrata(strata, s, self._is_rough)
+        choice = _ChosenStrata(strata, s, self._is_tolerant)
         if not (math.isfinite(choice.period) and choice.serves(np.array([begin, end])).all()):
             return None
         m, planned = self._n_positives, self._blocks(0, False).from_the_end(self._n_positives)
@@ -370,7 +370,7 @@ class StratifiedInversion:
             # Remembered as a contour that answers nothing: smaller cells would fail, too.
             return _StratifiedContour(self, None, strata.likely, False, 0.0, 0.0)
         plan = planned, m, choice.theta, choice.period, *found, self._body
-        multirate = MultiratePass(*plan, is_rough=self._is_rough)
+        multirate = MultiratePass(*plan, is_tolerant=self._is_tolerant)
         return _StratifiedContour(
             self, multirate, found[0], False, SETTINGS.share_left_out, 0.0, choice
         )
@@ -627,14 +627,14 @@ class _ChosenStrata:
         Log transforms for each number of top positives.
     s : float
         The value.
-    is_rough : bool, default=False
-        Whether a relative error of a percent is accepted.
+    is_tolerant : bool, default=False
+        Whether a relative error of half a percent is accepted.
     """
 
-    def __init__(self, strata: _TopStrata, s: float, is_rough: bool = False) -> None:
+    def __init__(self, strata: _TopStrata, s: float, is_tolerant: bool = False) -> None:
         self._strata, self._thetas = strata, strata.thetas
-        self._apart = SETTINGS.rough_apart if is_rough else SETTINGS.apart
-        self._aliased = SETTINGS.rough_aliasing_above if is_rough else SETTINGS.aliasing_above
+        self._apart = SETTINGS.rough_apart if is_tolerant else SETTINGS.apart
+        self._aliased = SETTINGS.rough_aliasing_above if is_tolerant else SETTINGS.aliasing_above
         bounds = strata.bounds(s)
         kept = np.flatnonzero(bounds > bounds.max() - SETTINGS.negligible)
         self._fewest, self._most = int(kept[0]), int(kept[-1])

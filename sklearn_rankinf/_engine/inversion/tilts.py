@@ -163,7 +163,7 @@ class Tilts:
         return bound
 
     def _reach(self, side: int, enough: float) -> float:
-        """Value, times the side, up to which no tilt bounds the log of a tail by a negative number.
+        """Value, times the side, up to which no tilt of the ladder bounds tails by ``exp(enough)``.
 
         The log transform is convex: it exceeds a line through 0 or a tilt of the ladder and the
         next one beyond them. Tilts beyond the first pass serve values above the slope at its end.

@@ -254,15 +254,17 @@ class _ForwardPass:
         heads = _exponentials(self._z, one_hit, np.outer(may_hit, self._log_odds + self._balance))
         weights = _Weights(heads, ratios, grid.shape[0])
         are_few = (c.sizes[run] > 1) & (self._most[run] <= SETTINGS.hits_together)
-        of_several = self._weights_of_several(begin + np.flatnonzero(are_few), lows[are_few])
+        highs = np.append(last, self._high[run])[:-1]
+        few = begin + np.flatnonzero(are_few)
+        of_several = self._weights_of_several(few, lows[are_few], highs[are_few])
         rows = zip(*(part.tolist() for part in parts), strict=True)
-        for i, (size, low, start, most) in enumerate(rows):
+        for i, (size, low, start, last_start) in enumerate(rows):
             if size > 1:
                 last, log_step = self._several(grid, low, last, begin + i, of_several)
-                log_divisor += log_step
+                log_divisor = log_divisor + log_step
                 continue
-            log_divisor += self._log_q
-            stop = min(last, most)
+            log_divisor = log_divisor + self._log_q
+            stop = min(last, last_start)
             if stop >= start:
                 moved = weights.of_rows(i, stop - start + 1)
                 moved *= grid[start - first : stop - first + 1]
@@ -298,7 +300,7 @@ class _ForwardPass:
             reference = self._add_logs(block, before, lowest, ys, after)
         else:
             if block not in known:
-                known = self._weights_of_several(np.array([block]), np.array([lowest]))
+                known = self._weights_of_several(*np.array([[block], [lowest], [last]]))
             reference = self._add_sums(block, before, lowest, ys, known[block], after)
         return min(high, last + int(ys[-1])), reference
 
@@ -308,13 +310,12 @@ class _ForwardPass:
         logs = binomial_log_weights(size, min(size, self._m), self._n_samples, self._m)
         return np.asarray(logs[y, None] + np.outer(y, self._balance))
 
-    def _weights_of_several(self, blocks: Integers, lowest: Integers) -> _Known:
-        """Factors of the weights of blocks, given the first row before each, in few calls."""
+    def _weights_of_several(self, blocks: Integers, lowest: Integers, highest: Integers) -> _Known:
+        """Factors of the weights of blocks, given the rows before each, in few calls."""
         if not blocks.size:
             return {}
         c, z = self._increments, self._z
-        before = np.where(blocks > 0, self._high[blocks - 1], self._first)
-        middle, fewest, cross = (lowest + before) // 2, self._least[blocks], c.cross[blocks]
+        middle, fewest, cross = (lowest + highest) // 2, self._least[blocks], c.cross[blocks]
         most = np.minimum(self._most[blocks], self._high[blocks] - lowest)
         n_hits = np.maximum(np.minimum(most, c.sizes[blocks]) - fewest, 0) + 1
         hits = [np.arange(few, few + n) for few, n in zip(fewest, n_hits, strict=True)]
@@ -345,7 +346,7 @@ class _ForwardPass:
             if ys[0]:
                 before *= powers ** int(ys[0])
         for y in ys.tolist():
-            # Rows from which y hits lead into the band; more hits lead from none above them.
+            # Rows above high - y lead out of the band, with y hits and with more.
             start = max(0, low - y - lowest)
             before = before[: max(high - y - lowest + 1, 0)]
             if is_crossed and y > ys[0]:
