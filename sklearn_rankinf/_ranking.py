@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -109,12 +109,12 @@ class Ranking:
         # NumPy does not pickle the read-only flag; constructing the object again restores it.
         return partial(type(self), has_all_ties=self.has_all_ties), (self.tie_sizes, self.hits)
 
-    @property
+    @cached_property
     def n_samples(self) -> int:
         """Number of samples."""
         return int(self.tie_sizes.sum())
 
-    @property
+    @cached_property
     def n_positives(self) -> int:
         """Number of positives."""
         return int(self.hits.sum())

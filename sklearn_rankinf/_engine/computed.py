@@ -38,7 +38,7 @@ from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
 from sklearn_rankinf._engine.quantiles import bracketed, is_reached
-from sklearn_rankinf._engine.solvers import Solve, Solver, Tails, solve_in_turn
+from sklearn_rankinf._engine.solvers import Solver, Tails, solve_in_turn
 from sklearn_rankinf._statistics.additive import Statistic, increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.increments import (
@@ -125,12 +125,10 @@ class ComputedDistribution:
         self._n_samples = n_samples
         self._n_positives = n_positives
         self._tie_sizes = tie_sizes
+        self._problem = statistic, n_samples, n_positives, tie_sizes
         # Merged blocks are few, and used several times.
-        problem = statistic, n_samples, n_positives, tie_sizes
-        self._merged = cache(partial(grouped_increments, *problem))
+        self._merged = cache(partial(grouped_increments, *self._problem))
         self._sequence = cache(self._solvers)
-        self._mean, variance = mean_and_variance_of_sum(*problem)
-        self._std = math.sqrt(variance)
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error.
@@ -244,6 +242,14 @@ class ComputedDistribution:
         first = lowest + np.finfo(float).tiny if sign > 0 else lowest
         return np.where(is_reached(self, np.full(q.shape, first), q, sign), lowest, found)
 
+    @cached_property
+    def _mean_and_std(self) -> tuple[float, float]:
+        mean, variance = mean_and_variance_of_sum(*self._problem)
+        return mean, math.sqrt(variance)
+
+    _mean = property(lambda self: self._mean_and_std[0])
+    _std = property(lambda self: self._mean_and_std[1])
+
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
         return self._support
@@ -343,7 +349,7 @@ class ComputedDistribution:
         Where a block is to be conditioned on inversion comes last.
         """
 
-        def inverted(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+        def inverted(t: Floats, sign: int) -> TailEstimates:
             found = self._tails.tail(t, sign, log_negligible)
             if conditions:
                 # What is cut off of a rough contour of clusters has been more than its error.
@@ -352,25 +358,24 @@ class ComputedDistribution:
                 found.error.truncation[rough] += (SETTINGS.rougher - 1.0) * error[rough]
             return found
 
-        def branching(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-            return self._branching_tail(t, sign)
-
-        def conditioned(t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-            return self._conditioned_tail(t, sign)
-
-        def solver(name: str, solve: Solve, above: float) -> Solver:
-            return Solver(name, solve, max(above, self._tolerance), of_log=0.0)
+        def solver(name: str, solve: _FarTail, above: float) -> Solver:
+            above = max(above, self._tolerance)
+            return Solver(name, lambda t, sign, known: solve(t, sign), above, of_log=0.0)
 
         conditions, branches = self._conditions_first, self._branches
         first, later = SETTINGS.worth_inversion if conditions else 0.0, SETTINGS.worth_conditioning
         inversion = solver("inversion", inverted, first)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
             return [inversion]
-        others = [solver("conditioning on a block", conditioned, first if conditions else later)]
+        others = [
+            solver(
+                "conditioning on a block", self._conditioned_tail, first if conditions else later
+            )
+        ]
         if branches is not None:
             above = ACCEPTED if branches.is_quick else later
             place = 1 if conditions and not branches.is_quick else 0
-            others.insert(place, solver("branch and bound", branching, above))
+            others.insert(place, solver("branch and bound", self._branching_tail, above))
         return [*others, inversion] if conditions else [inversion, *others]
 
     def _branching_tail(self, t: Floats, sign: int) -> TailEstimates:

@@ -84,7 +84,7 @@ class ErrorEstimate:
     @property
     def total(self) -> Floats:
         """Stated relative error: the sum of all parts."""
-        return np.asarray(self.parts.sum(axis=0))
+        return np.asarray(np.add.reduce(self.parts))
 
     def at(self, where: NDArray[Any]) -> ErrorEstimate:
         """Those of some values."""
@@ -119,7 +119,9 @@ class TailEstimates:
     @classmethod
     def unknown(cls, shape: tuple[int, ...]) -> TailEstimates:
         """Nothing known: each probability is 0 with an infinite error."""
-        return cls.of(np.full(shape, -np.inf), "", enclosure=np.inf)
+        parts = np.zeros((len(PARTS), *shape))
+        parts[-1] = np.inf
+        return cls(np.full(shape, -np.inf), ErrorEstimate(parts), np.full(shape, "", dtype=object))
 
     def at(self, where: NDArray[Any]) -> TailEstimates:
         """Those of some values."""

@@ -17,12 +17,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
@@ -36,6 +36,8 @@ _MOST_AT_ONCE = 1_000_000
 _EXTENDED_AT_ONCE = 16_384
 # Sums over more hits are off by more than 4e-13, and compensated: values within 1e-12 are equal.
 _MANY_HITS = 4_000
+# Smaller shares of a total lose digits as floats: their logarithms are added instead.
+_TINY = 1e-290
 # Stated relative error of meet in the middle: this, and this for each unit of log C(n, m).
 _ROUNDING = 1e-12
 _ROUNDING_OF_LOGS = 4e-15
@@ -48,8 +50,7 @@ def n_outcomes(sizes: Integers, n_positives: int) -> float:
     if np.all(sizes == 1):
         log_number = log_binomial(sizes.size, fewer)
         return math.inf if log_number > 34.0 else float(math.comb(sizes.size, fewer))
-    # The fewest partial outcomes are followed if the largest block comes last.
-    return float(_numbers_of_partial_outcomes(np.sort(sizes), fewer)[-1])
+    return float(_numbers_of_partial_outcomes(sizes, fewer)[-1])
 
 
 def _numbers_of_partial_outcomes(sizes: Integers, n_positives: int) -> Floats:
@@ -61,7 +62,7 @@ def _numbers_of_partial_outcomes(sizes: Integers, n_positives: int) -> Floats:
     numbers[0] = 1.0
     for block, size in enumerate(sizes.tolist()):
         remaining -= size
-        ways = np.cumsum(ways)
+        ways = ways.cumsum()
         if size < n_positives:
             ways[size + 1 :] -= ways[: n_positives - size].copy()
         if remaining < n_positives:
@@ -82,7 +83,9 @@ class Atoms:
 
     @cached_property
     def _log_counts_from(self) -> Floats:
-        return _log_cumulative(self.log_counts, 1)
+        if not self.values.size:
+            return np.array([-np.inf])
+        return _log_cumulative(self.log_counts, np.array([self.values.size]), 1)
 
     def log_counts_from(self, t: Floats) -> Floats:
         """Logarithms of the numbers of placements with at least these values."""
@@ -152,33 +155,28 @@ class _Outcomes:
     def _extended(
         self, blocks: Increments, block: int, m: int, remaining: int, best: _Completions | None
     ) -> _Outcomes:
-        size, fewest = int(blocks.sizes[block]), int(self.hits.min())
-        # A row for each number of hits before the block, a column for each number in it.
-        row, y = self.hits - fewest, np.arange(min(size, m - fewest) + 1)
-        before = fewest + np.arange(int(row.max()) + 1)[:, None]
-        gains, after = blocks.gain(block, before, y), before + y
-        possible = (after <= m) & (after >= m - remaining)
+        size = int(blocks.sizes[block])
+        lowest, highest = np.maximum(m - remaining - self.hits, 0), np.minimum(m - self.hits, size)
         if best is not None:
-            needed = best.needed(block + 1, after)
-            highest = np.full(before.size, -np.inf)
-            np.maximum.at(highest, row, self.values)
-            possible &= highest[:, None] + gains >= needed
-        # Cells of the table that are possible, row by row, and those of each outcome.
-        n_ways = possible.sum(axis=1)
-        first = (np.cumsum(n_ways) - n_ways)[row]
-        n_ways = n_ways[row]
-        last = np.cumsum(n_ways)
-        cell = np.arange(last[-1]) - np.repeat(last - n_ways - first, n_ways)
-        before, gain = np.repeat(self.values, n_ways), gains[possible][cell]
-        values, lost = before + gain, np.repeat(self.lost, n_ways)
+            first, last = best.hits_within_reach(block, self, int(highest.max()))
+            lowest, highest = np.maximum(lowest, first), np.minimum(highest, last)
+        # Each outcome with each possible number y of hits in the block.
+        n_ways = np.maximum(highest - lowest + 1, 0)
+        ends = np.cumsum(n_ways)
+        of = np.repeat(np.arange(n_ways.size), n_ways)
+        y = np.arange(ends[-1]) - np.repeat(ends - n_ways - lowest, n_ways)
+        hits, before, lost = self.hits[of], self.values[of], self.lost[of]
+        gain = blocks.gain(block, hits, y)
+        values = before + gain
         if m > _MANY_HITS:
             # Knuth's TwoSum.
             of_gain = values - before
             lost += (before - (values - of_gain)) + (gain - of_gain)
-        log_ways = _log_ways(size, min(size, m))[np.nonzero(possible)[1]][cell]
-        log_counts = np.repeat(self.log_counts, n_ways) + log_ways
-        grown = _Outcomes(after[possible][cell], values, lost, log_counts)
-        return grown if best is None else grown.at(np.flatnonzero(values >= needed[possible][cell]))
+        log_counts = self.log_counts[of] + _log_ways(size, min(size, m))[y]
+        grown = _Outcomes(hits + y, values, lost, log_counts)
+        if best is None:
+            return grown
+        return grown.at(np.flatnonzero(values >= best.needed(block + 1, grown.hits)))
 
 
 @lru_cache(maxsize=256)
@@ -253,7 +251,7 @@ class _Completions:
     """
 
     def __init__(self, increments: Increments, n_positives: int, at_least: float) -> None:
-        self._at_least = at_least
+        self._increments, self._at_least = increments, at_least
         before = deque(_largest_sums(increments, n_positives), maxlen=1).pop()
         self._rows: list[tuple[int, Floats]] = []
         for of_last_blocks in _largest_sums(increments.from_the_end(n_positives), n_positives):
@@ -262,6 +260,25 @@ class _Completions:
             first, last = (int(kept[0]), int(kept[-1])) if kept.size else (0, -1)
             self._rows.append((first, row[first : last + 1].copy()))
         self._rows.reverse()
+
+    def hits_within_reach(
+        self, block: int, outcomes: _Outcomes, most: int
+    ) -> tuple[Integers, Integers]:
+        """Fewest and most hits in a block with which outcomes may reach the threshold.
+
+        They are common to outcomes with the same hits before the block, whose largest value counts.
+        Of `most` hits or less; -1 are the most if none reach it.
+        """
+        fewest = int(outcomes.hits.min())
+        row, y = outcomes.hits - fewest, np.arange(most + 1)
+        before = fewest + np.arange(int(row.max()) + 1)[:, None]
+        largest = np.full(before.size, -np.inf)
+        np.maximum.at(largest, row, outcomes.values)
+        gains = self._increments.gain(block, before, y)
+        reaches = largest[:, None] + gains >= self.needed(block + 1, before + y)
+        last = most - np.argmax(reaches[:, ::-1], axis=1)
+        last[~reaches.any(axis=1)] = -1
+        return np.argmax(reaches, axis=1)[row], last[row]
 
     def needed(self, block: int, hits: Integers) -> Floats:
         """Sums over the blocks before a block that can reach the threshold."""
@@ -307,18 +324,37 @@ def cumulative_shares(log_weights: Floats) -> tuple[Floats, Floats, float]:
     shares, log_total = np.asarray(sums / sums[-1], dtype=float), math.log(float(sums[-1])) + top
     with np.errstate(divide="ignore"):
         log_shares = np.log(shares)
-    tiny = int(np.searchsorted(shares, 1e-290))
+    tiny = int(np.searchsorted(shares, _TINY))
     if tiny:
         log_shares[:tiny] = np.logaddexp.accumulate(log_weights[:tiny]) - log_total
     return shares, log_shares, log_total
 
 
-def _log_cumulative(log_counts: Floats, sign: int) -> Floats:
-    """Logarithms of the sums of counts from each place on (sign 1) or before it (sign -1)."""
-    if not log_counts.size:
-        return np.array([-np.inf])
-    _, log_shares, log_total = cumulative_shares(log_counts[::-sign])
-    return np.append(-np.inf, log_shares + log_total)[::-sign]
+def _log_cumulative(log_counts: Floats, n_in_run: Integers, sign: int) -> Floats:
+    """Logarithms of the sums of counts from each place on (sign 1) or before it (sign -1).
+
+    Counts of several runs are summed run by run. Each run has one sum more than counts, 0.
+    """
+    runs = _ends_of_runs(n_in_run)
+    tops = np.maximum.reduceat(log_counts, [start for start, _ in runs])
+    weights = np.exp(log_counts - np.repeat(tops, n_in_run))
+    sums = np.zeros(weights.size + len(runs), dtype=np.longdouble)
+    for run, (start, end) in enumerate(runs):
+        of_run = sums[start + run : end + run + 1][::-sign]
+        weights[start:end][::-sign].cumsum(out=of_run[1:])
+    with np.errstate(divide="ignore"):
+        log_sums = np.log(np.asarray(sums, dtype=float)) + np.repeat(tops, n_in_run + 1)
+    if weights.min() < _TINY:
+        for run, (start, end) in enumerate(runs):
+            of_run = log_sums[start + run : end + run + 1][::-sign][1:]
+            tiny = int(np.searchsorted(of_run, tops[run] + math.log(_TINY)))
+            of_run[:tiny] = np.logaddexp.accumulate(log_counts[start:end][::-sign][:tiny])
+    return np.asarray(log_sums)
+
+
+def _ends_of_runs(n_in_run: Integers) -> list[tuple[int, int]]:
+    """First place of each run, and the place behind its last one."""
+    return list(pairwise([0, *np.cumsum(n_in_run).tolist()]))
 
 
 class MeetInTheMiddleTails:
@@ -338,20 +374,24 @@ class MeetInTheMiddleTails:
         n, n_last = increments.n_samples, increments.sizes.size - split
         self._log_placements = log_binomial(n, n_positives)
         turned = increments.from_the_end(n_positives)
-        first = _by_hits(increments[slice(split)], n_positives, n)
-        last = _by_hits(turned[slice(n_last)], n_positives, n)[::-1]
-        # Values and log counts of both halves, for every number of hits in the first one.
-        self._parts = [
-            (*of_first, of_last[0][order := np.argsort(of_last[0])], of_last[1][order])
-            for of_first, of_last in zip(first, last, strict=True)
-            if of_first[0].size and of_last[0].size
+        first = _outcomes(increments[slice(split)], n_positives, n)
+        last = _outcomes(turned[slice(n_last)], n_positives, n)
+        # Both lists are sorted by the hits in the first blocks, and the last one by value. Numbers
+        # of few bits are sorted fastest.
+        fewest = int(first.hits.min())
+        hits = [
+            (own - fewest).astype(np.min_scalar_type(n_positives))
+            for own in (first.hits, n_positives - last.hits)
         ]
-        self._tails: dict[int, list[Floats]] = {}
+        self._first = first.at(np.argsort(hits[0], kind="stable"))
+        self._last = last.at(np.lexsort((last.values, hits[1])))
+        self._n_first, self._n_last = map(np.bincount, hits)
+        self._tails: dict[int, Floats] = {}
 
     @property
     def n_kept(self) -> int:
         """Numbers that are kept."""
-        return sum(2 * first.size + 4 * last.size for first, _, last, _ in self._parts)
+        return 4 * self._first.hits.size + 6 * self._last.hits.size
 
     def tail(self, t: Floats, sign: int) -> TailEstimates:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1).
@@ -367,36 +407,35 @@ class MeetInTheMiddleTails:
 
     def log_tail(self, t: Floats, sign: int) -> Floats:
         """Logarithms of the tails."""
-        n_first = sum(first.size for first, _, _, _ in self._parts)
-        n_chunks = -(-t.size * n_first // _MOST_AT_ONCE)
+        n_chunks = -(-t.size * self._first.hits.size // _MOST_AT_ONCE)
         chunks = np.array_split(t, max(1, min(t.size, n_chunks)))
         return np.concatenate([self._log_tail(chunk, sign) for chunk in chunks])
 
     def _log_tail(self, t: Floats, sign: int) -> Floats:
         if sign not in self._tails:
-            self._tails[sign] = [_log_cumulative(logs, sign) for _, _, _, logs in self._parts]
-        terms = []
-        for (first, logs, last, _), tails in zip(self._parts, self._tails[sign], strict=True):
-            place = np.searchsorted(last, t[:, None] - first, side="left" if sign > 0 else "right")
-            terms.append(logs + tails[place])
+            self._tails[sign] = _log_cumulative(self._last.log_counts, self._n_last, sign)
+        needed = t[:, None] - self._first.values
+        side: Literal["left", "right"] = "left" if sign > 0 else "right"
+        place = np.empty(needed.shape, dtype=np.int64)
+        runs = zip(_ends_of_runs(self._n_first), _ends_of_runs(self._n_last), strict=True)
+        for run, ((start, end), (first, behind)) in enumerate(runs):
+            some = self._last.values[first:behind]
+            found = np.searchsorted(some, needed[:, start:end], side=side)
+            place[:, start:end] = found + (first + run)
+        terms = self._first.log_counts + self._tails[sign][place]
+        # Along the last axis numpy sums in pairs, which keeps the digits.
+        largest = np.maximum(terms.max(axis=1), np.finfo(float).min)
         with np.errstate(divide="ignore"):
-            # Along the last axis numpy sums in pairs, which keeps the digits.
-            total = logsumexp(np.concatenate(terms, axis=1), axis=1)
-        return np.asarray(total) - self._log_placements
+            log_sums = np.log(np.exp(terms - largest[:, None]).sum(axis=1))
+        return np.asarray(largest + log_sums - self._log_placements)
 
 
-def _by_hits(blocks: Increments, n_positives: int, n_samples: int) -> list[tuple[Floats, Floats]]:
-    """Values and log counts of all outcomes of the first blocks, for each number of hits in them.
-
-    Only outcomes that the other of the `n_samples` samples can complete are listed.
-    """
+def _outcomes(blocks: Increments, n_positives: int, n_samples: int) -> _Outcomes:
+    """All outcomes of the first blocks that the other of the `n_samples` samples can complete."""
     outcomes = _Outcomes.none()
     for block, end in enumerate(np.cumsum(blocks.sizes).tolist()):
         outcomes = outcomes.extended(blocks, block, n_positives, n_samples - end)
-    order = np.argsort(outcomes.hits, kind="stable")
-    values, log_counts = (outcomes.values + outcomes.lost)[order], outcomes.log_counts[order]
-    bounds = np.searchsorted(outcomes.hits[order], np.arange(n_positives + 2))
-    return [(values[a:b], log_counts[a:b]) for a, b in pairwise(bounds)]
+    return replace(outcomes, values=outcomes.values + outcomes.lost)
 
 
 def best_split(sizes: Integers, n_positives: int) -> tuple[int, float]:

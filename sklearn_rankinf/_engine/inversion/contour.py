@@ -197,7 +197,9 @@ class ContourInversion:
             whole = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
             s = whole * self._span
         found = TailEstimates.unknown(s.shape)
-        serve = (self._complementary,) if sign < 0 and self._is_dense else ()
+        serve = (
+            (self._complementary,) if sign < 0 and (self._is_dense or self._effort < 1.0) else ()
+        )
         for choose in (*serve, self._direct):
             weak = np.flatnonzero(found.error.total - found.error.merging > self._good)
             if weak.size:
@@ -434,7 +436,8 @@ class ContourInversion:
     def _cheap_nodes(self, contour: Contour) -> int:
         """Nodes of a pass of which fewer cost as much."""
         rows = self._transform.most_rows(*self._tilt(contour))
-        return max(1, int(self._effort * SETTINGS.cheap_pass) // rows)
+        cheap = max(1, int(self._effort * SETTINGS.cheap_pass) // rows)
+        return min(cheap, 80) if self._effort < 1.0 else cheap
 
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""

@@ -225,7 +225,10 @@ class Tilts:
         with np.errstate(invalid="ignore"):
             slope, curvature = 0.5 * (after - before), before + after - 2.0 * here
         worth = (0.5 * slope**2 > TILTS.worth_refining * curvature) & (curvature > 0.0)
-        inner = np.flatnonzero(worth & (middle == best))
+        worth &= middle == best
+        if not worth.any():
+            return place, bound
+        inner = np.flatnonzero(worth)
         # The smallest of three exponents is less than half a step from the lowest point.
         between = np.clip(-slope[inner] / curvature[inner], -0.5, 0.5)
         refined = place[inner] + np.round(TILTS.fractions * between) / TILTS.fractions

@@ -34,14 +34,17 @@ from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments
 class TransformSettings:
     """Settings of the forward pass."""
 
-    # The state is rescaled after this number of blocks, or as soon as the logarithms of their
-    # weights may add up to the range.
+    # The state is rescaled after as many blocks, of few nodes, and as many blocks times nodes, but
+    # not sooner than after a few blocks; or as soon as the logarithms of their weights may add up
+    # to the range.
+    most_blocks_of_run: int = 128
     blocks_of_run: int = 32
+    numbers_of_run: int = 6_000
     log_range: float = 300.0
     # Weights of the first rows, a power of two, are computed for all blocks of a run at once if
     # they are no more numbers than can be cached.
-    rows_together: int = 16
-    most_cached: int = 32_000
+    rows_together: int = 64
+    most_cached: int = 100_000
     # Weights of blocks of several items with no more hits are computed for all blocks of a run.
     hits_together: int = 16
     # Smallest number of hits in a block, and of rows times hits, that Fourier transforms convolve.
@@ -106,8 +109,9 @@ def walked_through(
     the rounding errors of Fourier transforms, which are not used if `far_rows` are needed. Raises
     `LeftTheRangeError`.
     """
-    for begin in range(0, increments.sizes.size, SETTINGS.blocks_of_run):
-        some = slice(begin, begin + SETTINGS.blocks_of_run)
+    begin, length = 0, _blocks_of_run(z.size)
+    while begin < increments.sizes.size:
+        some = slice(begin, begin + length)
         blocks, paths = increments[some], bands.of(some)
         # Rows are balanced as they are, or if there is one, as they become without a tilt.
         if logs.shape[0] > 1:
@@ -122,8 +126,19 @@ def walked_through(
             apart = max(1, int(rows[1] - rows[0]))
         balance = np.full((blocks.sizes.size, 1), float(ends[0] - ends[-1]) / apart)
         forward = _ForwardPass(blocks, n_samples, n_positives, z, paths, balance, far_rows)
+        if length > SETTINGS.blocks_of_run and forward.n_runs > 1:
+            # Rows are balanced more often.
+            length = SETTINGS.blocks_of_run
+            continue
         first, logs = forward.log_rows(first, logs)
+        begin += length
     return first, logs
+
+
+def _blocks_of_run(n_nodes: int) -> int:
+    """Number of blocks after which the state is rescaled, if not sooner."""
+    of_few = min(SETTINGS.most_blocks_of_run, SETTINGS.numbers_of_run // n_nodes)
+    return max(SETTINGS.blocks_of_run, of_few)
 
 
 class _WeightsOfSeveral(NamedTuple):
@@ -171,6 +186,11 @@ class _ForwardPass:
         self._balances, self._far_rows = balances, far_rows
         self._costs = self._log_ranges()
 
+    @property
+    def n_runs(self) -> int:
+        """Number of runs in which the state stays in the range of floats."""
+        return len(list(self._runs()))
+
     def log_rows(self, first: int, logs: NDArray[Any]) -> tuple[int, NDArray[Any]]:
         """First row and log weights after all blocks, from those before them."""
         self._first, self._balance = first, self._balances[0]
@@ -191,17 +211,23 @@ class _ForwardPass:
 
     def _runs(self) -> Iterator[tuple[int, int]]:
         """First block and last plus one of runs in which the state stays in the range of floats."""
-        begin, spent = 0, 0.0
-        for block, cost in enumerate(self._costs.tolist()):
-            is_long = block - begin == SETTINGS.blocks_of_run
-            if block > begin and (is_long or spent + cost > SETTINGS.log_range):
+        longest, low, high = _blocks_of_run(self._z.size), self._low.tolist(), self._high.tolist()
+        begin, spent, largest, moved = 0, 0.0, 0.0, 0.0
+        for block, (cost, of_an_item, move) in enumerate(zip(*self._costs, strict=True)):
+            # No more items count than there are hits.
+            most = (high[block] - low[begin] + 1) * max(largest, of_an_item)
+            is_wide = min(spent + cost, most) + moved + move > SETTINGS.log_range
+            if block > begin and (is_wide or block - begin == longest):
                 yield begin, block
-                begin, spent = block, 0.0
-            spent += cost
-        yield begin, self._costs.size
+                begin, spent, largest, moved = block, 0.0, 0.0, 0.0
+            spent, largest, moved = spent + cost, max(largest, of_an_item), moved + move
+        yield begin, len(high)
 
-    def _log_ranges(self) -> Floats:
-        """Bounds, block by block, of the distance of the logarithms of the weights from 0."""
+    def _log_ranges(self) -> tuple[list[float], list[float], list[float]]:
+        """Bounds, block by block, of the distance of the logarithms of the weights from 0.
+
+        Of blocks, of single items (infinite of others), and of changes of the balance.
+        """
         c, balances = self._increments, self._balances
         most = np.minimum(np.minimum(c.sizes, self._most), self._m)
         tilts = self._z.real
@@ -220,7 +246,9 @@ class _ForwardPass:
         moved = np.abs(np.diff(balances, axis=0, prepend=0.0)).max(axis=1)
         spread = np.abs(c.cross) * np.abs(tilts).max() * np.where(single, 0, most)
         n_rows = self._high - self._low + 1
-        return np.asarray(np.where(most > 0, costs, 0.0) + (spread + moved) * n_rows)
+        costs = np.where(most > 0, costs, 0.0) + spread * n_rows
+        of_items = np.where(single, costs, math.inf)
+        return costs.tolist(), of_items.tolist(), (moved * n_rows).tolist()
 
     def _rebalance(self, balance: Floats) -> None:
         """Multiply rows so that their factors are those of another balance."""
@@ -240,7 +268,7 @@ class _ForwardPass:
         grid = np.zeros((self._high[end - 1] - first + 1, self._z.size), dtype=self._z.dtype)
         grid[: self._state.shape[0]] = self._state
         log_divisor: Any = 0.0
-        if self._costs[begin] > SETTINGS.log_range:
+        if self._costs[0][begin] + self._costs[2][begin] > SETTINGS.log_range:
             last, log_divisor = self._several(grid, first, last, begin, {})
             self._keep(grid, last, end, log_divisor)
             return
@@ -257,8 +285,8 @@ class _ForwardPass:
         highs = np.append(last, self._high[run])[:-1]
         few = begin + np.flatnonzero(are_few)
         of_several = self._weights_of_several(few, lows[are_few], highs[are_few])
-        rows = zip(*(part.tolist() for part in parts), strict=True)
-        for i, (size, low, start, last_start) in enumerate(rows):
+        blocks = zip(*(part.tolist() for part in parts), strict=True)
+        for i, (size, low, start, last_start) in enumerate(blocks):
             if size > 1:
                 last, log_step = self._several(grid, low, last, begin + i, of_several)
                 log_divisor = log_divisor + log_step
@@ -266,9 +294,8 @@ class _ForwardPass:
             log_divisor = log_divisor + self._log_q
             stop = min(last, last_start)
             if stop >= start:
-                moved = weights.of_rows(i, stop - start + 1)
-                moved *= grid[start - first : stop - first + 1]
-                grid[start + 1 - first : stop + 2 - first] += moved
+                rows = grid[start - first : stop - first + 1]
+                grid[start + 1 - first : stop + 2 - first] += weights.times(i, rows)
                 last = max(last, stop + 1)
         self._keep(grid, last, end, log_divisor)
 
@@ -444,16 +471,20 @@ class _Weights:
             self._powers.append(ratios)
             ratios, n_together = ratios * ratios, 2 * n_together
 
-    def of_rows(self, i: int, n_rows: int) -> NDArray[Any]:
-        """The first rows of block i, which the next call overwrites."""
-        filled = self._first.shape[0]
+    def times(self, i: int, x: NDArray[Any]) -> NDArray[Any]:
+        """The first rows of block i times other rows; the next call overwrites the product."""
+        n_rows, filled = x.shape[0], self._first.shape[0]
         rows = self._weights[:n_rows]
-        rows[:filled] = self._first[:n_rows, i]
+        if n_rows <= filled:
+            np.multiply(self._first[:n_rows, i], x, out=rows)
+            return rows
+        rows[:filled] = self._first[:, i]
         for powers in self._powers:
             if filled >= n_rows:
                 break
             np.multiply(rows[: n_rows - filled][:filled], powers[i], out=rows[filled : 2 * filled])
             filled *= 2
+        rows *= x
         return rows
 
 
