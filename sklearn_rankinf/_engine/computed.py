@@ -21,7 +21,6 @@ from sklearn_rankinf._engine.conditioning import (
     ACCEPTED,
     ConditionedTails,
     block_to_condition_on,
-    linear_support,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import TailBounds, put_within
@@ -120,10 +119,8 @@ class ComputedDistribution:
         tie_sizes: Integers | None,
         tolerance: float = 0.0,
     ) -> None:
-        self._statistic = statistic
-        self._tolerance = tolerance
-        self._n_samples = n_samples
-        self._n_positives = n_positives
+        self._statistic, self._tolerance = statistic, tolerance
+        self._n_samples, self._n_positives = n_samples, n_positives
         self._tie_sizes = tie_sizes
         self._problem = statistic, n_samples, n_positives, tie_sizes
         # Merged blocks are few, and used several times.
@@ -295,8 +292,6 @@ class ComputedDistribution:
             return self._attained
         m = self._n_positives
         increments = self._blocks
-        if increments.is_linear:
-            return linear_support(increments, m)
         if not self._has_support:
             raise ValueError(
                 f"The smallest and the largest value of {m} positives in "
@@ -412,7 +407,7 @@ class ComputedDistribution:
     @cached_property
     def _conditions_first(self) -> bool:
         """Whether tails are conditioned on a block first: few outcomes decide, or weights step."""
-        span = self._statistic.span(self._n_samples, self._n_positives, self._tie_sizes)
+        span = self._statistic.span(*self._problem[1:])
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning or span > 0.0:
             return False
         counted, m = self._counted, self._n_counted
@@ -446,8 +441,7 @@ class ComputedDistribution:
 
     @cached_property
     def _log_probability_of_best(self) -> float:
-        n, m = self._n_samples, self._n_positives
-        return self._statistic.log_probability_of_best(n, m, self._tie_sizes)
+        return self._statistic.log_probability_of_best(*self._problem[1:])
 
     @cached_property
     def _best(self) -> float:
@@ -463,7 +457,7 @@ class ComputedDistribution:
             grouped, m = self._grouped_misses, n - m
             within = self._all_hits - within[1], self._all_hits
         bounds = self._bounds_of_what_is_counted
-        span = self._statistic.span(n, self._n_positives, self._tie_sizes)
+        span = self._statistic.span(*self._problem[1:])
         options = self._tolerance, span, self._transform, self._at_the_top
         numbers = n, self._n_blocks, m, self._n_positives
         mean = self._all_hits - self._mean if self._by_misses else self._mean
@@ -500,7 +494,7 @@ class ComputedDistribution:
     @property
     def _transform(self) -> ClosedTransform | None:
         """The transform in closed form, where there is one of what is counted."""
-        problem = self._n_samples, self._n_positives, self._tie_sizes
+        problem = self._problem[1:]
         if self._by_misses or self._statistic.log_mgf(np.ones(1, complex), *problem) is None:
             return None
 
@@ -521,7 +515,7 @@ class ComputedDistribution:
 
     @cached_property
     def _tail_bounds(self) -> TailBounds:
-        return TailBounds(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
+        return TailBounds(*self._problem)
 
     def _bounds_of_what_is_counted(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         if self._by_misses:
@@ -541,7 +535,7 @@ class ComputedDistribution:
 
     @property
     def _blocks(self) -> Increments:
-        return increments_of(self._statistic, self._n_samples, self._n_positives, self._tie_sizes)
+        return increments_of(*self._problem)
 
 
 def _inversion(increments: Increments, n_positives: int) -> _FarTail:

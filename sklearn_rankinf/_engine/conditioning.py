@@ -131,8 +131,9 @@ def coarse_block(increments: Increments, n_positives: int) -> int | None:
     if increments.is_linear:
         block = int(np.argmax(steps))
         if sizes[block] == 1:
-            low, high = linear_support(increments.given(block, 0)[0], m - 1)
-            if steps[block] > SETTINGS.separate_item * (high - low):
+            others, _ = increments.given(block, 0)
+            spread = largest_value(others, m - 1) - smallest_value(others, m - 1)
+            if steps[block] > SETTINGS.separate_item * spread:
                 return block
     variance = sizes * (m / n) * (1.0 - m / n) * (1.0 - sizes / n)
     varies = (sizes > 1) & (variance > SETTINGS.least_variance)
@@ -441,20 +442,7 @@ class ConditionedTails:
         if m == 0 or m == c.n_samples:
             value = float(c.total(c.sizes)) if m else 0.0
             return value, value
-        if c.is_linear:
-            return linear_support(c, m)
-        if float(np.minimum(c.sizes, m).sum()) * m <= SETTINGS.max_support_operations:
+        n_operations = float(np.minimum(c.sizes, m).sum()) * m
+        if c.is_linear or n_operations <= SETTINGS.max_support_operations:
             return smallest_value(c, m), largest_value(c, m)
         return -math.inf, math.inf
-
-
-def linear_support(c: Increments, m: int) -> tuple[float, float]:
-    """Smallest and largest sum of the weights of m items."""
-    order = np.argsort(c.linear, kind="stable")
-    sizes, weights = c.sizes[order], c.linear[order]
-
-    def total(sizes: Integers, weights: Floats) -> float:
-        taken = np.diff(np.minimum(np.cumsum(sizes), m), prepend=0)
-        return float(np.sum(taken * weights))
-
-    return total(sizes, weights), total(sizes[::-1], weights[::-1])

@@ -28,8 +28,9 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
     has_large_blocks,
     largest_increment,
 )
-from sklearn_rankinf._engine.inversion.stratified import ROUGH_TOLERANCE, StratifiedInversion
+from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
+from sklearn_rankinf._engine.inversion.trapezoid import ROUGH_TOLERANCE
 from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, VERY_FEW_BLOCKS, Floats, Increments
 from sklearn_rankinf._statistics.moments import deviation_of_the_body, log_size_at_return

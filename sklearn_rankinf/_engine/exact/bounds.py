@@ -190,12 +190,7 @@ class Enclosure:
 
 
 def enclosure(
-    increments: Increments,
-    n_hits: int,
-    top: float,
-    close: float,
-    widest: float,
-    log_omitted: float,
+    increments: Increments, n_hits: int, top: float, close: float, widest: float, log_omitted: float
 ) -> Enclosure | None:
     """An enclosure of a distribution up to `top`, as close as is affordable, or as `close`.
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -92,8 +92,7 @@ class Atoms:
         return self._log_counts_from[np.searchsorted(self.values, t, side="left")]
 
 
-@dataclass(frozen=True, eq=False)
-class _Outcomes:
+class _Outcomes(NamedTuple):
     """Partial outcomes of the first blocks.
 
     Attributes
@@ -119,14 +118,11 @@ class _Outcomes:
     @classmethod
     def joined(cls, parts: list[_Outcomes]) -> _Outcomes:
         """All outcomes of several lists."""
-        if len(parts) == 1:
-            return parts[0]
-        names = [field.name for field in fields(cls)]
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def at(self, where: Integers | slice) -> _Outcomes:
         """Some of the outcomes."""
-        some = self.hits[where], self.values[where], self.lost[where], self.log_counts[where]
+        some: Any = [part[where] for part in self]
         return _Outcomes(*some)
 
     def extended(
@@ -304,6 +300,10 @@ def _largest_sums(increments: Increments, n_positives: int) -> Iterator[Floats]:
 
 def largest_value(increments: Increments, n_positives: int) -> float:
     """The largest value that the statistic can take."""
+    if increments.is_linear:
+        order = np.argsort(-increments.linear, kind="stable")
+        taken = np.diff(np.minimum(np.cumsum(increments.sizes[order]), n_positives), prepend=0)
+        return float(np.sum(taken * increments.linear[order]))
     return float(deque(_largest_sums(increments, n_positives), maxlen=1).pop()[-1])
 
 
@@ -435,7 +435,7 @@ def _outcomes(blocks: Increments, n_positives: int, n_samples: int) -> _Outcomes
     outcomes = _Outcomes.none()
     for block, end in enumerate(np.cumsum(blocks.sizes).tolist()):
         outcomes = outcomes.extended(blocks, block, n_positives, n_samples - end)
-    return replace(outcomes, values=outcomes.values + outcomes.lost)
+    return outcomes._replace(values=outcomes.values + outcomes.lost)
 
 
 def best_split(sizes: Integers, n_positives: int) -> tuple[int, float]:

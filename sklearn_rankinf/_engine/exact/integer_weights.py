@@ -15,7 +15,7 @@ import numpy as np
 from scipy.fft import next_fast_len, rfft
 from scipy.optimize import minimize_scalar
 
-from sklearn_rankinf._engine.exact.enumeration import Atoms
+from sklearn_rankinf._engine.exact.enumeration import Atoms, largest_value
 from sklearn_rankinf._statistics.hypergeometric import binomial_log_weights, log_binomial
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Increments, Integers
 
@@ -121,7 +121,7 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
         return None
     few = min(n_positives, n - n_positives)
     lowest, steps = float(increments.linear.min()), _in_steps(increments, step)
-    n_values = _largest_sum(increments.sizes, steps, few) + 1
+    n_values = round((largest_value(increments, few) - few * lowest) / step) + 1
     n_ways = float(np.minimum(increments.sizes, few).sum())
     n_numbers = float(few + 1) * n_values
     most_work = SETTINGS.most_work_of_few if steps.size <= FEW_BLOCKS else SETTINGS.most_work
@@ -142,13 +142,6 @@ def _in_steps(increments: Increments, step: float) -> Integers:
     """Weights above the smallest one, in steps."""
     weights = increments.linear
     return np.asarray(np.rint((weights - weights.min()) / step), dtype=np.int64)
-
-
-def _largest_sum(sizes: Integers, steps: Integers, n_hits: int) -> int:
-    """Largest sum of steps over `n_hits` items."""
-    order = np.argsort(-steps, kind="stable")
-    taken = np.diff(np.minimum(np.cumsum(sizes[order]), n_hits), prepend=0)
-    return int(taken @ steps[order])
 
 
 def _probabilities(sizes: Integers, steps: Integers, n_hits: int, n_values: int) -> Floats:

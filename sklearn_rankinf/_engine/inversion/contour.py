@@ -10,7 +10,7 @@ value
 2. choose the period of the rule, so that Chernoff bounds of the tails a period away (aliasing) are
    negligible beside the tail (`_log_aliasing`),
 3. add nodes until the transform has decayed (truncation), and sum (`_invert`, `_summed`),
-4. where the error is large still, use a contour of the other side (`_complementary`).
+4. of lower tails that are not small, try the usual upper contour first (`_complementary`).
 
 The terms of the stated error are the parts of `ErrorEstimate`. Implements "Contour inversion" in
 doc/theory.rst, equations ``contour`` to ``reflected``.
@@ -34,6 +34,7 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGED_TIES,
     DOUBT_OF_MERGING,
     LEFT_OF_MERGING,
+    ROUGH_TOLERANCE,
     Nodes,
     exp_of_error,
 )
@@ -85,8 +86,9 @@ class ContourSettings:
     decayed_merged: float = 1e-5
     decayed_slowly: float = 5e-7
     part_of_tolerance: float = 0.1
-    # Tolerances above this save nodes.
+    # Tolerances above this save nodes, and those of half a percent fill no pass beyond a number.
     rough: float = 1e-4
+    first_rough: int = 80
     # A contour this many times longer than at first is given up if its last extension has not
     # reduced the truncation by the factor.
     patience: int = 3
@@ -172,6 +174,7 @@ class ContourInversion:
         good = SETTINGS.good_merged if transform.merged else SETTINGS.good
         # With a tolerance, half the height and the samples, and shorter periods, are enough.
         self._effort = 0.5 if tolerance > SETTINGS.rough else 1.0
+        self._most_first = sys.maxsize if tolerance < ROUGH_TOLERANCE else SETTINGS.first_rough
         most = SETTINGS.aliasing_dense if self._is_dense else SETTINGS.aliasing
         self._most_aliasing = -min(most, SETTINGS.aliasing_rough) if self._effort < 1.0 else -most
         self._good = max(SETTINGS.good_dense if self._is_dense else good, tolerance)
@@ -197,10 +200,8 @@ class ContourInversion:
             whole = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
             s = whole * self._span
         found = TailEstimates.unknown(s.shape)
-        serve = (
-            (self._complementary,) if sign < 0 and (self._is_dense or self._effort < 1.0) else ()
-        )
-        for choose in (*serve, self._direct):
+        is_easy = sign < 0 and (self._is_dense or self._effort < 1.0)
+        for choose in (self._complementary, self._direct) if is_easy else (self._direct,):
             weak = np.flatnonzero(found.error.total - found.error.merging > self._good)
             if weak.size:
                 for contour, chosen in choose(s[weak], sign).items():
@@ -232,7 +233,7 @@ class ContourInversion:
         return chosen
 
     def _complementary(self, s: Floats, sign: int) -> _Served:
-        """The usual upper contour for lower tails of dense distributions, unless they are small."""
+        """The usual upper contour for lower tails, unless they are small."""
         contour = Contour(1, self._tilts.usual, self._first_period(1, self._tilts.usual))
         log_p = self._tilts.cheap_log_bound(s, -1)
         is_near = self._tilts.is_within_excess(s, 1, log_p)
@@ -253,7 +254,7 @@ class ContourInversion:
         if self._span or self._tilts.are_few:
             return 0
         shortest = Contour(side, index, 0)
-        ratio = self._cheap(shortest) / self._fewest_nodes(shortest)
+        ratio = min(self._cheap(shortest), self._most_first) / self._fewest_nodes(shortest)
         # Half the height makes twice the period as cheap.
         longest = SETTINGS.longest_first - round(2.0 * math.log2(self._effort))
         return int(np.clip(math.ceil(2.0 * math.log2(ratio)), 0, longest))
@@ -295,7 +296,8 @@ class ContourInversion:
             if math.isinf(truncation):
                 break
             more = min(max(n_nodes // 2, self._cheap(contour)), max(whole - n_nodes, 1))
-            may_end = self._tilts.few_blocks or n_nodes >= SETTINGS.patience * first
+            is_long = n_nodes >= SETTINGS.patience * max(first, self._cheap(contour))
+            may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
             is_stuck = truncation > SETTINGS.progress * before and may_end and not insist
             is_last = is_stuck or n_nodes + more > most
@@ -425,7 +427,8 @@ class ContourInversion:
 
     def _enough_nodes(self, contour: Contour) -> int:
         """Number of nodes that a contour has at first."""
-        return min(max(self._fewest_nodes(contour), self._cheap(contour)), self._n_whole(contour))
+        cheap = min(self._cheap(contour), self._most_first)
+        return min(max(self._fewest_nodes(contour), cheap), self._n_whole(contour))
 
     def _affordable(self, contour: Contour, insist: bool) -> int:
         """The longest contour that is affordable."""
@@ -436,8 +439,7 @@ class ContourInversion:
     def _cheap_nodes(self, contour: Contour) -> int:
         """Nodes of a pass of which fewer cost as much."""
         rows = self._transform.most_rows(*self._tilt(contour))
-        cheap = max(1, int(self._effort * SETTINGS.cheap_pass) // rows)
-        return min(cheap, 80) if self._effort < 1.0 else cheap
+        return max(1, int(self._effort * SETTINGS.cheap_pass) // rows)
 
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""

@@ -210,10 +210,7 @@ class RankingTransform:
         """Log transforms at real tilts, often of merged blocks; nan where not known."""
         values = np.full(thetas.shape, np.nan)
         are_planned = np.abs(thetas) <= self._steepest_planned
-        for blocks, these in (
-            (self._coarse, are_planned),
-            (self._increments, ~are_planned),
-        ):
+        for blocks, these in ((self._coarse, are_planned), (self._increments, ~are_planned)):
             values[these] = self._log_mgfs_of(blocks, thetas[these])
         return values
 

@@ -49,6 +49,7 @@ from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGING,
+    ROUGH_TOLERANCE,
     SERVED,
     ContourTails,
     Nodes,
@@ -147,8 +148,6 @@ class StratifiedSettings:
 
 
 SETTINGS = StratifiedSettings()
-# Tolerance from which contours are shorter, and their blocks merged further.
-ROUGH_TOLERANCE = 5e-3
 
 
 class StratifiedInversion:
@@ -184,13 +183,15 @@ class StratifiedInversion:
         tolerance: float = 0.0,
         has_ties: bool = False,
     ) -> None:
-        self._blocks, self._merged = cache(blocks), merged
-        self._n_positives, self._body = n_positives, body
+        self.increments, self._merged = cache(blocks), merged
+        # Levels of merging that contours may be computed at.
+        self.n_levels = SETTINGS.n_levels if merged else 2
+        self.n_positives, self._body = n_positives, body
         self._lowest, self._mean = lowest, mean
         self.tolerance, self.has_ties = tolerance, has_ties
         self._is_tolerant = tolerance >= ROUGH_TOLERANCE
-        self._highest = n_positives * float(self._blocks(0, False).of_one_hit.max())
-        self._largest = cache(lambda: largest_value(self._blocks(0, False), n_positives))
+        self._highest = n_positives * float(self.increments(0, False).of_one_hit.max())
+        self._largest = cache(lambda: largest_value(self.increments(0, False), n_positives))
         self._tilted = cache(self._tilted_below)
         self._damped_contour = cache(self._damped)
         self._lower_contour = cache(self._lower)
@@ -253,12 +254,12 @@ class StratifiedInversion:
 
     def _log_probability_of_one(self, s: Floats) -> Floats:
         """Log probability of a positive at a rank where it reaches a value by itself."""
-        blocks = self._blocks(0, False)
+        blocks = self.increments(0, False)
         order = np.argsort(-blocks.of_one_hit, kind="stable")
         n_up_to = np.append(0, np.cumsum(blocks.sizes[order]))
         n_items = n_up_to[np.searchsorted(-blocks.of_one_hit[order], -s, side="right")]
         with np.errstate(divide="ignore"):
-            none = np.minimum(log_pmf(0, blocks.n_samples, self._n_positives, n_items), 0.0)
+            none = np.minimum(log_pmf(0, blocks.n_samples, self.n_positives, n_items), 0.0)
             return np.asarray(np.log(-np.expm1(none)))
 
     # Damped contours
@@ -291,7 +292,7 @@ class StratifiedInversion:
         """The distribution under a negative tilt; None if rounding has left nothing of it."""
         theta = -(SETTINGS.steeper**depth) / self._body
         apart = SETTINGS.tilts_apart / self._body
-        blocks, m = self._blocks(0, self._is_deep(depth)), self._n_positives
+        blocks, m = self.increments(0, self._is_deep(depth)), self.n_positives
         transform = RankingTransform(blocks, blocks, m, True)
         below, at, above = transform.log_mgfs(theta + np.array([-apart, 0.0, apart])).tolist()
         mean = (above - below) / (2.0 * apart)
@@ -321,7 +322,7 @@ class StratifiedInversion:
         self, theta: float, period: float, deep: bool, farthest: float = math.inf
     ) -> _StratifiedContour | None:
         """The contour of all strata."""
-        m, blocks = self._n_positives, self._blocks(0, deep)
+        m, blocks = self.n_positives, self.increments(0, deep)
         share = SETTINGS.share_left_out_merged if self._merged else SETTINGS.share_left_out
         planned = blocks.from_the_end(m)
         bands, log_mgf = tilted_bands(planned, m, theta, share)
@@ -364,7 +365,7 @@ class StratifiedInversion:
         choice = _ChosenStrata(strata, s, self._is_tolerant)
         if not (math.isfinite(choice.period) and choice.serves(np.array([begin, end])).all()):
             return None
-        m, planned = self._n_positives, self._blocks(0, False).from_the_end(self._n_positives)
+        m, planned = self.n_positives, self.increments(0, False).from_the_end(self.n_positives)
         found = choice.bands(planned, m)
         if found is None:
             # Remembered as a contour that answers nothing: smaller cells would fail, too.
@@ -387,22 +388,8 @@ class StratifiedInversion:
 
     def _top_strata(self, rank: int) -> _TopStrata:
         log_rarity = SETTINGS.log_rarity * 2.0**rank
-        blocks, m = self._blocks(0, False), self._n_positives
+        blocks, m = self.increments(0, False), self.n_positives
         return _TopStrata(blocks, m, self._body, log_rarity, self._largest)
-
-    def increments(self, level: int, deep: bool) -> Increments:
-        """Increments of a level of merging."""
-        return self._blocks(level, deep)
-
-    @property
-    def n_levels(self) -> int:
-        """Levels of merging that contours may be computed at."""
-        return SETTINGS.n_levels if self._merged else 2
-
-    @property
-    def n_positives(self) -> int:
-        """Number of positives."""
-        return self._n_positives
 
 
 @dataclass(frozen=True, eq=False)
@@ -426,22 +413,10 @@ class _Tilted:
 class _StratifiedContour:
     """Tails along one contour, at the level of merging that is accurate enough.
 
-    Parameters
-    ----------
-    inversion : StratifiedInversion
-        The statistic.
-    multirate : MultiratePass or None
-        The pass; None if it is not affordable.
-    bands : Bands
-        Paths of the hits that carry the tilted distribution, of the blocks that plan the contour.
-    deep : bool
-        Whether blocks near the bottom are merged less.
-    share : float
-        Share of the tilted total that is left out.
-    cell : float
-        Difference of what a top positive adds in neighbouring merged blocks, at most.
-    choice : _ChosenStrata, default=None
-        The strata of an ascending contour; None for all strata.
+    The pass is None if it is not affordable. Bands are of the blocks that plan the contour, and
+    leave out a share of the tilted total. A cell is the largest difference of what a top positive
+    adds in neighbouring merged blocks, which are merged less near the bottom if `deep` is set. An
+    ascending contour has a choice of strata, others have all.
     """
 
     def __init__(
@@ -541,18 +516,8 @@ class _StratifiedContour:
 class _TopStrata:
     """Log transforms at positive tilts, for each number of positives in the top stratum.
 
-    Parameters
-    ----------
-    increments : Increments
-        What hits add.
-    n_positives : int
-        Number of positives.
-    body : float
-        Standard deviation without the top positives.
-    log_rare : float
-        Log probability of more top-stratum positives than are distinguished.
-    largest : callable
-        Returns the largest value of the statistic.
+    Beyond a number of them, more top-stratum positives are rarer than ``exp(log_rare)``, and are
+    not distinguished; `largest` returns the largest value of the statistic.
     """
 
     def __init__(
@@ -619,16 +584,9 @@ class _TopStrata:
 
 
 class _ChosenStrata:
-    """The strata, the tilt and the period of an ascending contour for values around one.
+    """The strata, the tilt and the period of an ascending contour for values around `s`.
 
-    Parameters
-    ----------
-    strata : _TopStrata
-        Log transforms for each number of top positives.
-    s : float
-        The value.
-    is_tolerant : bool, default=False
-        Whether a relative error of half a percent is accepted.
+    A relative error of half a percent is accepted if `is_tolerant` is set.
     """
 
     def __init__(self, strata: _TopStrata, s: float, is_tolerant: bool = False) -> None:
