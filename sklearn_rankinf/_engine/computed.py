@@ -145,12 +145,14 @@ class ComputedDistribution:
         inside = (t > low) & (t <= high) if sign > 0 else (t >= low) & (t < high)
         log_zero, next_value = self._atom_at_zero
         at_zero = inside & ((t <= next_value) if sign > 0 else (t < next_value))
-        found.log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
-        bottom = np.flatnonzero(inside & ~at_zero & (t < SETTINGS.bottom * self._std))
-        if bottom.size and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
-            found.put(bottom, self._tail_at_the_bottom(t[bottom], sign))
-            inside[bottom] = False
-        left = np.flatnonzero(inside & ~at_zero)
+        if at_zero.any():
+            found.log_p[at_zero] = _log_complement(log_zero) if sign > 0 else log_zero
+            inside[at_zero] = False
+        at_bottom = inside & (t < SETTINGS.bottom * self._std)
+        if at_bottom.any() and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
+            found.put(np.flatnonzero(at_bottom), self._tail_at_the_bottom(t[at_bottom], sign))
+            inside[at_bottom] = False
+        left = np.flatnonzero(inside)
         if left.size:
             rest = partial(self._far_tail, log_negligible=SETTINGS.log_negligible)
             found.put(left, about_the_mean(self._far_tail, t[left], sign, self._mean, rest))
@@ -362,11 +364,8 @@ class ComputedDistribution:
         inversion = solver("inversion", inverted, first)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
             return [inversion]
-        others = [
-            solver(
-                "conditioning on a block", self._conditioned_tail, first if conditions else later
-            )
-        ]
+        above = first if conditions else later
+        others = [solver("conditioning on a block", self._conditioned_tail, above)]
         if branches is not None:
             above = ACCEPTED if branches.is_quick else later
             place = 1 if conditions and not branches.is_quick else 0

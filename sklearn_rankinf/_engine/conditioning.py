@@ -165,13 +165,7 @@ def block_to_condition_on(increments: Increments, n_positives: int) -> int | Non
 
 
 class Budget:
-    """A limited amount of work or of memory.
-
-    Parameters
-    ----------
-    left : float
-        The amount that is left.
-    """
+    """A limited amount of work or of memory, of which an amount is left."""
 
     def __init__(self, left: float) -> None:
         self.left = left

@@ -237,20 +237,17 @@ class Tails:
         if self._merged and upper:
             first = max(first, s.accurate_merged)
         good = max(first, s.accurate_stratified) if stratified else first
-        near_maximum, contour = "near-maximum enumeration", "contour"
+        near_maximum, contour, strata = "near-maximum enumeration", "contour", "stratified contour"
         near_body = upper and stratified and not self._merges_strata
         far_above = ascends and self._merged and not stratified
         declared: list[tuple[bool, Solver]] = [
             (upper and (stratified or far_above), Solver(near_maximum, self._first_ranks, first)),
-            (stratified, Solver("stratified contour", self._stratified, first)),
+            (stratified, Solver(strata, self._stratified, first)),
             (near_body, Solver(contour, self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
-            (
-                stratified and ascends,
-                Solver("stratified contour", self._ascending, self._far_error),
-            ),
+            (stratified and ascends, Solver(strata, self._ascending, self._far_error)),
             (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),
-            (far_above, Solver("stratified contour", self._ascending_far_above, first)),
+            (far_above, Solver(strata, self._ascending_far_above, first)),
             (True, Solver(near_maximum, self._listed, good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (True, Solver(contour, self._contour_tail, s.tolerable if few_hits else good)),

@@ -176,7 +176,7 @@ class MultiratePass:
         self, blocks: Increments, bands: Bands, reach: float
     ) -> tuple[Complexes, Complexes, float] | None:
         parts = self._parts(reach)
-        n_nodes = math.ceil(self._n_nodes(reach) / parts[0].n_windows)
+        n_nodes = math.ceil(reach / self.step / parts[0].n_windows)
         if n_nodes < self._least_nodes:
             return None
         ends = np.cumsum(blocks.sizes)
@@ -270,7 +270,7 @@ class MultiratePass:
 
     def _parts(self, reach: float) -> list[_Part]:
         """The pass in parts of equal spacing, each with enough nodes."""
-        most = _power(self._n_nodes(reach) / self._least_nodes)
+        most = _power(reach / self.step / self._least_nodes)
         parts: list[_Part] = []
         for stage in self._stages:
             part = replace(stage, n_windows=min(stage.n_windows, most))
@@ -279,9 +279,6 @@ class MultiratePass:
                 part = replace(part, begin=last.begin, n_windows=last.n_windows)
             parts.append(part)
         return parts
-
-    def _n_nodes(self, reach: float) -> float:
-        return reach / self.step
 
     def _reach(self, is_long: bool) -> float:
         """Distance from the real axis at which the contour ends, within an amount of work."""
