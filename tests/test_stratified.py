@@ -240,7 +240,7 @@ def test_few_contours_serve_all_values(monkeypatch):
 )
 def test_listed_placements(n_samples, n_positives, tie_sizes, merged, x):
     problem = AP, n_samples, n_positives, tie_sizes
-    found = stratified_inversion(problem, merged).far_tail(np.array([x]))
+    found = stratified_inversion(problem, merged).ascending_tail(np.array([x]))
     listed = atoms(increments_of(*problem), n_positives, at_least=x)
     beyond = listed.log_counts[listed.values >= x * (1.0 - 1e-12)]
     assert np.isfinite(found.error.total).all()
@@ -249,7 +249,7 @@ def test_listed_placements(n_samples, n_positives, tie_sizes, merged, x):
 
 def test_a_fixed_grid_of_nodes():
     x = np.array([0.25, 0.4])
-    found = stratified_inversion((AP, 300, 20, None)).far_tail(x)
+    found = stratified_inversion((AP, 300, 20, None)).ascending_tail(x)
     assert np.all(found.error.total < 1e-5)
     assert_right(found, inverted_tail(np.ones(300, dtype=int), 20, x, 60.0, 3.0, 3000))
 
@@ -269,7 +269,7 @@ def test_contours_of_all_blocks(statistic, n_samples, n_positives, x):
     other = plain_contour(problem).tail(x, 1)
     assert np.all(other.error.total < 2e-2)
     for merged in (False, True):
-        found = stratified_inversion(problem, merged).far_tail(x)
+        found = stratified_inversion(problem, merged).ascending_tail(x)
         assert found.log_p.max() < -15.0
         assert_agree(found, other)
         assert np.all(found.error.total <= np.maximum(1e-4, -1e-6 * found.log_p))
@@ -290,15 +290,15 @@ def test_relative_error_of_logarithms_is_below_one_in_a_million(n_samples, n_pos
     assert np.all(error < -1e-6 * log_p)
     # A contour that is planned with blocks merged less near the bottom.
     problem = AP, n_samples, n_positives, None
-    again = stratified_inversion(problem, merged=True, deep_plan=True).far_tail(x)
+    again = stratified_inversion(problem, merged=True, deep_plan=True).ascending_tail(x)
     assert np.all(np.abs(np.expm1(again.log_p - log_p)) <= again.error.total + error)
 
 
 def test_no_answer_depends_on_the_other_values():
     problem, x = (AP, 500, 20, None), np.array([0.2, 0.3, 0.45, 0.6])
-    together = stratified_inversion(problem).far_tail(x)
+    together = stratified_inversion(problem).ascending_tail(x)
     inversion = stratified_inversion(problem)
-    backwards = [inversion.far_tail(x[i : i + 1]) for i in range(x.size)[::-1]][::-1]
+    backwards = [inversion.ascending_tail(x[i : i + 1]) for i in range(x.size)[::-1]][::-1]
     log_p = np.concatenate([each.log_p for each in backwards])
     error = np.concatenate([each.error.total for each in backwards])
     known = np.isfinite(together.error.total)
@@ -333,7 +333,7 @@ def test_unknown_tails_are_stated_as_unknown():
     for found in (best, worst):
         assert np.isposinf(found.error.total[0]) == np.isneginf(found.log_p[0])
     # Fewer items below the top stratum than positives.
-    few = stratified_inversion((AP, 40, 30, None)).far_tail(np.array([0.9]))
+    few = stratified_inversion((AP, 40, 30, None)).ascending_tail(np.array([0.9]))
     assert np.isposinf(few.error.total).all()
 
 
@@ -341,7 +341,7 @@ def test_ascending_contours_answer_nothing_near_the_body():
     problem = AP, 1000, 8, None
     mean, _ = exact_mean_and_variance(*problem)
     with np.errstate(all="raise"):
-        found = stratified_inversion(problem).far_tail(np.array([0.5 * mean, mean, 1.0]))
+        found = stratified_inversion(problem).ascending_tail(np.array([0.5 * mean, mean, 1.0]))
     assert_array_equal(np.isposinf(found.error.total), np.isneginf(found.log_p))
     assert np.isposinf(found.error.total[:2]).all()
 
@@ -506,7 +506,7 @@ def test_strata_beyond_the_range_of_floats_are_bounded(n_samples, n_positives):
     # Of most numbers of top-stratum positives rounding leaves nothing of the rest.
     problem = AP, n_samples, n_positives, None
     s = np.array([0.5])
-    found = stratified_inversion(problem, merged=True).far_tail(s)
+    found = stratified_inversion(problem, merged=True).ascending_tail(s)
     assert found.error.total[0] < 1e-3
     plain = ComputedDistribution(*problem)._tails._contour_far_out.tail(s, 1)
     assert_agree(found, plain)
@@ -526,7 +526,7 @@ def test_transforms_of_strata_of_many_positives(n_samples, n_positives):
     planned = inversion.increments(0, False).from_the_end(n_positives)
     _, log_mgf = choice.bands(planned, n_positives)
     assert_allclose(choice._these[choice._best], log_mgf, rtol=0.0, atol=1e-6)
-    found = inversion.far_tail(np.array([s]))
+    found = inversion.ascending_tail(np.array([s]))
     assert found.error.total[0] < -1e-6 * found.log_p[0]
     # No tail exceeds the sum of the Chernoff bounds of its strata, and this one is not much less.
     bound = logsumexp(strata.bounds(s))
@@ -537,7 +537,7 @@ def test_chernoff_bounds_are_above_the_tails():
     problem = AP, 1000, 10, None
     inversion = stratified_inversion(problem)
     s = standardized(problem, [15.0, 25.0])
-    log_p = inversion.far_tail(s).log_p
+    log_p = inversion.ascending_tail(s).log_p
     assert not inversion.are_rare(s, float(log_p.min())).any()
     assert inversion.are_rare(s, float(log_p.max()) + 5.0).all()
     s = standardized(problem, [-1.0, -0.5])

@@ -9,7 +9,7 @@ With ``y_b`` positives in block b and ``h_b`` before it, the engine computes
 for any coefficients, with an estimate of the relative error. Metrics define the coefficients in
 `sklearn_rankinf._metrics`: for average precision without ties ``cross = square = 1 / (m r)`` at
 rank r, since a positive with h before it adds the precision ``(h + 1) / r``, over m. Positives and
-negatives exchange their roles if negatives are fewer (`Increments.of_misses`).
+negatives mostly exchange their roles if negatives are fewer (`Increments.of_misses`).
 
 Increments, exact moments, merged ranks and hypergeometric tails come from the package
 `_statistics`. The package `_means` has the distribution of the mean of S over independent queries.
@@ -17,6 +17,8 @@ Sections and equations are those of doc/theory.rst.
 
 Modules, in reading order
 -------------------------
+A call goes from `distribution` to `computed` and `solvers`, and on to exact/ and inversion/.
+
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
 inversion/          tilts, transform, contours, stratified contours
@@ -41,9 +43,9 @@ hypergeometric             exact/hits: sums of hypergeometric tails; Loader 2000
 near-maximum enumeration   exact/near_maximum: placements beyond s; Land & Doig 1960; rounding
 contour                    inversion/contour: trapezoidal rule near the saddle point; Abate & Whitt
                            1992, Daniels 1954; rounding, truncation, aliasing, atoms, merging
-longer contour             solvers: the same with six times as many nodes; the same
-stratified contour         inversion/stratified: top-stratum positives separated, nodes from coarse
-                           to fine; Abate & Whitt 1992, Jensen 1995; as for contours
+longer contour             solvers: far out, no blocks merged, up to six times as many nodes; same
+stratified contour         inversion/stratified: nodes from coarse to fine; far up only the strata
+                           that matter; Abate & Whitt 1992, Jensen 1995; as for contours
 conditioning on a block    conditioning: mixture over strata; Hoeffding 1963; errors of the strata,
                            truncation and enclosure of those left out
 branch and bound           exact/branch_and_bound: undecided branches; Land & Doig 1960; enclosure
@@ -51,7 +53,7 @@ midpoint of bounds         exact/bounds, exact/lattice: increments rounded down 
 hypergeometric bounds      computed: values of nearly 0, no positive above s or s / m; enclosure
 lattice                    _means: convolution of rounded queries, tilted; enclosure, rounding
 sums of atoms              _means: sums over halves of the queries; Horowitz & Sahni; enclosure
-upper bound                solvers, computed: Chernoff 1952; infinite
+upper bound                solvers, computed: Chernoff 1952; infinite, or 1 if negligible
 
 A solver is tried if the error stated before is above its threshold (`solvers.solve_in_turn`), and
 each value keeps the answer with the smallest error.
@@ -71,7 +73,7 @@ excess          Chernoff exponent of a tilt minus the smallest exponent of all t
 body            the statistic without the top ranks, and its standard deviation
 steep           a single hit adds more than three standard deviations
 dense           with enough placements for the transform to decay like a smooth one
-top stratum     ranks where a hit adds more than a quarter of the body
+top stratum     ranks where a hit adds more than a quarter of the body, 16 at least
 stratum         the placements with a given number of hits in the top stratum, or in a block
 window          an interval that holds nearly all of a row's distribution
 merged          neighbouring blocks treated as one, with the expectation of their increments

@@ -1,11 +1,22 @@
-"""Cache of distributions, found by the values of their arguments ("Caching" in doc/theory.rst)."""
+"""Results that are kept: of methods, and distributions found by the values of their arguments.
+
+See "Caching" in doc/theory.rst.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import cache, cached_property, partial
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar, cast
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def cached_method(method: Method) -> Method:
+    """A method that is called once for each object and arguments, which keep its result."""
+    return cast(Method, cached_property(lambda self: cache(partial(method, self))))
 
 
 class DistributionCache:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.conditioning import (
     ACCEPTED,
     ConditionedTails,
@@ -125,7 +126,6 @@ class ComputedDistribution:
         self._problem = statistic, n_samples, n_positives, tie_sizes
         # Merged blocks are few, and used several times.
         self._merged = cache(partial(grouped_increments, *self._problem))
-        self._sequence = cache(self._solvers)
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error.
@@ -249,14 +249,10 @@ class ComputedDistribution:
     _mean = property(lambda self: self._mean_and_std[0])
     _std = property(lambda self: self._mean_and_std[1])
 
-    def support(self) -> tuple[float, float]:
-        """Smallest and largest value."""
-        return self._support
-
     @property
     def _ends(self) -> tuple[float, float]:
         """Values that no value exceeds: the smallest and the largest where these are found."""
-        return self._support if self._has_support else (0.0, self._best)
+        return self.support() if self._has_support else (0.0, self._best)
 
     @cached_property
     def _atom_at_zero(self) -> tuple[float, float]:
@@ -288,8 +284,9 @@ class ComputedDistribution:
         bottom = np.diff(np.maximum(ends - (self._n_samples - m), 0), prepend=0)
         return float(increments.total(bottom)), float(increments.total(top))
 
-    @cached_property
-    def _support(self) -> tuple[float, float]:
+    @cached_method
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
         if self._tie_sizes is None:
             return self._attained
         m = self._n_positives
@@ -340,11 +337,13 @@ class ComputedDistribution:
             np.fmax(found.log_p, log_best, out=found.log_p)
         return found
 
-    def _solvers(self, log_negligible: float) -> list[Solver]:
-        """Inversion, branch and bound, and conditioning, in the order in which they are tried.
+    @cached_method
+    def _sequence(self, log_negligible: float) -> list[Solver]:
+        """Lists and contours, branch and bound, and conditioning, in the order of their turns.
 
-        Where a block is to be conditioned on inversion comes last.
+        Where a block is to be conditioned on lists and contours (`Tails`) come last.
         """
+        conditions, branches = self._conditions_first, self._branches
 
         def inverted(t: Floats, sign: int) -> TailEstimates:
             found = self._tails.tail(t, sign, log_negligible)
@@ -359,9 +358,8 @@ class ComputedDistribution:
             above = max(above, self._tolerance)
             return Solver(name, lambda t, sign, known: solve(t, sign), above, of_log=0.0)
 
-        conditions, branches = self._conditions_first, self._branches
         first, later = SETTINGS.worth_inversion if conditions else 0.0, SETTINGS.worth_conditioning
-        inversion = solver("inversion", inverted, first)
+        inversion = solver("lists and contours", inverted, first)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
             return [inversion]
         above = first if conditions else later

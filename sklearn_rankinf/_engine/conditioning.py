@@ -27,6 +27,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import ErrorEstimate, TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -206,7 +207,6 @@ class ConditionedTails:
         self._inversion, self._depth = inversion, depth
         self._memory = memory or Budget(SETTINGS.max_kept)
         self._kept: MeetInTheMiddleTails | None = None
-        self._strata: dict[tuple[int, int], tuple[float, ConditionedTails]] = {}
 
     @property
     def n_kept(self) -> float:
@@ -341,14 +341,12 @@ class ConditionedTails:
             log_terms[place] = log_weights[i] + log_ndtr(-z).max()
         return likely[np.argsort(-log_terms, kind="stable")]
 
+    @cached_method
     def _stratum(self, block: int, y: int) -> tuple[float, ConditionedTails]:
         """The contribution of y positives in a block, and the statistic of the other blocks."""
-        if (block, y) not in self._strata:
-            others, constant = self._increments.given(block, y)
-            depth = self._depth + 1
-            stratum = ConditionedTails(others, self._m - y, self._inversion, depth, self._memory)
-            self._strata[block, y] = constant, stratum
-        return self._strata[block, y]
+        others, constant = self._increments.given(block, y)
+        numbers = self._m - y, self._inversion, self._depth + 1
+        return constant, ConditionedTails(others, *numbers, self._memory)
 
     @cached_property
     def _inverted(self) -> Callable[[Floats, int], TailEstimates]:

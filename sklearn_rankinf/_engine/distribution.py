@@ -108,7 +108,8 @@ def _distribution_of_sum(
     counts = None if few_placements else _few_positives(problem)
     if counts is not None:
         return CountedDistribution(problem, tolerance, counts)
-    # Without ties and horizon every placement is an outcome of its own.
+    # Increments are needed if all outcomes may be listed, or met in the middle. Without ties and
+    # horizon every placement is an outcome of its own.
     may_be_listed = few_placements or statistic.horizon is not None
     may_be_listed |= n_samples <= _MAX_BLOCKS_OF_HALVES
     if tie_sizes is None and not (few_ranks and may_be_listed):

@@ -1,7 +1,7 @@
 """Tail probabilities with one error budget.
 
 Every solver states the relative error of a tail as the sum of the same six parts, so that answers
-of different solvers can be compared, and the best one kept.
+of different solvers can be compared, and the best one kept ("The stated error" in doc/theory.rst).
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ class ErrorEstimate:
     aliasing
         Probability that lies a period of the trapezoidal rule away.
     atoms
-        Part of the probability at the value itself that a smooth method counts wrongly.
+        Part of the probability at the value itself, and at others too close to it to be resolved,
+        that a smooth method counts wrongly.
     merging
         Neighbouring blocks of ranks that are treated as one.
     enclosure
-        Half the distance between guaranteed bounds.
+        Half the distance between guaranteed bounds over the lower one; all of it for hypergeometric
+        bounds.
     """
 
     parts: Floats

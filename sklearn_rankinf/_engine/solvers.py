@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
@@ -46,7 +47,7 @@ class Solver:
     Attributes
     ----------
     name : str
-        What it does. Answers have the names of `SOLVERS`.
+        What it does, for readers. Answers have the names of `SOLVERS`.
     solve : callable
         Returns `TailEstimates` of values, for a sign, given what is known of them.
     above : float or callable
@@ -107,7 +108,7 @@ class SolverSettings:
     many_placements: float = 5e6
     # Placements are listed if a Chernoff bound allows few: exp(loose) times as many as are listed
     # in the upper tail, where it is nearly sharp, and in the lower one a power of their share.
-    # A bound of merged blocks, which may be too low, refuses first at a higher power.
+    # A bound of merged blocks, which may be too low, refuses first, above this power of the share.
     loose: float = 5.0
     extreme: float = 0.3
     surely: float = 0.8
@@ -205,7 +206,6 @@ class Tails:
         self._tolerance, self._span, self._transform = tolerance, span, transform
         self._insists = insists
         self._log_placements = log_binomial(n_samples, n_positives)
-        self.sequence = cache(self._sequence)
         n_ranks = n_blocks if n_blocks == n_samples else None
         self._near_maximum = NearMaximum(
             lambda: increments(None, math.inf),
@@ -228,7 +228,8 @@ class Tails:
         solve_in_turn(self.sequence(sign), t, sign, found, log_negligible)
         return found
 
-    def _sequence(self, sign: int) -> list[Solver]:
+    @cached_method
+    def sequence(self, sign: int) -> list[Solver]:
         """The solvers of a tail, in the order in which they are tried."""
         s, upper = SETTINGS, sign > 0
         stratified, ascends = self._is_stratified, upper and self._ascends
@@ -241,13 +242,13 @@ class Tails:
         near_body = upper and stratified and not self._merges_strata
         far_above = ascends and self._merged and not stratified
         declared: list[tuple[bool, Solver]] = [
-            (upper and (stratified or far_above), Solver(near_maximum, self._first_ranks, first)),
+            (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
             (stratified, Solver(strata, self._stratified, first)),
             (near_body, Solver(contour, self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
             (stratified and ascends, Solver(strata, self._ascending, self._far_error)),
             (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),
-            (far_above, Solver(strata, self._ascending_far_above, first)),
+            (far_above, Solver(strata, self._ascending, first)),
             (True, Solver(near_maximum, self._listed, good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (True, Solver(contour, self._contour_tail, s.tolerable if few_hits else good)),
@@ -259,7 +260,7 @@ class Tails:
 
     # Near-maximum enumeration
 
-    def _first_ranks(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
+    def _listed_first(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         return self._near_maximum.tail(t, sign)
 
     def _listed(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
@@ -312,14 +313,11 @@ class Tails:
         return self._stratified_inversion.tail(t, sign)
 
     def _ascending(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        return self._stratified_inversion.far_tail(t)
-
-    def _ascending_far_above(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
-        """Ascending contours of a distribution that is not steep."""
-        found = TailEstimates.unknown(t.shape)
-        far = np.flatnonzero(t > self._mean + SETTINGS.far_above * self._std)
+        """Ascending contours; far above the mean if the body is not stratified."""
+        found, far_above = TailEstimates.unknown(t.shape), SETTINGS.far_above * self._std
+        far = np.flatnonzero(self._is_stratified | (t > self._mean + far_above))
         if far.size:
-            found.put(far, self._stratified_inversion.far_tail(t[far]))
+            found.put(far, self._stratified_inversion.ascending_tail(t[far]))
         return found
 
     def _far_error(self, log_p: Floats) -> Floats:
@@ -343,8 +341,9 @@ class Tails:
 
     @cached_property
     def _is_stratified(self) -> bool:
-        """Whether one positive at the top moves the statistic by several standard deviations.
+        """Whether one positive at the top moves the statistic by three standard deviations.
 
+        With merged blocks half of one is enough.
         And enough positives are expected below the top, which add something, for their sum to be
         smooth.
         """

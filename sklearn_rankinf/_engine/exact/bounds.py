@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.lattice import ROUNDING, Histogram, histograms
 from sklearn_rankinf._engine.inversion.bands import Bands, feasible_bands
@@ -75,7 +76,6 @@ class TailBounds:
         # Of a perfect ranking without ties.
         self._best = float(statistic.best(n_samples, n_positives))
         self._n_blocks = n_blocks_to_horizon(statistic, n_samples, tie_sizes)
-        self._enclosures: dict[tuple[bool, int], Enclosure | None] = {}
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1): 0 and 1 if unaffordable."""
@@ -114,26 +114,23 @@ class TailBounds:
         mean, variance = mean_and_variance(self._increments[0], self._n_counted)
         return mean, math.sqrt(variance)
 
+    @cached_method
     def _enclosure(self, above: bool, level: int) -> Enclosure | None:
         """The enclosure for sums on one side of the mean; None if it is not affordable.
 
         In place of an unaffordable level the one before bounds what lies beyond its top.
         """
-        if (above, level) not in self._enclosures:
-            mean, deviation = self._mean_and_deviation
-            reach = SETTINGS.reach * 2.0 ** (level / SETTINGS.levels)
-            # Far less than the tail at the far end of the level: a lower tail is like that of a
-            # normal distribution, an upper tail, which is due to few top ranks, exponential.
-            if above:
-                top, log_omitted = mean + reach * deviation, -30.0 - 3.0 * reach
-            else:
-                top, log_omitted = mean, -50.0 - 2.0 * reach**2
-            close, widest = SETTINGS.close * deviation, SETTINGS.widest * reach * deviation
-            found = enclosure(self._increments[0], self._n_counted, top, close, widest, log_omitted)
-            if found is None and level > 0:
-                found = self._enclosure(above, level - 1)
-            self._enclosures[above, level] = found
-        return self._enclosures[above, level]
+        mean, deviation = self._mean_and_deviation
+        reach = SETTINGS.reach * 2.0 ** (level / SETTINGS.levels)
+        # Far less than the tail at the far end of the level: a lower tail is like that of a normal
+        # distribution, an upper tail, which is due to few top ranks, exponential.
+        if above:
+            top, log_omitted = mean + reach * deviation, -30.0 - 3.0 * reach
+        else:
+            top, log_omitted = mean, -50.0 - 2.0 * reach**2
+        close, widest = SETTINGS.close * deviation, SETTINGS.widest * reach * deviation
+        found = enclosure(self._increments[0], self._n_counted, top, close, widest, log_omitted)
+        return self._enclosure(above, level - 1) if found is None and level > 0 else found
 
 
 def middle(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.bounds import middle
 from sklearn_rankinf._statistics.hypergeometric import log_pmf
@@ -92,7 +93,6 @@ class BranchAndBoundTails:
         self._m = n_positives
         # Blocks in the order of processing, and the blocks behind each.
         self._order = list(_inwards(self._weights))
-        self._steps: dict[int, _Step] = {}
 
     @property
     def applies(self) -> bool:
@@ -169,19 +169,17 @@ class BranchAndBoundTails:
             branches = branches.merged(step, t, sign * outwards, n_cells)
         return counted[:n_values], (counted + left_out)[n_values:]
 
+    @cached_method
     def _step(self, place: int) -> _Step:
-        """The block at a place of the order; steps are kept."""
-        if place not in self._steps:
-            (block, rest), m = self._order[place], self._m
-            size, sizes, weights = int(self._sizes[block]), self._sizes[rest], self._weights[rest]
-            n_left = size + int(sizes.sum())
-            in_block, hits = np.arange(min(size, m) + 1), np.arange(m + 1)
-            # Rows with more hits than items are never reached.
-            log_p = log_pmf(in_block, n_left, np.minimum(m - hits, n_left)[:, None], size)
-            least, most = _sums(sizes, weights, m), _sums(sizes[::-1], weights[::-1], m)
-            weight = float(self._weights[block])
-            self._steps[place] = _Step(weight, np.exp(log_p), least[::-1], most[::-1])
-        return self._steps[place]
+        """The block at a place of the order."""
+        (block, rest), m = self._order[place], self._m
+        size, sizes, weights = int(self._sizes[block]), self._sizes[rest], self._weights[rest]
+        n_left = size + int(sizes.sum())
+        in_block, hits = np.arange(min(size, m) + 1), np.arange(m + 1)
+        # Rows with more hits than items are never reached.
+        log_p = log_pmf(in_block, n_left, np.minimum(m - hits, n_left)[:, None], size)
+        least, most = _sums(sizes, weights, m), _sums(sizes[::-1], weights[::-1], m)
+        return _Step(float(self._weights[block]), np.exp(log_p), least[::-1], most[::-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
@@ -386,7 +387,6 @@ class MeetInTheMiddleTails:
         self._first = first.at(np.argsort(hits[0], kind="stable"))
         self._last = last.at(np.lexsort((last.values, hits[1])))
         self._n_first, self._n_last = map(np.bincount, hits)
-        self._tails: dict[int, Floats] = {}
 
     @property
     def n_kept(self) -> int:
@@ -411,9 +411,11 @@ class MeetInTheMiddleTails:
         chunks = np.array_split(t, max(1, min(t.size, n_chunks)))
         return np.concatenate([self._log_tail(chunk, sign) for chunk in chunks])
 
+    @cached_method
+    def _log_tails_of_last(self, sign: int) -> Floats:
+        return _log_cumulative(self._last.log_counts, self._n_last, sign)
+
     def _log_tail(self, t: Floats, sign: int) -> Floats:
-        if sign not in self._tails:
-            self._tails[sign] = _log_cumulative(self._last.log_counts, self._n_last, sign)
         needed = t[:, None] - self._first.values
         side: Literal["left", "right"] = "left" if sign > 0 else "right"
         place = np.empty(needed.shape, dtype=np.int64)
@@ -422,7 +424,7 @@ class MeetInTheMiddleTails:
             some = self._last.values[first:behind]
             found = np.searchsorted(some, needed[:, start:end], side=side)
             place[:, start:end] = found + (first + run)
-        terms = self._first.log_counts + self._tails[sign][place]
+        terms = self._first.log_counts + self._log_tails_of_last(sign)[place]
         # Along the last axis numpy sums in pairs, which keeps the digits.
         largest = np.maximum(terms.max(axis=1), np.finfo(float).min)
         with np.errstate(divide="ignore"):

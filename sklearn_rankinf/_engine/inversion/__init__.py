@@ -4,6 +4,6 @@
 `bands` are kept; `ranking_transform` adds closed forms and what contours need to plan. `tilts` has
 the ladder of tilts and Chernoff bounds, `trapezoid` the sums along a contour (Abate and Whitt,
 1992), and `returns` the samples beyond its end. `contour` inverts all blocks at the same nodes.
-`stratified` separates the top-stratum positives, by the pass from coarse to fine nodes of
-`multirate`.
+`stratified` has contours for long lists whose top ranks decide, by the pass from coarse to fine
+nodes of `multirate`; far up they hold only the strata that matter.
 """

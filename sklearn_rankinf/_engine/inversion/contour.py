@@ -6,11 +6,11 @@ computed by the trapezoidal rule, the Fourier-series method of Abate and Whitt (
 exponential tilt ``theta`` near the saddle point of ``M(z) exp(-z s)`` (Daniels, 1954). For each
 value
 
-1. choose a tilt, shared by neighbouring values (`Tilts.choose`),
-2. choose the period of the rule, so that Chernoff bounds of the tails a period away (aliasing) are
+1. of lower tails that are not small, often try the usual upper contour first (`_complementary`),
+2. choose a tilt, shared by neighbouring values (`Tilts.choose`),
+3. choose the period of the rule, so that Chernoff bounds of the tails a period away (aliasing) are
    negligible beside the tail (`_log_aliasing`),
-3. add nodes until the transform has decayed (truncation), and sum (`_invert`, `_summed`),
-4. of lower tails that are not small, try the usual upper contour first (`_complementary`).
+4. add nodes until the transform has decayed (truncation), and sum (`_invert`, `_summed`).
 
 The terms of the stated error are the parts of `ErrorEstimate`. Implements "Contour inversion" in
 doc/theory.rst, equations ``contour`` to ``reflected``.
@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform, largest_increment
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
@@ -51,8 +52,8 @@ class ContourSettings:
     # Tilts of larger indices than this are extreme: all of their passes are balanced.
     extreme: int = 10
 
-    # Periods are shortest * 2**(index / 2) scales, for even multiples of the index up to n_periods;
-    # under extreme tilts they start at first_extreme.
+    # Periods are shortest * 2**(index / 2) bodies, the scale of negative tilts, for every second
+    # index up to n_periods; under extreme tilts they start at first_extreme.
     shortest: float = 8.0
     n_periods: int = 48
     first_extreme: int = -12
@@ -65,7 +66,7 @@ class ContourSettings:
     aliasing_rough: float = 16.0
 
     # First nodes: to this height in units of one over the standard deviation under the tilt, which
-    # comes from differences, and is at least a part of the scale; of few blocks, a fixed number.
+    # comes from differences, and is from a part of the body to the body; of few blocks, a number.
     height: float = 12.0
     least_deviation: float = 0.1
     n_nodes_of_few_blocks: int = 256
@@ -128,10 +129,6 @@ class Contour(NamedTuple):
     period_index: int
 
 
-# Contours, and the places of the values that each is to serve.
-_Served = dict[Contour, Integers]
-
-
 class ContourInversion:
     """Tail probabilities of a statistic by contour inversion.
 
@@ -182,11 +179,6 @@ class ContourInversion:
         self._enough = max(enough, SETTINGS.part_of_tolerance * tolerance)
         self._known: dict[tuple[Contour, bool], Nodes] = {}
         self._log_commonest = cache(transform.log_commonest)
-        # What does not depend on values is computed once.
-        self._first_period, self._cheap = cache(self._shortest_period), cache(self._cheap_nodes)
-        self._first_nodes, self._most_nodes = cache(self._enough_nodes), cache(self._affordable)
-        self._returns, self._nodes = cache(self._returns_of), cache(self._first_of)
-        self._truncation = cache(self._rest)
 
     def tail(self, s: Floats, sign: int, insist: bool = False) -> TailEstimates:
         """Tails, ``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1), and their errors.
@@ -215,10 +207,10 @@ class ContourInversion:
 
     # Choice of contours.
 
-    def _direct(self, s: Floats, sign: int) -> _Served:
-        """Contours on the tail's own side."""
+    def _direct(self, s: Floats, sign: int) -> dict[Contour, Integers]:
+        """Contours on the tail's own side, and the places of the values that each serves."""
         indices, log_p = self._tilts.choose(s, sign)
-        chosen: _Served = {}
+        chosen: dict[Contour, Integers] = {}
         for index in sorted(set(indices.tolist())):
             open_ = np.flatnonzero(indices == index)
             first = self._first_period(sign, index)
@@ -232,7 +224,7 @@ class ContourInversion:
                     break
         return chosen
 
-    def _complementary(self, s: Floats, sign: int) -> _Served:
+    def _complementary(self, s: Floats, sign: int) -> dict[Contour, Integers]:
         """The usual upper contour for lower tails, unless they are small."""
         contour = Contour(1, self._tilts.usual, self._first_period(1, self._tilts.usual))
         log_p = self._tilts.cheap_log_bound(s, -1)
@@ -247,14 +239,15 @@ class ContourInversion:
             return length
         return 2.0 * self._span * math.ceil(length / (2.0 * self._span))
 
-    def _shortest_period(self, side: int, index: float) -> int:
+    @cached_method
+    def _first_period(self, side: int, index: float) -> int:
         """Index of the shortest period: the first nodes make the most of a cheap pass."""
         if index > SETTINGS.extreme:
             return SETTINGS.first_extreme
         if self._span or self._tilts.are_few:
             return 0
         shortest = Contour(side, index, 0)
-        ratio = min(self._cheap(shortest), self._most_first) / self._fewest_nodes(shortest)
+        ratio = min(self._n_cheap(shortest), self._most_first) / self._n_fewest(shortest)
         # Half the height makes twice the period as cheap.
         longest = SETTINGS.longest_first - round(2.0 * math.log2(self._effort))
         return int(np.clip(math.ceil(2.0 * math.log2(ratio)), 0, longest))
@@ -282,8 +275,8 @@ class ContourInversion:
         """
         found, open_ = TailEstimates.unknown(s.shape), np.arange(s.size)
         whole = self._n_whole(contour)
-        most = min(self._most_nodes(contour, insist), whole)
-        n_nodes = first = self._first_nodes(contour)
+        most = min(self._n_affordable(contour, insist), whole)
+        n_nodes = first = self._n_first(contour)
         longest = most if self._transform.merged else SETTINGS.most_nodes
         if first > 2 * longest and not (insist or self._tilts.few_blocks):
             return found
@@ -295,8 +288,8 @@ class ContourInversion:
             before, truncation = truncation, self._truncation(nodes, insist)
             if math.isinf(truncation):
                 break
-            more = min(max(n_nodes // 2, self._cheap(contour)), max(whole - n_nodes, 1))
-            is_long = n_nodes >= SETTINGS.patience * max(first, self._cheap(contour))
+            more = min(max(n_nodes // 2, self._n_cheap(contour)), max(whole - n_nodes, 1))
+            is_long = n_nodes >= SETTINGS.patience * max(first, self._n_cheap(contour))
             may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
             is_stuck = truncation > SETTINGS.progress * before and may_end and not insist
@@ -304,7 +297,7 @@ class ContourInversion:
             # No tail exceeds its bound, and no relative truncation is smaller than this.
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
             rest, left = truncation + returns.beyond(n_nodes), returns.beyond(most)
-            # No affordable contour reaches beyond all returns.
+            # Most of what is missing lies beyond the longest affordable contour.
             is_last |= left > 0.5 * rest and bool(np.all(left * scale > enough))
             ready = open_[(rest * scale <= enough) | is_last]
             tails = self._summed(s[ready], sign, contour, nodes, is_stuck or insist)
@@ -332,7 +325,7 @@ class ContourInversion:
             commonest = self._log_commonest(nodes.theta if contour.side == sign else 0.0)
             cluster = SETTINGS.cluster * exp_of_error(commonest - safe)
             atoms += np.where(truncation > SETTINGS.decayed, cluster, 0.0)
-        size = nodes.heights.sum() * unit
+        size = nodes.sizes.sum() * unit
         rounding = SETTINGS.precision + self._transform.rounding * size
         merging = np.zeros(s.shape)
         if self._transform.merged:
@@ -362,7 +355,8 @@ class ContourInversion:
         found.error.truncation[~usable] = np.inf
         return found
 
-    def _rest(self, nodes: Nodes, is_rough: bool) -> float:
+    @cached_method
+    def _truncation(self, nodes: Nodes, is_rough: bool) -> float:
         """Estimated sum of the sizes of the terms beyond the last node, without returns.
 
         If the transform decays, the sums of sizes over successive parts of the contour go on to
@@ -373,7 +367,7 @@ class ContourInversion:
             return math.inf
         if nodes.is_whole and not self._transform.merged:
             return 0.0
-        heights, n_nodes = nodes.heights, nodes.z.size
+        heights, n_nodes = nodes.sizes, nodes.z.size
         half = n_nodes // 2
         if is_rough or self._is_coarse:
             return float(heights[half:].sum())
@@ -385,19 +379,20 @@ class ContourInversion:
         eighth = heights[-max(4, n_nodes // 8) :].sum()
         return float(max(eighth, last * ratio / (1.0 - ratio)))
 
-    def _returns_of(self, contour: Contour) -> Returns:
+    @cached_method
+    def _returns(self, contour: Contour) -> Returns:
         """Samples behind the first nodes, which are kept; no others may be known before."""
         # The transform of few blocks returns everywhere.
         follow = self._span > 0.0 and not (self._transform.merged or self._tilts.few_blocks)
         transform = partial(self._log_transform, contour)
-        numbers = self._first_nodes(contour), self._n_whole(contour), self._n_samples
+        numbers = self._n_first(contour), self._n_whole(contour), self._n_probes
         self._known[contour, False], returns = first_nodes_and_returns(
             transform, self._none_of(contour), *numbers, self._near_periods, follow
         )
         return returns
 
     @property
-    def _n_samples(self) -> int:
+    def _n_probes(self) -> int:
         """Number of samples of the transform beyond the first nodes."""
         is_smooth = self._is_dense or self._transform.merged
         n_samples = SETTINGS.samples_smooth if is_smooth else SETTINGS.samples
@@ -407,7 +402,7 @@ class ContourInversion:
 
     # Nodes.
 
-    def _fewest_nodes(self, contour: Contour) -> int:
+    def _n_fewest(self, contour: Contour) -> int:
         """Number of nodes that a contour has at least."""
         if self._tilts.few_blocks:
             return int(self._effort * SETTINGS.n_nodes_of_few_blocks)
@@ -425,18 +420,21 @@ class ContourInversion:
             return sys.maxsize
         return round(self._length(contour.period_index) / (2.0 * self._span))
 
-    def _enough_nodes(self, contour: Contour) -> int:
+    @cached_method
+    def _n_first(self, contour: Contour) -> int:
         """Number of nodes that a contour has at first."""
-        cheap = min(self._cheap(contour), self._most_first)
-        return min(max(self._fewest_nodes(contour), cheap), self._n_whole(contour))
+        cheap = min(self._n_cheap(contour), self._most_first)
+        return min(max(self._n_fewest(contour), cheap), self._n_whole(contour))
 
-    def _affordable(self, contour: Contour, insist: bool) -> int:
+    @cached_method
+    def _n_affordable(self, contour: Contour, insist: bool) -> int:
         """The longest contour that is affordable."""
         work = self._transform.work(*self._tilt(contour))
         most = int(np.clip(SETTINGS.most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
         return most * SETTINGS.insistent if insist else most
 
-    def _cheap_nodes(self, contour: Contour) -> int:
+    @cached_method
+    def _n_cheap(self, contour: Contour) -> int:
         """Nodes of a pass of which fewer cost as much."""
         rows = self._transform.most_rows(*self._tilt(contour))
         return max(1, int(self._effort * SETTINGS.cheap_pass) // rows)
@@ -446,7 +444,8 @@ class ContourInversion:
         theta = float(self._tilts.theta(contour.side, contour.tilt_index))
         return theta, contour.tilt_index > SETTINGS.extreme
 
-    def _first_of(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:
+    @cached_method
+    def _nodes(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:
         """The first nodes of a contour; those that are known are kept."""
         known = self._known.get((contour, coarse)) or self._none_of(contour)
         if known.z.size < n_nodes:

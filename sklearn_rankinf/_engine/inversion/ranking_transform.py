@@ -16,6 +16,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import gammaln
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
     balances,
@@ -133,8 +134,6 @@ class RankingTransform:
         as_fast = coarse.sizes.max() <= n_positives <= _FEW_HITS and self._largest_block == 1
         self._increments, self._coarse = increments, coarse if merged or not as_fast else increments
         self._n_positives = n_positives
-        self._bands: dict[tuple[float, bool], Bands] = {}
-        self._balances: dict[float, Floats] = {}
 
     @property
     def n_blocks(self) -> int:
@@ -247,30 +246,24 @@ class RankingTransform:
         m = self._n_positives
         return np.concatenate([log_transform(increments, m, z, bands, balance) for z in passes])
 
+    @cached_method
     def _bands_at(self, theta: float, is_extreme: bool, coarse: bool) -> Bands:
         """Rows that matter at a tilt: all of them where they are few, and blocks are not merged."""
-        key = theta, coarse
-        if key not in self._bands:
-            increments = self._planning(theta) if coarse else self._increments
-            if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
-                self._bands[key] = feasible_bands(increments, self._n_positives)
-            elif coarse or self.merged:
-                found = tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)
-                self._bands[key] = found[0]
-            else:
-                planned = self._planning(theta)
-                ends = np.cumsum(planned.sizes), np.cumsum(increments.sizes)
-                self._bands[key] = self._bands_at(theta, is_extreme, True).at(*ends)
-        return self._bands[key]
+        increments = self._planning(theta) if coarse else self._increments
+        if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
+            return feasible_bands(increments, self._n_positives)
+        if coarse or self.merged:
+            return tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)[0]
+        ends = np.cumsum(self._planning(theta).sizes), np.cumsum(increments.sizes)
+        return self._bands_at(theta, is_extreme, True).at(*ends)
 
+    @cached_method
     def _balance(self, theta: float, is_extreme: bool) -> Floats:
         """What balances the rows of `coarse` at a tilt; nothing if they are few and it is weak."""
         blocks = self._planning(theta)
         if self._n_positives <= _FEW_HITS and not is_extreme:
             return np.zeros((blocks.sizes.size, 1))
-        if theta not in self._balances:
-            self._balances[theta] = balances(blocks, self._n_positives, theta)
-        return self._balances[theta]
+        return balances(blocks, self._n_positives, theta)
 
     def _planning(self, theta: float) -> Increments:
         """Blocks that plan contours under a tilt."""

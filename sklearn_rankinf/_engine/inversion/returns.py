@@ -32,7 +32,7 @@ LogTransform = Callable[[Complexes], Complexes]
 
 @dataclass(frozen=True, eq=False)
 class Returns:
-    """Terms of a trapezoidal sum far beyond its first nodes, on the scale of `Nodes.heights`.
+    """Terms of a trapezoidal sum far beyond its first nodes, on the scale of `Nodes.sizes`.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ def first_nodes_and_returns(
             if begin < stop:
                 around = _nodes_between(log_transform, nodes, begin, stop)
                 followed.append(around)
-                edges = around.heights[0] + (around.heights[-1] if stop < whole else 0.0)
+                edges = around.sizes[0] + (around.sizes[-1] if stop < whole else 0.0)
                 known_all = np.isfinite(around.log_transform).all()
                 sums[i] = edges * first if known_all else np.inf
     return nodes, Returns(places, sums, followed)

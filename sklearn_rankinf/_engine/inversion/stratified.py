@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import largest_value
 from sklearn_rankinf._engine.inversion.bands import (
@@ -51,8 +52,8 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGING,
     ROUGH_TOLERANCE,
     SERVED,
-    ContourTails,
     Nodes,
+    StratifiedTails,
     exp_of_error,
 )
 from sklearn_rankinf._statistics.hypergeometric import (
@@ -192,16 +193,11 @@ class StratifiedInversion:
         self._is_tolerant = tolerance >= ROUGH_TOLERANCE
         self._highest = n_positives * float(self.increments(0, False).of_one_hit.max())
         self._largest = cache(lambda: largest_value(self.increments(0, False), n_positives))
-        self._tilted = cache(self._tilted_below)
-        self._damped_contour = cache(self._damped)
-        self._lower_contour = cache(self._lower)
-        self._strata = cache(self._top_strata)
-        self._cells: dict[tuple[float, float], _StratifiedContour | None] = {}
 
     def tail(self, s: Floats, sign: int) -> TailEstimates:
         """``P(S >= s)`` near the body (sign 1), or ``P(S <= s)`` (sign -1), below the mean."""
         found = TailEstimates.unknown(s.shape)
-        indices = self._heights(s) if sign > 0 else self._depths(s)
+        indices = self._damped_indices(s) if sign > 0 else self._lower_indices(s)
         long = np.flatnonzero(indices >= SETTINGS.long) if sign > 0 else np.empty(0, dtype=int)
         if long.size:
             # Rounding leaves nothing of such a tail, and its contour would be long.
@@ -213,7 +209,7 @@ class StratifiedInversion:
                 contour.put_tails(found, np.flatnonzero(indices == index), s, sign)
         return found
 
-    def far_tail(self, s: Floats) -> TailEstimates:
+    def ascending_tail(self, s: Floats) -> TailEstimates:
         """``P(S >= s)`` far above the body, by ascending contours."""
         found = TailEstimates.unknown(s.shape)
         open_ = np.arange(s.size)
@@ -264,20 +260,21 @@ class StratifiedInversion:
 
     # Damped contours
 
-    def _heights(self, s: Floats) -> Integers:
+    def _damped_indices(self, s: Floats) -> Integers:
         """For each value the index of the shortest period that serves it."""
         part = (s - self._lowest) / (SERVED * SETTINGS.period * self._body)
         power = np.log(np.maximum(part, 1.0)) / math.log(SETTINGS.longer)
         return np.ceil(power).astype(np.int64)
 
-    def _damped(self, height: int) -> _StratifiedContour | None:
-        period = SETTINGS.period * self._body * SETTINGS.longer**height
+    @cached_method
+    def _damped_contour(self, index: int) -> _StratifiedContour | None:
+        period = SETTINGS.period * self._body * SETTINGS.longer**index
         theta = -SETTINGS.damping / period
         return self._contour(theta, period, False, SETTINGS.farthest)
 
     # Contours of lower tails
 
-    def _depths(self, s: Floats) -> Integers:
+    def _lower_indices(self, s: Floats) -> Integers:
         """For each value the index of the first tilt whose mean is near it."""
         depths = np.zeros(s.shape, dtype=np.int64)
         for depth in range(SETTINGS.n_tilts - 1):
@@ -288,7 +285,8 @@ class StratifiedInversion:
             depths[deeper] += 1
         return depths
 
-    def _tilted_below(self, depth: int) -> _Tilted | None:
+    @cached_method
+    def _tilted(self, depth: int) -> _Tilted | None:
         """The distribution under a negative tilt; None if rounding has left nothing of it."""
         theta = -(SETTINGS.steeper**depth) / self._body
         apart = SETTINGS.tilts_apart / self._body
@@ -307,7 +305,8 @@ class StratifiedInversion:
         """Whether blocks near the bottom are merged less."""
         return self._merged and depth > 1
 
-    def _lower(self, depth: int) -> _StratifiedContour | None:
+    @cached_method
+    def _lower_contour(self, depth: int) -> _StratifiedContour | None:
         tilted, before = self._tilted(depth), self._tilted(max(0, depth - 1))
         if tilted is None or before is None:
             return None
@@ -350,13 +349,12 @@ class StratifiedInversion:
             width = self._highest * 0.5**power
             begin = math.floor(s / width) * width
             end = begin + width
-            if (begin, width) not in self._cells:
-                self._cells[begin, width] = self._ascending(begin + 0.5 * width, begin, end)
-            contour = self._cells[begin, width]
+            contour = self._ascending(begin + 0.5 * width, begin, end)
             if contour is not None:
                 return end, contour
         return end, None
 
+    @cached_method
     def _ascending(self, s: float, begin: float, end: float) -> _StratifiedContour | None:
         """The contour planned for a value, if it serves all values from one to another."""
         strata = self._enough_strata(s)
@@ -378,16 +376,17 @@ class StratifiedInversion:
 
     def _enough_strata(self, s: float) -> _TopStrata | None:
         """The top stratum, with more positives distinguished than the tail needs."""
-        for rank in range(SETTINGS.n_rarities):
-            strata = self._strata(rank)
+        for attempt in range(SETTINGS.n_rarities):
+            strata = self._strata(attempt)
             if not strata.applies:
                 return None
             if strata.bounds(s).max() > strata.log_rarity + SETTINGS.rarer:
                 return strata
         return None
 
-    def _top_strata(self, rank: int) -> _TopStrata:
-        log_rarity = SETTINGS.log_rarity * 2.0**rank
+    @cached_method
+    def _strata(self, attempt: int) -> _TopStrata:
+        log_rarity = SETTINGS.log_rarity * 2.0**attempt
         blocks, m = self.increments(0, False), self.n_positives
         return _TopStrata(blocks, m, self._body, log_rarity, self._largest)
 
@@ -434,8 +433,6 @@ class _StratifiedContour:
         self._share = share
         if multirate is not None and inversion.n_levels == 2:
             multirate.need_more_nodes(2)
-        self._nodes = cache(self._nodes_at)
-        self._tails = cache(self._tails_at)
 
     def put_tails(self, found: TailEstimates, where: Integers, s: Floats, sign: int) -> None:
         """Write down better tails of some values: with less merging, and longer, as needed."""
@@ -468,7 +465,8 @@ class _StratifiedContour:
         good = SETTINGS.good_of_damped if self._choice is None else SETTINGS.good
         return np.maximum(max(good, self._inversion.tolerance), -of_log * log_p)
 
-    def _nodes_at(self, level: int, is_long: bool) -> tuple[Nodes, float] | None:
+    @cached_method
+    def _nodes(self, level: int, is_long: bool) -> tuple[Nodes, float] | None:
         """The contour of blocks merged at a level, and what it loses; None if not affordable."""
         m, multirate = self._inversion.n_positives, self._multirate
         assert multirate is not None
@@ -491,7 +489,8 @@ class _StratifiedContour:
         nodes = Nodes(multirate.theta, multirate.step, 0.0, z, logs, log_harmless=log_harmless)
         return nodes, lost
 
-    def _tails_at(self, level: int, is_long: bool) -> ContourTails | None:
+    @cached_method
+    def _tails(self, level: int, is_long: bool) -> StratifiedTails | None:
         """Tails from the contours of a level and of all that are merged more."""
         merged = self._inversion.n_levels > 2
         # The coarsest contour comes first: it finds out how many nodes the others need.
@@ -510,7 +509,7 @@ class _StratifiedContour:
         lost = max(losses[0], *(DOUBT_OF_MERGING * loss for loss in losses))
         left_out = LOST + self._share + lost
         has_ties = self._inversion.has_ties
-        return ContourTails(nodes[0], nodes[1:], left_out, n_blocks, *logs, self._cell, has_ties)
+        return StratifiedTails(nodes[0], nodes[1:], left_out, n_blocks, *logs, self._cell, has_ties)
 
 
 class _TopStrata:

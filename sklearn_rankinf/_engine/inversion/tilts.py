@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
 
@@ -100,10 +100,6 @@ class Tilts:
         self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
         self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
         self._ladders: dict[int, list[float]] = {1: [], -1: []}
-        self.ladder, self._preferred = cache(self._ladder), cache(self._by_preference)
-        self._limits = cache(self._limits_of_dense)
-        self.unbounded_up_to = cache(self._reach)
-        self._log_mgf_between = cache(self._log_mgf_at)
 
     def theta(self, side: int, index: ArrayLike) -> Floats:
         """Tilts of the given indices, positive on side 1 and negative on side -1."""
@@ -121,7 +117,8 @@ class Tilts:
         excess = log_mgfs[place] - thetas[place] * s - log_p
         return np.asarray(excess <= self._excesses(side, np.array([place])) + TILTS.complement)
 
-    def _ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
+    @cached_method
+    def ladder(self, side: int, n_tilts: int) -> tuple[Floats, Floats]:
         """At least the first `n_tilts` tilts, and the log transform there (inf if not known)."""
         first = TILTS.first_pass_merged if self._transform.merged else TILTS.first_pass
         if n_tilts <= TILTS.two_passes:
@@ -148,7 +145,8 @@ class Tilts:
         place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], refined)
         return place + float(TILTS.first), bound
 
-    def _by_preference(self, side: int, n_places: int) -> tuple[NDArray[np.int64], Floats]:
+    @cached_method
+    def _preferred(self, side: int, n_places: int) -> tuple[NDArray[np.int64], Floats]:
         """Places of the ladder, those that values share first, and the largest excesses there."""
         places = np.arange(n_places)
         is_shared = (places >= self._usual) & ((places - self._usual) % TILTS.apart == 0)
@@ -162,7 +160,8 @@ class Tilts:
         bound[left] = self._refined(exponents[:, left], best[left], bound[left], s[left], side)[1]
         return bound
 
-    def _reach(self, side: int, enough: float) -> float:
+    @cached_method
+    def unbounded_up_to(self, side: int, enough: float) -> float:
         """Value, times the side, up to which no tilt of the ladder bounds tails by ``exp(enough)``.
 
         The log transform is convex: it exceeds a line through 0 or a tilt of the ladder and the
@@ -240,7 +239,8 @@ class Tilts:
             place[same[lower]], bound[same[lower]] = at, exponent[lower]
         return place, bound
 
-    def _log_mgf_at(self, theta: float) -> float:
+    @cached_method
+    def _log_mgf_between(self, theta: float) -> float:
         """Log transform at a tilt between those of the ladder; inf if not known."""
         value = float(self._transform.log_mgfs(np.array([theta]))[0])
         return math.inf if math.isnan(value) else value
@@ -252,7 +252,8 @@ class Tilts:
         most = TILTS.excess_coarse if self.is_coarse else TILTS.excess
         return np.full(places.shape, TILTS.excess_few_blocks if self.few_blocks else most)
 
-    def _limits_of_dense(self, side: int, n_tilts: int) -> Floats:
+    @cached_method
+    def _limits(self, side: int, n_tilts: int) -> Floats:
         """Largest excess for each tilt of a dense distribution, from its entropy."""
         thetas, log_mgfs = self.ladder(side, n_tilts)
         with np.errstate(invalid="ignore"):

@@ -4,7 +4,7 @@
 ``P(S >= s + u)`` where ``Re z > 0``, and of ``-P(S < s + u)`` where ``Re z < 0``. The trapezoidal
 rule with nodes ``theta + i (j + 1/2) 2 pi / T`` gives the tail at u = 0, and aliases at the
 multiples u of the period T, with alternating signs and weights ``exp(theta u)`` (Abate and Whitt,
-1992). `Nodes` sums the transform along a contour of either kind; `ContourTails` adds the error
+1992). `Nodes` sums the transform along a contour of either kind; `StratifiedTails` adds the error
 budget of stratified contours, which are planned to their end. Plain contours have theirs in
 `contour`. See "Exponential tilting" and "Stratified contours" in doc/theory.rst.
 """
@@ -93,7 +93,7 @@ class Nodes:
     begin : int, default=0
         Index of the first node; larger for nodes around a return of the transform.
     scale : float, default=None
-        Log transform at the tilt, if the first node is not on it.
+        Log size of the transform at the first node of the contour, if that is none of these.
     """
 
     theta: float
@@ -134,7 +134,7 @@ class Nodes:
         return np.asarray(np.exp(self.log_transform - scale) / divisor)
 
     @cached_property
-    def heights(self) -> Floats:
+    def sizes(self) -> Floats:
         """Sizes of the terms of the sum."""
         return np.abs(self._terms)
 
@@ -155,7 +155,7 @@ class Nodes:
     def tail(
         self, s: Floats, sign: int, taper: bool, farther: Sequence[Nodes] = ()
     ) -> tuple[Floats, Floats]:
-        """Log tails, and what 1 on the scale of the terms is relative to them.
+        """Log tails, and their relative errors if the sum of the terms is off by 1.
 
         The tail of the other side is the complement of that of the contour's. A taper lets the
         second half of the terms fade out, so that truncation rings only close to jumps. Terms of
@@ -245,7 +245,7 @@ class Nodes:
         return np.asarray((inner * outer).sum(axis=0).real)
 
 
-class ContourTails:
+class StratifiedTails:
     """Tails from one contour that is planned to its end.
 
     Parameters
@@ -325,7 +325,7 @@ class ContourTails:
         known = np.isfinite(log_p) & np.isfinite(truncation) & np.isfinite(merged).all(axis=0)
         safe, *merged = (np.where(known, x, 0.0) for x in (log_p, *merged))
         changes = [fine - coarse for fine, coarse in pairwise([safe, *merged])]
-        of_sum = nodes.heights.sum() * unit
+        of_sum = nodes.sizes.sum() * unit
         atoms = SETTINGS.indistinct_placements * exp_of_error(self._log_placement - safe)
         atoms += SETTINGS.edge * exp_of_error(0.5 * (self._log_edge - safe))
         clusters = SETTINGS.indistinct_outcomes * exp_of_error(self._log_commonest - safe)
