@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sklearn_rankinf._statistics.increments import Floats
 
+# Tolerance from which contours are shorter, with fewer first nodes and blocks merged further.
+ROUGH_TOLERANCE = 5e-3
+
 SOLVERS = (
     "closed form",
     "enumeration",

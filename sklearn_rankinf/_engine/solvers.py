@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates
 from sklearn_rankinf._engine.exact.bounds import bounding_increments, middle
 from sklearn_rankinf._engine.exact.integer_weights import near_periods, nearly_step_of
 from sklearn_rankinf._engine.exact.near_maximum import FEW, ROUNDING, NearMaximum
@@ -31,7 +31,6 @@ from sklearn_rankinf._engine.inversion.ranking_transform import (
 )
 from sklearn_rankinf._engine.inversion.stratified import StratifiedInversion
 from sklearn_rankinf._engine.inversion.transform import log_transform
-from sklearn_rankinf._engine.inversion.trapezoid import ROUGH_TOLERANCE
 from sklearn_rankinf._statistics.hypergeometric import log_binomial, log_pmf
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, VERY_FEW_BLOCKS, Floats, Increments
 from sklearn_rankinf._statistics.moments import deviation_of_the_body, log_size_at_return
@@ -238,20 +237,20 @@ class Tails:
         if self._merged and upper:
             first = max(first, s.accurate_merged)
         good = max(first, s.accurate_stratified) if stratified else first
-        near_maximum, contour, strata = "near-maximum enumeration", "contour", "stratified contour"
+        near_maximum, by_strata = "near-maximum enumeration", "stratified contour"
         near_body = upper and stratified and not self._merges_strata
         far_above = ascends and self._merged and not stratified
         declared: list[tuple[bool, Solver]] = [
             (upper and (stratified or far_above), Solver(near_maximum, self._listed_first, first)),
-            (stratified, Solver(strata, self._stratified, first)),
-            (near_body, Solver(contour, self._contour_tail, self._near_error)),
+            (stratified, Solver(by_strata, self._stratified, first)),
+            (near_body, Solver("contour", self._contour_tail, self._near_error)),
             (stratified and ascends, Solver(near_maximum, self._many_listed, self._far_error)),
-            (stratified and ascends, Solver(strata, self._ascending, self._far_error)),
+            (stratified and ascends, Solver(by_strata, self._ascending, self._far_error)),
             (stratified, Solver(near_maximum, self._few_listed, ROUNDING, of_log=0.0)),
-            (far_above, Solver(strata, self._ascending, first)),
+            (far_above, Solver(by_strata, self._ascending, first)),
             (True, Solver(near_maximum, self._listed, good)),
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
-            (True, Solver(contour, self._contour_tail, s.tolerable if few_hits else good)),
+            (True, Solver("contour", self._contour_tail, s.tolerable if few_hits else good)),
             (True, Solver("midpoint of bounds", self._enclosed, max(good, s.tolerable))),
             (True, Solver("longer contour", self._longer_contour, s.tolerable)),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),

@@ -37,7 +37,7 @@ _MOST_AT_ONCE = 1_000_000
 _EXTENDED_AT_ONCE = 16_384
 # Sums over more hits are off by more than 4e-13, and compensated: values within 1e-12 are equal.
 _MANY_HITS = 4_000
-# Smaller shares of a total lose digits as floats: their logarithms are added instead.
+# Smaller parts of a total, or of its largest term, lose digits as floats: logarithms are added.
 _TINY = 1e-290
 # Stated relative error of meet in the middle: this, and this for each unit of log C(n, m).
 _ROUNDING = 1e-12
@@ -153,15 +153,16 @@ class _Outcomes(NamedTuple):
         self, blocks: Increments, block: int, m: int, remaining: int, best: _Completions | None
     ) -> _Outcomes:
         size = int(blocks.sizes[block])
-        lowest, highest = np.maximum(m - remaining - self.hits, 0), np.minimum(m - self.hits, size)
-        if best is not None:
-            first, last = best.hits_within_reach(block, self, int(highest.max()))
-            lowest, highest = np.maximum(lowest, first), np.minimum(highest, last)
-        # Each outcome with each possible number y of hits in the block.
-        n_ways = np.maximum(highest - lowest + 1, 0)
+        if best is None:
+            first = np.maximum(m - remaining - self.hits, 0)
+            n_ways = np.minimum(m - self.hits, size) - first + 1
+        else:
+            first, n_ways, ys = best.ways(block, self, min(size, m - int(self.hits.min())))
+        # Each outcome with each number y of hits in the block that is possible.
         ends = np.cumsum(n_ways)
         of = np.repeat(np.arange(n_ways.size), n_ways)
-        y = np.arange(ends[-1]) - np.repeat(ends - n_ways - lowest, n_ways)
+        y = np.arange(ends[-1]) - np.repeat(ends - n_ways - first, n_ways)
+        y = y if best is None else ys[y]
         hits, before, lost = self.hits[of], self.values[of], self.lost[of]
         gain = blocks.gain(block, hits, y)
         values = before + gain
@@ -173,6 +174,7 @@ class _Outcomes(NamedTuple):
         grown = _Outcomes(hits + y, values, lost, log_counts)
         if best is None:
             return grown
+        # Others with the same hits have larger values.
         return grown.at(np.flatnonzero(values >= best.needed(block + 1, grown.hits)))
 
 
@@ -258,13 +260,11 @@ class _Completions:
             self._rows.append((first, row[first : last + 1].copy()))
         self._rows.reverse()
 
-    def hits_within_reach(
-        self, block: int, outcomes: _Outcomes, most: int
-    ) -> tuple[Integers, Integers]:
-        """Fewest and most hits in a block with which outcomes may reach the threshold.
+    def ways(self, block: int, outcomes: _Outcomes, most: int) -> tuple[Integers, ...]:
+        """Numbers of hits in a block, up to `most`, with which outcomes may reach the threshold.
 
-        They are common to outcomes with the same hits before the block, whose largest value counts.
-        Of `most` hits or less; -1 are the most if none reach it.
+        They are common to outcomes with the same hits before the block, whose largest value counts:
+        a list of all, and for each outcome the place of its first one and their number.
         """
         fewest = int(outcomes.hits.min())
         row, y = outcomes.hits - fewest, np.arange(most + 1)
@@ -273,9 +273,8 @@ class _Completions:
         np.maximum.at(largest, row, outcomes.values)
         gains = self._increments.gain(block, before, y)
         reaches = largest[:, None] + gains >= self.needed(block + 1, before + y)
-        last = most - np.argmax(reaches[:, ::-1], axis=1)
-        last[~reaches.any(axis=1)] = -1
-        return np.argmax(reaches, axis=1)[row], last[row]
+        n_ways = reaches.sum(axis=1)
+        return (np.cumsum(n_ways) - n_ways)[row], n_ways[row], np.nonzero(reaches)[1]
 
     def needed(self, block: int, hits: Integers) -> Floats:
         """Sums over the blocks before a block that can reach the threshold."""
@@ -336,7 +335,7 @@ def _log_cumulative(log_counts: Floats, n_in_run: Integers, sign: int) -> Floats
 
     Counts of several runs are summed run by run. Each run has one sum more than counts, 0.
     """
-    runs = _ends_of_runs(n_in_run)
+    runs = _bounds_of_runs(n_in_run)
     tops = np.maximum.reduceat(log_counts, [start for start, _ in runs])
     weights = np.exp(log_counts - np.repeat(tops, n_in_run))
     sums = np.zeros(weights.size + len(runs), dtype=np.longdouble)
@@ -353,7 +352,7 @@ def _log_cumulative(log_counts: Floats, n_in_run: Integers, sign: int) -> Floats
     return np.asarray(log_sums)
 
 
-def _ends_of_runs(n_in_run: Integers) -> list[tuple[int, int]]:
+def _bounds_of_runs(n_in_run: Integers) -> list[tuple[int, int]]:
     """First place of each run, and the place behind its last one."""
     return list(pairwise([0, *np.cumsum(n_in_run).tolist()]))
 
@@ -372,11 +371,11 @@ class MeetInTheMiddleTails:
     """
 
     def __init__(self, increments: Increments, n_positives: int, split: int) -> None:
-        n, n_last = increments.n_samples, increments.sizes.size - split
+        n, n_behind = increments.n_samples, increments.sizes.size - split
         self._log_placements = log_binomial(n, n_positives)
         turned = increments.from_the_end(n_positives)
         first = _outcomes(increments[slice(split)], n_positives, n)
-        last = _outcomes(turned[slice(n_last)], n_positives, n)
+        last = _outcomes(turned[slice(n_behind)], n_positives, n)
         # Both lists are sorted by the hits in the first blocks, and the last one by value. Numbers
         # of few bits are sorted fastest.
         fewest = int(first.hits.min())
@@ -384,14 +383,16 @@ class MeetInTheMiddleTails:
             (own - fewest).astype(np.min_scalar_type(n_positives))
             for own in (first.hits, n_positives - last.hits)
         ]
-        self._first = first.at(np.argsort(hits[0], kind="stable"))
-        self._last = last.at(np.lexsort((last.values, hits[1])))
+        order = np.argsort(hits[0], kind="stable")
+        self._first, self._first_logs = first.values[order], first.log_counts[order]
+        order = np.lexsort((last.values, hits[1]))
+        self._last, self._last_logs = last.values[order], last.log_counts[order]
         self._n_first, self._n_last = map(np.bincount, hits)
 
     @property
     def n_kept(self) -> int:
         """Numbers that are kept."""
-        return 4 * self._first.hits.size + 6 * self._last.hits.size
+        return 2 * self._first.size + 4 * self._last.size
 
     def tail(self, t: Floats, sign: int) -> TailEstimates:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1).
@@ -407,24 +408,24 @@ class MeetInTheMiddleTails:
 
     def log_tail(self, t: Floats, sign: int) -> Floats:
         """Logarithms of the tails."""
-        n_chunks = -(-t.size * self._first.hits.size // _MOST_AT_ONCE)
+        n_chunks = -(-t.size * self._first.size // _MOST_AT_ONCE)
         chunks = np.array_split(t, max(1, min(t.size, n_chunks)))
         return np.concatenate([self._log_tail(chunk, sign) for chunk in chunks])
 
     @cached_method
     def _log_tails_of_last(self, sign: int) -> Floats:
-        return _log_cumulative(self._last.log_counts, self._n_last, sign)
+        return _log_cumulative(self._last_logs, self._n_last, sign)
 
     def _log_tail(self, t: Floats, sign: int) -> Floats:
-        needed = t[:, None] - self._first.values
+        needed = t[:, None] - self._first
         side: Literal["left", "right"] = "left" if sign > 0 else "right"
         place = np.empty(needed.shape, dtype=np.int64)
-        runs = zip(_ends_of_runs(self._n_first), _ends_of_runs(self._n_last), strict=True)
+        runs = zip(_bounds_of_runs(self._n_first), _bounds_of_runs(self._n_last), strict=True)
         for run, ((start, end), (first, behind)) in enumerate(runs):
-            some = self._last.values[first:behind]
+            some = self._last[first:behind]
             found = np.searchsorted(some, needed[:, start:end], side=side)
             place[:, start:end] = found + (first + run)
-        terms = self._first.log_counts + self._log_tails_of_last(sign)[place]
+        terms = self._first_logs + self._log_tails_of_last(sign)[place]
         # Along the last axis numpy sums in pairs, which keeps the digits.
         largest = np.maximum(terms.max(axis=1), np.finfo(float).min)
         with np.errstate(divide="ignore"):

@@ -9,7 +9,7 @@ characteristic function of such a sum has period 2 pi / step, and may nearly ret
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.fft import next_fast_len, rfft
@@ -121,7 +121,8 @@ def counted_atoms(increments: Increments, n_positives: int) -> Atoms | None:
         return None
     few = min(n_positives, n - n_positives)
     lowest, steps = float(increments.linear.min()), _in_steps(increments, step)
-    n_values = round((largest_value(increments, few) - few * lowest) / step) + 1
+    in_steps = replace(increments, linear=steps.astype(float))
+    n_values = round(largest_value(in_steps, few)) + 1
     n_ways = float(np.minimum(increments.sizes, few).sum())
     n_numbers = float(few + 1) * n_values
     most_work = SETTINGS.most_work_of_few if steps.size <= FEW_BLOCKS else SETTINGS.most_work

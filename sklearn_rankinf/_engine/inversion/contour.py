@@ -6,7 +6,8 @@ computed by the trapezoidal rule, the Fourier-series method of Abate and Whitt (
 exponential tilt ``theta`` near the saddle point of ``M(z) exp(-z s)`` (Daniels, 1954). For each
 value
 
-1. of lower tails that are not small, often try the usual upper contour first (`_complementary`),
+1. try the usual upper contour for lower tails that are not small, if the distribution is dense or
+   a tolerance is set (`_complementary`),
 2. choose a tilt, shared by neighbouring values (`Tilts.choose`),
 3. choose the period of the rule, so that Chernoff bounds of the tails a period away (aliasing) are
    negligible beside the tail (`_log_aliasing`),
@@ -27,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform, largest_increment
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
 from sklearn_rankinf._engine.inversion.tilts import Tilts
@@ -35,7 +36,6 @@ from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGED_TIES,
     DOUBT_OF_MERGING,
     LEFT_OF_MERGING,
-    ROUGH_TOLERANCE,
     Nodes,
     exp_of_error,
 )
@@ -87,9 +87,10 @@ class ContourSettings:
     decayed_merged: float = 1e-5
     decayed_slowly: float = 5e-7
     part_of_tolerance: float = 0.1
-    # Tolerances above this save nodes, and those of half a percent fill no pass beyond a number.
+    # Tolerances above this save nodes. From half a percent on, cheap passes are filled up to this
+    # number of nodes.
     rough: float = 1e-4
-    first_rough: int = 80
+    filled_roughly: int = 80
     # A contour this many times longer than at first is given up if its last extension has not
     # reduced the truncation by the factor.
     patience: int = 3
@@ -171,7 +172,7 @@ class ContourInversion:
         good = SETTINGS.good_merged if transform.merged else SETTINGS.good
         # With a tolerance, half the height and the samples, and shorter periods, are enough.
         self._effort = 0.5 if tolerance > SETTINGS.rough else 1.0
-        self._most_first = sys.maxsize if tolerance < ROUGH_TOLERANCE else SETTINGS.first_rough
+        self._most_filled = sys.maxsize if tolerance < ROUGH_TOLERANCE else SETTINGS.filled_roughly
         most = SETTINGS.aliasing_dense if self._is_dense else SETTINGS.aliasing
         self._most_aliasing = -min(most, SETTINGS.aliasing_rough) if self._effort < 1.0 else -most
         self._good = max(SETTINGS.good_dense if self._is_dense else good, tolerance)
@@ -192,8 +193,8 @@ class ContourInversion:
             whole = np.ceil(s / self._span) if sign > 0 else np.floor(s / self._span) + 1.0
             s = whole * self._span
         found = TailEstimates.unknown(s.shape)
-        is_easy = sign < 0 and (self._is_dense or self._effort < 1.0)
-        for choose in (self._complementary, self._direct) if is_easy else (self._direct,):
+        has_complement = sign < 0 and (self._is_dense or self._effort < 1.0)
+        for choose in (self._complementary, self._direct) if has_complement else (self._direct,):
             weak = np.flatnonzero(found.error.total - found.error.merging > self._good)
             if weak.size:
                 for contour, chosen in choose(s[weak], sign).items():
@@ -247,7 +248,7 @@ class ContourInversion:
         if self._span or self._tilts.are_few:
             return 0
         shortest = Contour(side, index, 0)
-        ratio = min(self._n_cheap(shortest), self._most_first) / self._n_fewest(shortest)
+        ratio = min(self._n_cheap(shortest), self._most_filled) / self._n_fewest(shortest)
         # Half the height makes twice the period as cheap.
         longest = SETTINGS.longest_first - round(2.0 * math.log2(self._effort))
         return int(np.clip(math.ceil(2.0 * math.log2(ratio)), 0, longest))
@@ -423,7 +424,7 @@ class ContourInversion:
     @cached_method
     def _n_first(self, contour: Contour) -> int:
         """Number of nodes that a contour has at first."""
-        cheap = min(self._n_cheap(contour), self._most_first)
+        cheap = min(self._n_cheap(contour), self._most_filled)
         return min(max(self._n_fewest(contour), cheap), self._n_whole(contour))
 
     @cached_method

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from sklearn_rankinf._engine.cache import cached_method
-from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates
 from sklearn_rankinf._engine.exact.enumeration import largest_value
 from sklearn_rankinf._engine.inversion.bands import (
     Bands,
@@ -50,7 +50,6 @@ from sklearn_rankinf._engine.inversion.ranking_transform import RankingTransform
 from sklearn_rankinf._engine.inversion.transform import LeftTheRangeError, walked_through
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGING,
-    ROUGH_TOLERANCE,
     SERVED,
     Nodes,
     StratifiedTails,
@@ -184,7 +183,8 @@ class StratifiedInversion:
         tolerance: float = 0.0,
         has_ties: bool = False,
     ) -> None:
-        self.increments, self._merged = cache(blocks), merged
+        self.increments: Blocks = cache(blocks)
+        self._merged = merged
         # Levels of merging that contours may be computed at.
         self.n_levels = SETTINGS.n_levels if merged else 2
         self.n_positives, self._body = n_positives, body
@@ -412,10 +412,10 @@ class _Tilted:
 class _StratifiedContour:
     """Tails along one contour, at the level of merging that is accurate enough.
 
-    The pass is None if it is not affordable. Bands are of the blocks that plan the contour, and
-    leave out a share of the tilted total. A cell is the largest difference of what a top positive
-    adds in neighbouring merged blocks, which are merged less near the bottom if `deep` is set. An
-    ascending contour has a choice of strata, others have all.
+    The pass, `multirate`, is None if it is not affordable. The bands belong to the blocks that plan
+    the contour and leave out the given share of the tilted total. With `deep`, blocks near the
+    bottom are merged less. The `cell` is the largest difference of what a top positive adds in
+    neighbouring merged blocks. Only ascending contours have a `choice` of strata.
     """
 
     def __init__(
@@ -515,8 +515,8 @@ class _StratifiedContour:
 class _TopStrata:
     """Log transforms at positive tilts, for each number of positives in the top stratum.
 
-    Beyond a number of them, more top-stratum positives are rarer than ``exp(log_rare)``, and are
-    not distinguished; `largest` returns the largest value of the statistic.
+    They are joint with the number, not conditional on it. Numbers that are together rarer than
+    ``exp(log_rare)`` are left out; `largest` returns the largest value of the statistic.
     """
 
     def __init__(

@@ -34,11 +34,11 @@ from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments
 class TransformSettings:
     """Settings of the forward pass."""
 
-    # The state is rescaled after as many blocks, of few nodes, and as many blocks times nodes, but
-    # not sooner than after a few blocks; or as soon as the logarithms of their weights may add up
-    # to the range.
-    most_blocks_of_run: int = 128
+    # The state is rescaled after this number of blocks, or with few nodes after more: up to the
+    # second number, and the third of blocks times nodes. It is rescaled as soon as the logarithms
+    # of the weights may add up to the range.
     blocks_of_run: int = 32
+    most_blocks_of_run: int = 128
     numbers_of_run: int = 6_000
     log_range: float = 300.0
     # Weights of the first rows, a power of two, are computed for all blocks of a run at once if
@@ -126,7 +126,7 @@ def walked_through(
             apart = max(1, int(rows[1] - rows[0]))
         balance = np.full((blocks.sizes.size, 1), float(ends[0] - ends[-1]) / apart)
         forward = _ForwardPass(blocks, n_samples, n_positives, z, paths, balance, far_rows)
-        if length > SETTINGS.blocks_of_run and forward.n_runs > 1:
+        if length > SETTINGS.blocks_of_run and len(list(forward.runs())) > 1:
             # Rows are balanced more often.
             length = SETTINGS.blocks_of_run
             continue
@@ -137,7 +137,7 @@ def walked_through(
 
 def _blocks_of_run(n_nodes: int) -> int:
     """Number of blocks after which the state is rescaled, if not sooner."""
-    of_few = min(SETTINGS.most_blocks_of_run, SETTINGS.numbers_of_run // n_nodes)
+    of_few = min(SETTINGS.most_blocks_of_run, SETTINGS.numbers_of_run // max(1, n_nodes))
     return max(SETTINGS.blocks_of_run, of_few)
 
 
@@ -186,11 +186,6 @@ class _ForwardPass:
         self._balances, self._far_rows = balances, far_rows
         self._costs = self._log_ranges()
 
-    @property
-    def n_runs(self) -> int:
-        """Number of runs in which the state stays in the range of floats."""
-        return len(list(self._runs()))
-
     def log_rows(self, first: int, logs: NDArray[Any]) -> tuple[int, NDArray[Any]]:
         """First row and log weights after all blocks, from those before them."""
         self._first, self._balance = first, self._balances[0]
@@ -199,7 +194,7 @@ class _ForwardPass:
         self._state = np.exp(logs - self._log_scale).astype(self._z.dtype, copy=False)
         # The range is checked after every run.
         with np.errstate(over="ignore", invalid="ignore"):
-            for begin, end in self._runs():
+            for begin, end in self.runs():
                 self._run(begin, end)
         with np.errstate(divide="ignore"):
             logs = np.log(self._state) + self._log_scale
@@ -209,24 +204,25 @@ class _ForwardPass:
         """Logarithms of the factors of the rows that balance them."""
         return np.outer(self._first - self._m + np.arange(n_rows), self._balance)
 
-    def _runs(self) -> Iterator[tuple[int, int]]:
+    def runs(self) -> Iterator[tuple[int, int]]:
         """First block and last plus one of runs in which the state stays in the range of floats."""
         longest, low, high = _blocks_of_run(self._z.size), self._low.tolist(), self._high.tolist()
         begin, spent, largest, moved = 0, 0.0, 0.0, 0.0
         for block, (cost, of_an_item, move) in enumerate(zip(*self._costs, strict=True)):
-            # No more items count than there are hits.
-            most = (high[block] - low[begin] + 1) * max(largest, of_an_item)
-            is_wide = min(spent + cost, most) + moved + move > SETTINGS.log_range
-            if block > begin and (is_wide or block - begin == longest):
+            # Of single items only hits count. All have the balance of the last block of the run.
+            n_hits, moved = high[block] - low[begin] + 1, moved + move
+            most = min(spent + cost, n_hits * max(largest, of_an_item)) + n_hits * moved
+            if block > begin and (most > SETTINGS.log_range or block - begin == longest):
                 yield begin, block
-                begin, spent, largest, moved = block, 0.0, 0.0, 0.0
-            spent, largest, moved = spent + cost, max(largest, of_an_item), moved + move
+                begin, spent, largest, moved = block, 0.0, 0.0, move
+            spent, largest = spent + cost, max(largest, of_an_item)
         yield begin, len(high)
 
     def _log_ranges(self) -> tuple[list[float], list[float], list[float]]:
         """Bounds, block by block, of the distance of the logarithms of the weights from 0.
 
-        Of blocks, of single items (infinite of others), and of changes of the balance.
+        First of all blocks, then of single items alone, with infinity for other blocks. The third
+        numbers are changes of the balance from block to block.
         """
         c, balances = self._increments, self._balances
         most = np.minimum(np.minimum(c.sizes, self._most), self._m)
@@ -243,12 +239,12 @@ class _ForwardPass:
                 total = c.sizes * (self._log_q + np.logaddexp(0.0, log_odds.max(axis=1)))
                 several = np.maximum(np.abs(total), most * of_a_hit - c.sizes * self._log_q)
                 costs = np.maximum(costs, np.where(single, of_a_hit, several))
-        moved = np.abs(np.diff(balances, axis=0, prepend=0.0)).max(axis=1)
+        moved = np.abs(np.diff(balances, axis=0, prepend=balances[:1])).max(axis=1)
         spread = np.abs(c.cross) * np.abs(tilts).max() * np.where(single, 0, most)
         n_rows = self._high - self._low + 1
         costs = np.where(most > 0, costs, 0.0) + spread * n_rows
         of_items = np.where(single, costs, math.inf)
-        return costs.tolist(), of_items.tolist(), (moved * n_rows).tolist()
+        return costs.tolist(), of_items.tolist(), moved.tolist()
 
     def _rebalance(self, balance: Floats) -> None:
         """Multiply rows so that their factors are those of another balance."""
@@ -268,7 +264,8 @@ class _ForwardPass:
         grid = np.zeros((self._high[end - 1] - first + 1, self._z.size), dtype=self._z.dtype)
         grid[: self._state.shape[0]] = self._state
         log_divisor: Any = 0.0
-        if self._costs[0][begin] + self._costs[2][begin] > SETTINGS.log_range:
+        n_rows = self._high[begin] - self._low[begin] + 1
+        if self._costs[0][begin] + n_rows * self._costs[2][begin] > SETTINGS.log_range:
             last, log_divisor = self._several(grid, first, last, begin, {})
             self._keep(grid, last, end, log_divisor)
             return

@@ -25,8 +25,6 @@ from sklearn_rankinf._engine.estimates import TailEstimates
 from sklearn_rankinf._engine.inversion.transform import geometric_rows
 from sklearn_rankinf._statistics.increments import Complexes, Floats
 
-# Tolerance from which contours are shorter, and their blocks merged further.
-ROUGH_TOLERANCE = 5e-3
 # Part of a period above the lowest value that damped contours serve.
 SERVED = 0.6
 # Richardson's extrapolation to no merging: merging errs like the square of the ratio of the ends of
