@@ -99,8 +99,9 @@ class ComputedSettings:
     equal_to_best: float = 2e-12
     # Rounding errors of closed forms and of hypergeometric bounds.
     rounding: float = 1e-12
-    # Log of a probability that is lost in rounding beside 1.
-    log_negligible: float = math.log(0.25 * np.finfo(float).eps)
+    # A probability that is negligible beside 1: lost in rounding, or this part of the tolerance.
+    negligible: float = 0.25 * float(np.finfo(float).eps)
+    part_of_tolerance: float = 0.1
 
 
 SETTINGS = ComputedSettings()
@@ -154,7 +155,8 @@ class ComputedDistribution:
             inside[at_bottom] = False
         left = np.flatnonzero(inside)
         if left.size:
-            rest = partial(self._far_tail, log_negligible=SETTINGS.log_negligible)
+            negligible = max(SETTINGS.negligible, SETTINGS.part_of_tolerance * self._tolerance)
+            rest = partial(self._far_tail, log_negligible=math.log(negligible))
             found.put(left, about_the_mean(self._far_tail, t[left], sign, self._mean, rest))
             self._hold_within_bounds(found, left, t, sign)
         np.minimum(found.log_p, 0.0, out=found.log_p)

@@ -379,10 +379,8 @@ class MeetInTheMiddleTails:
         # Both lists are sorted by the hits in the first blocks, and the last one by value. Numbers
         # of few bits are sorted fastest.
         fewest = int(first.hits.min())
-        hits = [
-            (own - fewest).astype(np.min_scalar_type(n_positives))
-            for own in (first.hits, n_positives - last.hits)
-        ]
+        kind = np.min_scalar_type(n_positives)
+        hits = [(own - fewest).astype(kind) for own in (first.hits, n_positives - last.hits)]
         order = np.argsort(hits[0], kind="stable")
         self._first, self._first_logs = first.values[order], first.log_counts[order]
         order = np.lexsort((last.values, hits[1]))

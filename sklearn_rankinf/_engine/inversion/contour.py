@@ -289,7 +289,8 @@ class ContourInversion:
             before, truncation = truncation, self._truncation(nodes, insist)
             if math.isinf(truncation):
                 break
-            more = min(max(n_nodes // 2, self._n_cheap(contour)), max(whole - n_nodes, 1))
+            filled = min(self._n_cheap(contour), self._most_filled)
+            more = min(max(n_nodes // 2, filled), max(whole - n_nodes, 1))
             is_long = n_nodes >= SETTINGS.patience * max(first, self._n_cheap(contour))
             may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)

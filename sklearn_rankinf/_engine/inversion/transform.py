@@ -457,9 +457,8 @@ class _Weights:
     def __init__(self, heads: NDArray[Any], ratios: NDArray[Any], n_rows: int) -> None:
         most = max(1, SETTINGS.most_cached // heads.size)
         n_together = min(n_rows, SETTINGS.rows_together, 1 << (most.bit_length() - 1))
-        self._first = geometric_rows(
-            heads, ratios, np.empty((n_together, *heads.shape), heads.dtype)
-        )
+        first = np.empty((n_together, *heads.shape), heads.dtype)
+        self._first = geometric_rows(heads, ratios, first)
         self._weights = np.empty((n_rows, heads.shape[1]), heads.dtype)
         self._powers = []
         for _ in range(n_together.bit_length() - 1):
