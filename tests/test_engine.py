@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
-from sklearn_rankinf._engine.exact import bounds, lattice
+from sklearn_rankinf._engine.exact import bounds, integer_weights, lattice
 from sklearn_rankinf._engine.exact import enumeration as chain
 from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
@@ -19,6 +19,7 @@ from sklearn_rankinf._metrics import AveragePrecision
 from sklearn_rankinf._sampling import labellings as sampling
 from sklearn_rankinf._statistics import merging, moments
 from sklearn_rankinf._statistics.additive import increments_of
+from sklearn_rankinf._statistics.increments import Increments
 
 pytestmark = pytest.mark.numeric
 
@@ -133,6 +134,33 @@ def test_atoms_from_a_value_on(tie_sizes, n_positives, k):
     assert_allclose(np.exp(found.log_counts[kept]).sum(), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("square", [1.0, 0.0, -1.0])
+def test_atoms_from_a_value_on_with_curved_gains(square):
+    # Gains that are convex in the hits reach the threshold with few and with many hits only.
+    sizes, n_positives = (1, 1, 1, 6, 6), 6
+    weights = np.array([0.31, 0.17, 0.08, 0.0, 0.0])
+    squares = np.where(np.array(sizes) > 1, square, 0.0)
+    blocks = Increments(np.array(sizes), np.zeros(5), weights, squares)
+    outcomes = [
+        (float(blocks.total(np.array(hits))), math.prod(map(math.comb, sizes, hits)))
+        for hits in itertools.product(*(range(size + 1) for size in sizes))
+        if sum(hits) == n_positives
+    ]
+    for threshold in sorted({value for value, _ in outcomes}):
+        found = chain.atoms(blocks, n_positives, at_least=threshold - 1e-9)
+        expected = sum(count for value, count in outcomes if value >= threshold - 1e-9)
+        assert_allclose(np.exp(found.log_counts).sum(), expected, rtol=1e-12)
+
+
+def test_atoms_of_whole_weights_that_hardly_differ():
+    weights = 2.0**51 + np.arange(60) % 7
+    blocks = Increments(np.ones(60, dtype=np.int64), np.zeros(60), weights, np.zeros(60))
+    found = integer_weights.counted_atoms(blocks, 20)
+    in_order = np.sort(weights - 2.0**51)
+    assert found.values.size == in_order[-20:].sum() - in_order[:20].sum() + 1
+    assert_allclose(special.logsumexp(found.log_counts), math.log(math.comb(60, 20)), rtol=1e-12)
+
+
 def test_atoms_give_up_beyond_the_limit():
     assert chain.atoms(increments((1,) * 30, 10), 10, limit=1000) is None
 
@@ -164,6 +192,23 @@ def test_transform_at_equally_spaced_nodes_and_samples_behind_them():
     z = 2.0 + 1j * heights
     expected = np.exp(np.outer(z, np.array(values, dtype=float))) @ weights
     assert_allclose(np.exp(transform.log_transform(blocks, 4, z)), expected, rtol=1e-10)
+
+
+def test_transform_in_a_narrow_band_that_climbs():
+    # Each hit weighs exp(0.3 (64 - hits before it)), which a changing balance takes away.
+    n, m, strength, half_width = 128, 64, -0.3, 3
+    ones, path = np.ones(n, dtype=np.int64), np.arange(1, n + 1) // 2
+    blocks = Increments(ones, np.full(n, strength), np.full(n, -strength * m), np.zeros(n))
+    band = bands.Bands(path - half_width, path + half_width, ones, 0 * ones)
+    log_ways = np.where(np.arange(m + 1) == 0, 0.0, -np.inf)
+    for low, high in zip(band.low, band.high, strict=True):
+        hit = np.append(-np.inf, log_ways[:-1] + strength * (np.arange(m) - m))
+        log_ways = np.logaddexp(log_ways, hit)
+        log_ways[: max(low, 0)] = log_ways[high + 1 :] = -np.inf
+    expected = log_ways[m] - math.log(math.comb(n, m))
+    balance = strength * (m - path)[:, None]
+    found = transform.log_transform(blocks, m, [1.0], band, balance)
+    assert_allclose(found, [expected], rtol=1e-12)
 
 
 @pytest.mark.parametrize("tilt", [-8.0, 0.1, 3.0, 12.0])

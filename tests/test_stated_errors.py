@@ -15,6 +15,7 @@ from sklearn_rankinf._engine.exact import bounds
 from sklearn_rankinf._engine.inversion import contour
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._engine.solvers import Tails
+from sklearn_rankinf._frozen_distributions import pvalue_log_and_error, tolerating
 from sklearn_rankinf._metrics import AveragePrecision
 from sklearn_rankinf._statistics import moments
 from sklearn_rankinf._statistics.additive import increments_of
@@ -100,6 +101,23 @@ def test_the_observed_rank_of_a_single_negative_is_counted(n_samples):
         value = (rank - 1 + behind) / (n_samples - 1)
         expected = (n_samples - rank + 1) / n_samples
         np.testing.assert_allclose(null.pvalue(value), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("tie_sizes", [None, [2] * 150, [100] + [1] * 200])
+@pytest.mark.parametrize("n_positives", [12, 23, 60, 240])
+def test_tolerant_tails_on_both_sides_of_the_mean(n_positives, tie_sizes):
+    null = ap_null_distribution(300, n_positives, tie_sizes=tie_sizes)
+    x = (
+        null.mean()
+        + np.array([-3.0, -2.2, -1.6, -1.2, -0.8, -0.4, 0.0, 0.7, 2.0, 5.0]) * null.std()
+    )
+    x = x[(x > null.support()[0]) & (x < 1.0)]
+    found = [pvalue_log_and_error(tolerating(null, 0.01), value, "greater") for value in x]
+    _, log_p, error = np.transpose(found)
+    assert np.all(error < 0.01)
+    # Both may be off.
+    stated = error + null.relative_error(x)
+    assert np.all(np.abs(np.expm1(log_p - null.log_pvalue(x))) <= stated)
 
 
 @pytest.mark.parametrize(("greater", "error"), [((1.0, 1e-13), math.inf), ((0.2, 1e-9), 1e-9)])
