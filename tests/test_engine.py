@@ -153,10 +153,10 @@ def test_atoms_from_a_value_on_with_curved_gains(square):
 
 
 def test_atoms_of_whole_weights_that_hardly_differ():
-    weights = 2.0**51 + np.arange(60) % 7
+    weights = 2.0**52 + np.arange(60) // 3
     blocks = Increments(np.ones(60, dtype=np.int64), np.zeros(60), weights, np.zeros(60))
     found = integer_weights.counted_atoms(blocks, 20)
-    in_order = np.sort(weights - 2.0**51)
+    in_order = np.sort(weights - 2.0**52)
     assert found.values.size == in_order[-20:].sum() - in_order[:20].sum() + 1
     assert_allclose(special.logsumexp(found.log_counts), math.log(math.comb(60, 20)), rtol=1e-12)
 
