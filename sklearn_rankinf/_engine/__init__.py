@@ -18,7 +18,6 @@ Sections and equations are those of doc/theory.rst.
 Modules, in reading order
 -------------------------
 A call goes from `distribution` to `computed` and `solvers`, and on to exact/ and inversion/.
-
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
 inversion/          tilts, transform, contours, stratified contours
@@ -49,7 +48,8 @@ stratified contour         inversion/stratified: nodes from coarse to fine; far 
 conditioning on a block    conditioning: mixture over strata; Hoeffding 1963; errors of the strata,
                            truncation and enclosure of those left out
 branch and bound           exact/branch_and_bound: undecided branches; Land & Doig 1960; enclosure
-midpoint of bounds         exact/bounds, exact/lattice: increments rounded down to cells; enclosure
+midpoint of bounds         exact/bounds, exact/lattice: increments rounded down to cells, if other
+                           errors exceed 1e-2, or 1e-5 of few blocks; enclosure
 hypergeometric bounds      computed: values of nearly 0, no positive above s or s / m; enclosure
 lattice                    _means: convolution of rounded queries, tilted; enclosure, rounding
 sums of atoms              _means: sums over halves of the queries; Horowitz & Sahni; enclosure

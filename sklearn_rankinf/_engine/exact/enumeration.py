@@ -376,8 +376,7 @@ class MeetInTheMiddleTails:
         turned = increments.from_the_end(n_positives)
         first = _outcomes(increments[slice(split)], n_positives, n)
         last = _outcomes(turned[slice(n_behind)], n_positives, n)
-        # Both lists are sorted by the hits in the first blocks, and the last one by value. Numbers
-        # of few bits are sorted fastest.
+        # Sorted by hits in the first blocks, in few bits for speed; the last list also by value.
         fewest = int(first.hits.min())
         kind = np.min_scalar_type(n_positives)
         hits = [(own - fewest).astype(kind) for own in (first.hits, n_positives - last.hits)]

@@ -323,7 +323,7 @@ class ContourInversion:
         truncation = (self._truncation(nodes, is_rough) + returns.beyond(nodes.z.size)) * unit
         atoms = nodes.atom(s) * unit if is_rough and not self._span else np.zeros(s.shape)
         if np.any(truncation > SETTINGS.decayed):
-            # The largest atom is that of the commonest outcome.
+            # Of few blocks always, and often the largest part of the error.
             commonest = self._log_commonest(nodes.theta if contour.side == sign else 0.0)
             cluster = SETTINGS.cluster * exp_of_error(commonest - safe)
             atoms += np.where(truncation > SETTINGS.decayed, cluster, 0.0)

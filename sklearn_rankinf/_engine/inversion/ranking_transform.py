@@ -186,10 +186,11 @@ class RankingTransform:
         return math.log(m / n_blocks) - log_binomial(n_blocks, min(m, n_blocks // 2))
 
     def log_commonest(self, theta: float) -> float:
-        """Log probability of the outcome that is commonest under a tilt, or nearly so.
+        """Log null probability of the outcome that is commonest under a tilt, or nearly so.
 
         All hits are in blocks of several items, where there are most ways to place them, in
-        proportion to their mean under the tilt. Unknown, and -inf, for merged blocks.
+        proportion to their mean under the tilt, that of the contour: the outcome may lie outside
+        the tail. Unknown, and -inf, for merged blocks.
         """
         if self.merged:
             return -math.inf
