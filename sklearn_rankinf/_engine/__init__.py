@@ -15,9 +15,8 @@ Increments, exact moments, merged ranks and hypergeometric tails come from the p
 `_statistics`. The package `_means` has the distribution of the mean of S over independent queries.
 Sections and equations are those of doc/theory.rst.
 
-Modules, in reading order
--------------------------
-A call goes from `distribution` to `computed` and `solvers`, and on to exact/ and inversion/.
+Modules, in reading order: calls go from `distribution` upwards
+---------------------------------------------------------------
 estimates           `ErrorEstimate`: one error budget of six parts; `TailEstimates`; `SOLVERS`
 exact/              enumeration, counting, branch and bound, guaranteed bounds
 inversion/          tilts, transform, contours, stratified contours

@@ -323,7 +323,8 @@ class ContourInversion:
         truncation = (self._truncation(nodes, is_rough) + returns.beyond(nodes.z.size)) * unit
         atoms = nodes.atom(s) * unit if is_rough and not self._span else np.zeros(s.shape)
         if np.any(truncation > SETTINGS.decayed):
-            # Of few blocks always, and often the largest part of the error.
+            # Of few blocks always, and often the largest part. Far out, where this outcome is not
+            # much rarer than p, the error exceeds 1e-2, and midpoints of bounds take over.
             commonest = self._log_commonest(nodes.theta if contour.side == sign else 0.0)
             cluster = SETTINGS.cluster * exp_of_error(commonest - safe)
             atoms += np.where(truncation > SETTINGS.decayed, cluster, 0.0)
