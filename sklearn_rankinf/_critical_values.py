@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from sklearn_rankinf._frozen_distributions import NullDistribution, with_known_error
+from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._rank_distributions import rounding_of
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
@@ -33,7 +33,9 @@ class Region:
     Attributes
     ----------
     critical_value, level : float
-        Smallest significant value, nan if there is none, and its probability by chance.
+        Smallest significant value, nan if there is none, and its probability by chance. Where the
+        null distribution only has a guaranteed upper bound of the probability, both are those of
+        the bound, so that the test keeps its level.
     event : tuple of int or None
         Number of hits h and cut-off k such that at least h hits among the first k samples are the
         same event; None if there is no such event.
@@ -79,7 +81,6 @@ def _region_of_distribution(metric: Statistic, null: NullDistribution, alpha: fl
     """Region from the quantile of a null distribution and the next larger value."""
     n, m = null.n_samples, null.n_positives
     best = float(metric.maximum(n, m))
-    null, _ = with_known_error(null, _last_below(null, alpha, best), "greater")
     below = _last_below(null, alpha, best)
     span = metric.span(n, m, None)
     if span > 0.0 and not null._is_listed:

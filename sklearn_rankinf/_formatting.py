@@ -47,7 +47,7 @@ def format_pvalue(log10_pvalue: float) -> str:
     return f"{mantissa:.1f}e{exponent:03d}"
 
 
-def state_pvalue(log10_pvalue: float, is_bound: bool = False) -> str:
+def state_pvalue(log10_pvalue: float, is_bound: bool = False, is_guaranteed: bool = False) -> str:
     """State a p-value in a sentence, such as "p = 0.0123".
 
     Parameters
@@ -55,8 +55,11 @@ def state_pvalue(log10_pvalue: float, is_bound: bool = False) -> str:
     log10_pvalue : float
         Logarithm to base 10 of the p-value.
     is_bound : bool, default=False
-        Whether the p-value is the smallest possible one for its number of random permutations, so
-        that the p-value based on all permutations may be smaller.
+        Whether the p-value is an upper bound: the smallest possible one for its number of random
+        permutations, so that the p-value based on all permutations may be smaller, or a guaranteed
+        bound.
+    is_guaranteed : bool, default=False
+        Whether a bound is guaranteed by the exact null distribution.
 
     Returns
     -------
@@ -68,8 +71,11 @@ def state_pvalue(log10_pvalue: float, is_bound: bool = False) -> str:
     >>> from sklearn_rankinf._formatting import state_pvalue
     >>> state_pvalue(-4.0), state_pvalue(-4.0, is_bound=True)
     ('p = 1.0e-04', 'p ≤ 1.0e-04')
+    >>> state_pvalue(-36.5, is_bound=True, is_guaranteed=True)
+    'p ≤ 3.2e-37, a guaranteed bound'
     """
-    return f"p {'≤' if is_bound else '='} {format_pvalue(log10_pvalue)}"
+    certainty = ", a guaranteed bound" if is_bound and is_guaranteed else ""
+    return f"p {'≤' if is_bound else '='} {format_pvalue(log10_pvalue)}{certainty}"
 
 
 def format_value(value: float) -> str:

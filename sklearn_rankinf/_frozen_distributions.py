@@ -33,7 +33,6 @@ from sklearn_rankinf._validation import (
     as_shape,
     check_alternative,
     check_integer,
-    warn_caller,
 )
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
@@ -110,7 +109,6 @@ class NullDistribution:
         self.n_positives = n_positives
         self.tie_sizes = tie_sizes
         self.method = "analytic" if method == "auto" else method
-        self._is_auto = method == "auto"
         self.statistic = statistic
         self._n_permutations = n_permutations
         self._seeds = seeds
@@ -394,9 +392,10 @@ class NullDistribution:
         float or ndarray
             For the exact distribution, a conservative estimate of the numerical error. If the
             p-value is the midpoint of guaranteed bounds, half the distance between them. If no
-            error below 10 % can be stated, infinity; `pvalue` is then an upper bound. For
-            permutation, the Monte Carlo standard error divided by the p-value. For the
-            approximations infinity, since their error is unknown.
+            error below 10 % can be stated, infinity; `pvalue` is then a guaranteed upper bound,
+            which is a valid p-value, and `pvalue_bounds` contains the lower bound. For permutation,
+            the Monte Carlo standard error divided by the p-value. For the approximations infinity,
+            since their error is unknown.
         """
         return self._over(
             x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
@@ -560,14 +559,6 @@ class NullDistribution:
             ends = np.cumsum([size for size, _ in chunks])
             chunks = chunks[: int(np.searchsorted(ends, self._stopped_after)) + 1]
         return np.concatenate(self._drawn(chunks))[: self._stopped_after]
-
-    def _by_permutation(self) -> NullDistribution:
-        """Return the same null distribution, estimated from random labellings."""
-        null = copy(self)
-        null.method = "permutation"
-        for name in ("_distribution", "_sampler"):
-            vars(null).pop(name, None)
-        return null
 
     @property
     def _chunks(self) -> list[tuple[int, np.random.SeedSequence]]:
@@ -915,27 +906,29 @@ def pvalue_log_and_error(null: NullDistribution, x: Any, alternative: str) -> tu
     return part(0), part(1), plain(np.maximum(part(2), _SMALLEST_ERROR))
 
 
-def with_known_error(
-    null: NullDistribution, x: Any, alternative: str
-) -> tuple[NullDistribution, tuple[Any, Any, Any]]:
-    """The null distribution used for a p-value; the p-value, its logarithm and its error.
+def is_upper_bound(null: NullDistribution, relative_error: Any) -> Any:
+    """Whether p-values are guaranteed upper bounds, because their error cannot be stated."""
+    unknown = np.isinf(relative_error)
+    return unknown if null.method == "analytic" else np.zeros_like(unknown)
 
-    If ``method="auto"`` was requested and the relative error of the exact p-value may exceed 10 %,
-    random labellings replace the exact distribution, with a warning.
+
+def pvalue_limits(
+    null: NullDistribution, x: Any, alternative: str, pvalue: Any, relative_error: Any
+) -> tuple[Any, Any]:
+    """Limits of p-values: minus and plus their stated error; 0 and 1 for approximations.
+
+    A p-value that is only an upper bound is the upper limit itself. Its lower limit is the
+    guaranteed lower bound, which was found with the upper one.
     """
-    computed = pvalue_log_and_error(null, x, alternative)
-    error = np.asarray(computed[2])
-    if not (null._is_auto and null.method == "analytic" and np.any(error > UNKNOWN)):
-        return null, computed
-    warn_caller(
-        f"The relative error of the exact p-value may be {np.max(error):.2g}, so the p-value is "
-        f"computed from {null._n_permutations} random labellings instead; pass "
-        "method='permutation' to do so without this warning, or method='analytic' for an upper "
-        "bound.",
-        UserWarning,
-    )
-    permuted = null._by_permutation()
-    return permuted, pvalue_log_and_error(permuted, x, alternative)
+    unknown = np.isinf(relative_error)
+    error = np.where(unknown, 1.0, relative_error)
+    low, high = pvalue * np.maximum(1.0 - error, 0.0), np.minimum(pvalue * (1.0 + error), 1.0)
+    bounded = is_upper_bound(null, relative_error)
+    high = np.where(unknown, np.where(bounded, pvalue, 1.0), high)
+    if np.any(bounded):
+        guaranteed = null.pvalue_bounds(x, alternative)[0]
+        low = np.where(bounded, np.minimum(guaranteed, pvalue), low)
+    return plain(low), plain(high)
 
 
 def stopped_distribution(

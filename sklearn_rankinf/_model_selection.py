@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp, xlogy
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
@@ -38,14 +39,13 @@ from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     monte_carlo_error,
     plain,
-    with_known_error,
 )
 from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
 from sklearn_rankinf._restricted import RESTRICTED, Restrictions
-from sklearn_rankinf._results import as_log10, permutation_interval
+from sklearn_rankinf._results import as_log10, permutation_interval, pvalue_fields
 from sklearn_rankinf._scorers import make_significance_scorer
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._statistics.additive import Metric, Statistic
@@ -69,6 +69,9 @@ _COLUMNS = (
     "statistic",
     "pvalue",
     "log10_pvalue",
+    "pvalue_low",
+    "pvalue_high",
+    "pvalue_is_bound",
     "zscore",
     "adjusted_statistic",
 )
@@ -96,6 +99,12 @@ class CrossValSignificanceResult:
         Combined p-value of the folds.
     log10_pvalue : float
         Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
+    pvalue_low, pvalue_high : float
+        Combination of the lower and of the upper limits of the p-values of the folds; see
+        `pvalue_interval` of the tests. With ``combine="convolution"`` the interval for the p-value.
+    pvalue_is_bound : bool
+        Whether the p-value is an upper bound, because the p-value of a fold is one: a guaranteed
+        bound of the exact p-value, or the smallest possible one of the random labellings.
     fold_statistics : ndarray of shape (n_splits,)
         The metric on the held-out samples of each fold.
     fold_pvalues, fold_log10_pvalues : ndarray of shape (n_splits,)
@@ -136,6 +145,9 @@ class CrossValSignificanceResult:
     statistic: float
     pvalue: float
     log10_pvalue: float
+    pvalue_low: float
+    pvalue_high: float
+    pvalue_is_bound: bool
     fold_statistics: Floats
     fold_pvalues: Floats
     fold_log10_pvalues: Floats
@@ -232,7 +244,8 @@ class CrossValSignificanceResult:
         -------
         dict of str to ndarray
             The columns ``fold``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
-            ``log10_pvalue``, ``zscore`` and ``adjusted_statistic``, with one row per fold.
+            ``log10_pvalue``, ``pvalue_low``, ``pvalue_high``, ``pvalue_is_bound``, ``zscore`` and
+            ``adjusted_statistic``, with one row per fold.
         """
         columns = {
             name: np.array([getattr(test, name) for test in self.fold_tests]) for name in _COLUMNS
@@ -698,19 +711,17 @@ def _combine(
     tests: Sequence[Any], combine: str, null: NullDistribution | None
 ) -> CrossValSignificanceResult:
     statistics, pvalues, logs = (
-        np.array([getattr(test, name) for test in tests])
-        for name in ("statistic", "pvalue", "log10_pvalue")
+        _of_folds(tests, name) for name in ("statistic", "pvalue", "log10_pvalue")
     )
     statistic = float(statistics.mean())
     if null is None:
-        log_pvalue = combined_log_pvalue(logs * math.log(10.0), combine)
-        pvalue = math.exp(log_pvalue)
+        of_mean = _combined_pvalues(tests, combine)
     else:
-        _, (pvalue, log_pvalue, _) = with_known_error(null, statistic, "greater")
+        of_mean = pvalue_fields(null, statistic, "greater")
+        del of_mean["pvalue_relative_error"]
     return CrossValSignificanceResult(
         statistic=statistic,
-        pvalue=pvalue,
-        log10_pvalue=as_log10(log_pvalue),
+        **of_mean,
         fold_statistics=statistics,
         fold_pvalues=pvalues,
         fold_log10_pvalues=logs,
@@ -719,6 +730,28 @@ def _combine(
         n_splits=len(tests),
         null_distribution=null,
     )
+
+
+def _of_folds(tests: Sequence[Any], name: str) -> NDArray[Any]:
+    return np.array([getattr(test, name) for test in tests])
+
+
+def _combined_pvalues(tests: Sequence[Any], combine: str) -> dict[str, Any]:
+    """Combine the p-values of the folds, and the limits of their intervals."""
+    logs = _of_folds(tests, "log10_pvalue") * math.log(10.0)
+    with np.errstate(divide="ignore"):
+        log_low, log_high = (
+            np.log(_of_folds(tests, name)) for name in ("pvalue_low", "pvalue_high")
+        )
+    log_pvalue = combined_log_pvalue(logs, combine)
+    return {
+        "pvalue": math.exp(log_pvalue),
+        "log10_pvalue": as_log10(log_pvalue),
+        "pvalue_low": math.exp(combined_log_pvalue(np.minimum(log_low, logs), combine)),
+        # A limit that underflows is not below the p-value.
+        "pvalue_high": math.exp(combined_log_pvalue(np.maximum(log_high, logs), combine)),
+        "pvalue_is_bound": bool(_of_folds(tests, "pvalue_is_bound").any()),
+    }
 
 
 def combined_log_pvalue(log_pvalues: Floats, combine: str) -> float:

@@ -15,7 +15,6 @@ from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from sklearn_rankinf._engine.computed import UNKNOWN
 from sklearn_rankinf._engine.distribution import exact_mean_and_variance
 from sklearn_rankinf._engine.listed import Distribution, ListedDistribution
 from sklearn_rankinf._formatting import as_frame
@@ -24,8 +23,6 @@ from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     monte_carlo_error,
     permutation_distribution,
-    pvalue_log_and_error,
-    with_known_error,
 )
 from sklearn_rankinf._guard import metric_function, result_function
 from sklearn_rankinf._interval_results import (
@@ -44,7 +41,13 @@ from sklearn_rankinf._restricted import (
     check_has_rows,
     few_labellings_warning,
 )
-from sklearn_rankinf._results import MetricTestResult, as_log10, significance_fields
+from sklearn_rankinf._results import (
+    MetricTestResult,
+    as_log10,
+    drawn_interval,
+    pvalue_fields,
+    significance_fields,
+)
 from sklearn_rankinf._sampling.exchange import Exchange
 from sklearn_rankinf._sampling.labellings import Sampler
 from sklearn_rankinf._sampling.mean import MeanSampler
@@ -76,6 +79,9 @@ _COLUMNS = (
     "pvalue",
     "log10_pvalue",
     "pvalue_relative_error",
+    "pvalue_low",
+    "pvalue_high",
+    "pvalue_is_bound",
     "pvalue_bh",
     "pvalue_by",
     "pvalue_holm",
@@ -341,8 +347,13 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         Base-10 logarithm of the p-value, finite even if `pvalue` underflows to 0.
     pvalue_relative_error : float
         Conservative estimate of the relative error of `pvalue`: the numerical error for the exact
-        null distribution, the Monte Carlo standard error for permutation, and infinity for the
-        approximations.
+        null distribution, infinity if `pvalue` is a guaranteed upper bound, the Monte Carlo
+        standard error for permutation, and infinity for the approximations.
+    pvalue_low, pvalue_high : float
+        Interval for the p-value, as returned by `pvalue_interval` with its default level.
+    pvalue_is_bound : bool
+        Whether `pvalue` is an upper bound: a guaranteed bound of the exact p-value where no error
+        below 10 % can be stated, or the smallest possible p-value of the random labellings.
     zscore : float
         (statistic - E) / sd with mean E and standard deviation sd under random labelling; nan if
         the statistic cannot vary.
@@ -372,6 +383,8 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         Unadjusted p-value of each query, and its base-10 logarithm.
     query_pvalue_relative_error : ndarray of shape (n_queries,)
         Estimate of the relative error of each p-value.
+    query_pvalue_low, query_pvalue_high, query_pvalue_is_bound : ndarray of shape (n_queries,)
+        Interval for each p-value, and whether the p-value is an upper bound.
     query_pvalue_bh, query_pvalue_by : ndarray of shape (n_queries,)
         P-values adjusted for the false discovery rate among the queries with positives, by
         Benjamini and Hochberg and by Benjamini and Yekutieli.
@@ -406,6 +419,9 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
     query_pvalue: Floats
     query_log10_pvalue: Floats
     query_pvalue_relative_error: Floats
+    query_pvalue_low: Floats
+    query_pvalue_high: Floats
+    query_pvalue_is_bound: NDArray[np.bool_]
     query_pvalue_bh: Floats
     query_pvalue_by: Floats
     query_pvalue_holm: Floats
@@ -462,8 +478,9 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         -------
         dict of str to list or ndarray
             The columns ``query``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
-            ``log10_pvalue``, ``pvalue_relative_error``, ``pvalue_bh``, ``pvalue_by``,
-            ``pvalue_holm`` and, if available, ``pvalue_maxt``, with one row per query.
+            ``log10_pvalue``, ``pvalue_relative_error``, ``pvalue_low``, ``pvalue_high``,
+            ``pvalue_is_bound``, ``pvalue_bh``, ``pvalue_by``, ``pvalue_holm`` and, if available,
+            ``pvalue_maxt``, with one row per query.
         """
         columns = {name: getattr(self, f"query_{name}") for name in _COLUMNS}
         present = {name: column for name, column in columns.items() if column is not None}
@@ -797,12 +814,11 @@ def _query_results(
     random_state: Any,
     n_jobs: int | None,
     verbose: int,
-) -> tuple[dict[str, Any], tuple[Any, Any, Any] | None]:
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Return the fields of the result that have one entry per query.
 
-    The p-value of the exact null distribution of the mean, its logarithm and its relative error
-    are returned too. Their computation takes as long as that of many queries, so it is a separate
-    job.
+    The fields on the p-value of the exact null distribution of the mean are returned too. Their
+    computation takes as long as that of many queries, so it is a separate job.
     """
     sizes = [_sizes(ranking) for ranking in rankings.values()]
     same_null: dict[tuple[Any, ...], list[int]] = {}
@@ -825,38 +841,22 @@ def _query_results(
     ]
     for null in nulls:
         null._seeds = seeds
+    tasks: list[tuple[NullDistribution, Any]]
     tasks = [(null, statistic[queries]) for null, queries in zip(nulls, members, strict=True)]
     if null_of_mean.method == "analytic":
-        tasks.insert(0, (null_of_mean, statistic.mean(keepdims=True)))
+        tasks.insert(0, (null_of_mean, float(statistic.mean())))
     found = Parallel(n_jobs=n_jobs, verbose=verbose)(
-        delayed(_significance)(null, values, alternative) for null, values in tasks
+        delayed(pvalue_fields)(null, values, alternative) for null, values in tasks
     )
     computed = None
     if null_of_mean.method == "analytic":
-        pvalue, log_pvalue, error = found.pop(0).ravel().tolist()
-        # An unknown relative error is determined by another method.
-        computed = (pvalue, log_pvalue, error) if error <= UNKNOWN else None
-    columns = np.empty((3, statistic.size))
-    for queries, values in zip(members, found, strict=True):
-        columns[:, queries] = values
-    return _fields_of_queries(*columns), computed
-
-
-def _fields_of_queries(pvalue: Floats, log_pvalue: Floats, error: Floats) -> dict[str, Any]:
-    return {
-        "query_pvalue": pvalue,
-        "query_log10_pvalue": as_log10(log_pvalue),
-        "query_pvalue_relative_error": error,
+        computed = found.pop(0)
+    order = np.argsort(np.concatenate(members))
+    columns = {
+        f"query_{name}": np.concatenate([fields[name] for fields in found])[order]
+        for name in found[0]
     }
-
-
-def _significance(null: NullDistribution, statistic: Floats, alternative: str) -> Floats:
-    """P-values, logarithms and relative errors of queries with the same null distribution."""
-    columns = np.stack(pvalue_log_and_error(null, statistic, alternative))
-    unknown = np.flatnonzero(columns[2] > UNKNOWN)
-    if unknown.size:
-        columns[:, unknown] = with_known_error(null, statistic[unknown], alternative)[1]
-    return columns
+    return columns, computed
 
 
 def _sizes(ranking: Ranking) -> tuple[int, int, Integers | None]:
@@ -949,15 +949,25 @@ class _JointSignificance:
     maxt: Floats
 
     def of_queries(self, alternative: str) -> dict[str, Any]:
-        """P-values of the queries, with their logarithms and Monte Carlo errors."""
+        """P-values of the queries, with their logarithms, Monte Carlo errors and intervals."""
         n = self.n_permutations
-        greater, less = ((count + 1.0) / (n + 1.0) for count in (self.above, self.below))
-        one_sided = {"greater": greater, "less": less, "two-sided": np.minimum(greater, less)}
-        p = np.where(self.varying, one_sided[alternative], 1.0)
+        counts = {"greater": self.above, "less": self.below}
+        counts["two-sided"] = np.minimum(self.above, self.below)
+        n_extreme = counts[alternative]
+        p = np.where(self.varying, (n_extreme + 1.0) / (n + 1.0), 1.0)
         error = np.where(self.varying, monte_carlo_error(p, n), _SMALLEST_ERROR)
         if alternative == "two-sided":
             p = np.minimum(2.0 * p, 1.0)
-        return _fields_of_queries(p, np.log(p), np.maximum(error, _SMALLEST_ERROR))
+        n_drawn = np.where(self.varying, n, 0)
+        low, high = drawn_interval((p, p), n_extreme, n_drawn, False, alternative)
+        return {
+            "query_pvalue": p,
+            "query_log10_pvalue": as_log10(np.log(p)),
+            "query_pvalue_relative_error": np.maximum(error, _SMALLEST_ERROR),
+            "query_pvalue_low": low,
+            "query_pvalue_high": high,
+            "query_pvalue_is_bound": self.varying & (n_extreme == 0),
+        }
 
 
 class _JointRows:

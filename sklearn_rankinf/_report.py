@@ -571,8 +571,9 @@ def _one_line(name: Any) -> str:
 
 def _untested(result: MetricTestResult) -> MetricTestResult:
     """Return the result without its p-value and z-score, which need independent samples."""
-    unknown = dict.fromkeys(("pvalue", "log10_pvalue", "pvalue_relative_error", "zscore"), math.nan)
-    return replace(result, **unknown, method="none")  # type: ignore[arg-type]
+    names = "pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high zscore"
+    unknown = dict.fromkeys(names.split(), math.nan)
+    return replace(result, **unknown, pvalue_is_bound=False, method="none")  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

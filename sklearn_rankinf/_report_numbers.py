@@ -79,6 +79,10 @@ class MetricReport:
         perfect ranking at 1, and distance from chance in standard deviations.
     pvalue, log10_pvalue : float
         Exact p-value and its logarithm to base 10.
+    pvalue_low, pvalue_high : float
+        Interval for the p-value.
+    pvalue_is_bound : bool
+        Whether the p-value is a guaranteed upper bound, because its error cannot be stated.
     """
 
     metric: str
@@ -88,6 +92,9 @@ class MetricReport:
     zscore: float
     pvalue: float
     log10_pvalue: float
+    pvalue_low: float
+    pvalue_high: float
+    pvalue_is_bound: bool
 
 
 @dataclass(frozen=True)
@@ -131,6 +138,11 @@ class RankerReport:
     pvalue, log10_pvalue, pvalue_relative_error : float
         P-value, its logarithm to base 10, and a conservative estimate of its relative error. They,
         `zscore` and `pvalue_less` are nan if samples of one cluster have different labels.
+    pvalue_low, pvalue_high : float
+        Interval for the p-value; see :class:`MetricTestResult`.
+    pvalue_is_bound : bool
+        Whether the p-value is an upper bound: a guaranteed bound of the exact p-value, or the
+        smallest possible one for the number of random labellings.
     method : str
         Method of the p-value; ``"none"`` if there is no p-value.
     pvalue_less : float
@@ -165,6 +177,9 @@ class RankerReport:
     pvalue: float
     log10_pvalue: float
     pvalue_relative_error: float
+    pvalue_low: float
+    pvalue_high: float
+    pvalue_is_bound: bool
     method: str
     pvalue_less: float
     low: float | None = None
@@ -179,6 +194,11 @@ class RankerReport:
     mhg_hits: int | None = None
     comparison: ComparisonReport | None = None
     metrics: tuple[MetricReport, ...] = ()
+
+    @property
+    def is_guaranteed_bound(self) -> bool:
+        """Whether the p-value is a guaranteed upper bound of the exact one."""
+        return self.pvalue_is_bound and self.method == "analytic"
 
 
 def numbers_of_ranking(
@@ -218,6 +238,9 @@ def numbers_of_ranking(
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
         pvalue_relative_error=float(result.pvalue_relative_error),
+        pvalue_low=float(result.pvalue_low),
+        pvalue_high=float(result.pvalue_high),
+        pvalue_is_bound=bool(result.pvalue_is_bound),
         method=result.method,
         pvalue_less=pvalue_less(result),
         **found,
@@ -270,6 +293,9 @@ def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
         zscore=float(result.zscore),
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
+        pvalue_low=float(result.pvalue_low),
+        pvalue_high=float(result.pvalue_high),
+        pvalue_is_bound=bool(result.pvalue_is_bound),
     )
 
 
@@ -325,5 +351,5 @@ def report_on_hits(
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
         splits_ties=_splits_mixed_block(ranking, cut),
-        pvalue_is_bound=bool(result._is_bound),
+        pvalue_is_bound=bool(result.pvalue_is_bound),
     )

@@ -51,6 +51,7 @@ _LEGEND = (
     "ranking"
 )
 _LEGEND_OF_TEST = "; z: distance from chance in standard deviations; error: relative error of p"
+_LEGEND_OF_BOUND = " ≤ with the error bound: a guaranteed upper bound of the exact p."
 
 # Short equations are not broken across lines.
 _EQUATION = re.compile(r"\b([pzk]) ([=≤]) ")
@@ -101,7 +102,9 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
     """
     title = in_sentence(result.metric.title)
     value, chance = float(result.statistic), float(result.chance)
-    pvalue = state_pvalue(float(result.log10_pvalue), bool(result._is_bound))
+    pvalue = state_pvalue(
+        float(result.log10_pvalue), bool(result.pvalue_is_bound), result.method == "analytic"
+    )
     observed = f"{title} {format_value(value)}"
     expected = f"the {format_value(chance)} of a random order"
     if math.isnan(result.zscore):
@@ -297,16 +300,18 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
             _decimals(ranker.chance),
             _decimals(ranker.adjusted_statistic),
             f"{ranker.zscore:.2f}",
-            _as_cell(ranker.log10_pvalue, result is not None and bool(result._is_bound)),
-            _error(ranker.pvalue_relative_error),
+            _as_cell(ranker.log10_pvalue, ranker.pvalue_is_bound),
+            _error(ranker),
         )
-        for ranker, result in zip(report.rankers, report.results, strict=True)
+        for ranker in report.rankers
     )
     if not report.is_tested:
         n_columns = headings.index(("", "z"))
         headings, rows = headings[:n_columns], tuple(row[:n_columns] for row in rows)
         return ReportTable(metric.title, headings, rows, f"{_LEGEND}.")
-    return ReportTable(metric.title, headings, rows, f"{_LEGEND}{_LEGEND_OF_TEST}.")
+    has_bound = any(ranker.is_guaranteed_bound for ranker in report.rankers)
+    note = f"{_LEGEND}{_LEGEND_OF_TEST}.{_LEGEND_OF_BOUND if has_bound else ''}"
+    return ReportTable(metric.title, headings, rows, note)
 
 
 def _as_cell(log10_pvalue: float, is_bound: bool) -> str:
@@ -323,7 +328,10 @@ def _decimals(value: float | None) -> str:
     return f"{value:.3g}" if 0.0 < abs(value) < 0.01 else f"{value:.4f}"
 
 
-def _error(error: float) -> str:
+def _error(ranker: RankerReport) -> str:
+    if ranker.is_guaranteed_bound:
+        return "bound"
+    error = ranker.pvalue_relative_error
     return f"{error:.0e}" if math.isfinite(error) else "unknown"
 
 
@@ -443,7 +451,7 @@ _METRIC_HEADINGS = (
     ("by", "chance"),
     ("", "adjusted"),
     ("", "z"),
-    ("exact", "p"),
+    ("", "p"),
 )
 
 
@@ -456,7 +464,7 @@ def _metric_table(report: RankSignificanceReport, number: int, name: Name) -> Re
             _decimals(value.chance),
             _decimals(value.adjusted),
             f"{value.zscore:.2f}",
-            format_pvalue(value.log10_pvalue),
+            _as_cell(value.log10_pvalue, value.pvalue_is_bound),
         )
         for ranker, value in zip(report.rankers, values, strict=True)
     )

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import betaincinv
 
-from sklearn_rankinf._formatting import as_frame, as_html, format_value, shown, state_pvalue
+from sklearn_rankinf._formatting import (
+    as_frame,
+    as_html,
+    format_pvalue,
+    format_value,
+    shown,
+    state_pvalue,
+)
 from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
+    is_upper_bound,
     plain,
+    pvalue_limits,
+    pvalue_log_and_error,
     resamples_of,
     stopped_distribution,
     value_of_perfect_ranking,
-    with_known_error,
 )
 from sklearn_rankinf._interval_results import MetricIntervalResult, interval_of_ranking, joined
 from sklearn_rankinf._statistics.additive import Metric
@@ -24,6 +34,8 @@ from sklearn_rankinf._validation import check_confidence_level
 
 R = TypeVar("R", bound="MetricTestResult")
 
+# Level of the interval for a p-value by permutation.
+_CONFIDENCE_LEVEL = 0.95
 # With a p-value this large for "better than chance" a ranking is worse than chance.
 _SURELY_WORSE = 0.999
 # Fields that several tests in one result have in common.
@@ -36,6 +48,9 @@ _COLUMNS = (
     "pvalue",
     "log10_pvalue",
     "pvalue_relative_error",
+    "pvalue_low",
+    "pvalue_high",
+    "pvalue_is_bound",
     "n_samples",
     "n_positives",
     "alternative",
@@ -74,8 +89,14 @@ class MetricTestResult:
         Base-10 logarithm of the p-value, finite where `pvalue` underflows to 0.
     pvalue_relative_error : float or ndarray
         Conservative estimate of the relative error of `pvalue`: the numerical error for an exact
-        test, the Monte Carlo standard error for ``method="permutation"``, and infinity (unknown)
-        for the approximations.
+        test, infinity if `pvalue` is a guaranteed upper bound of the exact p-value, the Monte Carlo
+        standard error for ``method="permutation"``, and infinity (unknown) for the approximations.
+    pvalue_low, pvalue_high : float or ndarray
+        Interval for the p-value, as returned by `pvalue_interval` with its default level.
+    pvalue_is_bound : bool or ndarray of bool
+        Whether `pvalue` is an upper bound: a guaranteed bound of the exact p-value where no error
+        below 10 % can be stated, or the smallest possible p-value of the random labellings, none of
+        which was as extreme as the observed one.
     zscore : float or ndarray
         (statistic - E) / sd with the exact mean E and standard deviation sd under random
         labelling; nan if the statistic cannot vary. With weights or averages E and sd are those
@@ -137,6 +158,9 @@ class MetricTestResult:
     pvalue: Any
     log10_pvalue: Any
     pvalue_relative_error: Any
+    pvalue_low: Any
+    pvalue_high: Any
+    pvalue_is_bound: Any
     zscore: Any
     adjusted_statistic: Any
     null_distribution: Any
@@ -207,15 +231,7 @@ class MetricTestResult:
         drawn = np.asarray(self.n_resamples) > 0
         return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
 
-    @property
-    def _is_bound(self) -> Any:
-        """Whether no random labelling was as extreme as the observed one."""
-        if self.n_resamples is None:
-            return np.zeros(np.shape(self.statistic), dtype=bool)
-        none_as_extreme = np.asarray(self.n_exceedances) == 0
-        return (np.asarray(self.n_resamples) > 0) & none_as_extreme
-
-    def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Any, Any]:
+    def pvalue_interval(self, confidence_level: float = _CONFIDENCE_LEVEL) -> tuple[Any, Any]:
         """Interval for the p-value that accounts for the error of its computation.
 
         Parameters
@@ -227,20 +243,19 @@ class MetricTestResult:
         -------
         low, high : float or ndarray
             For ``method="permutation"`` Clopper and Pearson's interval for the p-value that all
-            labellings would give; for an exact test the p-value minus and plus its numerical error;
-            for an approximation, whose error is unknown, 0 and 1.
+            labellings would give; for an exact test the p-value minus and plus its numerical error
+            or, if the p-value is only bounded, its guaranteed bounds; for an approximation, whose
+            error is unknown, 0 and 1.
         """
         check_confidence_level(confidence_level)
-        near = _widened(self.pvalue, self.pvalue_relative_error)
-        if self.n_resamples is None:
-            return near
-        low, high = binomial_interval(
-            self.n_exceedances, self.n_resamples, self._stopped, confidence_level
+        return drawn_interval(
+            (self.pvalue_low, self.pvalue_high),
+            self.n_exceedances,
+            self.n_resamples,
+            self._stopped,
+            self.alternative,
+            confidence_level,
         )
-        if self.alternative == "two-sided":
-            low, high = np.minimum(2.0 * low, 1.0), np.minimum(2.0 * high, 1.0)
-        drawn = np.asarray(self.n_resamples) > 0
-        return plain(np.where(drawn, low, near[0])), plain(np.where(drawn, high, near[1]))
 
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
@@ -364,7 +379,6 @@ class MetricTestResult:
         """
         columns = self._columns()
         columns["n_resamples"] = self._column("n_resamples", np.size(self.statistic))
-        columns["is_bound"] = np.ravel(self._is_bound).tolist()
         tests = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
@@ -387,22 +401,53 @@ class MetricTestResult:
             first = null[0] if isinstance(null, tuple) else null
             labellings = getattr(first, "labellings", "labellings")
             way = f"permutation test with {f'{drawn} random' if drawn else 'all'} {labellings}"
+        is_guaranteed = test["pvalue_is_bound"] and test["method"] == "analytic"
+        pvalue = state_pvalue(test["log10_pvalue"], test["pvalue_is_bound"], is_guaranteed)
+        if is_guaranteed:
+            pvalue += ","
+            way = "upper bound from the exact null distribution"
+            if test["pvalue_low"] > 0.0:
+                way = f"{way}, lower bound {format_pvalue(math.log10(test['pvalue_low']))}"
         sides = "two-sided" if self.alternative == "two-sided" else "one-sided"
         return (
             f"{title} was {format_value(test['statistic'])} (chance "
-            f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), "
-            f"{state_pvalue(test['log10_pvalue'], test['is_bound'])} for "
+            f"{format_value(test['chance'])}, z = {test['zscore']:.2f}), {pvalue} for "
             f"{_SIDES[self.alternative]} ({way}, {sides}; {positives} positives among "
             f"{test['n_samples']} samples)."
         )
 
 
-def _widened(pvalue: Any, relative_error: Any) -> tuple[Any, Any]:
-    """P-values minus and plus their relative error; 0 and 1 if the error is unknown."""
-    unknown = np.isinf(relative_error)
-    error = np.where(unknown, 1.0, relative_error)
-    low, high = pvalue * np.maximum(1.0 - error, 0.0), np.minimum(pvalue * (1.0 + error), 1.0)
-    return plain(low), plain(np.where(unknown, 1.0, high))
+def limits_of_pvalue(
+    null: NullDistribution, x: Any, alternative: str, pvalue: Any, relative_error: Any
+) -> tuple[Any, Any, Any]:
+    """Interval for a p-value, with a level of 95 % for permutation, and whether it is a bound."""
+    near = pvalue_limits(null, x, alternative, pvalue, relative_error)
+    n_resamples, n_extreme = resamples_of(null, x, alternative)
+    low, high = drawn_interval(near, n_extreme, n_resamples, null._has_stopped, alternative)
+    if n_resamples is None:
+        is_bound = is_upper_bound(null, relative_error)
+    else:
+        is_bound = (np.asarray(n_resamples) > 0) & (np.asarray(n_extreme) == 0)
+    is_bound = np.broadcast_to(is_bound, np.shape(pvalue))
+    return low, high, is_bound if is_bound.ndim else bool(is_bound)
+
+
+def drawn_interval(
+    otherwise: tuple[Any, Any],
+    n_exceedances: Any,
+    n_resamples: Any,
+    stopped: Any,
+    alternative: str,
+    confidence_level: float = _CONFIDENCE_LEVEL,
+) -> tuple[Any, Any]:
+    """Clopper and Pearson's interval where labellings were drawn, otherwise the given one."""
+    if n_resamples is None:
+        return otherwise
+    low, high = binomial_interval(n_exceedances, n_resamples, stopped, confidence_level)
+    if alternative == "two-sided":
+        low, high = np.minimum(2.0 * low, 1.0), np.minimum(2.0 * high, 1.0)
+    drawn = np.asarray(n_resamples) > 0
+    return plain(np.where(drawn, low, otherwise[0])), plain(np.where(drawn, high, otherwise[1]))
 
 
 def permutation_interval(
@@ -430,25 +475,23 @@ def significance_fields(
     statistic: Any,
     null: NullDistribution,
     alternative: str,
-    computed: tuple[Any, Any, Any] | None = None,
+    computed: Mapping[str, Any] | None = None,
     n_exceedances: int | None = None,
 ) -> dict[str, Any]:
     """Fields shared by the results of all tests; arrays if the statistic is an array.
 
-    `computed` contains the p-value, its logarithm and its relative error if they are already known.
-    With `n_exceedances`, sampling of labellings stops at that number of exceedances.
+    `computed` contains the fields of the p-value if they are already known. With `n_exceedances`,
+    sampling of labellings stops at that number of exceedances.
     """
+    known = None
     if n_exceedances is not None:
-        null, computed = _stopped_distribution(null, statistic, alternative, n_exceedances)
+        null, known = _stopped_distribution(null, statistic, alternative, n_exceedances)
     if computed is None:
-        null, computed = with_known_error(null, statistic, alternative)
-    pvalue, log_pvalue, error = computed
+        computed = pvalue_fields(null, statistic, alternative, known)
     n_resamples, n_extreme = resamples_of(null, statistic, alternative)
     return {
         "statistic": statistic,
-        "pvalue": pvalue,
-        "log10_pvalue": as_log10(log_pvalue),
-        "pvalue_relative_error": error,
+        **computed,
         "zscore": standardized(statistic, null),
         "adjusted_statistic": adjusted(statistic, null),
         "null_distribution": null,
@@ -458,6 +501,25 @@ def significance_fields(
         "method": null.method,
         "n_resamples": n_resamples,
         "n_exceedances": n_extreme,
+    }
+
+
+def pvalue_fields(
+    null: NullDistribution,
+    statistic: Any,
+    alternative: str,
+    known: tuple[Any, Any, Any] | None = None,
+) -> dict[str, Any]:
+    """Fields on the p-value; `known` are the p-value, its logarithm and its relative error."""
+    pvalue, log_pvalue, error = known or pvalue_log_and_error(null, statistic, alternative)
+    low, high, is_bound = limits_of_pvalue(null, statistic, alternative, pvalue, error)
+    return {
+        "pvalue": pvalue,
+        "log10_pvalue": as_log10(log_pvalue),
+        "pvalue_relative_error": error,
+        "pvalue_low": low,
+        "pvalue_high": high,
+        "pvalue_is_bound": is_bound,
     }
 
 

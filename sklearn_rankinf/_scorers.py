@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
-from sklearn_rankinf._engine.computed import UNKNOWN
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
 from sklearn_rankinf._guard import scorer_factory
@@ -36,10 +35,37 @@ from sklearn_rankinf._validation import (
     check_weights_follow,
 )
 
+
+def resolution(log10_pvalue: float) -> float:
+    """Error of -log10 p that a search cannot use, ``0.01 + 0.001 |log10 p|``.
+
+    Candidates whose p-values are tiny differ by orders of magnitude, so that the number of digits
+    that can change their order falls with p.
+
+    Parameters
+    ----------
+    log10_pvalue : float
+        Base-10 logarithm of the p-value.
+
+    Returns
+    -------
+    float
+        The largest acceptable error of -log10 p.
+
+    Examples
+    --------
+    >>> from sklearn_rankinf._scorers import resolution
+    >>> round(resolution(-1.0), 3), round(resolution(-36.0), 3)
+    (0.011, 0.046)
+    """
+    return 0.01 + 0.001 * abs(log10_pvalue)
+
+
+# Relative error of a p-value that the resolution accepts for every p.
+_TOLERANCE = math.log(10.0) * resolution(0.0)
 _OUTPUTS = ("neg_log10_pvalue", "pvalue", "zscore", "adjusted", "statistic", "all")
-# Relative error of exact p-values that does not matter to a search: 0.004 in -log10 p; and the
-# number of samples up to which all digits cost little.
-_TOLERANCE, _SHORT = 0.01, 64
+# Number of samples up to which all digits of a p-value cost little.
+_SHORT = 64
 # Only one scorer of a dict repeats the warnings of tests about weights and few labellings.
 _SAID_ONCE = (FEW_LABELLINGS, "sample_weight ")
 _OF_SAMPLES = frozenset({"sample_weight", "strata", "clusters", "order"})
@@ -159,8 +185,7 @@ def make_significance_scorer(
     UndefinedMetricWarning
         If the labels of a fold have no positives.
     UserWarning
-        If a permutation p-value is the smallest possible one, so that candidates tie; if the exact
-        p-value of a fold cannot be computed and a permutation p-value replaces it; if a fold has
+        If a permutation p-value is the smallest possible one, so that candidates tie; if a fold has
         few different labellings; and if the test warns about weights.
 
     See Also
@@ -183,10 +208,16 @@ def make_significance_scorer(
     because training sets overlap and the best of many candidates is selected.
 
     To keep a search almost as fast as one that is scored by average precision, exact p-values that
-    take long to compute may have a relative error of up to 1 percent, which is 0.004 in the default
-    score; most have less than 0.01 percent. :func:`average_precision_test` computes all digits. If
-    the relative error of an exact p-value cannot be bounded by 10 percent, or if its computation
-    fails, ``method="auto"`` uses a permutation p-value.
+    take long to compute have a resolution of at most 0.01 + 0.001 E in the default score E: 0.011
+    at E = 1, and 0.046 at E = 36. Far out, scores of different candidates are far apart, so that
+    more digits cannot change their order. Most scores have an error below 0.0001.
+    :func:`average_precision_test` computes all digits.
+
+    All folds and candidates are scored on one scale. With ``method="auto"``, an exact null
+    distribution is always used if there is one. If no error of an exact p-value below 10 percent
+    can be stated, the score is that of its guaranteed upper bound, and so a lower bound of the
+    evidence. If a p-value takes too long to compute, the error is raised, for which scikit-learn
+    has ``error_score``.
 
     A fold without evidence does not stop a search: if all labels or all scores are equal, the
     statistic is that of the test, p is 1 and all other outputs are 0. A fold of multiclass labels
@@ -361,16 +392,12 @@ def _score_binary(
     # Many folds share the null distribution of a short list without ties, which is cached.
     in_a_hurry = ranking.n_samples > _SHORT or ranking.n_blocks < ranking.n_samples
     null = tolerating(null, _TOLERANCE) if in_a_hurry else null
-    if "pvalue" not in output:
-        return _read_without_tail(statistic, null, output), null.method
-    if options["method"] == "auto" and null.method == "analytic":
-        tail, failure = _tail_or_failure(statistic, null)
-        if tail is not None:
-            return tail[output], null.method
-        null = observe_ranking(ranking, metric, **{**options, "method": "permutation"}).null
-        if _warns(output, in_dict):
-            _warn_of_permutation(failure)
-    return _tail(statistic, null)[output], null.method
+    if output == "pvalue":
+        return float(null.pvalue(statistic)), null.method
+    if output == "neg_log10_pvalue":
+        log_pvalue = pvalue_log_and_error(null, statistic, "greater")[1]
+        return abs(float(as_log10(log_pvalue))), null.method
+    return _read_without_tail(statistic, null, output), null.method
 
 
 def _read_without_tail(statistic: float, null: NullDistribution, output: str) -> float:
@@ -379,27 +406,6 @@ def _read_without_tail(statistic: float, null: NullDistribution, output: str) ->
         return statistic
     scaled = standardized if output == "zscore" else adjusted
     return _or_nothing(float(scaled(statistic, null)))
-
-
-def _tail(statistic: float, null: NullDistribution) -> dict[str, float]:
-    """Return the p-value, its logarithm and its relative error."""
-    pvalue, log_pvalue, error = pvalue_log_and_error(null, statistic, "greater")
-    evidence = abs(float(as_log10(log_pvalue)))
-    return {"pvalue": float(pvalue), "neg_log10_pvalue": evidence, "error": float(error)}
-
-
-def _tail_or_failure(
-    statistic: float, null: NullDistribution
-) -> tuple[dict[str, float] | None, str]:
-    """Return the tail of an exact null distribution, or None and the reason for the failure."""
-    try:
-        tail = _tail(statistic, null)
-    except (ArithmeticError, MemoryError, ValueError) as failed:
-        # All arguments have been checked, so an error here is a failure of the computation.
-        return None, str(failed) or type(failed).__name__
-    if tail["error"] <= UNKNOWN:
-        return tail, ""
-    return None, f"its relative error may be {tail['error']:.2g}"
 
 
 def _score_by_test(
@@ -457,16 +463,6 @@ def _warn_of_no_positives() -> None:
         "There are no positives in y_true, so the statistic of this fold is set to 0 and its "
         "p-value to 1: use stratified folds, which spread the positives evenly.",
         UndefinedMetricWarning,
-        stacklevel=1,
-    )
-
-
-def _warn_of_permutation(failure: str) -> None:
-    warnings.warn(
-        f"The exact p-value of this fold is unavailable ({failure}), and a permutation p-value is "
-        "used instead: pass method='permutation' to make_significance_scorer to use it in all "
-        "folds.",
-        UserWarning,
         stacklevel=1,
     )
 

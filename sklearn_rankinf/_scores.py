@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from sklearn_rankinf._frozen_distributions import with_known_error
+from sklearn_rankinf._frozen_distributions import pvalue_log_and_error
 from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._metrics import (
     AveragePrecision,
@@ -85,7 +85,8 @@ def average_precision_pvalue(
     Returns
     -------
     pvalue : float
-        The p-value, between 0 and 1; 1.0 if all labels or all scores are equal.
+        The p-value, between 0 and 1; 1.0 if all labels or all scores are equal. A guaranteed upper
+        bound of the exact p-value where no error below 10 % can be stated.
 
     Raises
     ------
@@ -130,7 +131,7 @@ def average_precision_pvalue(
     )
     if ranking.n_positives == 0:
         warn_caller(no_positives("The p-value", "1.0"), UndefinedMetricWarning)
-    return float(with_known_error(seen.null, seen.statistic, alternative)[1][0])
+    return float(seen.null.pvalue(seen.statistic, alternative))
 
 
 @metric_function
@@ -177,7 +178,8 @@ def average_precision_neg_log10_pvalue(
     Returns
     -------
     score : float
-        A number of at least 0; 0.0 if all labels or all scores are equal.
+        A number of at least 0; 0.0 if all labels or all scores are equal. A guaranteed lower bound
+        where no error of the p-value below 10 % can be stated.
 
     Raises
     ------
@@ -223,7 +225,7 @@ def average_precision_neg_log10_pvalue(
     if ranking.n_positives == 0:
         message = no_positives("-log10 of the p-value", "0.0")
         warn_caller(message, UndefinedMetricWarning)
-    return float(abs(as_log10(with_known_error(seen.null, seen.statistic, alternative)[1][1])))
+    return float(abs(as_log10(pvalue_log_and_error(seen.null, seen.statistic, alternative)[1])))
 
 
 @metric_function

@@ -616,7 +616,7 @@ def _random_labellings(null: NullDistribution, size: int, random_state: Any) -> 
 def _label(result: Any, name: str | None) -> str:
     value = f"{_symbol(result)} = {result.statistic:.3g}"
     log10_pvalue = float(result.log10_pvalue)
-    pvalue = state_pvalue(log10_pvalue, bool(result._is_bound))
+    pvalue = state_pvalue(log10_pvalue, bool(result.pvalue_is_bound))
     text = f"{value}, {pvalue if log10_pvalue > -math.inf else 'p underflows'}"
     return text if name is None else f"{name}: {text}"
 
@@ -658,8 +658,8 @@ def _single_results(result: Any) -> list[Any]:
 
 def _result_of_class(result: Any, number: int) -> Any:
     per_class = (
-        "statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
-        "null_distribution n_positives"
+        "statistic pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high "
+        "pvalue_is_bound zscore adjusted_statistic null_distribution n_positives"
     ).split()
     if result.n_resamples is not None:
         per_class += ["n_resamples", "n_exceedances"]
