@@ -13,7 +13,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._folds import FEW_LABELLINGS, LabelDesign
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
-from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._frozen_distributions import (
+    NullDistribution,
+    is_upper_bound,
+    pvalue_log_and_error,
+)
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence, warn_of_one_class
 from sklearn_rankinf._null_distributions import frozen_null_distribution
@@ -33,7 +37,14 @@ from sklearn_rankinf._validation import (
 
 # Relative difference up to which two values of the statistic count as equal.
 _SAME = 1e-12
-_COLUMNS = ("statistic", "zscore", "pvalue", "pvalue_standard_error", "pvalue_unadjusted")
+_COLUMNS = (
+    "statistic",
+    "zscore",
+    "pvalue",
+    "pvalue_standard_error",
+    "pvalue_unadjusted",
+    "pvalue_unadjusted_is_bound",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,6 +67,8 @@ class BestCandidateTestResult:
     pvalue_unadjusted : ndarray of shape (n_candidates,)
         P-value of each candidate without adjustment: exact, or by permutation with strata, clusters
         or an order.
+    pvalue_unadjusted_is_bound : ndarray of bool of shape (n_candidates,)
+        Whether `pvalue_unadjusted` is an upper bound; see :class:`MetricTestResult`.
     best_index : int
         The candidate with the largest z-score or, without standardisation, the largest statistic;
         the first one if several are equal.
@@ -89,6 +102,7 @@ class BestCandidateTestResult:
     zscore: Floats
     pvalue: Floats
     pvalue_unadjusted: Floats
+    pvalue_unadjusted_is_bound: NDArray[np.bool_]
     best_index: int
     names: list[Any]
     n_permutations: int
@@ -145,7 +159,8 @@ class BestCandidateTestResult:
         -------
         dict of str to list
             The columns ``candidate``, ``statistic``, ``zscore``, ``pvalue``,
-            ``pvalue_standard_error`` and ``pvalue_unadjusted``, with one row per candidate.
+            ``pvalue_standard_error``, ``pvalue_unadjusted`` and ``pvalue_unadjusted_is_bound``,
+            with one row per candidate.
         """
         columns = {name: getattr(self, name).tolist() for name in _COLUMNS}
         return {"candidate": list(self.names), **columns}
@@ -377,6 +392,7 @@ def best_candidate_test(
         zscore=observed.zscore,
         pvalue=pvalue,
         pvalue_unadjusted=observed.pvalue,
+        pvalue_unadjusted_is_bound=observed.is_bound,
         best_index=int(np.argmax(ranked_by)),
         names=names,
         n_permutations=n_permutations,
@@ -407,6 +423,7 @@ class _Observed:
     std: Floats
     zscore: Floats
     pvalue: Floats
+    is_bound: NDArray[np.bool_]
 
 
 def _ranked(scores: NDArray[Any]) -> _Candidate:
@@ -443,13 +460,13 @@ def _observe(
         ]
     )
     zscore = (statistic - mean) / np.where(varies, std, 1.0)
-    pvalue = np.empty(len(candidates))
+    pvalue, is_bound = np.empty(len(candidates)), np.empty(len(candidates), dtype=bool)
     found = parallel(
         delayed(_pvalues)(nulls[key], statistic[indices]) for key, indices in members.items()
     )
-    for indices, values in zip(members.values(), found, strict=True):
-        pvalue[indices] = values
-    return _Observed(null[0].statistic, statistic, mean, std, zscore, pvalue)
+    for indices, (values, are_bounds) in zip(members.values(), found, strict=True):
+        pvalue[indices], is_bound[indices] = values, are_bounds
+    return _Observed(null[0].statistic, statistic, mean, std, zscore, pvalue, is_bound)
 
 
 def _observe_by_permutation(
@@ -464,8 +481,8 @@ def _observe_by_permutation(
         *parallel(delayed(_test_alone)(metric, own, positive, options) for own in candidates),
         strict=True,
     )
-    statistic, mean, std, zscore, pvalue = map(np.array, numbers)
-    return _Observed(metrics[0], statistic, mean, std, np.nan_to_num(zscore), pvalue)
+    statistic, mean, std, zscore, pvalue, is_bound = map(np.array, numbers)
+    return _Observed(metrics[0], statistic, mean, std, np.nan_to_num(zscore), pvalue, is_bound)
 
 
 def _test_alone(
@@ -473,13 +490,15 @@ def _test_alone(
     candidate: _Candidate,
     positive: NDArray[np.bool_],
     options: dict[str, Any],
-) -> tuple[Any, float, float, float, float, float]:
+) -> tuple[Any, float, float, float, float, float, bool]:
     with warnings.catch_warnings():
         # A single warning about few labellings was given for all candidates.
         warnings.filterwarnings("ignore", FEW_LABELLINGS, UserWarning)
         result = metric_test(positive, -candidate.places, metric=metric, **options)
     null = result.null_distribution
-    return (null.statistic, result.statistic, null.mean(), null.std(), result.zscore, result.pvalue)
+    moments = null.mean(), null.std()
+    tested = result.zscore, result.pvalue, result.pvalue_is_bound
+    return (null.statistic, result.statistic, *moments, *tested)
 
 
 def _value(statistic: Any, candidate: _Candidate, positive: NDArray[np.bool_]) -> float:
@@ -487,8 +506,10 @@ def _value(statistic: Any, candidate: _Candidate, positive: NDArray[np.bool_]) -
     return float(statistic.evaluate(candidate.tie_sizes, hits))
 
 
-def _pvalues(null: NullDistribution, statistic: Floats) -> Floats:
-    return np.asarray(null.pvalue(statistic))
+def _pvalues(null: NullDistribution, statistic: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """P-values, and whether they are guaranteed upper bounds."""
+    pvalue, _, error = pvalue_log_and_error(null, statistic, "greater")
+    return pvalue, is_upper_bound(null, error)
 
 
 def _scaling(observed: _Observed, standardize: bool) -> tuple[Floats, Floats]:

@@ -296,23 +296,6 @@ def test_answers_do_not_depend_on_the_order_of_questions():
     assert_allclose(upwards, downwards, rtol=1e-6)
 
 
-def test_a_pvalue_of_unknown_error_comes_from_random_labellings(monkeypatch):
-    rng = np.random.default_rng(0)
-    y_true = rng.permutation(np.arange(300) < 30)
-    y_score = rng.normal(size=300) + 0.5 * y_true
-    exact = rankinf.average_precision_test(y_true, y_score)
-    assert exact.method == "analytic"
-    monkeypatch.setattr(_frozen_distributions, "UNKNOWN", 1e-14)
-    with pytest.warns(UserWarning, match="is computed from 9999 random labellings"):
-        result = rankinf.average_precision_test(y_true, y_score)
-    assert result.method == result.null_distribution.method == "permutation"
-    assert abs(result.pvalue - exact.pvalue) < 5.0 * math.sqrt(exact.pvalue / 9999) + 1e-4
-    with pytest.warns(UserWarning, match="may be"):
-        evidence = rankinf.average_precision_neg_log10_pvalue(y_true, y_score)
-    assert_allclose(evidence, -math.log10(result.pvalue))
-    assert rankinf.average_precision_test(y_true, y_score, method="analytic").method == "analytic"
-
-
 def test_what_does_not_fit_is_refused_in_a_sentence():
     null = by_name.dcg_null_distribution(10**9, 4, normalize=True)
     with pytest.raises(ValueError, match="1000000000 ranks without ties"):

@@ -576,7 +576,7 @@ def test_which_names_need_a_k():
 
 COLUMNS = (
     "statistic chance adjusted_statistic zscore pvalue log10_pvalue pvalue_relative_error "
-    "n_samples n_positives alternative method"
+    "pvalue_low pvalue_high pvalue_is_bound n_samples n_positives alternative method"
 ).split()
 
 

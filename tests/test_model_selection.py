@@ -575,6 +575,9 @@ def test_result_as_table_and_in_short(data):
         "statistic",
         "pvalue",
         "log10_pvalue",
+        "pvalue_low",
+        "pvalue_high",
+        "pvalue_is_bound",
         "zscore",
         "adjusted_statistic",
     ]

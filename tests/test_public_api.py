@@ -256,9 +256,9 @@ SIGNATURES = {
 INSTANCES = {"average_precision_significance_scorer"}
 
 RESULT_FIELDS = (
-    "metric statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic "
-    "null_distribution n_samples n_positives alternative method n_resamples n_exceedances "
-    "hits classes ranking"
+    "metric statistic pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high "
+    "pvalue_is_bound zscore adjusted_statistic null_distribution n_samples n_positives "
+    "alternative method n_resamples n_exceedances hits classes ranking"
 ).split()
 RESULT_NAMES = {
     *("chance", "k", "pvalue_standard_error", "pvalue_interval", "confidence_interval"),
@@ -493,8 +493,8 @@ def test_interface_of_a_distribution_at_k(method, k):
 def test_result_fields_over_queries():
     result = sklearn_rankinf.MeanAveragePrecisionTestResult
     columns = (
-        "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_bh "
-        "pvalue_by pvalue_holm pvalue_maxt"
+        "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_low "
+        "pvalue_high pvalue_is_bound pvalue_bh pvalue_by pvalue_holm pvalue_maxt"
     ).split()
     assert list(result.__dataclass_fields__) == [
         *RESULT_FIELDS,

@@ -36,8 +36,8 @@ from sklearn_rankinf._sampling.mean import MeanSampler
 
 ALTERNATIVES = ("greater", "less", "two-sided")
 COLUMNS = (
-    "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_bh pvalue_by "
-    "pvalue_holm"
+    "n_samples n_positives statistic pvalue log10_pvalue pvalue_relative_error pvalue_low "
+    "pvalue_high pvalue_is_bound pvalue_bh pvalue_by pvalue_holm"
 ).split()
 
 # Number of positives and sizes of blocks of equal scores, of each query.

@@ -637,6 +637,7 @@ def test_result():
         "pvalue",
         "pvalue_standard_error",
         "pvalue_unadjusted",
+        "pvalue_unadjusted_is_bound",
     ]
     assert list(frame.columns) == list(result.to_dict())
     assert result.to_dict()["pvalue"] == result.pvalue.tolist()

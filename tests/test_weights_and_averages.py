@@ -297,7 +297,8 @@ def class_data(n_samples=90, n_classes=3, seed=4):
 
 
 FIELDS = (
-    "statistic pvalue log10_pvalue pvalue_relative_error zscore adjusted_statistic n_positives"
+    "statistic pvalue log10_pvalue pvalue_relative_error pvalue_low pvalue_high pvalue_is_bound "
+    "zscore adjusted_statistic n_positives"
 ).split()
 
 

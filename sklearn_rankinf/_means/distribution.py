@@ -202,6 +202,12 @@ class MeanDistribution:
         if inner.any():
             rest = self._far_tail(t[inner], -sign).complement()
             self._put_within_bounds(rest, t[inner], sign)
+            unknown = np.flatnonzero(rest.error.total > UNKNOWN)
+            if unknown.size:
+                # A complement has no error below its own, but never lies above 1.
+                upper = self.bounds(t[inner][unknown] + self._constant, sign)[1]
+                log_p = np.log(np.maximum(upper, np.finfo(float).tiny))
+                rest.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
             found.put(inner, rest)
         np.minimum(found.log_p, 0.0, out=found.log_p)
         return found

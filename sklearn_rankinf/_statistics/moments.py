@@ -186,12 +186,14 @@ def log_size_at_return(increments: Increments, n_positives: int, block: int) -> 
     worth, sizes = influences(increments, n_positives), increments.sizes.astype(float)
     n, p = increments.n_samples, n_positives / increments.n_samples
     varies = sizes[block] * p * (1.0 - p) * (1.0 - sizes[block] / n)
+    if varies == 0.0:
+        return -math.inf
     others, of_others = np.delete(worth, block), np.delete(sizes, block)
     order = np.argsort(others, kind="stable")
     up_to = np.cumsum(of_others[order])
     typical = others[order][np.searchsorted(up_to, 0.5 * up_to[-1])]
     step = abs(float(worth[block] - typical))
-    if step == 0.0 or varies == 0.0:
+    if step == 0.0:
         return -math.inf
     # The return is at least as wide as 1 over the standard deviation of the block's hits.
     around = np.linspace(-1.0, 1.0, _HEIGHTS_OF_A_RETURN) / math.sqrt(varies)

@@ -1,0 +1,452 @@
+"""P-values whose error cannot be stated are guaranteed upper bounds, on the scale of all others."""
+
+import json
+import math
+import pickle
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import GridSearchCV
+
+from sklearn_rankinf import (
+    AveragePrecision,
+    NullDistributionDisplay,
+    Ranking,
+    ap_null_distribution,
+    average_precision_neg_log10_pvalue,
+    average_precision_pvalue,
+    average_precision_test,
+    best_candidate_test,
+    cross_val_significance,
+    make_significance_scorer,
+    map_null_distribution,
+    mean_average_precision_test,
+    metric_test,
+    rank_significance_report,
+)
+from sklearn_rankinf.__main__ import main
+from sklearn_rankinf._critical_values import critical_region
+from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.estimates import TailEstimates
+from sklearn_rankinf._frozen_distributions import NullDistribution
+from sklearn_rankinf._means.distribution import MeanDistribution
+from sklearn_rankinf._report import make_report
+from sklearn_rankinf._scorers import resolution
+
+N, M = 150, 15
+# All positives but the last one at the top, and the last one behind one negative: the second
+# largest value.
+Y = np.r_[np.ones(M - 1), 0, 1, np.zeros(N - M - 1)].astype(int)
+SCORES = -np.arange(float(N))
+NOISY = np.random.default_rng(0).normal(size=N) + Y
+# Placements that are at least as good: no negative before the last positive, or one.
+PVALUE = float(Fraction(2, math.comb(N, M)))
+# Every part of the probability that is left out would be below this.
+ROUNDING = 1e-9
+
+
+def unknown(distribution, t, sign, *others, **more):
+    return TailEstimates.unknown(t.shape)
+
+
+@pytest.fixture
+def no_errors(monkeypatch):
+    """No solver of exact distributions answers, so that only bounds are left."""
+    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+
+
+@pytest.fixture
+def no_errors_of_means(monkeypatch):
+    monkeypatch.setattr(MeanDistribution, "_by_contour", unknown)
+    monkeypatch.setattr(MeanDistribution, "_lattice", None)
+    monkeypatch.setattr(MeanDistribution, "_lattice_of_span", None)
+    monkeypatch.setattr(MeanDistribution, "_sums", None)
+
+
+def test_the_second_largest_value_by_enumeration():
+    """The exact p-value of this module, from placements that scikit-learn scores."""
+    n, m = 12, 4
+    y_true = np.r_[np.ones(m - 1), 0, 1, np.zeros(n - m - 1)]
+    observed = average_precision_score(y_true, -np.arange(n))
+    at_least = 0
+    for places in combinations(range(n), m):
+        labels = np.isin(np.arange(n), places)
+        at_least += average_precision_score(labels, -np.arange(n)) >= observed - 1e-12
+    assert at_least == 2
+
+
+def assert_is_bound(result, exact):
+    assert result.method == "analytic"
+    assert result.pvalue_is_bound is True
+    assert result.pvalue_relative_error == math.inf
+    assert 0.0 <= result.pvalue_low <= exact * (1.0 + ROUNDING)
+    assert exact * (1.0 - ROUNDING) <= result.pvalue == result.pvalue_high < 1.0
+    assert result.log10_pvalue == pytest.approx(math.log10(result.pvalue), rel=1e-12)
+    for level in (0.5, 0.95):
+        assert result.pvalue_interval(level) == (result.pvalue_low, result.pvalue_high)
+
+
+@pytest.mark.parametrize("method", ["auto", "analytic"])
+def test_a_test_returns_the_bound_on_the_same_scale(method, no_errors):
+    result = average_precision_test(Y, SCORES, method=method, n_permutations=9)
+    assert_is_bound(result, PVALUE)
+    assert result.null_distribution.method == "analytic"
+    assert result.n_resamples is None
+    low, high = result.null_distribution.pvalue_bounds(result.statistic)
+    assert result.pvalue_low == min(low, result.pvalue)
+    assert result.pvalue <= high * (1.0 + ROUNDING)
+    assert result.null_distribution.solver(result.statistic) == "upper bound"
+    again = pickle.loads(pickle.dumps(result))
+    assert_is_bound(again, PVALUE)
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+def test_bounds_of_all_alternatives(alternative, monkeypatch):
+    y_true = np.random.default_rng(1).permutation(Y)
+    exact = average_precision_test(y_true, SCORES, alternative=alternative)
+    assert not exact.pvalue_is_bound
+    assert exact.pvalue_relative_error < 1e-6
+    with monkeypatch.context() as patched:
+        patched.setattr(ComputedDistribution, "_far_tail", unknown)
+        bound = average_precision_test(y_true, SCORES, alternative=alternative)
+    assert bound.pvalue_is_bound is True
+    assert bound.pvalue_low <= exact.pvalue <= bound.pvalue == bound.pvalue_high
+
+
+def test_exact_results_are_not_bounds():
+    result = average_precision_test(Y, SCORES)
+    assert result.pvalue_is_bound is False
+    assert result.pvalue == pytest.approx(PVALUE, rel=1e-9)
+    assert result.pvalue_low <= PVALUE * (1.0 + 1e-12)
+    assert PVALUE * (1.0 - 1e-12) <= result.pvalue_high
+    assert (result.pvalue_low, result.pvalue_high) == result.pvalue_interval()
+    assert "exact test" in result.summary()
+    normal = average_precision_test(Y, SCORES, method="normal")
+    assert (normal.pvalue_low, normal.pvalue_high) == (0.0, 1.0)
+    assert normal.pvalue_is_bound is False
+
+
+def test_bounds_of_permutation_are_those_of_its_interval():
+    for scores, is_bound in ((SCORES, True), (np.random.default_rng(0).normal(size=N), False)):
+        result = average_precision_test(Y, scores, method="permutation", n_permutations=99)
+        assert result.pvalue_is_bound is is_bound is (result.n_exceedances == 0)
+        assert (result.pvalue_low, result.pvalue_high) == result.pvalue_interval(0.95)
+        assert result.pvalue_interval(0.5)[1] < result.pvalue_high
+        assert "guaranteed" not in result.summary()
+
+
+def test_sentences_do_not_call_a_bound_exact(no_errors):
+    result = average_precision_test(Y, SCORES)
+    low, high = (f"{limit:.1e}" for limit in result.pvalue_interval())
+    text = result.summary()
+    assert f"p ≤ {high}, a guaranteed bound, for better than random labelling" in text
+    source = "(upper bound from the exact null distribution"
+    assert f"{source}, lower bound {low}, one-sided; 15 positives" in text
+    assert "exact test" not in text
+    assert "p =" not in text
+    without = replace(result, pvalue_low=0.0)
+    assert f"{source}, one-sided; 15 positives" in without.summary()
+
+
+def test_tables_contain_the_bound_and_the_interval(no_errors):
+    pytest.importorskip("pandas")
+    result = average_precision_test(Y, SCORES)
+    found = result.to_dict()
+    assert found["pvalue_is_bound"] is True
+    assert (found["pvalue_low"], found["pvalue_high"]) == result.pvalue_interval()
+    assert bool(result.to_frame()["pvalue_is_bound"].all())
+    html = result._repr_html_()
+    assert "<th>pvalue_is_bound</th>" in html
+    assert "a guaranteed bound" in html
+
+
+def test_several_tests_in_one_result(no_errors):
+    y_true = np.r_[Y, np.full(20, 2)]
+    scores = np.column_stack([np.arange(N + 20.0), -np.arange(N + 20.0), np.ones(N + 20)])
+    result = average_precision_test(y_true, scores)
+    assert result.pvalue_is_bound.tolist() == [True, True, False]
+    assert result.pvalue_low.shape == result.pvalue_high.shape == (3,)
+    assert np.all(result.pvalue_high[:2] == result.pvalue[:2])
+    sentences = result.summary().splitlines()
+    assert ["a guaranteed bound" in line for line in sentences] == [True, True, False]
+
+
+def test_scores_return_the_bound(no_errors):
+    result = average_precision_test(Y, SCORES)
+    assert average_precision_pvalue(Y, SCORES) == result.pvalue
+    assert average_precision_neg_log10_pvalue(Y, SCORES) == -result.log10_pvalue
+
+
+class GivenScores(ClassifierMixin, BaseEstimator):
+    """Return the only feature as the score."""
+
+    def __init__(self, sign=1.0):
+        self.sign = sign
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def decision_function(self, X):
+        return self.sign * np.asarray(X)[:, 0]
+
+
+def scored(scorer, y_true=Y, y_score=SCORES):
+    return scorer(GivenScores().fit(None, y_true), y_score[:, None], y_true)
+
+
+def test_scorers_stay_on_one_scale(no_errors):
+    result = average_precision_test(Y, SCORES)
+    assert scored(make_significance_scorer(n_permutations=9)) == -result.log10_pvalue
+    assert scored(make_significance_scorer(output="pvalue", n_permutations=9)) == result.pvalue
+    outputs = make_significance_scorer(output="all", n_permutations=9)
+    assert scored(outputs["neg_log10_pvalue"]) == -result.log10_pvalue
+    # Far beyond the -log10 p of any number of random labellings.
+    assert -result.log10_pvalue > 15.0
+
+
+def test_a_bound_keeps_the_order_of_candidates(monkeypatch):
+    scorer = make_significance_scorer()
+    exact = scored(scorer, y_score=NOISY)
+    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    # The better ranking has a bound, the worse one its exact p-value or a bound.
+    assert scored(scorer) > 15.0 > exact * 1.01 > scored(scorer, y_score=NOISY) > 2.0
+
+
+@pytest.mark.parametrize(
+    "failure", [OverflowError("too large"), ValueError("takes too long"), MemoryError("1 TB")]
+)
+@pytest.mark.parametrize("output", ["neg_log10_pvalue", "pvalue"])
+def test_errors_of_the_computation_surface(output, failure, monkeypatch):
+    def fail(null, t, alternative):
+        raise failure
+
+    monkeypatch.setattr(NullDistribution, "_significance", fail)
+    with pytest.raises(type(failure), match=str(failure)):
+        scored(make_significance_scorer(output=output))
+    with pytest.raises(type(failure), match=str(failure)):
+        average_precision_test(Y, SCORES)
+
+
+def test_a_search_marks_folds_that_fail(monkeypatch):
+    def fail(null, t, alternative):
+        raise ValueError("takes too long to compute")
+
+    monkeypatch.setattr(NullDistribution, "_significance", fail)
+    search = GridSearchCV(
+        GivenScores(), {"sign": [1.0]}, scoring=make_significance_scorer(), cv=2, refit=False
+    )
+    with pytest.warns(UserWarning, match="takes too long to compute"):
+        search.fit(SCORES[:, None], Y)
+    assert np.isnan(search.cv_results_["mean_test_score"]).all()
+
+
+def test_resolution_of_scorers():
+    # Plus or minus 11 % of p at 1e-36.
+    assert resolution(-36.0) == pytest.approx(0.046)
+    assert 10.0 ** resolution(-36.0) == pytest.approx(1.11, abs=0.005)
+    assert resolution(0.0) == 0.01
+
+
+@pytest.mark.parametrize("level", [0.05, 1e-4])
+def test_critical_values_keep_the_level(level, monkeypatch):
+    options = {"method": "auto", "random_state": 0}
+    exact = critical_region(AveragePrecision(), 300, 30, level, **options)
+    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    bounded = critical_region(AveragePrecision(), 300, 30, level, **options)
+    assert bounded.critical_value >= exact.critical_value
+    assert bounded.level <= level
+    monkeypatch.undo()
+    assert ap_null_distribution(300, 30).pvalue(bounded.critical_value) <= bounded.level
+
+
+def test_unadjusted_pvalues_of_candidates(no_errors):
+    noise = np.random.default_rng(0).normal(size=N)
+    found = best_candidate_test(Y, {"good": SCORES, "equal": np.ones(N), "noise": noise})
+    assert found.pvalue_unadjusted_is_bound.tolist() == [True, False, True]
+    assert found.pvalue_unadjusted[0] == average_precision_test(Y, SCORES).pvalue
+    assert found.to_dict()["pvalue_unadjusted_is_bound"] == [True, False, True]
+
+
+# Queries and folds.
+
+
+QUERIES, PER_QUERY = 8, 5
+RUN = [Ranking.from_counts([1] * 60, [1] * PER_QUERY + [0] * 55) for _ in range(QUERIES)]
+RUN[0] = Ranking.from_counts([1] * 60, [1] * (PER_QUERY - 1) + [0, 1] + [0] * 54)
+# Perfect rankings, and one query with its last positive behind one negative.
+PVALUE_OF_RUN = float(Fraction(1 + QUERIES, math.comb(60, PER_QUERY) ** QUERIES))
+
+
+def test_means_over_queries(no_errors_of_means):
+    result = mean_average_precision_test(RUN, n_permutations=9)
+    assert_is_bound(result, PVALUE_OF_RUN)
+    assert f"p ≤ {result.pvalue:.1e}, a guaranteed bound, for" in result.summary()
+    assert "exact test" not in result.summary()
+    # The null distributions of the queries have stated errors.
+    assert result.query_pvalue_is_bound.tolist() == [False] * QUERIES
+    expected = np.full(QUERIES, 1.0 / math.comb(60, PER_QUERY))
+    expected[0] *= 2.0
+    assert_allclose(result.query_pvalue, expected, rtol=1e-12)
+    assert np.all(result.query_pvalue_low <= result.query_pvalue)
+    assert np.all(result.query_pvalue_high >= result.query_pvalue)
+
+
+def test_complements_of_means_without_a_known_error_are_bounds(monkeypatch):
+    """Below the mean an upper bound of the other tail may leave an error above 10 %."""
+    x = ap_null_distribution(60, 5).mean() * 0.8
+    exact = map_null_distribution([60] * QUERIES, [PER_QUERY] * QUERIES)
+    half = exact.pvalue(x)
+    assert 0.8 < half < 1.0
+
+    def rough(distribution, t, sign):
+        return TailEstimates.of(np.full(t.shape, math.log(0.6)), "contour", truncation=0.09)
+
+    monkeypatch.setattr(MeanDistribution, "_far_tail", rough)
+    null = map_null_distribution([60] * QUERIES, [PER_QUERY] * QUERIES)
+    assert null.relative_error(x) == math.inf
+    assert null.pvalue(x) >= half
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_queries(n_jobs, monkeypatch):
+    run = {"good": Ranking.from_scores(Y, SCORES), "equal": Ranking.from_scores(Y, np.ones(N))}
+    if n_jobs is None:
+        monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    result = mean_average_precision_test(run, n_jobs=n_jobs)
+    is_bound = n_jobs is None
+    assert result.query_pvalue_is_bound.tolist() == [is_bound, False]
+    one = average_precision_test(run["good"])
+    assert result.query_pvalue[0] == one.pvalue
+    if n_jobs is not None:
+        # The query of equal scores adds a constant to the mean.
+        assert result.pvalue == pytest.approx(PVALUE, rel=1e-9)
+    assert (result.query_pvalue_low[0], result.query_pvalue_high[0]) == one.pvalue_interval()
+    columns = result.to_dict()
+    assert columns["pvalue_is_bound"].tolist() == [is_bound, False]
+    assert columns["pvalue_high"][0] == result.query_pvalue_high[0]
+
+
+@pytest.mark.parametrize("dependence", ["independent", "shared"])
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_queries_by_permutation(dependence, alternative):
+    y_true, groups = np.tile(Y[5:105], 2), np.repeat(["a", "b"], 100)
+    y_score = np.r_[SCORES[:100], np.random.default_rng(0).normal(size=100)]
+    result = mean_average_precision_test(
+        y_true,
+        y_score,
+        groups=groups,
+        dependence=dependence,
+        alternative=alternative,
+        method="permutation",
+        n_permutations=99,
+    )
+    assert result.query_pvalue_is_bound.tolist() == [True, False]
+    assert result.query_pvalue_low[0] == 0.0
+    assert 0.0 < result.query_pvalue_low[1] < result.query_pvalue[1] < result.query_pvalue_high[1]
+    # Clopper and Pearson's limit after 99 labellings without an exceedance.
+    sides = 2.0 if alternative == "two-sided" else 1.0
+    expected = sides * (1.0 - 0.025 ** (1.0 / 99.0))
+    assert result.query_pvalue_high[0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("combine", ["bonferroni", "twice_mean", "cauchy", "fisher"])
+def test_folds(combine, monkeypatch):
+    rng = np.random.default_rng(0)
+    y_true = np.arange(1500) % 15 == 0
+    X = (rng.normal(size=1500) + 2.0 * y_true)[:, None]
+    model = FrozenEstimator(LogisticRegression().fit(X, y_true))
+    exact = cross_val_significance(model, X, y_true, cv=3, combine=combine)
+    assert not exact.pvalue_is_bound
+    assert exact.pvalue_low <= exact.pvalue <= exact.pvalue_high
+    assert exact.pvalue_high < 1.01 * exact.pvalue_low
+    monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
+    found = cross_val_significance(model, X, y_true, cv=3, combine=combine)
+    assert found.pvalue_is_bound is True
+    assert all(test.pvalue_is_bound for test in found.fold_tests)
+    assert found.pvalue_low <= exact.pvalue <= found.pvalue == found.pvalue_high
+    assert found.to_dict()["pvalue_is_bound"].tolist() == [True] * 3
+    if combine == "bonferroni":
+        assert found.pvalue == pytest.approx(3.0 * found.fold_pvalues.min())
+        assert found.pvalue_low == pytest.approx(
+            3.0 * min(test.pvalue_low for test in found.fold_tests)
+        )
+
+
+def test_means_over_folds(no_errors_of_means):
+    rng = np.random.default_rng(0)
+    y_true = np.arange(600) % 10 == 0
+    X = (rng.normal(size=600) + 2.0 * y_true)[:, None]
+    model = FrozenEstimator(LogisticRegression().fit(X, y_true))
+    found = cross_val_significance(model, X, y_true, cv=3, combine="convolution")
+    assert found.pvalue_is_bound is True
+    assert found.pvalue_low <= found.pvalue == found.pvalue_high
+    assert found.null_distribution.method == "analytic"
+
+
+# Reports and pictures.
+
+
+def test_reports(no_errors):
+    pytest.importorskip("pandas")
+    noise = np.random.default_rng(0).normal(size=N)
+    report = rank_significance_report(Y, {"good": SCORES, "noise": noise}, n_permutations=99)
+    test = average_precision_test(Y, SCORES)
+    good, other = report.rankers
+    assert good.pvalue_is_bound
+    assert good.is_guaranteed_bound
+    limits = good.pvalue_low, good.pvalue_high
+    assert (good.pvalue, *limits) == (test.pvalue, *test.pvalue_interval())
+    assert other.pvalue <= 1.0
+    text = " ".join(report.to_text().split())
+    assert f"p ≤ {test.pvalue:.1e}, a guaranteed bound." in text
+    assert f"p ≤ {test.pvalue:.1e}, a guaranteed bound, for better than random" in text
+    assert f"≤ {test.pvalue:.1e} bound" in text
+    assert "≤ with the error bound: a guaranteed upper bound of the exact p." in text
+    assert "Average precision was" in text
+    assert "exact test" not in text
+    row = report.to_dict()["rankers"][0]
+    assert row["pvalue_is_bound"] is True
+    assert (row["pvalue_low"], row["pvalue_high"]) == test.pvalue_interval()
+    frame = report.to_frame()
+    assert frame["pvalue_is_bound"].tolist()[0]
+
+
+def test_other_metrics_of_reports(no_errors):
+    report = make_report(Y, SCORES, k=[10], metrics=["bedroc"])
+    (found,) = report.rankers[0].metrics
+    test = metric_test(Y, SCORES, metric="bedroc")
+    assert found.pvalue_is_bound is test.pvalue_is_bound is True
+    assert (found.pvalue, found.pvalue_low) == (test.pvalue, test.pvalue_low)
+    table = report.to_text().split("\nbedroc\n")[1]
+    assert f"≤ {test.pvalue:.1e}" in table
+
+
+def test_the_command_line(no_errors, tmp_path, capsys):
+    path = tmp_path / "scores.csv"
+    rows = [f"{label},{score}" for label, score in zip(Y, SCORES, strict=True)]
+    path.write_text("\n".join(["label,score", *rows]), encoding="utf-8")
+    arguments = ["report", str(path), "--label", "label", "--score", "score"]
+    main([*arguments, "--json"])
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["pvalue_is_bound"] is True
+    assert found["pvalue_relative_error"] is None
+    assert found["pvalue_low"] <= PVALUE * (1.0 + ROUNDING) <= found["pvalue_high"] * 2.0
+    main(arguments)
+    assert ", a guaranteed bound" in " ".join(capsys.readouterr().out.split())
+
+
+def test_legends(no_errors):
+    pytest.importorskip("matplotlib")
+    result = average_precision_test(Y, SCORES)
+    display = NullDistributionDisplay(result).plot()
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert any(f"p ≤ {result.pvalue:.1e}" in text for text in texts)
