@@ -926,8 +926,9 @@ def pvalue_limits(
     bounded = is_upper_bound(null, relative_error)
     high = np.where(unknown, np.where(bounded, pvalue, 1.0), high)
     if np.any(bounded):
-        guaranteed = null.pvalue_bounds(x, alternative)[0]
-        low = np.where(bounded, np.minimum(guaranteed, pvalue), low)
+        low = np.array(low)
+        guaranteed = null.pvalue_bounds(np.asarray(x)[bounded], alternative)[0]
+        low[bounded] = np.minimum(guaranteed, np.asarray(pvalue)[bounded])
     return plain(low), plain(high)
 
 

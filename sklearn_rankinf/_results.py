@@ -181,6 +181,8 @@ class MetricTestResult:
             if np.all(self.pvalue > 0.0)
             else f"log10_pvalue={shown(self.log10_pvalue, 6)}"
         )
+        if self.method == "analytic" and np.any(self.pvalue_is_bound):
+            pvalue += ", pvalue_is_bound=True"
         return (
             f"{type(self).__name__}({self._named}, statistic={shown(self.statistic, 4)}, "
             f"chance={shown(self.chance, 4)}, zscore={shown(self.zscore, 4)}, {pvalue}, "

@@ -104,6 +104,7 @@ def test_a_test_returns_the_bound_on_the_same_scale(method, no_errors):
     assert result.pvalue_low == min(low, result.pvalue)
     assert result.pvalue <= high * (1.0 + ROUNDING)
     assert result.null_distribution.solver(result.statistic) == "upper bound"
+    assert "pvalue_is_bound=True" in repr(result)
     again = pickle.loads(pickle.dumps(result))
     assert_is_bound(again, PVALUE)
 
@@ -129,6 +130,7 @@ def test_exact_results_are_not_bounds():
     assert PVALUE * (1.0 - 1e-12) <= result.pvalue_high
     assert (result.pvalue_low, result.pvalue_high) == result.pvalue_interval()
     assert "exact test" in result.summary()
+    assert "bound" not in repr(result)
     normal = average_precision_test(Y, SCORES, method="normal")
     assert (normal.pvalue_low, normal.pvalue_high) == (0.0, 1.0)
     assert normal.pvalue_is_bound is False
