@@ -21,7 +21,7 @@ from sklearn_rankinf._metrics import RocAuc, in_sentence
 from sklearn_rankinf._plot._matplotlib import shortened
 from sklearn_rankinf._report_checks import ReportCheck, counted
 from sklearn_rankinf._report_numbers import HitsReport, RankerReport
-from sklearn_rankinf._results import MetricTestResult
+from sklearn_rankinf._results import MetricTestResult, limits_of_pvalue
 
 if TYPE_CHECKING:
     from sklearn_rankinf._report import RankSignificanceReport
@@ -117,10 +117,13 @@ def verdict(subject: str, result: MetricTestResult, pvalue_less: float, alpha: f
         times = f"{ratio:.1f}" if ratio < 99.5 else f"{ratio:.0f}"
         return f"{subject} is better than chance: {observed}, {times} times {expected}, {pvalue}."
     if pvalue_less <= alpha and value < chance:
-        less = format_pvalue(math.log10(pvalue_less)) if pvalue_less > 0.0 else "0"
+        null = result.null_distribution
+        error = null.relative_error(value, "less")
+        is_bound = limits_of_pvalue(null, value, "less", pvalue_less, error)[2]
+        less = state_pvalue(log10_of(pvalue_less), is_bound)
         return (
-            f"{subject} is worse than chance: {observed} against {expected}, p = {less} for a "
-            "value this low. The direction of the scores may be reversed."
+            f"{subject} is worse than chance: {observed} against {expected}, {less} for a value "
+            "this low. The direction of the scores may be reversed."
         )
     return (
         f"{subject} is not shown to be better than chance: {observed} against {expected}, {pvalue}."

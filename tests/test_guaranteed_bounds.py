@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -318,17 +319,16 @@ def test_complements_of_means_without_a_known_error_are_bounds(monkeypatch):
     assert null.pvalue(x) >= half
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_queries(n_jobs, monkeypatch):
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_queries(is_bound, monkeypatch):
     run = {"good": Ranking.from_scores(Y, SCORES), "equal": Ranking.from_scores(Y, np.ones(N))}
-    if n_jobs is None:
+    if is_bound:
         monkeypatch.setattr(ComputedDistribution, "_far_tail", unknown)
-    result = mean_average_precision_test(run, n_jobs=n_jobs)
-    is_bound = n_jobs is None
+    result = mean_average_precision_test(run)
     assert result.query_pvalue_is_bound.tolist() == [is_bound, False]
     one = average_precision_test(run["good"])
     assert result.query_pvalue[0] == one.pvalue
-    if n_jobs is not None:
+    if not is_bound:
         # The query of equal scores adds a constant to the mean.
         assert result.pvalue == pytest.approx(PVALUE, rel=1e-9)
     assert (result.query_pvalue_low[0], result.query_pvalue_high[0]) == one.pvalue_interval()
@@ -420,6 +420,13 @@ def test_reports(no_errors):
     assert (row["pvalue_low"], row["pvalue_high"]) == test.pvalue_interval()
     frame = report.to_frame()
     assert frame["pvalue_is_bound"].tolist()[0]
+
+
+def test_reports_of_reversed_scores(no_errors):
+    report = rank_significance_report(np.roll(Y[::-1], -3), SCORES)
+    assert report.rankers[0].pvalue_less < 1e-6
+    pattern = r"is worse than chance: .*, p ≤ \d\.\de-\d+ for a value this low"
+    assert re.search(pattern, " ".join(report.to_text().split()))
 
 
 def test_other_metrics_of_reports(no_errors):
