@@ -459,3 +459,22 @@ def test_legends(no_errors):
     display = NullDistributionDisplay(result).plot()
     texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert any(f"p ≤ {result.pvalue:.1e}" in text for text in texts)
+
+
+# A ranking that is better than every random labelling that can be drawn, in 101 levels.
+
+
+def test_a_good_ranker_with_few_levels_scores_more_than_a_poor_one():
+    y_true = np.arange(10_000) < 100
+    noise = np.random.default_rng(1).normal(size=10_000)
+    levels = (noise * 0.1 + 0.1 + 0.2 * y_true).clip(0.0, 1.0).round(2)
+    result = average_precision_test(y_true, levels)
+    assert result.method == "analytic"
+    # Band-limited bounds of log10 p, from a separate program: -35.5661 and -35.5122.
+    assert result.pvalue_low < 10.0**-35.5122
+    assert 10.0**-35.5661 < result.pvalue_high < 1e-35
+    poor = noise + 1.5 * y_true
+    good, worse = (scored(make_significance_scorer(), y_true, values) for values in (levels, poor))
+    assert average_precision_score(y_true, poor) < average_precision_score(y_true, levels)
+    assert 35.2 < good < 35.5661 + resolution(-36.0)
+    assert 4.0 < worse < good
