@@ -28,8 +28,11 @@ from sklearn_rankinf._folds import (
     check_makes_splits,
     check_nothing_to_fit,
     fit_folds,
+    groups_for,
+    groups_of_clusters,
     hold_out_different_samples,
     is_default,
+    splits_by_groups,
     splitter,
     with_groups,
 )
@@ -295,7 +298,9 @@ def cross_val_significance(
     y : array-like of shape (n_samples,)
         The binary labels.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter; by default the `clusters`.
+        Groups of the samples, used only by the splitter; by default the `clusters`, for the
+        default splitter and for those that split by groups, such as
+        :class:`sklearn.model_selection.StratifiedGroupKFold`.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. Labels are permuted only within strata, in the
         tests of the folds and for the refits. Requires permutation.
@@ -314,7 +319,7 @@ def cross_val_significance(
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
         `groups` or `clusters`. Splitters and iterables of splits are used as in
-        :func:`sklearn.model_selection.cross_validate`.
+        :func:`sklearn.model_selection.cross_validate`; rows may be numbers or boolean masks.
     metric : str or metric, default="average_precision"
         A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
     method : str, default="auto"
@@ -358,12 +363,14 @@ def cross_val_significance(
         If the estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
         If `combine` is not one of those above, or its condition is not met; if a dict lacks the
-        estimators or the indices, or is combined with arguments that only fitting needs; if labels,
-        scores or options are invalid for the test of the metric; if the labels are constant within
-        `groups`, and neither `clusters` nor `strata` are given; if labels differ within a cluster,
-        or a cluster is in the training set and the held-out samples of a fold; if with `order` a
-        fold holds out samples that are not consecutive; if there is nothing to permute; or if `cv`
-        is an iterable of splits and there are refits.
+        estimators or the indices, or is combined with arguments that only fitting needs; if there
+        are no folds, or a fold has no rows, rows out of range, a held-out row twice, or rows that
+        it both trains on and holds out, unless nothing is fitted; if `groups` is also in `params`;
+        if labels, scores or options are invalid for the test of the metric; if the labels are
+        constant within `groups`, and neither `clusters` nor `strata` are given; if labels differ
+        within a cluster, or a cluster is in the training set and the held-out samples of a fold; if
+        with `order` a fold holds out samples that are not consecutive; if there is nothing to
+        permute; or if `cv` is an iterable of splits and there are refits.
 
     Warns
     -----
@@ -473,8 +480,8 @@ def cross_val_significance(
             design.warn_of_few_labellings()
         if is_default(cv):
             _check_is_no_series(design, cv)
-            groups = design.restrictions.clusters if groups is None else groups
-        cv = splitter(cv, y, groups, estimator)
+        groups = groups_for(cv, groups, design.restrictions.clusters, params, design.kinds.size)
+        cv = splitter(cv, y, groups, [estimator])
         fitting = {"cv": cv, **with_groups(groups, params)}
         fitted = fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
@@ -569,15 +576,15 @@ def _check_independence(folds: Sequence[Fold], combine: str) -> None:
             f"{type(folds[0].estimator).__name__} that is fitted in each fold are dependent: pass "
             "a FrozenEstimator that was fitted to other samples, or combine='bonferroni'."
         )
-    held_out_in = np.full(1 + max(fold.last_row for fold in folds), -1)
+    held_out_in = np.full(1 + max(max(fold.train.max(), fold.test.max()) for fold in folds), -1)
     for number, fold in enumerate(folds):
         held_out_in[fold.test] = number
     for number, fold in enumerate(folds):
         if np.any(held_out_in[fold.train] >= number):
             raise ValueError(
                 "combine='fisher' needs folds that train only on the past, such as those of "
-                f"TimeSeriesSplit, but fold {number} trains on samples that are held out in this "
-                f"or a later fold: {_ANOTHER_CV}."
+                f"TimeSeriesSplit, but fold {number} trains on samples that are held out in a "
+                f"later fold: {_ANOTHER_CV}."
             )
 
 
@@ -950,7 +957,8 @@ def search_permutation_test(
     y : array-like of shape (n_samples,)
         The labels.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter.
+        Groups of the samples, used only by the splitter; by default the `clusters`, if the splitter
+        of the search splits by groups.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. Labels are permuted only within strata.
     clusters : array-like of shape (n_samples,), optional
@@ -984,9 +992,10 @@ def search_permutation_test(
     TypeError
         If `search` is not a search over candidates, or an argument has the wrong type.
     ValueError
-        If the search has no single best score, or if this score is nan; if its `cv` is an iterable
-        of splits; if the labels are constant within `groups`, and neither `clusters` nor `strata`
-        are given; if labels differ within a cluster; or if there is nothing to permute.
+        If the search has no single best score, or if this score is nan or infinite; if its `cv` is
+        an iterable of splits; if the labels are constant within `groups`, and neither `clusters`
+        nor `strata` are given; if labels differ within a cluster; or if there is nothing to
+        permute.
 
     Warns
     -----
@@ -1006,8 +1015,8 @@ def search_permutation_test(
     1e-12, count as equal. It is valid for every search, splitter and score if the labels are
     exchangeable: all of them, or within strata, or those of whole clusters. The test stays valid if
     clusters are split between training sets and held-out samples, but then the search may choose a
-    candidate that memorises clusters: pass them as `groups` too, with a splitter that keeps groups
-    together.
+    candidate that memorises clusters: use a splitter that keeps groups together, such as
+    :class:`sklearn.model_selection.StratifiedGroupKFold`.
 
     Splits that depend on the labels, such as stratified ones, are made again for each permutation,
     in the same way as for the observed labels, shuffled or not. An iterable of fixed splits cannot
@@ -1038,7 +1047,11 @@ def search_permutation_test(
     design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
     design.check_groups(groups)
     design.check_permutations()
-    params = dict(params or {}) if groups is None else {**(params or {}), "groups": groups}
+    params = dict(params or {})
+    if groups is None and "groups" not in params and splits_by_groups(search.cv):
+        groups = groups_of_clusters(design.restrictions.clusters, design.kinds.size)
+    if groups is not None:
+        params["groups"] = groups
     if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
         search.set_params(n_jobs=1)
     design.warn_of_few_labellings()
@@ -1064,10 +1077,16 @@ def _prepared(search: Any) -> Any:
 def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str, Any]) -> float:
     """Best score of the search."""
     score = _score_of_winner(clone(search).fit(X, y, **params))
+    where = f"The best score of the search{' under permuted labels' if permuted else ''}"
     if math.isnan(score):
         raise ValueError(
-            f"The best score of the search{' under permuted labels' if permuted else ''} is nan: "
-            "pass error_score='raise' to the search to see why fits or scores failed."
+            f"{where} is nan: pass error_score='raise' to the search to see why fits or scores "
+            "failed."
+        )
+    if math.isinf(score):
+        raise ValueError(
+            f"{where} is {score}, and infinite scores cannot be told apart: use a scoring with "
+            "finite values."
         )
     return score
 
