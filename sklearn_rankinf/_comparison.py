@@ -22,6 +22,7 @@ from sklearn_rankinf._estimates import (
     covariance_of_values,
     recommended_interval,
 )
+from sklearn_rankinf._exact_numbers import joined
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference import limits
@@ -583,8 +584,8 @@ class Pair:
         """Ranks of the items, best first: within each list, or among the pooled scores of both."""
         if not pooled:
             return doubled_midranks(self.a.places), doubled_midranks(self.b.places)
-        both = -np.concatenate(self.scores).astype(float)
-        ranks = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        levels, places = np.unique(joined(self.scores), return_inverse=True)
+        ranks = (levels.size - 1 - places).astype(np.int64)
         return ranks[: self.positive.size], ranks[self.positive.size :]
 
     @property
