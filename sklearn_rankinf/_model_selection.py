@@ -496,7 +496,7 @@ def cross_val_significance(
     shared = design.samples_in_several_folds(folds)
     result = replace(
         _combine(tests, combine, null),
-        _interval=_IntervalOfMean(as_metric(metric, k), tuple(held_out), shared),
+        _interval=_IntervalOfMean.read(as_metric(metric, k), held_out, shared),
     )
     if refit_permutations is None:
         return result
@@ -613,17 +613,29 @@ class _IntervalOfMean:
     """The interval of the mean of a metric over folds, or the reason why there is none."""
 
     metric: Metric
-    held_out: tuple[_HeldOut, ...]
+    estimates: tuple[Estimate, ...]
+    has_order: bool
     shared: str | None
+
+    @classmethod
+    def read(
+        cls, metric: Metric, held_out: Sequence[_HeldOut], shared: str | None
+    ) -> _IntervalOfMean:
+        """Estimate the metric of each fold, and keep none of its samples."""
+        has_order = any("order" in fold.sample for fold in held_out)
+        has_interval = isinstance(metric, Statistic) and not has_order and shared is None
+        estimates = tuple(fold.estimate(metric) for fold in held_out) if has_interval else ()
+        return cls(metric, estimates, has_order, shared)
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
         self._check_has_interval()
-        estimates = [fold.estimate(self.metric) for fold in self.held_out]
         mean = FoldMean.read(
-            (one.value, one.variance, (one.n_positives, one.n_negatives)) for one in estimates
+            (one.value, one.variance, (one.n_positives, one.n_negatives)) for one in self.estimates
         )
         low, high = mean.limits(confidence_level)
-        return low, min(high, math.fsum(one.maximum for one in estimates) / len(estimates))
+        return low, min(
+            high, math.fsum(one.maximum for one in self.estimates) / len(self.estimates)
+        )
 
     def _check_has_interval(self) -> None:
         """Raise an error for dependent folds, and for metrics without influence variance."""
@@ -632,7 +644,7 @@ class _IntervalOfMean:
                 f"{self.metric.title} of a fold depends on a single sample, its best positive, so "
                 "its variance cannot be estimated: use another metric for an interval."
             )
-        if any("order" in fold.sample for fold in self.held_out):
+        if self.has_order:
             raise ValueError(
                 "The interval of the mean over folds needs independent samples, but consecutive "
                 "samples of a series are dependent: there is no interval with order."
