@@ -1097,7 +1097,7 @@ def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str
         )
     if math.isinf(score):
         raise ValueError(
-            f"{where} is {score}, and infinite scores cannot be told apart: use a scoring with "
+            f"{where} is {score}, and infinite scores have no order: use a scoring with "
             "finite values."
         )
     return score

@@ -675,7 +675,7 @@ def test_infinite_scores_of_a_search(value, permuted, patients):
 
     search = Search(Remembering(3), {"n_neighbors": [3]}, cv=3, scoring=scoring)
     where = " under permuted labels" if permuted else ""
-    message = f"The best score of the search{where} is {value}, and infinite scores cannot be told"
+    message = f"The best score of the search{where} is {value}, and infinite scores have no order"
     with pytest.raises(ValueError, match=message):
         search_permutation_test(search, X, y, n_permutations=3)
 
