@@ -14,7 +14,13 @@ from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 from sklearn_rankinf._guard import metric_function
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._statistics.increments import Floats
-from sklearn_rankinf._validation import PosLabel, as_binary, check_integer, check_positive
+from sklearn_rankinf._validation import (
+    PosLabel,
+    as_binary,
+    as_floats,
+    check_integer,
+    check_positive,
+)
 
 # Normal quantiles beyond which the tail probability vanishes in double precision.
 _END = 38.0
@@ -173,7 +179,7 @@ mean_negative=2, sd_negative=1)
         if y_score is None:
             raise TypeError("y_score is missing; pass the scores to fit the binormal curve.")
         positive, scores = as_binary(y_true, y_score, pos_label)
-        scores = scores.astype(np.float64)
+        scores = as_floats(scores, "y_score")
         of_positives = _mean_and_sd(scores[positive], "positive", "positives")
         of_negatives = _mean_and_sd(scores[~positive], "negative", "negatives")
         return cls(float(positive.mean()), *of_positives, *of_negatives)

@@ -16,12 +16,14 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._estimates import (
     Estimate,
+    IntervalMethod,
     Items,
     Units,
     check_has_influence,
     covariance_of_values,
     recommended_interval,
 )
+from sklearn_rankinf._exact_numbers import joined
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference import limits
@@ -583,8 +585,8 @@ class Pair:
         """Ranks of the items, best first: within each list, or among the pooled scores of both."""
         if not pooled:
             return doubled_midranks(self.a.places), doubled_midranks(self.b.places)
-        both = -np.concatenate(self.scores).astype(float)
-        ranks = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        levels, places = np.unique(joined(self.scores), return_inverse=True)
+        ranks = (levels.size - 1 - places).astype(np.int64)
         return ranks[: self.positive.size], ranks[self.positive.size :]
 
     @property
@@ -592,24 +594,38 @@ class Pair:
         """Number of positives, or of clusters that have them."""
         return self.units.numbers(self.positive)[0]
 
-    def interval(self, confidence_level: float) -> tuple[float, float]:
-        """MOVER interval of the difference, from the recommended interval of each metric."""
+    def interval(self) -> Callable[[float], tuple[float, float]]:
+        """MOVER interval of the difference, which keeps none of the items."""
         if not isinstance(self.metric, Statistic) or not self.has_both_classes:
-            return math.nan, math.nan
-        way = recommended_interval(self.metric, self.units)
-        parts: list[float] = []
-        for items in (self.a, self.b):
-            estimate = Estimate.of_items(self.metric, items, self.units)
-            limits_of_one = way.limits(estimate, confidence_level, as_seed_sequence(0))
-            # The interval of an expectation may exclude the value; MOVER limits must include it.
-            parts += min(*limits_of_one, estimate.value), max(*limits_of_one, estimate.value)
+            return _no_interval
         (one, both), (_, other) = self.covariance
         scale = math.sqrt(one * other)
-        correlation = both / scale if scale > 0.0 else math.nan
-        low_a, high_a, low_b, high_b = parts
-        value_a, value_b = self.values
-        low, high = limits.mover_limits(value_a, low_a, high_a, value_b, low_b, high_b, correlation)
+        return _Mover(
+            recommended_interval(self.metric, self.units),
+            tuple(Estimate.of_items(self.metric, items, self.units) for items in (self.a, self.b)),
+            both / scale if scale > 0.0 else math.nan,
+        )
+
+
+@dataclass(frozen=True)
+class _Mover:
+    """MOVER interval of a difference, from the recommended interval of each metric."""
+
+    way: IntervalMethod
+    estimates: tuple[Estimate, ...]
+    correlation: float
+
+    def __call__(self, confidence_level: float) -> tuple[float, float]:
+        a, b = (self._around(estimate, confidence_level) for estimate in self.estimates)
+        low, high = limits.mover_limits(*a, *b, self.correlation)
         return float(low), float(high)
+
+    def _around(self, estimate: Estimate, confidence_level: float) -> tuple[float, float, float]:
+        """Value and limits of one ranking."""
+        value = estimate.value
+        low, high = self.way.limits(estimate, confidence_level, as_seed_sequence(0))
+        # The interval of an expectation may exclude the value; MOVER limits must include it.
+        return value, min(low, value), max(high, value)
 
 
 def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> str:
@@ -646,7 +662,7 @@ def _compare(
     """Compare two rankings by a method of their metric."""
     n_resamples: int | None = None
     is_bound = False
-    interval: Callable[[float], tuple[float, float]] = pair.interval
+    interval: Callable[[float], tuple[float, float]] = pair.interval()
     if not pair.has_both_classes:
         warn_of_one_class(pair.positive, "a comparison is not possible, and the p-value is 1")
         pvalue = 1.0
@@ -662,7 +678,7 @@ def _compare(
         pvalue = _influence_pvalue(pair, alternative)
     elif method == "delong":
         found = limits.t_test(_difference(pair), pair.standard_error, math.inf, alternative)
-        pvalue, interval = float(found.pvalue), _DeLong(pair)
+        pvalue, interval = float(found.pvalue), _DeLong(_difference(pair), pair.standard_error)
     elif method == "bootstrap":
         differences = _Bootstrap(pair).all(drawing)
         pvalue = pvalue_beyond_zero(differences, alternative)
@@ -751,11 +767,12 @@ def within_margin(
 class _DeLong:
     """The normal interval of a difference."""
 
-    pair: Pair
+    difference: float
+    standard_error: float
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
-        half = float(stats.norm.ppf((1.0 + confidence_level) / 2.0)) * self.pair.standard_error
-        return _difference(self.pair) - half, _difference(self.pair) + half
+        half = float(stats.norm.ppf((1.0 + confidence_level) / 2.0)) * self.standard_error
+        return self.difference - half, self.difference + half
 
 
 # Hits at k.
@@ -770,13 +787,13 @@ def _hits_pvalue(
     positive = pair.positive
     only_a, only_b = int(np.sum(in_a & ~in_b & positive)), int(np.sum(in_b & ~in_a & positive))
     if method == "mcnemar":
-        return float(limits.mcnemar_pvalue(only_a, only_b, alternative)), pair.interval
+        return float(limits.mcnemar_pvalue(only_a, only_b, alternative)), pair.interval()
     if method != "emproc":
         n_exclusive = int(np.sum(in_a & ~in_b))
         pvalue = limits.hypergeometric_pvalue(
             only_a, only_b, n_exclusive, alternative, mid_p=method == "hypergeometric_midp"
         )
-        return float(pvalue), pair.interval
+        return float(pvalue), pair.interval()
     m = int(positive.sum())
     ranking_a, ranking_b = pair.a.ranking, pair.b.ranking
     counts = _EmProcCounts(

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier
+from sklearn import get_config
 from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._comparison import (
@@ -26,8 +27,8 @@ from sklearn_rankinf._folds import (
     check_clusters_are_whole,
     check_nothing_to_fit,
     fit_folds,
+    groups_for,
     hold_out_different_samples,
-    is_default,
     splitter,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
@@ -379,10 +380,12 @@ def cross_val_comparison(
     cv : int, splitter or iterable, optional
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
-        `groups` or `clusters`. Splits are generated once, so that random splits are the same for
-        both estimators.
+        `groups` or `clusters`. Rows may be numbers or boolean masks. Splits are
+        generated once, so that random splits are the same for both estimators.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter; by default the `clusters`.
+        Groups of the samples, used only by the splitter; by default the `clusters`, for the
+        default splitter and for those that split by groups, such as
+        :class:`sklearn.model_selection.StratifiedGroupKFold`.
     clusters : array-like of shape (n_samples,), optional
         Cluster of each sample, any hashable values. In the comparison of the models only samples of
         different clusters are independent. No fold may train on a cluster that it holds out.
@@ -434,7 +437,9 @@ def cross_val_comparison(
         a fold holds out only one class, or for the mean a single positive or negative; if
         reciprocal ranks are averaged; if two dicts have different splits, if a dict lacks the
         estimators or the indices, or is combined with arguments that only splitting or fitting
-        needs; or if a cluster is in the training set and the held-out samples of a fold.
+        needs; if a fold has no rows, rows out of range, a held-out row twice, or rows that it both
+        trains on and holds out, unless nothing is fitted; or if a cluster is in the training set
+        and the held-out samples of a fold.
 
     See Also
     --------
@@ -524,9 +529,10 @@ def cross_val_comparison(
     names: list[Any] = []
     if clusters is not None:
         codes, names = numbered(clusters, "clusters", "cluster", positive.size)
-        groups = codes if groups is None and is_default(cv) else groups
+        clusters = [names[code] for code in codes.tolist()]
     running: dict[str, Any] = {"n_jobs": n_jobs, "verbose": verbose}
-    planned = _planned_folds((estimator_a, estimator_b), X, y, cv, groups, params)
+    given = {"cv": cv, "groups": groups, "params": params}
+    planned = _planned_folds((estimator_a, estimator_b), X, y, given, clusters)
     _check_folds(planned[0], positive, aggregate)
     if codes is not None:
         for folds in planned:
@@ -587,22 +593,22 @@ def _planned_folds(
     estimators: tuple[Any, Any],
     X: Any,
     y: Any,
-    cv: Any,
-    groups: Any,
-    params: Mapping[str, Any] | None,
+    given: Mapping[str, Any],
+    clusters: Sequence[Hashable] | None,
 ) -> list[list[Fold]]:
     """Folds of both estimators on the same splits, fitted unless a dict is given."""
+    cv = given["cv"]
     fitted = [folds_of(one, X, y, "the dict") for one in estimators if isinstance(one, Mapping)]
     if len(fitted) == 2:
-        check_nothing_to_fit({"cv": cv, "groups": groups, "params": params})
+        check_nothing_to_fit(given)
         _check_same_splits(*fitted)
         return fitted
     if fitted:
         _check_nothing_to_split(cv)
         splits = [(fold.train, fold.test) for fold in fitted[0]]
     else:
-        classifier = next((one for one in estimators if is_classifier(one)), estimators[0])
-        splits = list(splitter(cv, y, groups, classifier).split(X, y, groups))
+        groups = groups_for(cv, given["groups"], clusters, given["params"], len(y))
+        splits = list(splitter(cv, y, groups, estimators).split(X, y, groups))
     return [
         fitted[0] if isinstance(one, Mapping) else [Fold(one, *split) for split in splits]
         for one in estimators
@@ -612,6 +618,11 @@ def _planned_folds(
 def _fitted(estimator: Any, X: Any, y: Any, folds: Folds, options: Mapping[str, Any]) -> list[Fold]:
     """Fit an estimator on the same splits."""
     splits = [(fold.train, fold.test) for fold in folds]
+    params = dict(options["params"] or {})
+    routed = get_routing_for_object(estimator).consumes("fit", ["groups"])
+    if get_config()["enable_metadata_routing"] and not routed:
+        params.pop("groups", None)  # those of the splitter, whose splits were made
+    options = {**options, "params": params}
     return folds_of(fit_folds(estimator, X, y, cv=splits, **options), X, y, "the dict")
 
 

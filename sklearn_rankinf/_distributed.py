@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sklearn_rankinf._exact_numbers import joined
 from sklearn_rankinf._ranking import rank_order
 from sklearn_rankinf._validation import (
     PosLabel,
@@ -162,9 +163,9 @@ def _merged(
     if min(len(one.scores), len(other.scores)) == 0:
         part = one if len(one.scores) else other
         return _Counts(labels, n_samples, part.scores, part.sizes, part.hits)
-    scores, sizes, hits = (
-        np.concatenate([getattr(part, name) for part in (one, other)])
-        for name in ("scores", "sizes", "hits")
+    scores = joined([one.scores, other.scores])
+    sizes, hits = (
+        np.concatenate([getattr(part, name) for part in (one, other)]) for name in ("sizes", "hits")
     )
     order, n_equal = rank_order(scores)
     _check_distinct(len(n_equal), counts, max_distinct)
@@ -224,7 +225,11 @@ def _sizes_around(y_score: Any, scores: NDArray[Any]) -> NDArray[np.int64]:
     """Count the samples of a chunk below, at and above each of some scores, lowest first."""
     if len(y_score) == 0:
         return np.zeros(2 * len(scores) + 1, dtype=np.int64)
-    ordered = np.sort(as_scores(y_score))
+    own = as_scores(y_score)
+    if own.dtype != scores.dtype:
+        both = joined([own, scores])  # a common type without rounding
+        own, scores = both[: own.size], both[own.size :]
+    ordered = np.sort(own)
     ends = np.empty(2 * len(scores) + 1, dtype=np.int64)
     ends[:-1:2] = np.searchsorted(ordered, scores, side="left")
     ends[1::2] = np.searchsorted(ordered, scores, side="right")

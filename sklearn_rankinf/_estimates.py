@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -126,8 +126,8 @@ class Estimate:
     ----------
     metric : Statistic
         The metric, for the number of samples.
-    ranking : Ranking
-        The ranking.
+    size : tuple of int
+        Numbers of samples and of positives.
     value : float
         Value of the metric.
     variance : float
@@ -136,24 +136,31 @@ class Estimate:
         Numbers of independent positives and negatives, or of clusters that have them.
     design_effect : float
         Factor by which clusters and strata multiply the variance.
+    at_k : tuple of float or None
+        Hits in the first k, and the slope at k; None for metrics other than hits at k.
     """
 
     metric: Statistic
-    ranking: Ranking
+    size: tuple[int, int]
     value: float
     variance: float
     n_positives: int
     n_negatives: int
     design_effect: float = 1.0
+    at_k: tuple[float, float] | None = None
 
     @classmethod
     def of_ranking(cls, metric: Metric, ranking: Ranking) -> Estimate:
         """Estimate from counts of independently sampled items."""
         statistic = check_has_influence(metric).at(ranking.n_samples)
         variance = influence_of(statistic, ranking).variance()
-        m = ranking.n_positives
+        n, m = ranking.n_samples, ranking.n_positives
+        at_k = None
+        if isinstance(statistic, HitsAtK):
+            blocks = ranking.tie_sizes, ranking.hits
+            at_k = float(statistic.count(*blocks)), slope_at(*blocks, int(statistic.k))
         value = float(value_of(statistic, ranking))
-        return cls(statistic, ranking, value, variance, m, ranking.n_samples - m)
+        return cls(statistic, (n, m), value, variance, m, n - m, at_k=at_k)
 
     @classmethod
     def of_items(cls, metric: Metric, items: Items, units: Units) -> Estimate:
@@ -164,18 +171,20 @@ class Estimate:
         errors = units.errors(influence_of_items(plain.metric, items), items.positive)
         variance = float(errors @ errors)
         effect = variance / plain.variance if plain.variance > 0.0 else 1.0
-        numbers = units.numbers(items.positive)
-        return cls(plain.metric, plain.ranking, plain.value, variance, *numbers, effect)
+        m, n0 = units.numbers(items.positive)
+        return replace(
+            plain, variance=variance, n_positives=m, n_negatives=n0, design_effect=effect
+        )
 
     @property
     def maximum(self) -> float:
         """Largest possible value of a ranking."""
-        return float(self.metric.maximum(self.ranking.n_samples, self.ranking.n_positives))
+        return float(self.metric.maximum(*self.size))
 
     @property
     def minimum(self) -> float:
         """Value of the ranking with all positives last."""
-        n, m = self.ranking.n_samples, self.ranking.n_positives
+        n, m = self.size
         return float(value_of(self.metric, Ranking([n - m, m], [0, m])))  # type: ignore[arg-type]
 
     @property
@@ -234,8 +243,7 @@ def _g_limits(estimate: Estimate, level: float, seed: Any) -> Limits:
 def _calibrated(estimate: Estimate, level: float, seed: Any) -> Limits:
     if math.isnan(estimate.variance):
         return 0.0, 1.0
-    size = estimate.ranking.n_samples, estimate.ranking.n_positives
-    return calibrated_limits(estimate.value, estimate.variance, *size, level, seed)[:2]
+    return calibrated_limits(estimate.value, estimate.variance, *estimate.size, level, seed)[:2]
 
 
 def _boyd_logit(estimate: Estimate, level: float, seed: Any) -> Limits:
@@ -247,10 +255,10 @@ def _boyd_binomial(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 
 def _auc_score(estimate: Estimate, level: float, seed: Any) -> Limits:
-    ranking = estimate.ranking
+    n, m_all = estimate.size
     # With clusters the sample size is the effective one.
     share = 1.0 / estimate.design_effect if estimate.design_effect > 0.0 else 1.0
-    m, n0 = ranking.n_positives * share, (ranking.n_samples - ranking.n_positives) * share
+    m, n0 = m_all * share, (n - m_all) * share
     df = estimate.n_positives - 1
     return _pair(limits.roc_auc_limits(estimate.value, estimate.variance, m, n0, level, df=df))
 
@@ -266,11 +274,11 @@ def _of_hits(
     formula: Callable[[float, float, float, float, float], tuple[Any, Any]], estimate: Estimate
 ) -> Limits:
     """Limits of recall from hits, k, slope, n and m, on the scale of the metric."""
-    metric, ranking = estimate.metric, estimate.ranking
+    metric = estimate.metric
     assert isinstance(metric, HitsAtK)
-    n, m = ranking.n_samples, ranking.n_positives
-    hits = float(metric.count(ranking.tie_sizes, ranking.hits))
-    slope = slope_at(ranking.tie_sizes, ranking.hits, int(metric.k))
+    assert estimate.at_k is not None
+    n, m = estimate.size
+    hits, slope = estimate.at_k
     # With clusters the sample size is the effective one, and only clusters are independent.
     effect, share = estimate.design_effect, estimate.n_positives / m
     share = min(share, 1.0 / effect) if effect > 0.0 else share
@@ -304,7 +312,7 @@ def _influence_t(estimate: Estimate, level: float, seed: Any) -> Limits:
 
 
 def _binormal(estimate: Estimate, level: float, seed: Any) -> Limits:
-    n, m = estimate.ranking.n_samples, estimate.ranking.n_positives
+    n, m = estimate.size
     sampler = NullSampler(estimate.metric, n, m, None)
     return inverted_limits(
         lambda ranks: sampler.values(ranks - 1), estimate.value, n, m, level, seed

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import is_classifier
@@ -21,8 +22,9 @@ from sklearn.model_selection import (
     check_cv,
     cross_validate,
 )
+from sklearn.utils.metadata_routing import get_routing_for_object
 
-from sklearn_rankinf._response import Fold, rows
+from sklearn_rankinf._response import Fold, read_splits, rows
 from sklearn_rankinf._restricted import Restrictions, few_labellings_warning
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange
 from sklearn_rankinf._statistics.increments import Integers
@@ -343,14 +345,76 @@ def is_default(cv: Any) -> bool:
     return cv is None or isinstance(cv, Integral)
 
 
-def splitter(cv: Any, y: Any, groups: Any, estimator: Any) -> Any:
+def splitter(cv: Any, y: Any, groups: Any, estimators: Sequence[Any]) -> Any:
     """Return a splitter; for an int, it shuffles with a fixed seed and keeps groups together."""
-    made = check_cv(cv, y, classifier=is_classifier(estimator))
+    classifier = any(is_classifier(estimator) for estimator in estimators)
+    if isinstance(cv, Iterator):
+        cv = list(cv)
+    made = check_cv(cv, y, classifier=classifier)
     if not is_default(cv):
-        return made
+        are_frozen = all(isinstance(estimator, FrozenEstimator) for estimator in estimators)
+        return _CheckedSplitter(cv if hasattr(cv, "split") else list(cv), are_frozen)
     of_groups = {StratifiedKFold: StratifiedGroupKFold, KFold: GroupKFold}
     kind = type(made) if groups is None else of_groups[type(made)]
     return kind(made.get_n_splits(), shuffle=True, random_state=0)
+
+
+@dataclass(frozen=True)
+class _CheckedSplitter:
+    """A splitter or a list of splits that are read, and checked before anything is fitted."""
+
+    cv: Any
+    may_overlap: bool
+
+    def split(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
+        """Return the rows of each fold as arrays of row numbers."""
+        if groups is not None:
+            params["groups"] = groups
+        splits = self.cv if isinstance(self.cv, list) else self.cv.split(X, y, **params)
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        return read_splits(splits, n_samples, "cv", self.may_overlap)
+
+    def get_n_splits(self, *args: Any, **params: Any) -> int:
+        """Return the number of folds."""
+        return len(self.cv) if isinstance(self.cv, list) else self.cv.get_n_splits(*args, **params)
+
+    def get_metadata_routing(self) -> Any:
+        """Return what the splitter asks for when metadata are routed."""
+        return get_routing_for_object(self.cv)
+
+
+def splits_by_groups(cv: Any) -> bool:
+    """Whether a splitter declares, as those of scikit-learn do, that it splits by groups."""
+    return bool(get_routing_for_object(cv).consumes("split", ["groups"]))
+
+
+def groups_of_clusters(
+    clusters: Iterable[Hashable] | None, n_samples: int
+) -> NDArray[np.int64] | None:
+    """Clusters as groups of a splitter: numbers in the order of their values, if they have one."""
+    if clusters is None:
+        return None
+    codes, names = numbered(clusters, "clusters", "cluster", n_samples)
+    try:
+        in_order = sorted(range(len(names)), key=names.__getitem__)
+    except TypeError:
+        return codes
+    return np.asarray(np.argsort(in_order)[codes], dtype=np.int64)
+
+
+def groups_for(
+    cv: Any, groups: Any, clusters: Iterable[Hashable] | None, params: Any, n_samples: int
+) -> Any:
+    """Groups for the splitter: those that were given, or the clusters if it splits by groups."""
+    if get_config()["enable_metadata_routing"] and "groups" in (params or {}):
+        if groups is not None:
+            raise ValueError(
+                "groups is given twice, as an argument and in params: leave one of them out."
+            )
+        return params["groups"]
+    if groups is None and (is_default(cv) or splits_by_groups(cv)):
+        return groups_of_clusters(clusters, n_samples)
+    return groups
 
 
 def check_makes_splits(cv: Any, what: str) -> None:

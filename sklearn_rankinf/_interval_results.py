@@ -214,8 +214,8 @@ def interval_of(
         confidence_level=confidence_level,
         method=method,
         target=way.target.format(title=in_sentence(estimate.metric.title)),
-        n_samples=estimate.ranking.n_samples,
-        n_positives=estimate.ranking.n_positives,
+        n_samples=estimate.size[0],
+        n_positives=estimate.size[1],
     )
 
 

@@ -29,8 +29,11 @@ from sklearn_rankinf._folds import (
     check_makes_splits,
     check_nothing_to_fit,
     fit_folds,
+    groups_for,
+    groups_of_clusters,
     hold_out_different_samples,
     is_default,
+    splits_by_groups,
     splitter,
     with_groups,
 )
@@ -308,7 +311,9 @@ def cross_val_significance(
     y : array-like of shape (n_samples,)
         The binary labels.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter; by default the `clusters`.
+        Groups of the samples, used only by the splitter; by default the `clusters`, for the
+        default splitter and for those that split by groups, such as
+        :class:`sklearn.model_selection.StratifiedGroupKFold`.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. Labels are permuted only within strata, in the
         tests of the folds and for the refits. Requires permutation.
@@ -327,7 +332,7 @@ def cross_val_significance(
         Cross-validation splitting strategy. An int, 5 by default, sets the number of shuffled folds
         with a fixed seed. They are stratified for classifiers and keep groups together if there are
         `groups` or `clusters`. Splitters and iterables of splits are used as in
-        :func:`sklearn.model_selection.cross_validate`.
+        :func:`sklearn.model_selection.cross_validate`; rows may be numbers or boolean masks.
     metric : str or metric, default="average_precision"
         A metric, such as ``RocAuc()``, or its name; see :func:`metric_test`.
     method : str, default="auto"
@@ -371,12 +376,14 @@ def cross_val_significance(
         If the estimator has none of the response methods, or if an argument has the wrong type.
     ValueError
         If `combine` is not one of those above, or its condition is not met; if a dict lacks the
-        estimators or the indices, or is combined with arguments that only fitting needs; if labels,
-        scores or options are invalid for the test of the metric; if the labels are constant within
-        `groups`, and neither `clusters` nor `strata` are given; if labels differ within a cluster,
-        or a cluster is in the training set and the held-out samples of a fold; if with `order` a
-        fold holds out samples that are not consecutive; if there is nothing to permute; or if `cv`
-        is an iterable of splits and there are refits.
+        estimators or the indices, or is combined with arguments that only fitting needs; if there
+        are no folds, or a fold has no rows, rows out of range, a held-out row twice, or rows that
+        it both trains on and holds out, unless nothing is fitted; if `groups` is also in `params`;
+        if labels, scores or options are invalid for the test of the metric; if the labels are
+        constant within `groups`, and neither `clusters` nor `strata` are given; if labels differ
+        within a cluster, or a cluster is in the training set and the held-out samples of a fold; if
+        with `order` a fold holds out samples that are not consecutive; if there is nothing to
+        permute; or if `cv` is an iterable of splits and there are refits.
 
     Warns
     -----
@@ -486,8 +493,8 @@ def cross_val_significance(
             design.warn_of_few_labellings()
         if is_default(cv):
             _check_is_no_series(design, cv)
-            groups = design.restrictions.clusters if groups is None else groups
-        cv = splitter(cv, y, groups, estimator)
+        groups = groups_for(cv, groups, design.restrictions.clusters, params, design.kinds.size)
+        cv = splitter(cv, y, groups, [estimator])
         fitting = {"cv": cv, **with_groups(groups, params)}
         fitted = fit_folds(estimator, X, y, **fitting, **running)
     folds = folds_of(fitted, X, y, "the dict")
@@ -502,7 +509,7 @@ def cross_val_significance(
     shared = design.samples_in_several_folds(folds)
     result = replace(
         _combine(tests, combine, null),
-        _interval=_IntervalOfMean(as_metric(metric, k), tuple(held_out), shared),
+        _interval=_IntervalOfMean.read(as_metric(metric, k), held_out, shared),
     )
     if refit_permutations is None:
         return result
@@ -582,15 +589,15 @@ def _check_independence(folds: Sequence[Fold], combine: str) -> None:
             f"{type(folds[0].estimator).__name__} that is fitted in each fold are dependent: pass "
             "a FrozenEstimator that was fitted to other samples, or combine='bonferroni'."
         )
-    held_out_in = np.full(1 + max(fold.last_row for fold in folds), -1)
+    held_out_in = np.full(1 + max(max(fold.train.max(), fold.test.max()) for fold in folds), -1)
     for number, fold in enumerate(folds):
         held_out_in[fold.test] = number
     for number, fold in enumerate(folds):
         if np.any(held_out_in[fold.train] >= number):
             raise ValueError(
                 "combine='fisher' needs folds that train only on the past, such as those of "
-                f"TimeSeriesSplit, but fold {number} trains on samples that are held out in this "
-                f"or a later fold: {_ANOTHER_CV}."
+                f"TimeSeriesSplit, but fold {number} trains on samples that are held out in a "
+                f"later fold: {_ANOTHER_CV}."
             )
 
 
@@ -619,17 +626,29 @@ class _IntervalOfMean:
     """The interval of the mean of a metric over folds, or the reason why there is none."""
 
     metric: Metric
-    held_out: tuple[_HeldOut, ...]
+    estimates: tuple[Estimate, ...]
+    has_order: bool
     shared: str | None
+
+    @classmethod
+    def read(
+        cls, metric: Metric, held_out: Sequence[_HeldOut], shared: str | None
+    ) -> _IntervalOfMean:
+        """Estimate the metric of each fold, and keep none of its samples."""
+        has_order = any("order" in fold.sample for fold in held_out)
+        has_interval = isinstance(metric, Statistic) and not has_order and shared is None
+        estimates = tuple(fold.estimate(metric) for fold in held_out) if has_interval else ()
+        return cls(metric, estimates, has_order, shared)
 
     def __call__(self, confidence_level: float) -> tuple[float, float]:
         self._check_has_interval()
-        estimates = [fold.estimate(self.metric) for fold in self.held_out]
         mean = FoldMean.read(
-            (one.value, one.variance, (one.n_positives, one.n_negatives)) for one in estimates
+            (one.value, one.variance, (one.n_positives, one.n_negatives)) for one in self.estimates
         )
         low, high = mean.limits(confidence_level)
-        return low, min(high, math.fsum(one.maximum for one in estimates) / len(estimates))
+        return low, min(
+            high, math.fsum(one.maximum for one in self.estimates) / len(self.estimates)
+        )
 
     def _check_has_interval(self) -> None:
         """Raise an error for dependent folds, and for metrics without influence variance."""
@@ -638,7 +657,7 @@ class _IntervalOfMean:
                 f"{self.metric.title} of a fold depends on a single sample, its best positive, so "
                 "its variance cannot be estimated: use another metric for an interval."
             )
-        if any("order" in fold.sample for fold in self.held_out):
+        if self.has_order:
             raise ValueError(
                 "The interval of the mean over folds needs independent samples, but consecutive "
                 "samples of a series are dependent: there is no interval with order."
@@ -983,7 +1002,8 @@ def search_permutation_test(
     y : array-like of shape (n_samples,)
         The labels.
     groups : array-like of shape (n_samples,), optional
-        Groups of the samples, used only by the splitter.
+        Groups of the samples, used only by the splitter; by default the `clusters`, if the splitter
+        of the search splits by groups.
     strata : array-like of shape (n_samples,), optional
         Stratum of each sample, any hashable values. Labels are permuted only within strata.
     clusters : array-like of shape (n_samples,), optional
@@ -1017,9 +1037,10 @@ def search_permutation_test(
     TypeError
         If `search` is not a search over candidates, or an argument has the wrong type.
     ValueError
-        If the search has no single best score, or if this score is nan; if its `cv` is an iterable
-        of splits; if the labels are constant within `groups`, and neither `clusters` nor `strata`
-        are given; if labels differ within a cluster; or if there is nothing to permute.
+        If the search has no single best score, or if this score is nan or infinite; if its `cv` is
+        an iterable of splits; if the labels are constant within `groups`, and neither `clusters`
+        nor `strata` are given; if labels differ within a cluster; or if there is nothing to
+        permute.
 
     Warns
     -----
@@ -1039,8 +1060,8 @@ def search_permutation_test(
     1e-12, count as equal. It is valid for every search, splitter and score if the labels are
     exchangeable: all of them, or within strata, or those of whole clusters. The test stays valid if
     clusters are split between training sets and held-out samples, but then the search may choose a
-    candidate that memorises clusters: pass them as `groups` too, with a splitter that keeps groups
-    together.
+    candidate that memorises clusters: use a splitter that keeps groups together, such as
+    :class:`sklearn.model_selection.StratifiedGroupKFold`.
 
     Splits that depend on the labels, such as stratified ones, are made again for each permutation,
     in the same way as for the observed labels, shuffled or not. An iterable of fixed splits cannot
@@ -1071,7 +1092,11 @@ def search_permutation_test(
     design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
     design.check_groups(groups)
     design.check_permutations()
-    params = dict(params or {}) if groups is None else {**(params or {}), "groups": groups}
+    params = dict(params or {})
+    if groups is None and "groups" not in params and splits_by_groups(search.cv):
+        groups = groups_of_clusters(design.restrictions.clusters, design.kinds.size)
+    if groups is not None:
+        params["groups"] = groups
     if n_jobs is not None and "n_jobs" in search.get_params(deep=False):
         search.set_params(n_jobs=1)
     design.warn_of_few_labellings()
@@ -1097,10 +1122,16 @@ def _prepared(search: Any) -> Any:
 def _best_score(y: Any, permuted: bool, *, search: Any, X: Any, params: dict[str, Any]) -> float:
     """Best score of the search."""
     score = _score_of_winner(clone(search).fit(X, y, **params))
+    where = f"The best score of the search{' under permuted labels' if permuted else ''}"
     if math.isnan(score):
         raise ValueError(
-            f"The best score of the search{' under permuted labels' if permuted else ''} is nan: "
-            "pass error_score='raise' to the search to see why fits or scores failed."
+            f"{where} is nan: pass error_score='raise' to the search to see why fits or scores "
+            "failed."
+        )
+    if math.isinf(score):
+        raise ValueError(
+            f"{where} is {score}, and infinite scores have no order: use a scoring with "
+            "finite values."
         )
     return score
 

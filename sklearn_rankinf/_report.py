@@ -763,7 +763,7 @@ class _Study:
         problem, best = self.problem, report.best_index
         found = metric_multiple_comparison_test(
             problem.positive,
-            np.column_stack(problem.scores),
+            dict(enumerate(problem.scores)),
             metric=self.metric,
             pos_label=True,
             reference="best",

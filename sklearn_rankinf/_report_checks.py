@@ -444,11 +444,10 @@ def _identical_rankings(facts: AllFacts) -> str | None:
 
 
 def _complementary_scores(facts: AllFacts) -> str | None:
-    if len(facts.scores) != 2:
+    if len(facts.scores) != 2 or not all(np.all((s >= 0) & (s <= 1)) for s in facts.scores):
         return None
     first, second = (np.asarray(scores, dtype=float) for scores in facts.scores)
-    within = np.all((first >= 0.0) & (first <= 1.0))
-    if not within or np.ptp(first) == 0.0 or np.abs(first + second - 1.0).max() > 1e-6:
+    if np.ptp(first) == 0.0 or np.abs(first + second - 1.0).max() > 1e-6:
         return None
     return (
         "The two scores add up to 1 for every sample: they look like the two columns of "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 
 from sklearn_rankinf._validation import PosLabel
@@ -95,11 +96,6 @@ class Fold:
     train: NDArray[np.int64]
     test: NDArray[np.int64]
 
-    @property
-    def last_row(self) -> int:
-        """The largest index."""
-        return int(max(self.train.max(), self.test.max()))
-
     def held_out(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Samples and labels that were not used for fitting."""
         samples = rows(X, self.test)
@@ -117,14 +113,125 @@ def folds_of(fitted: Mapping[str, Any], X: Any, y: Any, what: str) -> list[Fold]
             f"{what} has no {' and no '.join(map(repr, missing))}: call cross_validate with "
             "return_estimator=True and return_indices=True."
         )
-    parts = fitted["estimator"], fitted["indices"]["train"], fitted["indices"]["test"]
-    folds = [Fold(*fold) for fold in zip(*parts, strict=True)]
-    n_samples = 1 + max(fold.last_row for fold in folds)
-    for name, data in (("X", X), ("y", y)):
-        length = data.shape[0] if hasattr(data, "shape") else len(data)
-        if length < n_samples:
+    estimators, indices = fitted["estimator"], fitted["indices"]
+    splits = list(zip(indices["train"], indices["test"], strict=True))
+    if len(estimators) != len(splits):
+        raise ValueError(
+            f"{what} has {len(estimators)} estimators and {len(splits)} folds: pass the result of "
+            "cross_validate unchanged."
+        )
+    n_rows = {
+        name: data.shape[0] if hasattr(data, "shape") else len(data)
+        for name, data in (("X", X), ("y", y))
+    }
+    n_needed = max((_n_needed(part) for split in splits for part in split), default=0)
+    for name, length in n_rows.items():
+        if length < n_needed:
             raise ValueError(
-                f"{name} must be the cross-validated data with at least {n_samples} samples; got "
+                f"{name} must be the cross-validated data with at least {n_needed} samples; got "
                 f"{length}."
             )
-    return folds
+    are_frozen = all(isinstance(estimator, FrozenEstimator) for estimator in estimators)
+    read = read_splits(splits, n_rows["y"], what, are_frozen)
+    return [Fold(one, *split) for one, split in zip(estimators, read, strict=True)]
+
+
+def _n_needed(indices: Any) -> int:
+    """Number of rows that data need for these row numbers or for this mask; 0 if unknown."""
+    rows = np.asarray(indices)
+    if rows.dtype == bool:
+        return rows.size
+    return 1 + int(rows.max()) if rows.size and rows.dtype.kind in "iu" else 0
+
+
+def read_splits(
+    splits: Iterable[Any], n_samples: int, what: str, may_overlap: bool
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Read the training and the held-out rows of each fold as arrays of row numbers.
+
+    Parameters
+    ----------
+    splits : iterable of pairs
+        Row numbers, or boolean masks with one entry for each row.
+    n_samples : int
+        Number of rows.
+    what : str
+        Name of the folds in messages.
+    may_overlap : bool
+        Whether a fold may hold out rows of its training set, because nothing is fitted to it.
+
+    Returns
+    -------
+    list of tuple of ndarray
+        The rows of each fold.
+
+    Raises
+    ------
+    TypeError
+        If rows are neither integers nor booleans.
+    ValueError
+        If there are no folds, if a fold is no pair, if rows are missing, out of range or held out
+        twice in one fold, or if a fold trains on rows that it holds out.
+    """
+    read = []
+    for number, split in enumerate(splits):
+        fold = f"Fold {number} of {what}"
+        if not isinstance(split, Sequence | np.ndarray) or len(split) != 2:
+            raise ValueError(
+                f"{fold} is not a pair of training and held-out rows; got an object of type "
+                f"{type(split).__name__}."
+            )
+        train = _as_rows(split[0], n_samples, fold, "trains on")
+        test = _as_rows(split[1], n_samples, fold, "holds out")
+        n_times = np.bincount(test, minlength=n_samples)
+        if n_times.max() > 1:
+            raise ValueError(
+                f"{fold} holds out row {int(n_times.argmax())} more than once, which would count "
+                "as several samples: give each held-out row once."
+            )
+        both = train[n_times[train] > 0]
+        if both.size and not may_overlap:
+            raise ValueError(
+                f"{fold} trains on row {int(both[0])}, which it also holds out, so that its result "
+                "would not be one of unseen samples: leave held-out rows out of the training set."
+            )
+        read.append((train, test))
+    if not read:
+        raise ValueError(
+            f"{what} has no folds: pass at least one pair of training and held-out rows."
+        )
+    return read
+
+
+def _as_rows(indices: Any, n_samples: int, fold: str, does: str) -> NDArray[np.int64]:
+    """Row numbers from row numbers or a boolean mask."""
+    try:
+        rows = np.asarray(indices)
+    except ValueError:
+        rows = np.empty((0, 0))
+    if rows.ndim != 1:
+        raise ValueError(
+            f"{fold} {does} rows that are not a one-dimensional array of row numbers; got an "
+            f"object of type {type(indices).__name__}."
+        )
+    if rows.dtype == bool:
+        if rows.size != n_samples:
+            raise ValueError(
+                f"{fold} {does} the rows of a mask with {rows.size} entries: a mask needs one for "
+                f"each of the {n_samples} rows."
+            )
+        rows = np.flatnonzero(rows)
+    if rows.size == 0:
+        raise ValueError(f"{fold} {does} no rows: every fold needs training and held-out rows.")
+    if rows.dtype.kind not in "iu":
+        raise TypeError(
+            f"{fold} {does} rows that are not integers, such as {rows[:1].tolist()[0]!r}: pass row "
+            "numbers or a boolean mask."
+        )
+    outside = (rows < 0) | (rows >= n_samples)
+    if outside.any():
+        raise ValueError(
+            f"{fold} {does} row {int(rows[outside][0])}: rows are numbered from 0 to "
+            f"{n_samples - 1}."
+        )
+    return rows.astype(np.int64)

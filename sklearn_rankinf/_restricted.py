@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_rankinf._frozen_distributions import PermutationDistribution, permutation_distribution
@@ -420,7 +419,8 @@ def score_strata(y_score: ArrayLike, *, n_per_stratum: int = 5) -> Integers:
             f"n_per_stratum={size} leaves a single stratum of {scores.size} samples: it must be at "
             "most half of the number of samples."
         )
-    first_of_equals = rankdata(scores, method="min").astype(np.int64) - 1
+    places, tie_sizes = block_of_each(scores)
+    first_of_equals = (scores.size - np.cumsum(tie_sizes))[places]
     return np.asarray(first_of_equals * (scores.size // size) // scores.size)
 
 

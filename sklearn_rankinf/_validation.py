@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Iterable
 from decimal import Decimal
 from inspect import currentframe
-from numbers import Integral, Real
+from numbers import Integral, Rational, Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_random_state
 
+from sklearn_rankinf._exact_numbers import LARGEST_WHOLE, exact_numbers, joined
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 PosLabel: TypeAlias = float | str | bool
@@ -21,6 +22,7 @@ PosLabel: TypeAlias = float | str | bool
 
 
 _N_SHOWN = 5  # labels listed in an error message
+_NUMBERS = (Real, Decimal, np.bool_)
 
 
 def as_binary(
@@ -54,7 +56,7 @@ def as_labels(y_true: Any, name: str = "y_true") -> NDArray[Any]:
     labels = _as_vector(y_true, name)
     if labels.dtype == object:
         labels = _labels_from_objects(labels, name)
-    if labels.dtype.kind not in "biufU" and not labels.dtype == object:
+    if labels.dtype.kind not in "biufUO":
         raise TypeError(
             f"{name} must hold numbers, booleans or strings; got values of type "
             f"{labels.dtype}, such as {labels[:1].tolist()[0]!r}."
@@ -66,24 +68,38 @@ def as_labels(y_true: Any, name: str = "y_true") -> NDArray[Any]:
 
 def _labels_from_objects(labels: NDArray[Any], name: str) -> NDArray[Any]:
     """Check that generic Python objects are labels of one kind."""
-    kind: type | tuple[type, ...] = str if isinstance(labels[0], str) else (Real, np.bool_)
+    kind: type | tuple[type, ...] = str if isinstance(labels[0], str) else _NUMBERS
     wrong = _lacks_type(labels, kind)
     if wrong.any():
         raise ValueError(
             f"{name} must hold labels of one kind, numbers, booleans or strings, "
             f"without missing values; got {first_wrong(labels, wrong)}."
         )
-    return labels if kind is str else np.array(labels.tolist())
+    if kind is str:
+        return labels
+    _check_finite_labels(labels, name)
+    numbers = exact_numbers(labels.tolist())
+    if numbers.dtype == object:
+        fractional = np.fromiter((value != int(value) for value in numbers), bool, len(numbers))
+        _check_whole_labels(numbers, fractional, name)
+    return numbers
 
 
 def _check_float_labels(labels: NDArray[Any], name: str) -> None:
-    wrong = ~np.isfinite(labels)
+    _check_finite_labels(labels, name)
+    _check_whole_labels(labels, labels != np.trunc(labels), name)
+
+
+def _check_finite_labels(labels: NDArray[Any], name: str) -> None:
+    wrong = _not_finite(labels)
     if wrong.any():
         raise ValueError(
             f"{name} holds a missing or infinite label, {first_wrong(labels, wrong)}: drop or "
             "label these samples."
         )
-    wrong = labels != np.trunc(labels)
+
+
+def _check_whole_labels(labels: NDArray[Any], wrong: NDArray[np.bool_], name: str) -> None:
     if wrong.any():
         raise ValueError(
             f"{name} must hold class labels; got the continuous value "
@@ -94,7 +110,7 @@ def _check_float_labels(labels: NDArray[Any], name: str) -> None:
 
 def check_pos_label(pos_label: Any) -> None:
     """Raise an error if pos_label cannot be a label."""
-    if not isinstance(pos_label, (Real, str, np.bool_)):
+    if not isinstance(pos_label, (*_NUMBERS, str)):
         raise TypeError(
             f"pos_label must be a number, a string or a boolean; got {pos_label!r} of type "
             f"{type(pos_label).__name__}."
@@ -111,11 +127,13 @@ def mark_positives(
     check_pos_label(pos_label)
     distinct = _distinct(labels)
     check_two_labels(distinct, pos_label)
-    if (labels.dtype.kind in "UO") != isinstance(pos_label, str):
-        # A single label of a different type means that there are no positives.
+    # NumPy rounds integers and strips null characters when it compares, Python does not.
+    known = pos_label.item() if isinstance(pos_label, np.generic) else pos_label
+    label = next((label for label in distinct if label == known), None)
+    if label is None:
         return np.zeros(len(labels), dtype=bool), distinct
     _warn_of_the_smaller_label(distinct, pos_label)
-    return np.asarray(labels == pos_label, dtype=bool), distinct
+    return np.asarray(labels == np.array(label, dtype=labels.dtype), dtype=bool), distinct
 
 
 def _warn_of_the_smaller_label(distinct: list[Any], pos_label: PosLabel) -> None:
@@ -147,8 +165,8 @@ def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
 
 def _distinct(labels: NDArray[Any]) -> list[Any]:
     """Return the sorted distinct labels; a set is faster for strings, sorting for numbers."""
-    is_text = labels.dtype.kind in "UO"
-    return sorted(set(labels.tolist())) if is_text else np.unique(labels).tolist()
+    by_hash = labels.dtype.kind in "UO"
+    return sorted(set(labels.tolist())) if by_hash else np.unique(labels).tolist()
 
 
 def has_grades(y_true: Any) -> bool:
@@ -167,7 +185,7 @@ def has_grades(y_true: Any) -> bool:
 def as_relevances(y_true: Any) -> NDArray[np.float64]:
     """Read grades of relevance as finite numbers that are not negative."""
     remedy = "drop such samples or give them a grade"
-    grades = _as_reals(y_true, "y_true", remedy).astype(np.float64)
+    grades = as_floats(_as_reals(y_true, "y_true", remedy), "y_true")
     wrong = grades < 0.0
     if wrong.any():
         raise ValueError(
@@ -177,30 +195,58 @@ def as_relevances(y_true: Any) -> NDArray[np.float64]:
 
 
 def as_scores(y_score: Any, name: str = "y_score") -> NDArray[Any]:
-    """Read scores as an array of finite real numbers."""
+    """Read scores as an array of finite real numbers that compare exactly.
+
+    Integers, fractions and decimals that no type of NumPy holds stay objects of Python.
+    """
     return _as_reals(y_score, name, "drop such samples or give them a score")
 
 
 def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
-    """Read a vector of finite real numbers."""
+    """Read a vector of finite real numbers without rounding them."""
     numbers = _as_vector(values, name)
-    if numbers.dtype == object:
-        wrong = _lacks_type(numbers, (Real, Decimal, np.bool_))
+    is_object = numbers.dtype == object
+    if is_object:
+        wrong = _lacks_type(numbers, _NUMBERS)
         if wrong.any():
             raise ValueError(
                 f"{name} must hold numbers without missing values; got "
                 f"{first_wrong(numbers, wrong)}."
             )
-        numbers = numbers.astype(np.float64)
-    if numbers.dtype.kind not in "biuf":
+    elif numbers.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must hold real numbers; got values of type {numbers.dtype}, such as "
             f"{numbers[:1].tolist()[0]!r}."
         )
-    wrong = ~np.isfinite(numbers)
+    wrong = _not_finite(numbers)
     if wrong.any():
         raise ValueError(f"{name} must be finite; got {first_wrong(numbers, wrong)}: {remedy}.")
-    return numbers
+    return exact_numbers(numbers.tolist()) if is_object else numbers
+
+
+def _not_finite(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mark the missing and infinite numbers, also of objects."""
+    if numbers.dtype != object:
+        return np.asarray(~np.isfinite(numbers))
+    return np.fromiter((_is_not_finite(number) for number in numbers), bool, len(numbers))
+
+
+def _is_not_finite(number: Any) -> bool:
+    if isinstance(number, Decimal):
+        return not number.is_finite()
+    # Fractions and integers are finite, but some are too large for a float.
+    return not isinstance(number, Rational | np.bool_) and not math.isfinite(number)
+
+
+def as_floats(numbers: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Round numbers to floats where their values are needed and not only their order."""
+    try:
+        return numbers.astype(np.float64)
+    except OverflowError:
+        raise ValueError(
+            f"{name} has an integer that is too large for a floating-point number: divide all of "
+            "them by a common factor."
+        ) from None
 
 
 def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] | None:
@@ -211,7 +257,7 @@ def as_weights(sample_weight: ArrayLike, n_samples: int) -> NDArray[np.float64] 
             "sample_weight must have one weight per sample; got "
             f"{len(weights)} weights and {n_samples} samples."
         )
-    weights = weights.astype(np.float64)
+    weights = as_floats(weights, "sample_weight")
     wrong = weights < 0.0
     if wrong.any():
         raise ValueError(f"sample_weight must not be negative; got {first_wrong(weights, wrong)}.")
@@ -253,22 +299,43 @@ def _n_columns(values: Any) -> int:
     return int(shape[1]) if len(shape) == 2 else 1
 
 
-def as_label_table(
-    y_true: ArrayLike, y_score: ArrayLike
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def as_label_table(y_true: ArrayLike, y_score: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Read multiclass labels, or an indicator matrix, and the scores of every class."""
-    scores = _as_table(y_score, "y_score")
-    wrong = ~np.isfinite(scores)
-    if wrong.any():
-        raise ValueError(
-            f"y_score must be finite; got {_first_cell(scores, wrong)}: drop such samples or "
-            "give them a score."
-        )
+    scores = _as_score_table(y_score)
     if _n_columns(y_true) > 1:
         labels = _indicators(y_true, scores.shape)
     else:
         labels = _one_column_a_class(as_labels(y_true), scores.shape)
     return labels, scores
+
+
+def _as_score_table(y_score: Any) -> NDArray[Any]:
+    """Read scores of several classes as finite numbers that compare exactly."""
+    table = _as_table(y_score, "y_score")
+    wrong = ~np.isfinite(table)
+    if wrong.any():
+        raise ValueError(
+            f"y_score must be finite; got {_first_cell(table, wrong)}: drop such samples or "
+            "give them a score."
+        )
+    may_be_rounded = bool(np.abs(table).max() >= LARGEST_WHOLE)
+    columns = _columns_of(y_score, may_be_rounded)
+    exact = "f" if may_be_rounded else "biuf"
+    if all(column.dtype.kind in exact and column.itemsize <= 8 for column in columns):
+        return table
+    return joined(columns).reshape(table.T.shape).T
+
+
+def _columns_of(table: Any, may_be_rounded: bool) -> list[NDArray[Any]]:
+    """Columns of a table, each with the type of its numbers."""
+    if hasattr(table, "iloc"):
+        return [np.asarray(table.iloc[:, number]) for number in range(table.shape[1])]
+    if hasattr(table, "columns"):
+        return [np.asarray(table[name]) for name in table.columns]
+    array = np.asarray(table)
+    if may_be_rounded and not hasattr(table, "dtype"):
+        array = np.array(table, dtype=object)
+    return list(array.T)
 
 
 def class_names(y_true: Any) -> list[Any]:
@@ -310,7 +377,7 @@ def _as_table(values: Any, name: str) -> NDArray[np.float64]:
     """Read a container with several columns as numbers."""
     try:
         table = check_array(values, dtype=np.float64, ensure_all_finite=False)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ValueError(f"{name} cannot be read as a table of numbers: {error}") from error
     return np.asarray(table)
 
@@ -332,7 +399,7 @@ def _as_vector(values: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"{name} holds masked values: drop them, for instance with compressed().")
     try:
         array = check_array(
-            values,
+            _without_rounding(values),
             dtype=None,
             ensure_2d=False,
             allow_nd=True,
@@ -349,6 +416,19 @@ def _as_vector(values: Any, name: str) -> NDArray[Any]:
     if array.size == 0:
         raise ValueError(_empty(name))
     return np.asarray(array)
+
+
+def _without_rounding(values: Any) -> Any:
+    """Convert a container in which check_array would round large integers to floats."""
+    if hasattr(values, "__array__"):
+        return np.asarray(values)
+    if isinstance(values, list | tuple):
+        array = np.asarray(values)
+        if array.dtype.kind != "f":
+            return array
+        # NumPy makes floats of integers and floats in one list.
+        return np.array(values, dtype=object) if np.any(abs(array) >= LARGEST_WHOLE) else array
+    return values
 
 
 def _empty(name: str) -> str:

@@ -1038,3 +1038,24 @@ def test_rounding_is_no_standard_error(metric):
     for other in (-perfect, np.zeros(60)):
         result = metric_comparison_test(y_true, perfect, other, metric=metric, method="influence")
         assert (result.standard_error, result.pvalue) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"method": "influence"},
+        {"metric": "roc_auc", "method": "delong"},
+        {"metric": "recall_at_k", "k": 20},
+        {"clusters": range(4000)},
+    ],
+    ids=str,
+)
+def test_results_keep_no_items(options):
+    rng = np.random.default_rng(0)
+    y_true = np.arange(4000) < 400
+    scores = rng.normal(size=(2, 4000)) + y_true
+    result = metric_comparison_test(y_true, *scores, n_permutations=9, **options)
+    stored = pickle.dumps(result)
+    assert len(stored) < 4000
+    assert pickle.loads(stored).confidence_interval() == result.confidence_interval()

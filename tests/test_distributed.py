@@ -5,6 +5,8 @@ import os
 import signal
 import tracemalloc
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -155,6 +157,62 @@ def test_kinds_of_scores(dtype, counts):
         assert_same(ranking, Ranking.from_scores(y_true, y_score))
     else:
         assert_same(ranking, with_runs_merged(y_true.tolist(), [int(s) for s in y_score]))
+
+
+LARGE = 2**60
+EXACT_SCORES = {
+    "integers": [LARGE + step for step in (3, 0, 4, 2, 3, 0, 2, 3)],
+    "integers and floats": [LARGE + 1, float(LARGE), LARGE, LARGE + 2, 0.5, LARGE + 1, 7, 0.5],
+    "both sides of int64": [2**63 + 1, -1, 2**63, 2**63 + 1, -1, 2**64 + 1, 2**64, 0],
+    "fractions": [Fraction(LARGE + step, 3) for step in (3, 0, 4, 2, 3, 0, 2, 3)],
+    "decimals": [Decimal(LARGE + step) / 7 for step in (3, 0, 4, 2, 3, 0, 2, 3)],
+    "all kinds": [Decimal("0.1"), 0.1, Fraction(1, 10), LARGE, 1 / 3, Fraction(1, 3), 0.1, 1],
+}
+
+
+@pytest.mark.parametrize("n_chunk", [1, 2, 3, 8])
+@pytest.mark.parametrize("counts", ["all", "positives"])
+@pytest.mark.parametrize("scores", EXACT_SCORES.values(), ids=EXACT_SCORES.keys())
+def test_scores_of_chunks_are_ranked_by_exact_comparison(scores, counts, n_chunk):
+    y_true = [1, 0, 1, 0, 0, 0, 1, 0]
+    exact = [Fraction(score) for score in scores]
+    expected = with_runs_merged(y_true, exact)
+    if counts == "all":
+        levels = sorted(set(exact), reverse=True)
+        rows = [
+            [y for y, score in zip(y_true, exact, strict=True) if score == one] for one in levels
+        ]
+        expected = Ranking([len(block) for block in rows], [sum(block) for block in rows])
+    y_score = np.empty(8, dtype=object)
+    y_score[:] = scores
+    with dask.config.set(scheduler="synchronous"):
+        found = Ranking.from_dask(cut(y_true, n_chunk), cut(y_score, n_chunk), counts=counts)
+    assert_same(found, expected)
+
+
+@pytest.mark.parametrize("score_type", ["Int64", "int64[pyarrow]", "int64"])
+@pytest.mark.parametrize("counts", ["all", "positives"])
+def test_large_integers_in_columns_of_frames(dd, score_type, counts):
+    import pandas as pd
+
+    scores = [LARGE + step for step in (3, 0, 4, 2, 3, 0, 2, 3)]
+    frame = pd.DataFrame({"y": [1, 0, 1, 0, 0, 0, 1, 0], "score": pd.array(scores, score_type)})
+    table = dd.from_pandas(frame, npartitions=3)
+    small = np.array(scores) - LARGE
+    expected = Ranking.from_dask(cut(frame["y"].to_numpy(), 3), cut(small, 3), counts=counts)
+    assert_same(Ranking.from_dask(table["y"], table["score"], counts=counts), expected)
+
+
+@pytest.mark.parametrize(
+    ("labels", "pos_label"),
+    [((2**53, 2**53 + 1), 2**53 + 1), ((0, 2**70), 2**70), (("a", "a\0"), "a\0")],
+)
+def test_labels_of_chunks_compare_exactly(labels, pos_label):
+    y_true, y_score = made_data(n=60, share=0.3)
+    named = np.empty(60, dtype=object)
+    named[:] = [labels[y] for y in y_true.tolist()]
+    ranking = Ranking.from_dask(cut(named, 7), cut(y_score, 7), pos_label=pos_label)
+    assert_same(ranking, Ranking.from_scores(y_true, y_score))
 
 
 @pytest.mark.parametrize(

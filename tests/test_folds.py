@@ -27,6 +27,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from sklearn_rankinf import (
     average_precision_test,
+    cross_val_comparison,
     cross_val_significance,
     make_significance_scorer,
     roc_auc_test,
@@ -375,6 +376,308 @@ def test_default_splitter_keeps_clusters_together(as_groups, patients):
     plain = cross_val_significance(regressor, X, y, cv=4, **options)
     expected = cross_val_significance(regressor, X, y, groups=patient, cv=made, **options)
     assert plain.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
+
+
+SPLITTERS_BY_GROUPS = [
+    StratifiedGroupKFold(4, shuffle=True, random_state=0),
+    StratifiedGroupKFold(3),
+    GroupKFold(4),
+]
+
+
+@pytest.mark.parametrize("routed", [False, True])
+@pytest.mark.parametrize("cv", SPLITTERS_BY_GROUPS, ids=str)
+def test_clusters_are_the_groups_of_a_splitter_by_groups(cv, routed, patients):
+    X, y, patient = patients
+    names = [f"patient {p:03d}" for p in patient]
+    options = {"clusters": names, "n_permutations": 49, "cv": cv}
+    expected = cross_val_significance(LOGISTIC, X, y, groups=names, refit_permutations=2, **options)
+    compared = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, groups=names, **options)
+    with sklearn.config_context(enable_metadata_routing=routed):
+        result = cross_val_significance(LOGISTIC, X, y, refit_permutations=2, **options)
+        again = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, **options)
+    assert spread(result) == spread(expected)
+    assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
+    assert result.refit_statistics.tolist() == expected.refit_statistics.tolist()
+    assert again.to_dict() == compared.to_dict()
+
+
+def test_clusters_of_any_hashable_value_are_groups(patients):
+    X, y, patient = patients
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    options = {"n_permutations": 49, "cv": cv}
+    plain = cross_val_significance(LOGISTIC, X, y, clusters=patient, **options)
+    pairs = [(p // 10, p % 10) for p in patient.tolist()]
+    in_pairs = cross_val_significance(LOGISTIC, X, y, clusters=iter(pairs), **options)
+    assert in_pairs.fold_pvalues.tolist() == plain.fold_pvalues.tolist()
+    # Numbers and strings have no common order, but are still kept together.
+    mixed = [p if p % 2 else str(p) for p in patient.tolist()]
+    result = cross_val_significance(LOGISTIC, X, y, clusters=mixed, **options)
+    assert all(n_samples % 3 == 0 for n_samples, _ in spread(result))
+
+
+@pytest.mark.parametrize("routed", [False, True])
+def test_clusters_are_the_groups_of_a_search_by_groups(routed, patients):
+    X, y, patient = patients
+    cv = StratifiedGroupKFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(NEIGHBOURS, GRID, cv=cv, scoring="average_precision")
+    expected = clone(search).fit(X, y, groups=patient).best_score_
+    options = {"clusters": patient, "n_permutations": 2}
+    with sklearn.config_context(enable_metadata_routing=routed):
+        assert search_permutation_test(search, X, y, **options).statistic == expected
+    other = patient // 2
+    expected = clone(search).fit(X, y, groups=other).best_score_
+    options["params"] = {"groups": other}
+    assert search_permutation_test(search, X, y, **options).statistic == expected
+    search.set_params(cv=3)
+    expected = clone(search).fit(X, y).best_score_
+    assert search_permutation_test(search, X, y, clusters=patient, n_permutations=2).statistic == (
+        expected
+    )
+
+
+def test_groups_in_routed_parameters_are_kept(routing, patients):
+    X, y, patient = patients
+    households, options = patient // 2, {"clusters": patient, "n_permutations": 49}
+    cv = GroupKFold(4)
+    with sklearn.config_context(enable_metadata_routing=False):
+        expected = cross_val_significance(LOGISTIC, X, y, groups=households, cv=cv, **options)
+        compared = cross_val_comparison(
+            LOGISTIC, NEIGHBOURS, X, y, groups=households, cv=cv, **options
+        )
+    options |= {"params": {"groups": households}}
+    result = cross_val_significance(LOGISTIC, X, y, cv=cv, **options)
+    assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
+    again = cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, cv=cv, **options)
+    assert again.to_dict() == compared.to_dict()
+    for function, estimators in (
+        (cross_val_significance, (LOGISTIC,)),
+        (cross_val_comparison, (LOGISTIC, NEIGHBOURS)),
+    ):
+        with pytest.raises(ValueError, match="groups is given twice, as an argument and in params"):
+            function(*estimators, X, y, groups=households, cv=cv, **options)
+        divided = {**options, "params": {"groups": np.arange(240)}}
+        with pytest.raises(ValueError, match="is in the training set and in the held-out samples"):
+            function(*estimators, X, y, cv=cv, **divided)
+
+
+def test_groups_that_divide_clusters_are_refused(patients):
+    X, y, patient = patients
+    options = {"groups": np.arange(240), "clusters": patient, "cv": StratifiedGroupKFold(3)}
+    with pytest.raises(ValueError, match="is in the training set and in the held-out samples"):
+        cross_val_significance(LOGISTIC, X, y, **options)
+    with pytest.raises(ValueError, match="is in the training set and in the held-out samples"):
+        cross_val_comparison(LOGISTIC, NEIGHBOURS, X, y, **options)
+
+
+# Reading of folds.
+
+
+class Splits:
+    """A splitter of a user, without the base class of scikit-learn."""
+
+    def __init__(self, splits):
+        self.splits = splits
+
+    def split(self, X, y=None, groups=None):
+        return iter(self.splits)
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return len(self.splits)
+
+
+def masks(splits):
+    return [tuple(np.isin(np.arange(240), part) for part in split) for split in splits]
+
+
+def lists(splits):
+    return [[part.tolist() for part in split] for split in splits]
+
+
+def compared(cv, X, y, scorer=LOGISTIC, **options):
+    return cross_val_comparison(scorer, NEIGHBOURS, X, y, cv=cv, n_permutations=49, **options)
+
+
+@pytest.mark.parametrize("given", [list, Splits, iter])
+@pytest.mark.parametrize("written", [list, masks, lists])
+def test_folds_may_be_masks_and_lists(given, written, patients):
+    X, y, _ = patients
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, y))
+    expected = cross_val_significance(LOGISTIC, X, y, cv=splits)
+    result = cross_val_significance(LOGISTIC, X, y, cv=given(written(splits)))
+    assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
+    assert spread(result) == spread(expected)
+    for aggregate in ("pooled", "mean", None):
+        options = {"aggregate": aggregate}
+        found = compared(given(written(splits)), X, y, **options)
+        assert found.to_dict() == compared(splits, X, y, **options).to_dict()
+
+
+@pytest.mark.parametrize("written", [masks, lists])
+def test_indices_of_a_dict_may_be_masks_and_lists(written, patients):
+    X, y, _ = patients
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, y))
+    fitted = {"return_estimator": True, "return_indices": True}
+    plain, other = (
+        cross_validate(LOGISTIC, X, y, cv=cv, **fitted) for cv in (splits, written(splits))
+    )
+    expected = cross_val_significance(plain, X, y)
+    result = cross_val_significance(other, X, y)
+    assert result.fold_pvalues.tolist() == expected.fold_pvalues.tolist()
+    assert compared(None, X, y, other).to_dict() == compared(None, X, y, plain).to_dict()
+
+
+def test_rows_may_be_repeated_for_training(patients):
+    X, y, _ = patients
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, y))
+    often = [(np.r_[train, train[y[train] == 1]], test) for train, test in splits]
+    result = cross_val_significance(LOGISTIC, X, y, cv=often)
+    train, test = often[2]
+    scores = clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[test])
+    assert result.fold_tests[2].pvalue == average_precision_test(y[test], scores).pvalue
+
+
+FIRST, LAST = np.arange(120), np.arange(120, 240)
+UNREADABLE = {
+    "no folds": ([], ValueError, "cv has no folds: pass at least one pair"),
+    "no held-out rows": ([(FIRST, [])], ValueError, "Fold 0 of cv holds out no rows"),
+    "nothing to train on": (
+        [(FIRST, LAST), (np.zeros(240, dtype=bool), FIRST)],
+        ValueError,
+        "Fold 1 of cv trains on no rows: every fold needs training and held-out rows",
+    ),
+    "held out twice": (
+        [(FIRST, LAST), (LAST, np.r_[FIRST, 7])],
+        ValueError,
+        "Fold 1 of cv holds out row 7 more than once, which would count as several samples",
+    ),
+    "held out and trained on": (
+        [(np.arange(130), LAST)],
+        ValueError,
+        "Fold 0 of cv trains on row 120, which it also holds out, so that its result would not be",
+    ),
+    "beyond the last row": (
+        [(FIRST, [200, 240])],
+        ValueError,
+        "Fold 0 of cv holds out row 240: rows are numbered from 0 to 239",
+    ),
+    "negative": (
+        [(FIRST, LAST), ([3, -1], FIRST)],
+        ValueError,
+        "Fold 1 of cv trains on row -1: rows are numbered from 0 to 239",
+    ),
+    "fractions": (
+        [(FIRST, LAST + 0.5)],
+        TypeError,
+        r"Fold 0 of cv holds out rows that are not integers, such as 120\.5: pass row numbers",
+    ),
+    "names": ([(["a", "b"], LAST)], TypeError, "trains on rows that are not integers, such as 'a'"),
+    "short mask": (
+        [(FIRST, np.ones(239, dtype=bool))],
+        ValueError,
+        "holds out the rows of a mask with 239 entries: a mask needs one for each of the 240 rows",
+    ),
+    "table": (
+        [(FIRST, LAST[:, None])],
+        ValueError,
+        "holds out rows that are not a one-dimensional",
+    ),
+    "ragged": ([(FIRST, [[1], [2, 3]])], ValueError, "rows that are not a one-dimensional array"),
+    "one set": ([FIRST], ValueError, "Fold 0 of cv is not a pair of training and held-out rows"),
+    "a number": ([7], ValueError, "is not a pair of training and held-out rows; got an object of"),
+}
+
+
+@pytest.mark.parametrize("given", [list, Splits])
+@pytest.mark.parametrize(("splits", "error", "message"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_unreadable_folds(given, splits, error, message, patients):
+    X, y, _ = patients
+    with pytest.raises(error, match=message):
+        cross_val_significance(LOGISTIC, X, y, cv=given(splits))
+    with pytest.raises(error, match=message):
+        compared(given(splits), X, y)
+
+
+@pytest.mark.parametrize(
+    ("part", "rows", "message"),
+    [
+        ("test", np.r_[:50, 3], "Fold 0 of the dict holds out row 3 more than once"),
+        ("test", np.arange(60, 100), "Fold 0 of the dict trains on row .*, which it also holds"),
+        ("test", np.arange(0), "Fold 0 of the dict holds out no rows"),
+        (
+            "test",
+            np.array([5, 240]),
+            "X must be the cross-validated data with at least 241 samples",
+        ),
+        ("train", np.array([-3]), "Fold 0 of the dict trains on row -3"),
+    ],
+)
+def test_unreadable_folds_of_a_dict(part, rows, message, patients):
+    X, y, _ = patients
+    fitted = cross_validate(LOGISTIC, X, y, cv=KFold(4), return_estimator=True, return_indices=True)
+    fitted["indices"][part] = [rows, *fitted["indices"][part][1:]]
+    for function, estimators in (
+        (cross_val_significance, (fitted,)),
+        (cross_val_comparison, (fitted, NEIGHBOURS)),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function(*estimators, X, y)
+
+
+def test_dict_with_other_estimators_than_folds(patients):
+    X, y, _ = patients
+    fitted = cross_validate(LOGISTIC, X, y, cv=KFold(4), return_estimator=True, return_indices=True)
+    fitted["estimator"] = fitted["estimator"][:3]
+    with pytest.raises(ValueError, match="the dict has 3 estimators and 4 folds"):
+        cross_val_significance(fitted, X, y)
+
+
+def test_frozen_scorers_may_hold_out_their_training_rows(patients):
+    X, y, _ = patients
+    scorer = FrozenEstimator(clone(LOGISTIC).fit(X[:120], y[:120]))
+    cv = [(np.arange(240), test) for test in np.split(np.arange(120, 240), 3)]
+    result = cross_val_significance(scorer, X, y, cv=cv, combine="convolution")
+    scores = scorer.decision_function(X)
+    for fold, (_, test) in zip(result.fold_tests, cv, strict=True):
+        assert fold.pvalue == average_precision_test(y[test], scores[test]).pvalue
+    with pytest.raises(ValueError, match="Fold 0 of cv trains on row 120, which it also holds out"):
+        compared(cv, X, y, scorer)
+
+
+def test_refits_read_the_folds_of_a_splitter(patients):
+    X, y, _ = patients
+    splits = list(KFold(3, shuffle=True, random_state=0).split(X))
+    plain, other = (
+        cross_val_significance(LOGISTIC, X, y, cv=Splits(cv), refit_permutations=2)
+        for cv in (splits, masks(splits))
+    )
+    assert other.refit_statistics.tolist() == plain.refit_statistics.tolist()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+@pytest.mark.parametrize("permuted", [False, True])
+def test_infinite_scores_of_a_search(value, permuted, patients):
+    X, y, _ = patients
+
+    def scoring(estimator, X, labels):
+        is_observed = np.array_equal(estimator.seen_, y)
+        return value if is_observed != permuted else 0.5
+
+    class Remembering(KNeighborsClassifier):
+        def fit(self, X, labels):
+            self.seen_ = Remembering.seen
+            return super().fit(X, labels)
+
+    class Search(GridSearchCV):
+        def fit(self, X, labels):
+            Remembering.seen = labels
+            return super().fit(X, labels)
+
+    search = Search(Remembering(3), {"n_neighbors": [3]}, cv=3, scoring=scoring)
+    where = " under permuted labels" if permuted else ""
+    message = f"The best score of the search{where} is {value}, and infinite scores have no order"
+    with pytest.raises(ValueError, match=message):
+        search_permutation_test(search, X, y, n_permutations=3)
 
 
 @pytest.mark.parametrize("kind", ["splitter", "list", "dict"])

@@ -1,6 +1,7 @@
 """The ranking: containers, label types, ties, and every input that is refused."""
 
 import copy
+import itertools
 import pickle
 import sys
 import warnings
@@ -11,14 +12,16 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from by_name import NAMED, rank_statistic_score
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import average_precision_score
 
 from sklearn_rankinf import (
+    BinormalPrecisionRecallCurve,
     DiscountedCumulativeGain,
     NullDistributionDisplay,
     Ranking,
@@ -30,14 +33,18 @@ from sklearn_rankinf import (
     bedroc_score,
     enrichment_at_k_score,
     mean_average_precision_test,
+    metric_comparison_test,
     precision_at_k_score,
     r_precision_score,
     recall_at_k_score,
     reciprocal_rank_score,
     rie_score,
+    score_strata,
     standardized_average_precision_score,
 )
-from sklearn_rankinf._ranking import as_ranking
+from sklearn_rankinf._estimates import Items
+from sklearn_rankinf._ranking import LabelTable, as_ranking, rank_order
+from sklearn_rankinf._validation import as_label_table, as_scores
 
 # Eight samples in four blocks of equal scores: .9 | .7 .7 .7 | .4 .4 | .1 .1
 SCORES = [0.7, 0.1, 0.9, 0.4, 0.7, 0.1, 0.4, 0.7]
@@ -131,6 +138,249 @@ def test_text_label_containers(y_true):
 @pytest.mark.parametrize("y_score", SCORE_CONTAINERS.values(), ids=SCORE_CONTAINERS.keys())
 def test_score_containers(y_score):
     assert_is_example(Ranking.from_scores(LABELS, y_score))
+
+
+# Numbers that compare exactly.
+
+LARGE = 2**60
+# Neighbours that are one float: the negatives between the positives must not be tied with them.
+NEIGHBOURS = [LARGE + step for step in (3, 0, 4, 2, 3, 0, 2, 3)]
+NEAR = [Fraction(score, 3) for score in NEIGHBOURS]
+
+
+def by_sorting(labels, scores):
+    """Sizes and hits of the blocks of equal scores, by Python's own comparisons."""
+    order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
+    blocks = [[*block] for _, block in itertools.groupby(order, key=scores.__getitem__)]
+    hits = [sum(labels[row] for row in block) for block in blocks]
+    return [len(block) for block in blocks], hits
+
+
+EXACT_SCORES = {
+    "list": NEIGHBOURS,
+    "list with a float": [*NEIGHBOURS[:-1], float(LARGE)],
+    "list with a float above int64": [2**63 + 1, 2**63, -1, 0, 2**63 + 1, 0.5, 0.5, 1],
+    "list of both signs": [2**63 + step for step in (3, 0, 4, 2, 3, 0, 2)] + [-1],
+    "int64": np.array(NEIGHBOURS),
+    "uint64": np.array([2**63 + score for score in NEIGHBOURS], dtype=np.uint64),
+    "longdouble": np.array(NEIGHBOURS, dtype=np.longdouble),
+    "longdouble objects": np.array([*np.array(NEIGHBOURS, dtype=np.longdouble)], dtype=object),
+    "object": np.array(NEIGHBOURS, dtype=object),
+    "object of numpy": np.array([np.int64(score) for score in NEIGHBOURS], dtype=object),
+    "object of numpy and python": np.array(
+        [np.int64(score) for score in NEIGHBOURS[:4]] + [float(s) for s in NEIGHBOURS[4:]],
+        dtype=object,
+    ),
+    "beyond 64 bits": [score << 70 for score in NEIGHBOURS],
+    "beyond floats": [score << 2000 for score in NEIGHBOURS],
+    "fractions": NEAR,
+    "decimals": [Decimal(score) / 7 for score in NEIGHBOURS],
+    "decimals beyond floats": [Decimal(score).scaleb(400) for score in NEIGHBOURS],
+    "decimals and a float": [Decimal("0.1"), 0.1, Decimal("0.1"), 0, 1, Fraction(1, 10), True, 0.1],
+    "decimals and integers": [Decimal(LARGE) + Decimal("0.5"), *NEIGHBOURS[1:]],
+    "column": np.array(NEIGHBOURS)[:, np.newaxis],
+    "pandas": pd.Series(NEIGHBOURS),
+    "pandas Int64": pd.Series(NEIGHBOURS, dtype="Int64"),
+    "pandas UInt64": pd.Series([2**63 + score for score in NEIGHBOURS], dtype="UInt64"),
+    "pandas Int64 array": pd.array(NEIGHBOURS, dtype="Int64"),
+    "pandas Int64 frame": pd.DataFrame({"score": pd.array(NEIGHBOURS, dtype="Int64")}),
+    "pandas of pyarrow": pd.Series(NEIGHBOURS, dtype="int64[pyarrow]"),
+    "pandas decimals of pyarrow": pd.Series(
+        [Decimal(score) for score in NEIGHBOURS], dtype=pd.ArrowDtype(pa.decimal128(30))
+    ),
+    "pandas boolean": pd.Series([score > LARGE for score in NEIGHBOURS], dtype="boolean"),
+    "pandas object": pd.Series(NEIGHBOURS, dtype=object),
+    "polars": pl.Series(NEIGHBOURS),
+    "polars frame": pl.DataFrame({"score": NEIGHBOURS}),
+    "polars decimals": pl.Series([Decimal(score) for score in NEIGHBOURS]),
+    "pyarrow": pa.array(NEIGHBOURS),
+    "pyarrow chunks": pa.chunked_array([NEIGHBOURS[:3], NEIGHBOURS[3:]]),
+    "pyarrow decimals": pa.array([Decimal(score) for score in NEIGHBOURS]),
+}
+
+
+def as_exact(values):
+    """Scores as Python's numbers, without arrays of a common type."""
+    if isinstance(values, pl.DataFrame):
+        return values["score"].to_list()
+    if isinstance(values, pd.DataFrame):
+        return values["score"].tolist()
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values.to_pylist()
+    flat = list(values.ravel() if isinstance(values, np.ndarray) else values)
+    whole = (int(v) if isinstance(v, np.integer | np.longdouble | np.bool_) else v for v in flat)
+    exact = (float(v) if isinstance(v, np.float64) else v for v in whole)
+    return [Fraction(v) for v in exact]
+
+
+@pytest.mark.filterwarnings("ignore:So few samples")
+@pytest.mark.parametrize("y_score", EXACT_SCORES.values(), ids=EXACT_SCORES.keys())
+def test_scores_are_ranked_by_exact_comparison(y_score):
+    sizes, hits = by_sorting(LABELS, as_exact(y_score))
+    ranking = Ranking.from_scores(LABELS, y_score)
+    assert ranking.tie_sizes.tolist() == sizes
+    assert ranking.hits.tolist() == hits
+    items = Items.from_scores(np.array(LABELS, dtype=bool), as_scores(y_score))
+    assert items.ranking.tie_sizes.tolist() == sizes
+    with_strata = average_precision_test(LABELS, y_score, strata=[0] * 8, n_permutations=9)
+    assert with_strata.statistic == pytest.approx(average_precision_at_k_score(ranking, k=8))
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(-(2**70), 2**70),
+            st.integers(2**53, 2**53 + 4),
+            st.sampled_from([0.1, 1 / 3, 2.0**53, 2.0**53 + 2, -(2.0**70)]),
+            st.fractions(0, 1, max_denominator=5),
+            st.sampled_from(["0.1", "0.10000000000000001", "0.2", "9007199254740993"]).map(Decimal),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.randoms(),
+)
+def test_numbers_of_all_kinds_compare_as_in_python(scores, random):
+    labels = [random.random() < 0.5 for _ in scores]
+    sizes, hits = by_sorting(labels, [Fraction(score) for score in scores])
+    ranking = Ranking.from_scores(np.array(labels, dtype=int), scores)
+    assert ranking.tie_sizes.tolist() == sizes
+    assert ranking.hits.tolist() == hits
+
+
+CLASS_SCORES = [[LARGE + row * step % 5 for step in (1, 2, 3)] for row in range(9)]
+CLASS_TABLES = {
+    "list": CLASS_SCORES,
+    "numpy": np.array(CLASS_SCORES),
+    "object": np.array(CLASS_SCORES, dtype=object),
+    "pandas": pd.DataFrame(CLASS_SCORES),
+    "pandas Int64": pd.DataFrame(CLASS_SCORES, dtype="Int64"),
+    "pandas of two types": pd.DataFrame(CLASS_SCORES).astype({0: "uint64", 1: "Int64"}),
+    "polars": pl.DataFrame(CLASS_SCORES, schema=["a", "b", "c"], orient="row"),
+    "fractions": [[Fraction(score, 7) for score in row] for row in CLASS_SCORES],
+    "decimals": [[Decimal(score) / 7 for score in row] for row in CLASS_SCORES],
+}
+
+
+@pytest.mark.parametrize("table", CLASS_TABLES.values(), ids=CLASS_TABLES.keys())
+def test_scores_of_classes_are_ranked_by_exact_comparison(table):
+    y_true = np.arange(9) % 3
+    labels, scores = as_label_table(y_true, table)
+    for column in range(3):
+        sizes, hits = by_sorting((y_true == column).tolist(), [row[column] for row in CLASS_SCORES])
+        ranking = LabelTable(labels, scores).ranking(column)
+        assert ranking.tie_sizes.tolist() == sizes
+        assert ranking.hits.tolist() == hits
+    sizes, _ = by_sorting([0] * 27, [score for row in CLASS_SCORES for score in row])
+    assert rank_order(scores.ravel())[1].tolist() == sizes
+
+
+def test_table_with_columns_of_integers_and_floats():
+    frame = pd.DataFrame({"a": [LARGE, LARGE + 1, LARGE + 2], "b": [0.5, 0.25, float(LARGE)]})
+    frame["c"] = [0, 1, 2]
+    _, scores = as_label_table([0, 1, 2], frame)
+    assert [Fraction(score) for score in scores[:, 0].tolist()] == [LARGE, LARGE + 1, LARGE + 2]
+    assert scores[:, 1].tolist() == [0.5, 0.25, LARGE]
+
+
+def test_scores_of_two_rankers_are_swapped_without_rounding():
+    y_true = [1, 1, 0, 1, 0, 0, 0, 0]
+    a = [LARGE + step for step in (9, 5, 4, 3, 2, 1, 0, 6)]
+    b = [LARGE + step for step in (3, 8, 2, 7, 0, 1, 5, 4)]
+    small = [[score - LARGE for score in scores] for scores in (a, b)]
+    expected = metric_comparison_test(y_true, *small, method="score_swap").pvalue
+    halves = [[Fraction(score, 2) for score in scores] for scores in (a, b)]
+    for one, other in ((a, b), halves, (np.array(a), pd.Series(b, dtype="Int64"))):
+        assert metric_comparison_test(y_true, one, other, method="score_swap").pvalue == expected
+
+
+def test_strata_of_scores_are_cut_by_exact_comparison():
+    scores = [LARGE + step for step in (3, 0, 4, 2, 3, 0, 2, 3)]
+    expected = score_strata([score - LARGE for score in scores], n_per_stratum=2)
+    assert score_strata(scores, n_per_stratum=2).tolist() == expected.tolist()
+    assert score_strata(NEAR, n_per_stratum=2).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda huge: BinormalPrecisionRecallCurve.from_predictions([1, 1, 0, 0], huge),
+            "y_score has an integer that is too large for a floating-point number: divide all",
+        ),
+        (
+            lambda huge: average_precision_test([1, 1, 0, 0], [4, 3, 2, 1], sample_weight=huge),
+            "sample_weight has an integer that is too large for a floating-point number",
+        ),
+        (
+            lambda huge: Ranking.from_scores([1, 0, 0, 1], [Decimal("NaN"), *huge[1:]]),
+            r"y_score must be finite; got Decimal\('NaN'\) at position 0",
+        ),
+        (
+            lambda huge: Ranking.from_scores([1, 0, 0, 1], [Decimal("-Infinity"), *huge[1:]]),
+            r"y_score must be finite; got Decimal\('-Infinity'\) at position 0",
+        ),
+        (
+            lambda huge: Ranking.from_scores([1, 0, 0, 1], [float("nan"), *huge[1:]]),
+            "y_score must be finite; got nan at position 0",
+        ),
+    ],
+)
+def test_numbers_that_have_no_float(function, message):
+    with pytest.raises(ValueError, match=message):
+        function([5 << 2000, 3 << 2000, 4 << 2000, 1 << 2000])
+
+
+EXACT_LABELS = {
+    "beyond 64 bits": ([2**70, 0], 2**70),
+    "beyond floats": ([1 << 2000, 0], 1 << 2000),
+    "neighbours": ([2**53 + 1, 2**53], 2**53 + 1),
+    "neighbours and a float": ([2**53 + 1, 2.0**53], 2**53 + 1),
+    "of both signs": ([2**63, -1], 2**63),
+    "fractions": ([Fraction(1), Fraction(0)], Fraction(1)),
+    "decimals": ([Decimal(1), Decimal(0)], 1),
+    "decimal of the positives": ([1, 0], Decimal(1)),
+    "null at the end": (["a\0", "a"], "a\0"),
+    "null and another": (["a\0", "b"], "a\0"),
+    "numpy string": (["a", "b"], np.str_("a")),
+    "numpy integer": ([2**53 + 1, 2**53], np.int64(2**53 + 1)),
+}
+
+
+@pytest.mark.parametrize("container", [list, tuple, "object", pd.Series])
+@pytest.mark.parametrize(("labels", "pos_label"), EXACT_LABELS.values(), ids=EXACT_LABELS.keys())
+def test_labels_compare_exactly(labels, pos_label, container):
+    y_true = [labels[1 - label] for label in LABELS]
+    if container == "object":
+        y_true = np.array(y_true, dtype=object)
+    elif container is pd.Series:
+        y_true = pd.Series(y_true, dtype=object)
+    else:
+        y_true = container(y_true)
+    assert_is_example(Ranking.from_scores(y_true, SCORES, pos_label=pos_label))
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label"),
+    [
+        (np.array([2**53 + 1] * 3), 2.0**53),
+        (np.array([2**53 + 1] * 3), np.float64(2.0**53)),
+        (["a\0"] * 3, "a"),
+        (["a"] * 3, "a\0"),
+        (np.array(["a"] * 3), "a\0"),
+        ([2**70] * 3, 2**70 + 1),
+        ([2**53 + 1] * 3, 2**53),
+    ],
+)
+def test_a_single_label_that_is_nearly_the_positive_one(y_true, pos_label):
+    assert Ranking.from_scores(y_true, [3, 2, 1], pos_label=pos_label).n_positives == 0
+
+
+def test_fractional_labels_are_refused():
+    for half in (Fraction(1, 2), Decimal("0.5"), Fraction((1 << 2000) + 1, 2)):
+        with pytest.raises(ValueError, match="must hold class labels; got the continuous value"):
+            Ranking.from_scores([half, 0, 1], [3, 2, 1])
 
 
 def test_scores_may_be_boolean():
@@ -533,7 +783,7 @@ WRONG_LABELS = {
         pd.Series([False, None, True], dtype="boolean"),
         1,
         ValueError,
-        r"missing or infinite label, nan at position 1",
+        r"must hold labels of one kind, .*, without missing values; got <NA> at position 1",
     ),
     "null in polars": (
         pl.Series([True, None, False]),

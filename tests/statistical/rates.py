@@ -257,7 +257,7 @@ def covering_values(metric, n_samples, n_positives, target, edges, n_halvings=10
     start = Estimate.of_ranking(metric, ranking_of(np.arange(1, n_positives + 1), n_samples))
 
     def limit(value, side):
-        estimate = Estimate(start.metric, start.ranking, value, 0.0, n_positives, n_samples)
+        estimate = Estimate(start.metric, start.size, value, 0.0, n_positives, n_samples)
         return way.limits(estimate, LEVEL, SEED)[side]
 
     def crossing(is_beyond: Callable[[float], bool]) -> float:
@@ -338,7 +338,7 @@ def comparison_rates(
             drawing = _Drawing(n_permutations, int(seed), None, 0)
             found[method] += _compare(pair, "two-sided", method, None, drawing).pvalue <= 0.05
         if difference is not None:
-            low, high = pair.interval(LEVEL)
+            low, high = pair.interval()(LEVEL)
             found["interval"] += low <= difference <= high
     return {name: count / n_data_sets for name, count in found.items()}
 

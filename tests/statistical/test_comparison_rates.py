@@ -104,7 +104,7 @@ def test_simulated_pvalues_are_those_of_the_public_function(metric, methods):
             assert simulated.pvalue == result.pvalue
         if not isinstance(metric, DiscountedCumulativeGain | Bedroc):
             result = metric_comparison_test(positive, *scores, metric=metric, method="influence")
-            assert pair.interval(0.95) == pytest.approx(result.confidence_interval(), rel=1e-12)
+            assert pair.interval()(0.95) == pytest.approx(result.confidence_interval(), rel=1e-12)
 
 
 def test_simulated_pvalues_over_queries_are_those_of_the_public_function():
