@@ -64,8 +64,10 @@ from sklearn_rankinf._validation import (
     check_alternative,
     check_confidence_level,
     check_integer,
+    check_n_jobs,
     check_option,
     check_positive,
+    check_verbose,
     numbered,
     warn_caller,
 )
@@ -227,7 +229,7 @@ class MetricComparisonTestResult:
         .. [1] Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect
            measures: a general approach. Statistics in Medicine, 27(10), 1693-1702.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         return ConfidenceInterval(*self._interval(confidence_level))
 
     def to_dict(self) -> dict[str, Any]:
@@ -437,10 +439,11 @@ def metric_comparison_test(
     >>> bool(0 < low < result.difference < high)
     True
     """
-    check_alternative(alternative)
+    alternative = check_alternative(alternative)
     if margin is not None:
-        check_positive(margin, "margin")
-    check_integer(n_permutations, "n_permutations", 1)
+        margin = check_positive(margin, "margin")
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     if isinstance(y_true, Ranking):
@@ -622,7 +625,7 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
     if isinstance(metric, HitsAtK):
         known += _OF_HITS
     known.append("bootstrap")
-    check_option(method, "method", known, f" for {in_sentence(metric.title)}")
+    method = check_option(method, "method", known, f" for {in_sentence(metric.title)}")
     if margin is not None and method not in ("auto", "influence"):
         raise ValueError(
             f"margin={margin!r} needs t tests of influence values; got method={method!r}: leave "
@@ -925,7 +928,7 @@ def _compare_runs(
     drawing: _Drawing,
 ) -> MetricComparisonTestResult:
     """Compare two runs by their differences query by query."""
-    check_option(method, "method", _OF_QUERIES, " over queries")
+    method = check_option(method, "method", _OF_QUERIES, " over queries")
     differences = queries.values[:, 0] - queries.values[:, 1]
     check_several_queries(differences.size)
     if clusters is not None and method not in ("auto", "sign_flip"):

@@ -43,7 +43,9 @@ from sklearn_rankinf._validation import (
     as_labels,
     check_confidence_level,
     check_integer,
+    check_n_jobs,
     check_option,
+    check_verbose,
     mark_positives,
     numbered,
 )
@@ -117,7 +119,7 @@ class ModelComparison:
             The limits: those of :func:`metric_comparison_test` for pooled rankings, and Student's t
             limits for the mean over folds.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         return ConfidenceInterval(*self._interval(confidence_level))
 
 
@@ -175,7 +177,7 @@ class AlgorithmComparison:
         low, high : float
             Student's t limits with the corrected standard error.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         half = self.standard_error * float(t_quantile(self.df, confidence_level))
         return ConfidenceInterval(self.difference - half, self.difference + half)
 
@@ -517,7 +519,8 @@ def cross_val_comparison(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     method = _choose(aggregate, pooling, method, chosen)
-    check_integer(n_permutations, "n_permutations", 1)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     positive, _ = mark_positives(as_labels(y), pos_label)
     codes: Integers | None = None
@@ -568,10 +571,10 @@ def cross_val_comparison(
 
 def _choose(aggregate: str | None, pooling: str, method: str, metric: Metric) -> str:
     """Return the name of the method."""
-    check_option(aggregate, "aggregate", _AGGREGATES)
-    check_option(pooling, "pooling", ("ranks", "scores"))
+    aggregate = check_option(aggregate, "aggregate", _AGGREGATES)
+    pooling = check_option(pooling, "pooling", ("ranks", "scores"))
     known = _MEAN_METHODS if aggregate == "mean" else _POOLED_METHODS
-    check_option(method, "method", known, f" for aggregate={aggregate!r}")
+    method = check_option(method, "method", known, f" for aggregate={aggregate!r}")
     if known[method] == "influence" and not isinstance(metric, Statistic):
         raise ValueError(
             f"{metric.title} of a ranking depends on a single sample, its best positive, and has "

@@ -29,10 +29,14 @@ from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
 from sklearn_rankinf._validation import (
+    as_numbers,
     as_seed_sequence,
     as_shape,
     check_alternative,
     check_integer,
+    check_n_jobs,
+    check_verbose,
+    shown,
     warn_caller,
 )
 
@@ -177,9 +181,8 @@ class NullDistribution:
         >>> [f"{value:.2g}" for value in ap_null_distribution(10**12, 10**11).stats("sk")]
         ['2.3e-05', '1.1e-09']
         """
-        unknown = set(moments) - set("mvsk")
-        if unknown or not moments:
-            raise ValueError(f"moments must be letters of 'mvsk'; got {moments!r}.")
+        if not isinstance(moments, str) or not moments or set(moments) - set("mvsk"):
+            raise ValueError(f"moments must be letters of 'mvsk'; got {shown(moments)}.")
         known: dict[str, Callable[[], float]] = {
             "m": self.mean,
             "v": self.var,
@@ -207,18 +210,19 @@ class NullDistribution:
         ValueError
             If `order` is not an integer from 0 to 4.
         """
-        if not isinstance(order, Integral) or not 0 <= order <= 4:
-            raise ValueError(f"order must be an integer from 0 to 4; got {order!r}.")
+        if isinstance(order, bool) or not isinstance(order, Integral) or not 0 <= order <= 4:
+            raise ValueError(f"order must be an integer from 0 to 4; got {shown(order)}.")
+        order = int(order)
         mean, deviation = np.asarray(self.mean()), np.asarray(self.std())
         central = [np.ones(mean.shape), np.zeros(mean.shape), np.asarray(self.var())]
-        for degree in range(3, int(order) + 1):
+        for degree in range(3, order + 1):
             # A constant statistic has no standardized moments; its central moments are 0.
             scaled = np.nan_to_num(self._standardized_cumulant(degree))
             normal = 3.0 if degree == 4 else 0.0
             central.append((scaled + normal) * deviation**degree)
         terms = [
             math.comb(order, degree) * central[degree] * mean ** (order - degree)
-            for degree in range(int(order) + 1)
+            for degree in range(order + 1)
         ]
         return plain(np.sum(terms, axis=0))
 
@@ -255,9 +259,9 @@ class NullDistribution:
         ValueError
             If `confidence` is not between 0 and 1.
         """
-        level = np.asarray(confidence, dtype=float)
+        level = as_numbers(confidence, "confidence")
         if np.any((level < 0.0) | (level > 1.0)):
-            raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}.")
+            raise ValueError(f"confidence must lie between 0 and 1; got {shown(confidence)}.")
         return self.ppf((1.0 - level) / 2.0), self.ppf((1.0 + level) / 2.0)
 
     def logsf(self, x: ArrayLike) -> Any:
@@ -427,8 +431,8 @@ class NullDistribution:
         >>> null.solver([0.01, 0.99, 1.0]).tolist()
         ['stratified contour', 'near-maximum enumeration', 'closed form']
         """
-        check_alternative(alternative)
-        values = np.asarray(x, dtype=float)
+        alternative = check_alternative(alternative)
+        values = as_numbers(x, "x")
         names = np.full(values.size, "", dtype=object)
         known = ~np.isnan(values.ravel())
         t, null = values.ravel()[known], self._distribution
@@ -491,7 +495,7 @@ class NullDistribution:
         >>> lower < null.pvalue(0.15) < upper < 1.01 * lower
         True
         """
-        check_alternative(alternative)
+        alternative = check_alternative(alternative)
         if self.method != "analytic":
             return self._over(x, np.zeros_like), self._over(x, np.ones_like)
         if self._is_listed:
@@ -603,7 +607,7 @@ class NullDistribution:
 
     def _is_extreme(self, values: Floats, x: float, alternative: str) -> Any:
         """Whether values are at least as extreme as x."""
-        t = np.asarray(x, dtype=float)
+        t = as_numbers(x, "x")
         if alternative == "greater":
             return values >= self._below(t)
         return values <= self._above(t)
@@ -627,7 +631,7 @@ class NullDistribution:
 
     def _significance(self, t: Floats, alternative: str) -> tuple[Floats, Floats, Floats]:
         """P-values, their logarithms and their relative errors."""
-        check_alternative(alternative)
+        alternative = check_alternative(alternative)
         if alternative != "two-sided":
             return self._one_sided(t, 1 if alternative == "greater" else -1)
         greater, less = self._one_sided(t, 1), self._one_sided(t, -1)
@@ -642,7 +646,7 @@ class NullDistribution:
 
     def _log_significance(self, t: Floats, alternative: str) -> Floats:
         """Logarithms of p-values."""
-        check_alternative(alternative)
+        alternative = check_alternative(alternative)
         if alternative == "two-sided" or np.any(self._counts_resamples):
             return self._significance(t, alternative)[1]
         sign = 1 if alternative == "greater" else -1
@@ -726,11 +730,11 @@ class NullDistribution:
                 value[at_an_end] = np.where(level[at_an_end] == 0.0, low, high)
             return value
 
-        return self._over(q, quantile)
+        return self._over(as_numbers(q, "q"), quantile)
 
     def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
         """Apply a function of a flat array to the finite entries of x; nan stays nan."""
-        values = np.asarray(x, dtype=float)
+        values = as_numbers(x, "x")
         flat = values.ravel()
         out = np.full(flat.shape, np.nan)
         known = ~np.isnan(flat)
@@ -965,7 +969,7 @@ def resamples_of(null: NullDistribution, x: Any, alternative: str) -> tuple[Any,
     counts = np.asarray(null._counts_resamples)
     if not counts.any():
         return _whole(np.zeros(counts.shape)), _whole(np.zeros(counts.shape))
-    n_extreme = null._n_exceedances(np.asarray(x, dtype=float), alternative)
+    n_extreme = null._n_exceedances(as_numbers(x, "x"), alternative)
     return _whole(np.where(counts, null._n_resamples, 0)), _whole(np.where(counts, n_extreme, 0))
 
 
@@ -1024,7 +1028,7 @@ def permutation_distribution(
         tie_sizes,
         check_integer(n_permutations, "n_permutations", 1),
         as_seed_sequence(random_state),
-        n_jobs,
-        verbose,
+        check_n_jobs(n_jobs),
+        check_verbose(verbose),
         rounding,
     )

@@ -56,8 +56,10 @@ from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_confidence_level,
     check_integer,
+    check_n_jobs,
     check_no_closed_form,
     check_option,
+    check_verbose,
     warn_caller,
 )
 
@@ -220,7 +222,7 @@ class CrossValSignificanceResult:
         'expected average precision of models trained on folds of this size, on held-out data of the
         size of a fold'
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         if self._interval is None:
             return ConfidenceInterval(math.nan, math.nan)
         return ConfidenceInterval(*self._interval(confidence_level))
@@ -447,7 +449,11 @@ def cross_val_significance(
     >>> print(f"{result.pvalue / min(result.fold_pvalues):.6f}")
     5.000000
     """
-    _check_options(combine, method, refit_permutations)
+    _check_options(combine, method)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    if refit_permutations is not None:
+        refit_permutations = check_integer(refit_permutations, "refit_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seed = _as_seed(random_state)
     tested: dict[str, Any] = {
         "method": method,
@@ -503,9 +509,9 @@ def cross_val_significance(
     )
 
 
-def _check_options(combine: str, method: str, refit_permutations: Any) -> None:
+def _check_options(combine: Any, method: Any) -> None:
     check_option(combine, "combine", _COMBINATIONS)
-    if method == "both":
+    if isinstance(method, str) and method == "both":
         raise ValueError("method='both' is only for scorers: pass one method for the p-values.")
     if combine == "convolution" and method not in ("auto", *_CONVOLVED):
         raise ValueError(
@@ -513,8 +519,6 @@ def _check_options(combine: str, method: str, refit_permutations: Any) -> None:
             "combine='convolution' needs: pass method='auto' or one of "
             f"{', '.join(map(repr, _CONVOLVED))}, or another combine."
         )
-    if refit_permutations is not None:
-        check_integer(refit_permutations, "refit_permutations", 1)
 
 
 def _check_restrictions(design: LabelDesign, combine: str, method: str) -> None:
@@ -1032,7 +1036,8 @@ def search_permutation_test(
     >>> search_permutation_test(search, X, y, n_permutations=19).pvalue
     0.05
     """
-    check_integer(n_permutations, "n_permutations", 1)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     search = _prepared(search)
     design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
@@ -1106,7 +1111,7 @@ def _among_permutations(
         statistic=observed,
         pvalue=(n_reached + 1) / (n_permutations + 1),
         permuted_statistics=permuted,
-        n_permutations=int(n_permutations),
+        n_permutations=n_permutations,
     )
 
 

@@ -25,8 +25,10 @@ from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_counts,
     check_integer,
+    check_n_jobs,
     check_option,
     check_tie_sizes,
+    check_verbose,
 )
 
 # Longer lists of reciprocal ranks would take too much memory.
@@ -537,8 +539,8 @@ def frozen_null_distribution(
         method,
         check_integer(n_permutations, "n_permutations", 1),
         as_seed_sequence(random_state),
-        n_jobs,
-        verbose,
+        check_n_jobs(n_jobs),
+        check_verbose(verbose),
     )
 
 

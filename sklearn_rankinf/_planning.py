@@ -42,6 +42,7 @@ from sklearn_rankinf._validation import (
     check_integer,
     check_option,
     check_positive,
+    shown,
 )
 
 _MODELS = ("wallenius", "fisher", "binormal")
@@ -325,17 +326,16 @@ def read_effect(odds: Any, auc: Any, model: str) -> float:
     """Logit of the AUC, computed from the AUC or from the odds."""
     if (odds is None) == (auc is None):
         raise ValueError(
-            f"Pass exactly one of odds and auc, which is odds / (1 + odds); got odds={odds!r} and "
-            f"auc={auc!r}."
+            f"Pass exactly one of odds and auc, which is odds / (1 + odds); got "
+            f"odds={shown(odds)} and auc={shown(auc)}."
         )
     if auc is not None:
-        check_between(auc, "auc")
-        return float(logit(auc))
-    check_positive(odds, "odds")
+        return float(logit(check_between(auc, "auc")))
+    odds = check_positive(odds, "odds")
     if model == "binormal":
         raise ValueError(
             "model='binormal' needs the effect as auc, the probability that a positive scores "
-            f"higher than a negative; got odds={odds!r}: pass auc={odds / (1.0 + odds):.6g}."
+            f"higher than a negative; got odds={odds}: pass auc={odds / (1.0 + odds):.6g}."
         )
     return math.log(odds)
 
@@ -365,10 +365,10 @@ class Design:
         """Check the options."""
         chosen = as_metric(metric, k)
         check_scalar_k(chosen)
-        check_between(alpha, "alpha")
-        check_option(model, "model", _MODELS)
-        check_option(method, "method", _METHODS)
-        check_integer(n_simulations, "n_simulations", 2)
+        alpha = check_between(alpha, "alpha")
+        model = check_option(model, "model", _MODELS)
+        method = check_option(method, "method", _METHODS)
+        n_simulations = check_integer(n_simulations, "n_simulations", 2)
         seeds = as_seed_sequence(random_state)
         title = in_sentence(chosen.title)
         if model == "fisher" and not isinstance(chosen, HitsAtK):
@@ -385,7 +385,7 @@ class Design:
                 "method='obuchowski' is for ROC AUC in the binormal model: pass metric='roc_auc' "
                 f"and model='binormal'; got {title} and model={model!r}."
             )
-        return cls(chosen, float(alpha), model, method, int(n_simulations), seeds)
+        return cls(chosen, alpha, model, method, n_simulations, seeds)
 
     def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
         """Return the design for a number of samples and positives.

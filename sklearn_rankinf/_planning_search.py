@@ -109,9 +109,9 @@ def min_detectable_odds(
     0.8
     """
     n, m = check_counts(n_samples, n_positives)
-    check_between(power, "power")
+    power = check_between(power, "power")
     design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
-    return _smallest_odds(design.of_size(n, m), float(power))
+    return _smallest_odds(design.of_size(n, m), power)
 
 
 def _smallest_odds(sized: SizedDesign, target: float) -> float:
@@ -250,13 +250,13 @@ def min_positives(
     ...  for i in (m - 1, m)]
     [False, True]
     """
-    check_between(prevalence, "prevalence")
+    prevalence = check_between(prevalence, "prevalence")
     if prevalence < _SMALLEST_PREVALENCE:
         raise ValueError(
             f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, otherwise the number of "
             f"samples is too large to count; got {prevalence}."
         )
-    check_between(power, "power")
+    power = check_between(power, "power")
     effect = read_effect(odds, auc, model)
     design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
     if effect <= 0.0 and power >= alpha:
@@ -265,7 +265,7 @@ def min_positives(
             "positives are not ranked higher than negatives; pass odds above 1, or auc above "
             f"0.5 (got odds={odds} and auc={auc})."
         )
-    return _Search(design, float(prevalence), effect, float(power)).first()
+    return _Search(design, prevalence, effect, power).first()
 
 
 class _Search:

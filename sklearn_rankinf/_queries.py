@@ -60,10 +60,13 @@ from sklearn_rankinf._validation import (
     check_confidence_level,
     check_counts,
     check_integer,
+    check_n_jobs,
     check_no_closed_form,
     check_option,
     check_tie_sizes,
+    check_verbose,
     numbered,
+    shown,
     warn_caller,
 )
 
@@ -290,13 +293,13 @@ def _frozen_map_distribution(
     random_state: Any,
     n_jobs: int | None = None,
 ) -> MeanNullDistribution:
-    check_option(method, "method", _METHODS, " for mean average precision")
+    method = check_option(method, "method", _METHODS, " for mean average precision")
     return MeanNullDistribution(
         sizes,
         method,
         check_integer(n_permutations, "n_permutations", 1),
         as_seed_sequence(random_state),
-        n_jobs,
+        check_n_jobs(n_jobs),
     )
 
 
@@ -443,7 +446,7 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         ValueError
             If there is only one query.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         return interval_over_queries(
             self.metric,
             self.query_statistic,
@@ -675,10 +678,12 @@ def mean_average_precision_test(
     >>> result.query_pvalue_bh.round(4)
     array([0.0714, 0.5333])
     """
-    check_alternative(alternative)
-    if dependence not in _DEPENDENCES:
-        raise ValueError(f"dependence must be 'independent' or 'shared'; got {dependence!r}.")
-    check_option(method, "method", _METHODS, " for mean average precision")
+    alternative = check_alternative(alternative)
+    if not isinstance(dependence, str) or dependence not in _DEPENDENCES:
+        raise ValueError(f"dependence must be 'independent' or 'shared'; got {shown(dependence)}.")
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    method = check_option(method, "method", _METHODS, " for mean average precision")
     restrictions = Restrictions(strata, clusters)
     joint = None
     if _are_rankings(y_true):

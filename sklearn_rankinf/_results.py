@@ -230,7 +230,7 @@ class MetricTestResult:
             labellings would give; for an exact test the p-value minus and plus its numerical error;
             for an approximation, whose error is unknown, 0 and 1.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         near = _widened(self.pvalue, self.pvalue_relative_error)
         if self.n_resamples is None:
             return near
@@ -267,7 +267,7 @@ class MetricTestResult:
             If an average, weights, strata, clusters or a series were tested, if there are no
             positives or no negatives, or if the metric does not have the `method`.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         if self.ranking is None:
             raise ValueError(
                 "confidence_interval needs a single ranking of independently drawn samples, and "
@@ -409,7 +409,7 @@ def permutation_interval(
     pvalue: Any, n_permutations: int, confidence_level: float
 ) -> tuple[Any, Any]:
     """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
-    check_confidence_level(confidence_level)
+    confidence_level = check_confidence_level(confidence_level)
     counts = np.rint(np.asarray(pvalue) * (n_permutations + 1.0)) - 1.0
     return binomial_interval(counts, n_permutations, False, confidence_level)
 

@@ -248,15 +248,16 @@ def make_significance_scorer(
     (2,)
     """
     keys = _keys_of(method, output)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
     options |= {"k": k, "average": average}
     options |= {"n_permutations": n_permutations, "random_state": random_state}
     _check_metric(metric, **options)
-    check_weights_follow(weights_follow)
+    weights_follow = check_weights_follow(weights_follow)
     if weights_follow != "label":
         check_takes_weights(metric, f"weights_follow={weights_follow!r}")
     if block_length is not None:
-        check_integer(block_length, "block_length", 1)
+        block_length = check_integer(block_length, "block_length", 1)
     options |= {"weights_follow": weights_follow, "block_length": block_length}
     # A worker process finds the metrics of the package by name; custom ones are sent to it.
     metric = registered(metric)
@@ -493,7 +494,7 @@ def _is_at_floor(score: float, output: str, n_permutations: int) -> bool:
 
 def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] | None:
     """Return the keys of the requested dict, or None for a single scorer."""
-    check_option(output, "output", _OUTPUTS)
+    output = check_option(output, "output", _OUTPUTS)
     if method != "both":
         return _ONE_METHOD if output == "all" else None
     if output not in ("neg_log10_pvalue", "all"):
@@ -510,7 +511,7 @@ def _check_metric(
     """Check the metric once, before any fold is scored."""
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    check_average(average)
+    average = check_average(average)
     if average is not None and not isinstance(chosen, Statistic):
         raise ValueError(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "

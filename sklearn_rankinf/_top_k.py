@@ -106,7 +106,7 @@ def min_hits_at_k(
     15.403
     """
     n, m = check_counts(n_samples, n_positives)
-    check_option(method, "method", _COUNT_METHODS, " for counts at k")
+    method = check_option(method, "method", _COUNT_METHODS, " for counts at k")
     cuts, levels = _broadcast(resolve_each_k(k, n), check_levels(alpha))
     needed = _needed(n, m, cuts, levels, method)
     if not interpolate:

@@ -19,6 +19,7 @@ from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._statistics.moments import linear_moments
 from sklearn_rankinf._top_k_approximations import ApproximateHits, BinomialHits, NormalHits
 from sklearn_rankinf._validation import (
+    as_numbers,
     as_seed_sequence,
     as_shape,
 )
@@ -195,11 +196,11 @@ class TopKNullDistribution(NullDistribution):
             value = np.where(level == 1.0, high if sign < 0 else low, value)
             return np.where((level >= 0.0) & (level <= 1.0), value, np.nan)
 
-        return self._over(q, quantile)
+        return self._over(as_numbers(q, "q"), quantile)
 
     def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
         """Apply a function to x, broadcast against k; nan stays nan."""
-        values = np.asarray(x, dtype=float)
+        values = as_numbers(x, "x")
         shape = np.shape(self.statistic.k)
         try:
             values = np.broadcast_to(values, np.broadcast_shapes(values.shape, shape))

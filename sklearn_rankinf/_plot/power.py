@@ -376,7 +376,7 @@ class _Design:
             )
         if x_axis is None:
             x_axis = _default_axis(differing, results[0].model)
-        check_option(x_axis, "x_axis", _X_AXES)
+        x_axis = check_option(x_axis, "x_axis", _X_AXES)
         if differing and x_axis not in differing:
             raise ValueError(
                 f"x_axis={x_axis!r} is the same for all points of a line; choose from "
