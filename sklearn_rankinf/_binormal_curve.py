@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
-from sklearn_rankinf._guard import metric_function
+from sklearn_rankinf._guard import default_errors, metric_function
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import (
@@ -181,6 +181,7 @@ mean_negative=2, sd_negative=1)
         of_negatives = _mean_and_sd(scores[~positive], "negative", "negatives")
         return cls(float(positive.mean()), *of_positives, *of_negatives)
 
+    @default_errors
     def precision(self, recall: ArrayLike) -> Any:
         """Precision at values of recall.
 
@@ -246,11 +247,13 @@ mean_negative=2, sd_negative=1)
         return np.asarray(self.precision(recall)), recall
 
     @property
+    @default_errors
     def average_precision(self) -> float:
         """Area under the curve."""
         return _area(self)
 
     @property
+    @default_errors
     def roc_auc(self) -> float:
         """Area under the ROC curve of the same two distributions."""
         return float(ndtr(self._shift / math.hypot(1.0, self._ratio)))

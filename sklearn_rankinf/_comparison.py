@@ -23,7 +23,7 @@ from sklearn_rankinf._estimates import (
     recommended_interval,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
-from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._guard import default_errors, result_function
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.influence import slope_at
 from sklearn_rankinf._interval_results import (
@@ -208,6 +208,7 @@ class MetricComparisonTestResult:
         start = {name: row.pop(name) for name in list(row)[:5]}
         return as_html({**start, **limits, **row}, self.summary())
 
+    @default_errors
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence interval of the difference.
 

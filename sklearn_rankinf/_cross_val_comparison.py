@@ -31,6 +31,7 @@ from sklearn_rankinf._folds import (
     splitter,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.limits import t_quantile
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
@@ -338,6 +339,7 @@ def _interval_in_words(found: ModelComparison | AlgorithmComparison) -> str:
 # The comparison.
 
 
+@default_errors
 def cross_val_comparison(
     estimator_a: Any,
     estimator_b: Any,

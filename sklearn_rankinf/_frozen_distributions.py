@@ -24,6 +24,7 @@ from sklearn_rankinf._engine.listed import (
     EstimatedDistribution,
     ListedDistribution,
 )
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._sampling.labellings import NullSampler, PermutationSampler, Sampler
 from sklearn_rankinf._statistics.additive import Statistic
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
@@ -233,6 +234,7 @@ class NullDistribution:
         """Whether all values and probabilities are stored, so that quantiles are looked up."""
         return bool(self._distribution.is_listed)
 
+    @default_errors
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
         return self._distribution.support()
@@ -288,6 +290,7 @@ class NullDistribution:
         """Upper quantile: the smallest x with sf(x) <= q."""
         return self._quantile(q, 1)
 
+    @default_errors
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
         """Draw independent values.
 
@@ -406,6 +409,7 @@ class NullDistribution:
             x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
         )
 
+    @default_errors
     def solver(self, x: ArrayLike, alternative: str = "greater") -> Any:
         """Name of the algorithm that computes `pvalue`.
 
@@ -510,12 +514,14 @@ class NullDistribution:
     # Computation.
 
     @cached_property
+    @default_errors
     def _mean_and_variance(self) -> tuple[float, float]:
         return exact_mean_and_variance(
             self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         )
 
     @cached_property
+    @default_errors
     def _skewness_and_kurtosis(self) -> tuple[float, float]:
         return skewness_and_kurtosis(
             self.statistic, self.n_samples, self.n_positives, self.tie_sizes
@@ -732,6 +738,7 @@ class NullDistribution:
 
         return self._over(as_numbers(q, "q"), quantile)
 
+    @default_errors
     def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
         """Apply a function of a flat array to the finite entries of x; nan stays nan."""
         values = as_numbers(x, "x")

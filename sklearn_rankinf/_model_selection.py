@@ -40,6 +40,7 @@ from sklearn_rankinf._frozen_distributions import (
     plain,
     with_known_error,
 )
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import Ranking
@@ -257,6 +258,7 @@ class CrossValSignificanceResult:
         return as_frame(self.to_dict(), "fold")
 
 
+@default_errors
 def cross_val_significance(
     estimator: Any,
     X: Any,
@@ -922,6 +924,7 @@ class SearchPermutationTestResult:
         return plain(low), plain(high)
 
 
+@default_errors
 def search_permutation_test(
     search: Any,
     X: Any,

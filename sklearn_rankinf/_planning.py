@@ -11,6 +11,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from sklearn_rankinf._critical_values import Region, critical_region
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference.odds import (
     Binormal,
     ProportionalOdds,
@@ -181,6 +182,7 @@ class MetricPowerResult(PlanningResult):
         )
 
 
+@default_errors
 def metric_power(
     n_samples: int,
     n_positives: int,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference.odds import hits_tail
 from sklearn_rankinf._planning import RANKINGS, Design, SizedDesign, read_effect
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
@@ -33,6 +34,7 @@ _SHARE_TRIED = 0.98
 _TOGETHER = 256
 
 
+@default_errors
 def min_detectable_odds(
     n_samples: int,
     n_positives: int,
@@ -160,6 +162,7 @@ def _crossing_of_draws(sized: SizedDesign, target: float) -> float:
             low, high = effects[cell] - 0.5 * step - reach, effects[cell] - 0.5 * step + reach
 
 
+@default_errors
 def min_positives(
     *,
     prevalence: float,

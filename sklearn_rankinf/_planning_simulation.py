@@ -22,6 +22,7 @@ from sklearn_rankinf._estimates import (
     influence_of_items,
 )
 from sklearn_rankinf._formatting import format_value
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import (
     AveragePrecision,
@@ -232,6 +233,11 @@ class MetricIntervalWidthResult(PlanningResult):
         )
 
 
+# Largest number of samples in a simulated data set: its scores need 16 GB.
+_MOST_SIMULATED = 10**9
+
+
+@default_errors
 def metric_comparison_power(
     n_samples: int,
     n_positives: int,
@@ -367,6 +373,7 @@ def metric_comparison_power(
     )
 
 
+@default_errors
 def metric_interval_width(
     n_samples: int,
     n_positives: int,
@@ -493,6 +500,11 @@ def _check_both_classes(n_samples: Any, n_positives: Any) -> tuple[int, int]:
         raise ValueError(
             f"Simulated data sets need positives and negatives; got n_positives={m} of "
             f"n_samples={n}."
+        )
+    if n > _MOST_SIMULATED:
+        raise ValueError(
+            f"Simulated data sets of n_samples={n} do not fit into memory: pass at most "
+            f"{_MOST_SIMULATED}."
         )
     return n, m
 

@@ -13,6 +13,7 @@ from scipy import optimize, special, stats
 
 from sklearn_rankinf._classifications import read_predictions
 from sklearn_rankinf._frozen_distributions import plain
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import (
     PosLabel,
@@ -255,6 +256,7 @@ class PrecisionRecallPosterior:
         """
         return FScorePosterior(self, beta)
 
+    @default_errors
     def probability_greater(
         self, other: PrecisionRecallPosterior, metric: str | float = "f1"
     ) -> float:
@@ -397,14 +399,17 @@ class FScorePosterior:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._posterior!r}, beta={self.beta:.12g})"
 
+    @default_errors
     def cdf(self, x: ArrayLike) -> Any:
         """Probability of at most x."""
         return plain(self._log_odds.cdf(self._log_odds_at(x)))
 
+    @default_errors
     def sf(self, x: ArrayLike) -> Any:
         """Probability of more than x."""
         return plain(self._log_odds.sf(self._log_odds_at(x)))
 
+    @default_errors
     def pdf(self, x: ArrayLike) -> Any:
         """Density at x."""
         x = as_numbers(x, "x")
@@ -437,10 +442,12 @@ class FScorePosterior:
         outside = 0.5 * (1.0 - np.asarray(confidence, dtype=np.float64))
         return self.ppf(outside), self.isf(outside)
 
+    @default_errors
     def mean(self) -> float:
         """Mean."""
         return self._expected(0.0, 1)
 
+    @default_errors
     def var(self) -> float:
         """Variance."""
         return self._expected(self.mean(), 2)
@@ -484,6 +491,7 @@ class FScorePosterior:
         return float(weights @ values**power @ odds.weights)
 
 
+@default_errors
 def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5) -> Any:
     r"""Posterior of the share won by system a of the samples that only one system gets right.
 
@@ -571,6 +579,7 @@ class _LogOdds:
         share = special.expit(-t[..., None] - self.log_w)
         return np.asarray(special.betainc(self.b, self.a, share) @ self.weights)
 
+    @default_errors
     def quantile(self, q: ArrayLike, upper: bool) -> Floats:
         """Lower or upper quantile, by bisection between those of the extreme values of w."""
         tail = as_numbers(q, "q")

@@ -18,6 +18,7 @@ from sklearn_rankinf._frozen_distributions import (
     value_of_perfect_ranking,
     with_known_error,
 )
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._interval_results import MetricIntervalResult, interval_of_ranking, joined
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._validation import check_confidence_level
@@ -215,6 +216,7 @@ class MetricTestResult:
         none_as_extreme = np.asarray(self.n_exceedances) == 0
         return (np.asarray(self.n_resamples) > 0) & none_as_extreme
 
+    @default_errors
     def pvalue_interval(self, confidence_level: float = 0.95) -> tuple[Any, Any]:
         """Interval for the p-value that accounts for the error of its computation.
 
@@ -242,6 +244,7 @@ class MetricTestResult:
         drawn = np.asarray(self.n_resamples) > 0
         return plain(np.where(drawn, low, near[0])), plain(np.where(drawn, high, near[1]))
 
+    @default_errors
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
     ) -> MetricIntervalResult:

@@ -19,7 +19,7 @@ from sklearn.metrics import make_scorer
 from sklearn_rankinf._engine.computed import UNKNOWN
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
-from sklearn_rankinf._guard import scorer_factory
+from sklearn_rankinf._guard import default_errors, scorer_factory
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._observations import check_takes_weights, observe_ranking
@@ -285,6 +285,7 @@ def make_significance_scorer(
     return {key: scorer(*of_key) for key, of_key in keys.items()}
 
 
+@default_errors
 def significance_score(
     y_true: ArrayLike,
     y_score: ArrayLike,

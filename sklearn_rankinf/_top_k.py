@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from sklearn_rankinf._frozen_distributions import plain
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._statistics.hypergeometric import (
     log_tail,
     mean_and_deviation,
@@ -27,6 +28,7 @@ from sklearn_rankinf._validation import (
 _COUNT_METHODS = ("analytic", "binomial", "normal")
 
 
+@default_errors
 def min_hits_at_k(
     n_samples: int,
     n_positives: int,

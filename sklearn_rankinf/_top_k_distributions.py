@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._engine.exact.hits import HitsDistribution
 from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution, plain
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._statistics.additive import HitsAtK
 from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._statistics.moments import linear_moments
@@ -90,6 +91,7 @@ class TopKNullDistribution(NullDistribution):
         """Median: the smallest x with cdf(x) >= 1/2."""
         return self.ppf(0.5)
 
+    @default_errors
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
         """Draw independent values.
 
@@ -164,6 +166,7 @@ class TopKNullDistribution(NullDistribution):
         return weights / null.divisor[..., None], sizes
 
     @cached_property
+    @default_errors
     def _mean_and_variance(self) -> tuple[Any, Any]:
         variance, _, _ = linear_moments(*self._weights_and_sizes, self.n_positives)
         k = np.asarray(self.statistic.k, dtype=float)
@@ -171,6 +174,7 @@ class TopKNullDistribution(NullDistribution):
         low, high = self._exact.support()
         return plain(mean), plain(np.where(np.asarray(low) == np.asarray(high), 0.0, variance))
 
+    @default_errors
     def _standardized_cumulant(self, order: int) -> Any:
         cumulant = linear_moments(*self._weights_and_sizes, self.n_positives)[order - 2]
         return plain(np.where(np.asarray(self.var()) > 0.0, cumulant, np.nan))
@@ -198,6 +202,7 @@ class TopKNullDistribution(NullDistribution):
 
         return self._over(as_numbers(q, "q"), quantile)
 
+    @default_errors
     def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
         """Apply a function to x, broadcast against k; nan stays nan."""
         values = as_numbers(x, "x")
@@ -212,8 +217,8 @@ class TopKNullDistribution(NullDistribution):
         if values.size == 0:
             return np.empty(values.shape)
         known = ~np.isnan(values)
-        limit = np.finfo(float).max / 4.0
-        out = function(np.clip(np.where(known, values, 0.0), -limit, limit))
+        # Larger values could overflow if they are converted to numbers of hits.
+        out = function(np.clip(np.where(known, values, 0.0), -1e200, 1e200))
         return plain(np.where(known, out, np.nan))
 
 

@@ -57,7 +57,7 @@ def as_labels(y_true: Any, name: str = "y_true") -> NDArray[Any]:
     if labels.dtype.kind not in "biufU" and not labels.dtype == object:
         raise TypeError(
             f"{name} must hold numbers, booleans or strings; got values of type "
-            f"{labels.dtype}, such as {labels[:1].tolist()[0]!r}."
+            f"{labels.dtype}, such as {shown(labels[:1].tolist()[0])}."
         )
     if labels.dtype.kind == "f":
         _check_float_labels(labels, name)
@@ -194,7 +194,7 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
     if numbers.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must hold real numbers; got values of type {numbers.dtype}, such as "
-            f"{numbers[:1].tolist()[0]!r}."
+            f"{shown(numbers[:1].tolist()[0])}."
         )
     wrong = ~np.isfinite(numbers)
     if wrong.any():
@@ -396,12 +396,16 @@ def as_counts(values: Any, name: str) -> NDArray[np.int64]:
     elif counts.dtype.kind not in "biu":
         raise TypeError(
             f"{name} must hold integers; got values of type {counts.dtype}, such as "
-            f"{counts[:1].tolist()[0]!r}: convert them with astype(int)."
+            f"{shown(counts[:1].tolist()[0])}: convert them with astype(int)."
         )
     too_large = counts > _LARGEST_COUNT
     if counts.dtype != np.int64 and too_large.any():
         raise ValueError(f"{name} must be at most 2**62; got {first_wrong(counts, too_large)}.")
-    return np.array(counts, dtype=np.int64)
+    counts = np.array(counts, dtype=np.int64)
+    total = counts.sum(dtype=float)
+    if total > _LARGEST_COUNT:
+        raise ValueError(f"{name} must add up to at most 2**62; they add up to {total:.4g}.")
+    return counts
 
 
 def numbered(
@@ -596,8 +600,7 @@ def check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | N
     sizes = as_counts(tie_sizes, "tie_sizes")
     if sizes.min() < 1:
         raise ValueError(f"tie_sizes must be at least 1; got {int(sizes.min())}.")
-    # A sum of sizes that are not larger than n is exact in Python, but may overflow in NumPy.
-    total = sum(sizes.tolist()) if sizes.max() > n_samples else int(sizes.sum())
+    total = int(sizes.sum())
     if total != n_samples:
         raise ValueError(f"tie_sizes must add up to n_samples={n_samples}; they add up to {total}.")
     if sizes.max() == 1:
