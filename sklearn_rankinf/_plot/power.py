@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -466,11 +466,8 @@ def _read_lines(results: Any, name: Any) -> dict[str, list[MetricPowerResult]]:
     if isinstance(results, MetricPowerResult):
         results = [results]
     keyed = isinstance(results, Mapping)
-    if not isinstance(results, Iterable):
-        raise TypeError(
-            "results must be results of metric_power, in a list or as lists in a dict; got "
-            f"{type(results).__name__}."
-        )
+    if not isinstance(results, Sequence | Mapping | np.ndarray):
+        results = [results]  # refused below
     parts = [list(part) for part in results.values()] if keyed else [list(results)]
     if not parts or not all(parts):
         raise ValueError("results must contain at least one result for each line; got none.")
