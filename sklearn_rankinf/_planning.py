@@ -334,7 +334,7 @@ def read_effect(odds: Any, auc: Any, model: str) -> float:
     if auc is not None:
         return float(logit(check_between(auc, "auc")))
     odds = check_positive(odds, "odds")
-    if model == "binormal":
+    if check_option(model, "model", _MODELS) == "binormal":
         raise ValueError(
             "model='binormal' needs the effect as auc, the probability that a positive scores "
             f"higher than a negative; got odds={odds}: pass auc={odds / (1.0 + odds):.6g}."

@@ -3,6 +3,7 @@
 Options, and values that are too large, too long or of a wrong type, are refused in the same way.
 """
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -425,7 +426,7 @@ class TopShare(RankStatistic):
 @dataclass(frozen=True)
 class ResolvedShare(TopShare):
     def at(self, n_samples):
-        return ResolvedShare(int(np.ceil(self.k * n_samples)))
+        return ResolvedShare(self.k if self.k >= 1 else math.ceil(self.k * n_samples))
 
 
 def test_a_fraction_in_a_metric_that_does_not_convert_it_is_refused():
@@ -490,7 +491,9 @@ OPTIONS = {
     "correction": lambda x: rankinf.metric_multiple_comparison_test(
         Y_TRUE, {"a": Y_SCORE, "b": OTHER}, correction=x
     ),
-    "dependence": lambda x: rankinf.mean_average_precision_test(*DATA, groups=GROUPS, dependence=x),
+    "dependence": lambda x: rankinf.mean_average_precision_test(
+        *DATA, groups=np.repeat([0, 1], 6), dependence=x
+    ),
     "rounding": lambda x: rankinf.interpolated_average_precision_score(*DATA, rounding=x),
     "metric": lambda x: metric_test(*DATA, metric=x),
 }
