@@ -364,6 +364,8 @@ class NullDistribution:
 
         Raises
         ------
+        TypeError
+            If `x` holds anything but real numbers.
         ValueError
             If `alternative` is none of the three.
 

@@ -270,7 +270,10 @@ class RankStatistic(Statistic):
 
     where the weights are non-negative and do not increase with the rank, and c, returned by
     `offset`, is a constant. Instances with the same parameters should be equal, so that their null
-    distributions are cached; make a subclass with parameters a frozen dataclass.
+    distributions are cached; make a subclass with parameters a frozen dataclass. A field `k` is a
+    cut-off, a number of samples; define ``at(n_samples)``, which returns the metric with such a
+    number, to allow fractions as well. The title is the name of the class in words, unless it is
+    defined.
 
     Examples
     --------
