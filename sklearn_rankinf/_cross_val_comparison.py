@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
 from sklearn_rankinf._sampling.swaps import doubled_midranks
 from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,

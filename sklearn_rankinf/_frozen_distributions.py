@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -27,6 +26,7 @@ from sklearn_rankinf._engine.listed import (
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._sampling.labellings import NullSampler, PermutationSampler, Sampler
 from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
 from sklearn_rankinf._validation import (

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,6 +49,7 @@ from sklearn_rankinf._sampling.labellings import Sampler
 from sklearn_rankinf._sampling.mean import MeanSampler
 from sklearn_rankinf._sampling.resampling import JointLists, ObservedLists
 from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 from sklearn_rankinf._validation import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution, plain
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._statistics.additive import HitsAtK
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._statistics.moments import linear_moments
 from sklearn_rankinf._top_k_approximations import ApproximateHits, BinomialHits, NormalHits
