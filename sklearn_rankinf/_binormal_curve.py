@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
-from sklearn_rankinf._guard import metric_function
+from sklearn_rankinf._guard import default_errors, metric_function
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import (
     PosLabel,
     as_binary,
     as_floats,
+    as_numbers,
+    check_between,
     check_integer,
     check_positive,
+    check_real,
+    shown,
 )
 
 # Normal quantiles beyond which the tail probability vanishes in double precision.
@@ -99,16 +102,11 @@ class BinormalPrecisionRecallCurve:
     sd_negative: float
 
     def __post_init__(self) -> None:
-        for name in ("prevalence", "mean_positive", "mean_negative"):
-            _check_finite(getattr(self, name), name)
-        for name in ("sd_positive", "sd_negative"):
-            check_positive(getattr(self, name), name)
-        if not 0.0 < self.prevalence < 1.0:
-            raise ValueError(
-                f"prevalence must lie between 0 and 1, exclusive; got {self.prevalence}."
-            )
+        readers = {"prevalence": check_between, "sd_positive": check_positive}
+        readers["sd_negative"] = check_positive
         for name, value in asdict(self).items():
-            object.__setattr__(self, name, float(value))
+            number = readers.get(name, _check_finite)(value, name)
+            object.__setattr__(self, name, number)
         if not (0.0 < self._ratio < math.inf and math.isfinite(self._shift)):
             raise ValueError(
                 "The scales of the two classes differ too much for floating-point numbers; got "
@@ -184,6 +182,7 @@ mean_negative=2, sd_negative=1)
         of_negatives = _mean_and_sd(scores[~positive], "negative", "negatives")
         return cls(float(positive.mean()), *of_positives, *of_negatives)
 
+    @default_errors
     def precision(self, recall: ArrayLike) -> Any:
         """Precision at values of recall.
 
@@ -208,9 +207,9 @@ mean_negative=2, sd_negative=1)
         >>> round(BinormalPrecisionRecallCurve(0.5, 1.0, 1.0, 0.0, 1.0).precision(0.5), 4)
         0.7591
         """
-        r = np.asarray(recall, dtype=float)
+        r = as_numbers(recall, "recall")
         if not np.all((r >= 0.0) & (r <= 1.0)):
-            raise ValueError(f"recall must lie between 0 and 1; got {recall!r}.")
+            raise ValueError(f"recall must lie between 0 and 1; got {shown(recall)}.")
         inner = (r > 0.0) & (r < 1.0)
         values = self._precision_at(ndtri(np.where(inner, r, 0.5)))
         values = np.select([inner, r > 0.0], [values, self.prevalence], self._first_precision)
@@ -249,11 +248,13 @@ mean_negative=2, sd_negative=1)
         return np.asarray(self.precision(recall)), recall
 
     @property
+    @default_errors
     def average_precision(self) -> float:
         """Area under the curve."""
         return _area(self)
 
     @property
+    @default_errors
     def roc_auc(self) -> float:
         """Area under the ROC curve of the same two distributions."""
         return float(ndtr(self._shift / math.hypot(1.0, self._ratio)))
@@ -330,12 +331,12 @@ def _mean_and_sd(scores: Floats, name: str, names: str) -> tuple[float, float]:
     return math.ldexp(mean, exponent), math.ldexp(deviation, exponent)
 
 
-def _check_finite(value: Any, name: str) -> None:
-    """Raise an error unless the value is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
-    if not math.isfinite(value):
+def _check_finite(value: Any, name: str) -> float:
+    """Read a finite number."""
+    number = check_real(value, name)
+    if not math.isfinite(number):
         raise ValueError(f"{name} must be finite; got {value}.")
+    return number
 
 
 @metric_function

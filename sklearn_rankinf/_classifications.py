@@ -25,7 +25,9 @@ from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_alternative,
     check_integer,
+    check_n_jobs,
     check_option,
+    check_verbose,
     mark_positives,
     numbered,
     warn_caller,
@@ -301,9 +303,10 @@ def randomization_test(
     Exact randomization test, 1000 samples of which 114 differ in output: precision 0.707 against
     0.570, difference 0.137, two-sided p = 0.0021.
     """
-    check_alternative(alternative)
+    alternative = check_alternative(alternative)
     _check_method(method, metric)
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     draws = _Draws(n_permutations, as_seed_sequence(random_state), n_jobs, verbose)
     if callable(metric):
         comparison = _compare_by_calls(

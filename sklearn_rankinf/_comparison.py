@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from sklearn_rankinf._estimates import (
 )
 from sklearn_rankinf._exact_numbers import joined
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
-from sklearn_rankinf._guard import result_function
+from sklearn_rankinf._guard import default_errors, result_function
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.influence import slope_at
 from sklearn_rankinf._interval_results import (
@@ -58,6 +57,7 @@ from sklearn_rankinf._sampling.swaps import (
     randomization_pvalue,
 )
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric, Statistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
@@ -66,8 +66,10 @@ from sklearn_rankinf._validation import (
     check_alternative,
     check_confidence_level,
     check_integer,
+    check_n_jobs,
     check_option,
     check_positive,
+    check_verbose,
     numbered,
     warn_caller,
 )
@@ -208,6 +210,7 @@ class MetricComparisonTestResult:
         start = {name: row.pop(name) for name in list(row)[:5]}
         return as_html({**start, **limits, **row}, self.summary())
 
+    @default_errors
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
         """Confidence interval of the difference.
 
@@ -229,7 +232,7 @@ class MetricComparisonTestResult:
         .. [1] Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect
            measures: a general approach. Statistics in Medicine, 27(10), 1693-1702.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         return ConfidenceInterval(*self._interval(confidence_level))
 
     def to_dict(self) -> dict[str, Any]:
@@ -439,10 +442,11 @@ def metric_comparison_test(
     >>> bool(0 < low < result.difference < high)
     True
     """
-    check_alternative(alternative)
+    alternative = check_alternative(alternative)
     if margin is not None:
-        check_positive(margin, "margin")
-    check_integer(n_permutations, "n_permutations", 1)
+        margin = check_positive(margin, "margin")
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     if isinstance(y_true, Ranking):
@@ -638,7 +642,7 @@ def _choose(metric: Metric, method: str, margin: float | None, pair: Pair) -> st
     if isinstance(metric, HitsAtK):
         known += _OF_HITS
     known.append("bootstrap")
-    check_option(method, "method", known, f" for {in_sentence(metric.title)}")
+    method = check_option(method, "method", known, f" for {in_sentence(metric.title)}")
     if margin is not None and method not in ("auto", "influence"):
         raise ValueError(
             f"margin={margin!r} needs t tests of influence values; got method={method!r}: leave "
@@ -942,7 +946,7 @@ def _compare_runs(
     drawing: _Drawing,
 ) -> MetricComparisonTestResult:
     """Compare two runs by their differences query by query."""
-    check_option(method, "method", _OF_QUERIES, " over queries")
+    method = check_option(method, "method", _OF_QUERIES, " over queries")
     differences = queries.values[:, 0] - queries.values[:, 1]
     check_several_queries(differences.size)
     if clusters is not None and method not in ("auto", "sign_flip"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,19 +31,23 @@ from sklearn_rankinf._folds import (
     splitter,
 )
 from sklearn_rankinf._formatting import as_frame, as_html, format_value, state_pvalue
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference import limits
 from sklearn_rankinf._inference.limits import t_quantile
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence
 from sklearn_rankinf._response import Fold, estimator_scores, folds_of
 from sklearn_rankinf._sampling.swaps import doubled_midranks
 from sklearn_rankinf._statistics.additive import Metric, Statistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._validation import (
     PosLabel,
     as_labels,
     check_confidence_level,
     check_integer,
+    check_n_jobs,
     check_option,
+    check_verbose,
     mark_positives,
     numbered,
 )
@@ -118,7 +121,7 @@ class ModelComparison:
             The limits: those of :func:`metric_comparison_test` for pooled rankings, and Student's t
             limits for the mean over folds.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         return ConfidenceInterval(*self._interval(confidence_level))
 
 
@@ -176,7 +179,7 @@ class AlgorithmComparison:
         low, high : float
             Student's t limits with the corrected standard error.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         half = self.standard_error * float(t_quantile(self.df, confidence_level))
         return ConfidenceInterval(self.difference - half, self.difference + half)
 
@@ -337,6 +340,7 @@ def _interval_in_words(found: ModelComparison | AlgorithmComparison) -> str:
 # The comparison.
 
 
+@default_errors
 def cross_val_comparison(
     estimator_a: Any,
     estimator_b: Any,
@@ -522,7 +526,8 @@ def cross_val_comparison(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     method = _choose(aggregate, pooling, method, chosen)
-    check_integer(n_permutations, "n_permutations", 1)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     positive, _ = mark_positives(as_labels(y), pos_label)
     codes: Integers | None = None
@@ -574,10 +579,10 @@ def cross_val_comparison(
 
 def _choose(aggregate: str | None, pooling: str, method: str, metric: Metric) -> str:
     """Return the name of the method."""
-    check_option(aggregate, "aggregate", _AGGREGATES)
-    check_option(pooling, "pooling", ("ranks", "scores"))
+    aggregate = check_option(aggregate, "aggregate", _AGGREGATES)
+    pooling = check_option(pooling, "pooling", ("ranks", "scores"))
     known = _MEAN_METHODS if aggregate == "mean" else _POOLED_METHODS
-    check_option(method, "method", known, f" for aggregate={aggregate!r}")
+    method = check_option(method, "method", known, f" for aggregate={aggregate!r}")
     if known[method] == "influence" and not isinstance(metric, Statistic):
         raise ValueError(
             f"{metric.title} of a ranking depends on a single sample, its best positive, and has "

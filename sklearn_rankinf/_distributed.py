@@ -67,7 +67,7 @@ def count_blocks(
     """
     check_pos_label(pos_label)
     max_distinct = check_integer(max_distinct, "max_distinct", 1)
-    if counts not in ("all", "positives"):
+    if not isinstance(counts, str) or counts not in ("all", "positives"):
         raise ValueError(f"counts must be 'all' or 'positives'; got {counts!r}.")
     chunks = _chunks(_as_collection(y_true, "y_true"), _as_collection(y_score, "y_score"))
     options = pos_label, counts, max_distinct

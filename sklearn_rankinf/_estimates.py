@@ -384,7 +384,7 @@ def interval_methods(metric: Metric) -> dict[str, IntervalMethod]:
 def choose_method(metric: Metric, method: str, in_clusters: bool) -> str:
     """Return the name of the method, or raise an error if the metric does not have it."""
     known = interval_methods(metric)
-    check_option(method, "method", ["auto", *known], f" for {in_sentence(metric.title)}")
+    method = check_option(method, "method", ["auto", *known], f" for {in_sentence(metric.title)}")
     possible = [name for name, way in known.items() if way.takes_clusters or not in_clusters]
     if method == "auto":
         return possible[0]

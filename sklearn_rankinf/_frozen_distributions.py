@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -24,15 +23,21 @@ from sklearn_rankinf._engine.listed import (
     EstimatedDistribution,
     ListedDistribution,
 )
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._sampling.labellings import NullSampler, PermutationSampler, Sampler
 from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Floats, Integers
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis, zhang_su_mean_and_variance
 from sklearn_rankinf._validation import (
+    as_numbers,
     as_seed_sequence,
     as_shape,
     check_alternative,
     check_integer,
+    check_n_jobs,
+    check_verbose,
+    shown,
 )
 
 _METHODS = ("auto", "analytic", "permutation", "normal", "pearson3", "zhang_su")
@@ -175,9 +180,8 @@ class NullDistribution:
         >>> [f"{value:.2g}" for value in ap_null_distribution(10**12, 10**11).stats("sk")]
         ['2.3e-05', '1.1e-09']
         """
-        unknown = set(moments) - set("mvsk")
-        if unknown or not moments:
-            raise ValueError(f"moments must be letters of 'mvsk'; got {moments!r}.")
+        if not isinstance(moments, str) or not moments or set(moments) - set("mvsk"):
+            raise ValueError(f"moments must be letters of 'mvsk'; got {shown(moments)}.")
         known: dict[str, Callable[[], float]] = {
             "m": self.mean,
             "v": self.var,
@@ -205,18 +209,19 @@ class NullDistribution:
         ValueError
             If `order` is not an integer from 0 to 4.
         """
-        if not isinstance(order, Integral) or not 0 <= order <= 4:
-            raise ValueError(f"order must be an integer from 0 to 4; got {order!r}.")
+        if isinstance(order, bool) or not isinstance(order, Integral) or not 0 <= order <= 4:
+            raise ValueError(f"order must be an integer from 0 to 4; got {shown(order)}.")
+        order = int(order)
         mean, deviation = np.asarray(self.mean()), np.asarray(self.std())
         central = [np.ones(mean.shape), np.zeros(mean.shape), np.asarray(self.var())]
-        for degree in range(3, int(order) + 1):
+        for degree in range(3, order + 1):
             # A constant statistic has no standardized moments; its central moments are 0.
             scaled = np.nan_to_num(self._standardized_cumulant(degree))
             normal = 3.0 if degree == 4 else 0.0
             central.append((scaled + normal) * deviation**degree)
         terms = [
             math.comb(order, degree) * central[degree] * mean ** (order - degree)
-            for degree in range(int(order) + 1)
+            for degree in range(order + 1)
         ]
         return plain(np.sum(terms, axis=0))
 
@@ -227,6 +232,7 @@ class NullDistribution:
         """Whether all values and probabilities are stored, so that quantiles are looked up."""
         return bool(self._distribution.is_listed)
 
+    @default_errors
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
         return self._distribution.support()
@@ -253,9 +259,9 @@ class NullDistribution:
         ValueError
             If `confidence` is not between 0 and 1.
         """
-        level = np.asarray(confidence, dtype=float)
+        level = as_numbers(confidence, "confidence")
         if np.any((level < 0.0) | (level > 1.0)):
-            raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}.")
+            raise ValueError(f"confidence must lie between 0 and 1; got {shown(confidence)}.")
         return self.ppf((1.0 - level) / 2.0), self.ppf((1.0 + level) / 2.0)
 
     def logsf(self, x: ArrayLike) -> Any:
@@ -282,6 +288,7 @@ class NullDistribution:
         """Upper quantile: the smallest x with sf(x) <= q."""
         return self._quantile(q, 1)
 
+    @default_errors
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
         """Draw independent values.
 
@@ -355,6 +362,8 @@ class NullDistribution:
 
         Raises
         ------
+        TypeError
+            If `x` holds anything but real numbers.
         ValueError
             If `alternative` is none of the three.
 
@@ -401,6 +410,7 @@ class NullDistribution:
             x, lambda t: np.maximum(self._significance(t, alternative)[2], _SMALLEST_ERROR)
         )
 
+    @default_errors
     def solver(self, x: ArrayLike, alternative: str = "greater") -> Any:
         """Name of the algorithm that computes `pvalue`.
 
@@ -426,8 +436,8 @@ class NullDistribution:
         >>> null.solver([0.01, 0.99, 1.0]).tolist()
         ['stratified contour', 'near-maximum enumeration', 'closed form']
         """
-        check_alternative(alternative)
-        values = np.asarray(x, dtype=float)
+        alternative = check_alternative(alternative)
+        values = as_numbers(x, "x")
         names = np.full(values.size, "", dtype=object)
         known = ~np.isnan(values.ravel())
         t, null = values.ravel()[known], self._distribution
@@ -490,7 +500,7 @@ class NullDistribution:
         >>> lower < null.pvalue(0.15) < upper < 1.01 * lower
         True
         """
-        check_alternative(alternative)
+        alternative = check_alternative(alternative)
         if self.method != "analytic":
             return self._over(x, np.zeros_like), self._over(x, np.ones_like)
         if self._is_listed:
@@ -505,12 +515,14 @@ class NullDistribution:
     # Computation.
 
     @cached_property
+    @default_errors
     def _mean_and_variance(self) -> tuple[float, float]:
         return exact_mean_and_variance(
             self.statistic, self.n_samples, self.n_positives, self.tie_sizes
         )
 
     @cached_property
+    @default_errors
     def _skewness_and_kurtosis(self) -> tuple[float, float]:
         return skewness_and_kurtosis(
             self.statistic, self.n_samples, self.n_positives, self.tie_sizes
@@ -594,7 +606,7 @@ class NullDistribution:
 
     def _is_extreme(self, values: Floats, x: float, alternative: str) -> Any:
         """Whether values are at least as extreme as x."""
-        t = np.asarray(x, dtype=float)
+        t = as_numbers(x, "x")
         if alternative == "greater":
             return values >= self._below(t)
         return values <= self._above(t)
@@ -618,7 +630,7 @@ class NullDistribution:
 
     def _significance(self, t: Floats, alternative: str) -> tuple[Floats, Floats, Floats]:
         """P-values, their logarithms and their relative errors."""
-        check_alternative(alternative)
+        alternative = check_alternative(alternative)
         if alternative != "two-sided":
             return self._one_sided(t, 1 if alternative == "greater" else -1)
         greater, less = self._one_sided(t, 1), self._one_sided(t, -1)
@@ -633,7 +645,7 @@ class NullDistribution:
 
     def _log_significance(self, t: Floats, alternative: str) -> Floats:
         """Logarithms of p-values."""
-        check_alternative(alternative)
+        alternative = check_alternative(alternative)
         if alternative == "two-sided" or np.any(self._counts_resamples):
             return self._significance(t, alternative)[1]
         sign = 1 if alternative == "greater" else -1
@@ -717,11 +729,12 @@ class NullDistribution:
                 value[at_an_end] = np.where(level[at_an_end] == 0.0, low, high)
             return value
 
-        return self._over(q, quantile)
+        return self._over(as_numbers(q, "q"), quantile)
 
+    @default_errors
     def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
         """Apply a function of a flat array to the finite entries of x; nan stays nan."""
-        values = np.asarray(x, dtype=float)
+        values = as_numbers(x, "x")
         flat = values.ravel()
         out = np.full(flat.shape, np.nan)
         known = ~np.isnan(flat)
@@ -959,7 +972,7 @@ def resamples_of(null: NullDistribution, x: Any, alternative: str) -> tuple[Any,
     counts = np.asarray(null._counts_resamples)
     if not counts.any():
         return _whole(np.zeros(counts.shape)), _whole(np.zeros(counts.shape))
-    n_extreme = null._n_exceedances(np.asarray(x, dtype=float), alternative)
+    n_extreme = null._n_exceedances(as_numbers(x, "x"), alternative)
     return _whole(np.where(counts, null._n_resamples, 0)), _whole(np.where(counts, n_extreme, 0))
 
 
@@ -1018,7 +1031,7 @@ def permutation_distribution(
         tie_sizes,
         check_integer(n_permutations, "n_permutations", 1),
         as_seed_sequence(random_state),
-        n_jobs,
-        verbose,
+        check_n_jobs(n_jobs),
+        check_verbose(verbose),
         rounding,
     )

@@ -1,5 +1,9 @@
-"""Errors for the mistake of passing a function of labels and scores as a scorer.
+"""What every public function does first.
 
+Floating-point errors are treated as NumPy does by default: numbers that are too small for a float
+become 0, also for a user who has called ``np.seterr(all="raise")``.
+
+Passing a function of labels and scores as a scorer is a mistake that gets a helpful error:
 ``cross_val_score(estimator, X, y, scoring=function)`` calls ``function(estimator, X, y)``.
 """
 
@@ -9,8 +13,21 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def default_errors(function: Callable[P, T]) -> Callable[P, T]:
+    """Make a function treat floating-point errors as NumPy does by default."""
+
+    @wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+        with np.errstate(all="warn", under="ignore"):
+            return function(*args, **kwargs)
+
+    return guarded
 
 
 def metric_function(function: Callable[P, T]) -> Callable[P, T]:
@@ -43,6 +60,8 @@ def scorer_factory(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _refuse_estimator(function: Callable[P, T], what: str, remedy: str) -> Callable[P, T]:
+    computed = default_errors(function)
+
     @wraps(function)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
         if args and _is_estimator(args[0]):
@@ -50,7 +69,7 @@ def _refuse_estimator(function: Callable[P, T], what: str, remedy: str) -> Calla
                 f"{what}, but its first argument is an estimator, {type(args[0]).__name__}: "
                 f"{remedy}."
             )
-        return function(*args, **kwargs)
+        return computed(*args, **kwargs)
 
     return guarded
 

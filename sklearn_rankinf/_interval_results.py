@@ -309,7 +309,7 @@ def interval_over_queries(
     n_without_positives: int,
 ) -> MetricIntervalResult:
     """Interval of the mean of a metric over queries, from its values."""
-    check_option(method, "method", _QUERY_METHODS, " over queries")
+    method = check_option(method, "method", _QUERY_METHODS, " over queries")
     method = "t" if method == "auto" else method
     low, high = mean_interval(values, confidence_level, method, n_resamples, random_state)
     return MetricIntervalResult(

@@ -35,6 +35,7 @@ from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_confidence_level,
     check_integer,
+    check_n_jobs,
     class_names,
     has_classes,
 )
@@ -175,8 +176,9 @@ def metric_interval(
     >>> metric_interval(y_true, y_score, metric="recall_at_k", k=0.1).method
     'score'
     """
-    check_confidence_level(confidence_level)
-    check_integer(n_resamples, "n_resamples", 1)
+    confidence_level = check_confidence_level(confidence_level)
+    n_resamples = check_integer(n_resamples, "n_resamples", 1)
+    n_jobs = check_n_jobs(n_jobs)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     if groups is not None:

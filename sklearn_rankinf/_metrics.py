@@ -57,6 +57,8 @@ from sklearn_rankinf._validation import (
     n_dimensions_of_k,
     resolve_each_k,
     resolve_k,
+    scalar_k,
+    shown,
     warn_caller,
 )
 
@@ -120,8 +122,8 @@ class AveragePrecision(Statistic):
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            check_k(self.k)
-        check_normalize(self.normalize)
+            _set(self, k=check_k(self.k))
+        _set(self, normalize=check_normalize(self.normalize))
 
     @property
     def title(self) -> str:
@@ -216,6 +218,12 @@ class AveragePrecision(Statistic):
         return average_precision_at_k_influence(tie_sizes, hits, self.k, self.normalize)
 
 
+def _set(metric: Metric, **parameters: Any) -> None:
+    """Set parameters of a frozen metric, as Python's own numbers, while it is made."""
+    for name, value in parameters.items():
+        object.__setattr__(metric, name, value)
+
+
 def _at_k(k: Any) -> str:
     """Suffix of a metric's name for a cut-off."""
     if k is None:
@@ -230,11 +238,12 @@ class _ShareOfHits(HitsAtK):
 
     def __post_init__(self) -> None:
         if n_dimensions_of_k(self.k) == 0:
-            return check_k(self.k.item() if isinstance(self.k, np.ndarray) else self.k)
+            _set(self, k=check_k(scalar_k(self.k)))
+            return
         # The array keeps numbers of samples and fractions as they are, and is read-only.
         cuts = np.array(self.k, dtype=None if hasattr(self.k, "dtype") else object)
         cuts.flags.writeable = False
-        object.__setattr__(self, "k", cuts)
+        _set(self, k=cuts)
 
     def __repr__(self) -> str:
         if np.ndim(self.k) == 0:
@@ -454,8 +463,7 @@ class FScoreAtK(_ShareOfHits):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self.beta, "beta")
-        object.__setattr__(self, "beta", float(self.beta))
+        _set(self, beta=check_positive(self.beta, "beta"))
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) and self.beta == other.beta  # type: ignore[attr-defined]
@@ -641,12 +649,13 @@ class DiscountedCumulativeGain(RankStatistic):
 
     def __post_init__(self) -> None:
         if self.k is not None:
-            check_k(self.k)
+            _set(self, k=check_k(self.k))
         if not isinstance(self.normalize, bool | np.bool_):
             raise TypeError(
-                f"normalize must be True or False; got {self.normalize!r} of type "
+                f"normalize must be True or False; got {shown(self.normalize)} of type "
                 f"{type(self.normalize).__name__}."
             )
+        _set(self, normalize=bool(self.normalize))
 
     @property
     def title(self) -> str:
@@ -783,7 +792,7 @@ class RobustInitialEnhancement(RankStatistic):
     alpha: float = 20.0
 
     def __post_init__(self) -> None:
-        check_positive(self.alpha, "alpha")
+        _set(self, alpha=check_positive(self.alpha, "alpha"))
 
     @property
     def title(self) -> str:
@@ -863,7 +872,7 @@ class Bedroc(RankStatistic):
     alpha: float = 20.0
 
     def __post_init__(self) -> None:
-        check_positive(self.alpha, "alpha")
+        _set(self, alpha=check_positive(self.alpha, "alpha"))
 
     @property
     def title(self) -> str:
@@ -1157,14 +1166,16 @@ def register_metric(name: str, statistic: RankStatistic) -> None:
     >>> scorer = make_significance_scorer("rank_sum")
     """
     if not isinstance(name, str):
-        raise TypeError(f"name must be a str; got {name!r}.")
+        raise TypeError(f"name must be a str; got {shown(name)}.")
     if not name:
         raise ValueError("name is empty; pass a name for the metric.")
     if not isinstance(statistic, RankStatistic):
         remedy = "an instance of a subclass"
         if isinstance(statistic, type) and issubclass(statistic, RankStatistic):
             remedy = f"an instance, such as {statistic.__name__}()"
-        raise TypeError(f"statistic must be a RankStatistic: pass {remedy}; got {statistic!r}.")
+        raise TypeError(
+            f"statistic must be a RankStatistic: pass {remedy}; got {shown(statistic)}."
+        )
     _check_hashable(statistic)
     known = _metrics.setdefault(name, _Registered(statistic))
     if not isinstance(known, _Registered) or known.statistic != statistic:
@@ -1193,28 +1204,32 @@ def as_metric(metric: Any, k: Any = None) -> Metric:
     if not isinstance(metric, Metric):
         raise ValueError(
             f"metric must be one of {', '.join(map(repr, METRICS))}, or an instance of a metric "
-            f"such as AveragePrecision(); got {metric!r}."
+            f"such as AveragePrecision(); got {shown(metric)}."
         )
     if isinstance(metric, RankStatistic):
         _check_hashable(metric)
+    has_k = "k" in _field_names(metric)
     if k is None:
+        if has_k and metric.k is not None:  # type: ignore[attr-defined]
+            _check_whole(metric, metric.k)  # type: ignore[attr-defined]
         return metric
-    if "k" not in _field_names(metric):
-        raise ValueError(f"metric={metric!r} takes no k; got k={k!r}: leave it out.")
+    if not has_k:
+        raise ValueError(f"metric={metric!r} takes no k; got k={shown(k)}: leave it out.")
     if metric.k is not None:  # type: ignore[attr-defined]
-        raise ValueError(f"metric={metric!r} already has a k; got k={k!r}: leave it out.")
-    if type(metric).at is Metric.at:
-        _check_whole(metric, k)
+        raise ValueError(f"metric={metric!r} already has a k; got k={shown(k)}: leave it out.")
+    _check_whole(metric, k)
     return replace(metric, k=k)  # type: ignore[type-var]
 
 
 def _check_whole(metric: Metric, k: Any) -> None:
     """Raise an error for a fraction if a custom metric does not convert it."""
+    if type(metric).at is not Metric.at:
+        return
     check_k(k)
     if not isinstance(k, Integral):
         raise ValueError(
-            f"metric={metric!r} needs k as a number of samples; got the fraction k={k!r}: pass an "
-            "int, or define at(n_samples) in that class."
+            f"metric={metric!r} needs k as a number of samples; got the fraction k={shown(k)}: "
+            "pass an int, or define at(n_samples) in that class."
         )
 
 
@@ -1230,7 +1245,7 @@ def _named(name: str, k: Any) -> Metric:
     if k is None:
         return make()
     if "k" not in _field_names(make):
-        raise ValueError(f"metric={name!r} takes no k; got k={k!r}: leave it out.")
+        raise ValueError(f"metric={name!r} takes no k; got k={shown(k)}: leave it out.")
     return make(k=k)
 
 
@@ -1249,7 +1264,7 @@ def check_scalar_k(metric: Metric) -> None:
     """Raise an error for several cut-offs if only one is supported."""
     k: Any = getattr(metric, "k", None)
     if np.ndim(k) > 0:
-        raise TypeError(f"k must be one int or float here; got {k!r}: pass one k at a time.")
+        raise TypeError(f"k must be one int or float here; got {shown(k)}: pass one k at a time.")
 
 
 def _check_hashable(statistic: RankStatistic) -> None:

@@ -43,6 +43,7 @@ from sklearn_rankinf._frozen_distributions import (
     monte_carlo_error,
     plain,
 )
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
 from sklearn_rankinf._queries import MeanNullDistribution
 from sklearn_rankinf._ranking import Ranking
@@ -59,8 +60,10 @@ from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_confidence_level,
     check_integer,
+    check_n_jobs,
     check_no_closed_form,
     check_option,
+    check_verbose,
     warn_caller,
 )
 
@@ -235,7 +238,7 @@ class CrossValSignificanceResult:
         'expected average precision of models trained on folds of this size, on held-out data of the
         size of a fold'
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         if self._interval is None:
             return ConfidenceInterval(math.nan, math.nan)
         return ConfidenceInterval(*self._interval(confidence_level))
@@ -271,6 +274,7 @@ class CrossValSignificanceResult:
         return as_frame(self.to_dict(), "fold")
 
 
+@default_errors
 def cross_val_significance(
     estimator: Any,
     X: Any,
@@ -467,7 +471,11 @@ def cross_val_significance(
     >>> print(f"{result.pvalue / min(result.fold_pvalues):.6f}")
     5.000000
     """
-    _check_options(combine, method, refit_permutations)
+    _check_options(combine, method)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    if refit_permutations is not None:
+        refit_permutations = check_integer(refit_permutations, "refit_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seed = _as_seed(random_state)
     tested: dict[str, Any] = {
         "method": method,
@@ -523,9 +531,9 @@ def cross_val_significance(
     )
 
 
-def _check_options(combine: str, method: str, refit_permutations: Any) -> None:
+def _check_options(combine: Any, method: Any) -> None:
     check_option(combine, "combine", _COMBINATIONS)
-    if method == "both":
+    if isinstance(method, str) and method == "both":
         raise ValueError("method='both' is only for scorers: pass one method for the p-values.")
     if combine == "convolution" and method not in ("auto", *_CONVOLVED):
         raise ValueError(
@@ -533,8 +541,6 @@ def _check_options(combine: str, method: str, refit_permutations: Any) -> None:
             "combine='convolution' needs: pass method='auto' or one of "
             f"{', '.join(map(repr, _CONVOLVED))}, or another combine."
         )
-    if refit_permutations is not None:
-        check_integer(refit_permutations, "refit_permutations", 1)
 
 
 def _check_restrictions(design: LabelDesign, combine: str, method: str) -> None:
@@ -970,6 +976,7 @@ class SearchPermutationTestResult:
         return plain(low), plain(high)
 
 
+@default_errors
 def search_permutation_test(
     search: Any,
     X: Any,
@@ -1086,7 +1093,8 @@ def search_permutation_test(
     >>> search_permutation_test(search, X, y, n_permutations=19).pvalue
     0.05
     """
-    check_integer(n_permutations, "n_permutations", 1)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     X, y, groups = indexable(X, y, groups)
     search = _prepared(search)
     design = LabelDesign.read(y, Restrictions(strata, clusters, order, block_length))
@@ -1170,7 +1178,7 @@ def _among_permutations(
         statistic=observed,
         pvalue=(n_reached + 1) / (n_permutations + 1),
         permuted_statistics=permuted,
-        n_permutations=int(n_permutations),
+        n_permutations=n_permutations,
     )
 
 

@@ -373,8 +373,8 @@ def metric_multiple_comparison_test(
     >>> (result.pvalue < 0.05).tolist()
     [True, True]
     """
-    check_confidence_level(confidence_level)
-    check_option(correction, "correction", _CORRECTIONS)
+    confidence_level = check_confidence_level(confidence_level)
+    correction = check_option(correction, "correction", _CORRECTIONS)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     names, positive, columns = read_rankers(y_true, y_scores, pos_label)

@@ -25,8 +25,10 @@ from sklearn_rankinf._validation import (
     as_seed_sequence,
     check_counts,
     check_integer,
+    check_n_jobs,
     check_option,
     check_tie_sizes,
+    check_verbose,
 )
 
 # Longer lists of reciprocal ranks would take too much memory.
@@ -520,7 +522,7 @@ def frozen_null_distribution(
     n, m = check_counts(n_samples, n_positives)
     sizes = check_tie_sizes(tie_sizes, n)
     statistic = metric.at(n)
-    check_method(statistic, method)
+    method = check_method(statistic, method)
     if method == "zhang_su":
         _check_zhang_su(n, m, statistic.horizon, sizes)
     if isinstance(statistic, FirstHitStatistic) and n > _MAX_LISTED:
@@ -537,8 +539,8 @@ def frozen_null_distribution(
         method,
         check_integer(n_permutations, "n_permutations", 1),
         as_seed_sequence(random_state),
-        n_jobs,
-        verbose,
+        check_n_jobs(n_jobs),
+        check_verbose(verbose),
     )
 
 
@@ -551,13 +553,13 @@ def _kind_of(metric: Metric) -> Callable[..., NullDistribution]:
     return ListedNullDistribution if isinstance(metric, FirstHitStatistic) else NullDistribution
 
 
-def check_method(metric: Metric, method: str) -> None:
-    """Raise an error if the null distributions of a metric do not have the method."""
+def check_method(metric: Metric, method: Any) -> str:
+    """Read a method of the null distributions of a metric."""
     methods = ["auto", "analytic", "permutation", "normal"]
     methods.append("binomial" if isinstance(metric, HitsAtK) else "pearson3")
     if isinstance(metric, AveragePrecision):
         methods.append("zhang_su")
-    check_option(method, "method", methods, f" for {metric.title}")
+    return str(check_option(method, "method", methods, f" for {metric.title}"))
 
 
 def _check_zhang_su(n: int, m: int, k: int | None, tie_sizes: Integers | None) -> None:

@@ -263,8 +263,8 @@ def read_problem(
     restrictions: Restrictions,
 ) -> Problem:
     """Read labels and scores; warn about weights and few labellings."""
-    check_average(average)
-    check_weights_follow(weights_follow)
+    average = check_average(average)
+    weights_follow = check_weights_follow(weights_follow)
     several = not isinstance(y_true, Ranking) and has_classes(y_true, y_score)
     of_samples = ["sample_weight"] if sample_weight is not None else []
     of_samples += restrictions.given

@@ -11,6 +11,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 from sklearn_rankinf._critical_values import Region, critical_region
 from sklearn_rankinf._formatting import as_frame, as_html, format_value
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference.odds import (
     Binormal,
     ProportionalOdds,
@@ -42,6 +43,7 @@ from sklearn_rankinf._validation import (
     check_integer,
     check_option,
     check_positive,
+    shown,
 )
 
 _MODELS = ("wallenius", "fisher", "binormal")
@@ -98,7 +100,8 @@ class MetricPowerResult(PlanningResult):
     power : float
         Probability that the test is significant.
     standard_error : float
-        Monte Carlo standard error of the power, 0 if the power is exact; nan for ``"obuchowski"``,
+        Monte Carlo standard error of the power, 0 if the power is exact or no value is significant;
+        nan for ``"obuchowski"``,
         whose error is unknown.
     level : float
         Probability of significance under random labelling, at most alpha; for ``"obuchowski"``
@@ -114,11 +117,11 @@ class MetricPowerResult(PlanningResult):
     alpha : float
         Nominal significance level.
     model, method : str
-        The model of the ranking, and how the power was computed.
+        The model of the ranking, and how the power and the expected value were computed.
     n_samples, n_positives : int
         Number of samples, and number of positives.
     n_simulations : int or None
-        Number of simulated rankings; None if the power was not simulated.
+        Number of simulated rankings; None if no rankings were simulated.
 
     See Also
     --------
@@ -179,6 +182,7 @@ class MetricPowerResult(PlanningResult):
         )
 
 
+@default_errors
 def metric_power(
     n_samples: int,
     n_positives: int,
@@ -277,7 +281,8 @@ def metric_power(
     power is a sum of their probabilities. Otherwise rankings are simulated, in a time proportional
     to the number of positives; for the same seed, different odds use the same random numbers. The
     expected value is exact for average precision of the whole ranking, ROC AUC, reciprocal rank and
-    hits at k, and if all placements are listed.
+    hits at k, and if all placements are listed. If no value of the metric is significant, power is
+    0, and only the expected value is simulated where it is not exact.
 
     ``"obuchowski"`` is the one-sided normal approximation of [2]_ as computed by pROC's
     ``power.roc.test``:
@@ -323,17 +328,16 @@ def read_effect(odds: Any, auc: Any, model: str) -> float:
     """Logit of the AUC, computed from the AUC or from the odds."""
     if (odds is None) == (auc is None):
         raise ValueError(
-            f"Pass exactly one of odds and auc, which is odds / (1 + odds); got odds={odds!r} and "
-            f"auc={auc!r}."
+            f"Pass exactly one of odds and auc, which is odds / (1 + odds); got "
+            f"odds={shown(odds)} and auc={shown(auc)}."
         )
     if auc is not None:
-        check_between(auc, "auc")
-        return float(logit(auc))
-    check_positive(odds, "odds")
-    if model == "binormal":
+        return float(logit(check_between(auc, "auc")))
+    odds = check_positive(odds, "odds")
+    if check_option(model, "model", _MODELS) == "binormal":
         raise ValueError(
             "model='binormal' needs the effect as auc, the probability that a positive scores "
-            f"higher than a negative; got odds={odds!r}: pass auc={odds / (1.0 + odds):.6g}."
+            f"higher than a negative; got odds={odds}: pass auc={odds / (1.0 + odds):.6g}."
         )
     return math.log(odds)
 
@@ -363,10 +367,10 @@ class Design:
         """Check the options."""
         chosen = as_metric(metric, k)
         check_scalar_k(chosen)
-        check_between(alpha, "alpha")
-        check_option(model, "model", _MODELS)
-        check_option(method, "method", _METHODS)
-        check_integer(n_simulations, "n_simulations", 2)
+        alpha = check_between(alpha, "alpha")
+        model = check_option(model, "model", _MODELS)
+        method = check_option(method, "method", _METHODS)
+        n_simulations = check_integer(n_simulations, "n_simulations", 2)
         seeds = as_seed_sequence(random_state)
         title = in_sentence(chosen.title)
         if model == "fisher" and not isinstance(chosen, HitsAtK):
@@ -383,7 +387,7 @@ class Design:
                 "method='obuchowski' is for ROC AUC in the binormal model: pass metric='roc_auc' "
                 f"and model='binormal'; got {title} and model={model!r}."
             )
-        return cls(chosen, float(alpha), model, method, int(n_simulations), seeds)
+        return cls(chosen, alpha, model, method, n_simulations, seeds)
 
     def of_size(self, n_samples: int, n_positives: int, approximately: bool = False) -> SizedDesign:
         """Return the design for a number of samples and positives.
@@ -495,8 +499,14 @@ class SizedDesign:
 
     @property
     def _has_exact_power(self) -> bool:
-        if math.isnan(self.region.critical_value) or self.region.event is not None:
+        """Whether power and mean need no simulation."""
+        if self.region.event is not None or self._can_be_listed:
             return True
+        return math.isnan(self.region.critical_value) and self._has_known_mean
+
+    @property
+    def _can_be_listed(self) -> bool:
+        """Whether the placements are few, and their probabilities known."""
         if self.design.model != "wallenius":
             return False
         n, m = self.n, self.m
@@ -516,7 +526,8 @@ class SizedDesign:
             return self.power(effect), error, known, 0.0
         values = self.simulated(np.array([effect]), self.design.n_simulations)[:, 0]
         power = float(np.mean(values >= self.region.edge))
-        power_error = share_error(power, values.size)
+        can_be_significant = not math.isnan(self.region.critical_value)
+        power_error = share_error(power, values.size) if can_be_significant else 0.0
         mean_error = float(values.std(ddof=1)) / math.sqrt(values.size)
         if known is not None:
             return power, power_error, known, 0.0
@@ -530,8 +541,19 @@ class SizedDesign:
             return float(shares[hits >= h].sum())
         return float(hits_tail(h, self.n, self.m, k, effect, RANKINGS[self.design.model]))
 
+    @property
+    def _has_known_mean(self) -> bool:
+        """Whether the expected value needs neither a list of rankings nor a simulation."""
+        if isinstance(self.metric, AveragePrecision):
+            return self.m in (0, self.n) or self.metric.k is None
+        return self.m in (0, self.n) or isinstance(
+            self.metric, HitsAtK | RocAuc | FirstHitStatistic
+        )
+
     def _known_mean(self, effect: float) -> float | None:
-        """Expected value of the metric if it is known without listing or simulating rankings."""
+        """Expected value of the metric; None if rankings must be listed or simulated."""
+        if not self._has_known_mean:
+            return None
         n, m, metric = self.n, self.m, self.metric
         if m in (0, n):
             best = metric.maximum(n, m) if m else 0.0
@@ -541,11 +563,9 @@ class SizedDesign:
         model = RANKINGS[self.design.model]
         if isinstance(metric, RocAuc):
             return float(expit(effect))
-        if isinstance(metric, AveragePrecision) and metric.k is None:
-            return expected_average_precision(n, m, effect, model)
         if isinstance(metric, FirstHitStatistic):
             return expected_reciprocal_rank(n, m, effect, model)
-        return None
+        return expected_average_precision(n, m, effect, model)
 
     def _expected_hits(self, effect: float) -> float:
         assert isinstance(self.metric, HitsAtK)

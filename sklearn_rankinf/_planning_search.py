@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._inference.odds import hits_tail
 from sklearn_rankinf._planning import RANKINGS, Design, SizedDesign, read_effect
 from sklearn_rankinf._statistics.additive import HitsAtK, Metric
@@ -33,6 +34,7 @@ _SHARE_TRIED = 0.98
 _TOGETHER = 256
 
 
+@default_errors
 def min_detectable_odds(
     n_samples: int,
     n_positives: int,
@@ -109,9 +111,9 @@ def min_detectable_odds(
     0.8
     """
     n, m = check_counts(n_samples, n_positives)
-    check_between(power, "power")
+    power = check_between(power, "power")
     design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
-    return _smallest_odds(design.of_size(n, m), float(power))
+    return _smallest_odds(design.of_size(n, m), power)
 
 
 def _smallest_odds(sized: SizedDesign, target: float) -> float:
@@ -160,6 +162,7 @@ def _crossing_of_draws(sized: SizedDesign, target: float) -> float:
             low, high = effects[cell] - 0.5 * step - reach, effects[cell] - 0.5 * step + reach
 
 
+@default_errors
 def min_positives(
     *,
     prevalence: float,
@@ -250,13 +253,13 @@ def min_positives(
     ...  for i in (m - 1, m)]
     [False, True]
     """
-    check_between(prevalence, "prevalence")
+    prevalence = check_between(prevalence, "prevalence")
     if prevalence < _SMALLEST_PREVALENCE:
         raise ValueError(
             f"prevalence must be at least {_SMALLEST_PREVALENCE:.2g}, otherwise the number of "
             f"samples is too large to count; got {prevalence}."
         )
-    check_between(power, "power")
+    power = check_between(power, "power")
     effect = read_effect(odds, auc, model)
     design = Design.read(metric, k, alpha, model, method, n_simulations, random_state)
     if effect <= 0.0 and power >= alpha:
@@ -265,7 +268,7 @@ def min_positives(
             "positives are not ranked higher than negatives; pass odds above 1, or auc above "
             f"0.5 (got odds={odds} and auc={auc})."
         )
-    return _Search(design, float(prevalence), effect, float(power)).first()
+    return _Search(design, prevalence, effect, power).first()
 
 
 class _Search:

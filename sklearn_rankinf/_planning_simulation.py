@@ -22,6 +22,7 @@ from sklearn_rankinf._estimates import (
     influence_of_items,
 )
 from sklearn_rankinf._formatting import format_value
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import (
     AveragePrecision,
@@ -42,7 +43,9 @@ from sklearn_rankinf._validation import (
     check_confidence_level,
     check_counts,
     check_integer,
+    check_n_jobs,
     check_real,
+    check_verbose,
 )
 
 # Number of samples, over all data sets, that are drawn and tested in one task.
@@ -230,6 +233,11 @@ class MetricIntervalWidthResult(PlanningResult):
         )
 
 
+# Largest number of samples in a simulated data set: its scores need 16 GB.
+_MOST_SIMULATED = 10**9
+
+
+@default_errors
 def metric_comparison_power(
     n_samples: int,
     n_positives: int,
@@ -323,13 +331,13 @@ def metric_comparison_power(
     n, m = _check_both_classes(n_samples, n_positives)
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    for name, value in (("auc_a", auc_a), ("auc_b", auc_b), ("alpha", alpha)):
-        check_between(value, name)
-    check_real(correlation, "correlation")
-    if not -1.0 <= float(correlation) <= 1.0:
+    auc_a, auc_b = check_between(auc_a, "auc_a"), check_between(auc_b, "auc_b")
+    alpha = check_between(alpha, "alpha")
+    correlation = check_real(correlation, "correlation")
+    if not -1.0 <= correlation <= 1.0:
         raise ValueError(f"correlation must lie between -1 and 1; got {correlation}.")
-    check_alternative(alternative)
-    check_integer(n_permutations, "n_permutations", 1)
+    alternative = check_alternative(alternative)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
     shifts = _shift(auc_a), _shift(auc_b)
 
     test = partial(
@@ -339,7 +347,7 @@ def metric_comparison_power(
         method=method,
         n_permutations=n_permutations,
     )
-    task = partial(_compare_once, test, n, m, shifts, float(correlation))
+    task = partial(_compare_once, test, n, m, shifts, correlation)
     found = _over_data_sets(task, n, n_simulations, random_state, n_jobs, verbose)
     pvalues, of_a, of_b = np.array([one[:3] for one in found], dtype=float).T
     power = float(np.mean(pvalues <= alpha))
@@ -353,10 +361,10 @@ def metric_comparison_power(
         mean_difference=mean,
         mean_difference_standard_error=error,
         difference_standard_deviation=error * math.sqrt(pvalues.size),
-        auc_a=float(auc_a),
-        auc_b=float(auc_b),
-        correlation=float(correlation),
-        alpha=float(alpha),
+        auc_a=auc_a,
+        auc_b=auc_b,
+        correlation=correlation,
+        alpha=alpha,
         alternative=alternative,
         method=found[0][3],
         n_samples=n,
@@ -365,6 +373,7 @@ def metric_comparison_power(
     )
 
 
+@default_errors
 def metric_interval_width(
     n_samples: int,
     n_positives: int,
@@ -451,8 +460,8 @@ def metric_interval_width(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     statistic = check_has_influence(chosen).at(n)
-    check_between(auc, "auc")
-    check_confidence_level(confidence_level)
+    auc = check_between(auc, "auc")
+    confidence_level = check_confidence_level(confidence_level)
     method = choose_method(statistic, method, False)
     shift = _shift(auc)
 
@@ -475,8 +484,8 @@ def metric_interval_width(
         mean=mean,
         mean_standard_error=mean_error,
         first_order_standard_error=_first_order_standard_error(statistic, n, m, shift),
-        auc=float(auc),
-        confidence_level=float(confidence_level),
+        auc=auc,
+        confidence_level=confidence_level,
         method=method,
         n_samples=n,
         n_positives=m,
@@ -491,6 +500,11 @@ def _check_both_classes(n_samples: Any, n_positives: Any) -> tuple[int, int]:
         raise ValueError(
             f"Simulated data sets need positives and negatives; got n_positives={m} of "
             f"n_samples={n}."
+        )
+    if n > _MOST_SIMULATED:
+        raise ValueError(
+            f"Simulated data sets of n_samples={n} do not fit into memory: pass at most "
+            f"{_MOST_SIMULATED}."
         )
     return n, m
 
@@ -549,6 +563,7 @@ def _over_data_sets(
 ) -> list[tuple[Any, ...]]:
     """Results of a task for all data sets, each with a separate seed."""
     n_data_sets = check_integer(n_simulations, "n_simulations", 2)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seeds = copy(as_seed_sequence(random_state)).spawn(n_data_sets)
     size = max(1, _CELLS_PER_CHUNK // n_samples)
     chunks = [seeds[first : first + size] for first in range(0, n_data_sets, size)]

@@ -13,10 +13,13 @@ from scipy import optimize, special, stats
 
 from sklearn_rankinf._classifications import read_predictions
 from sklearn_rankinf._frozen_distributions import plain
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._validation import (
     PosLabel,
+    as_numbers,
     as_seed_sequence,
+    as_shape,
     check_integer,
     check_option,
     check_positive,
@@ -113,7 +116,7 @@ class PrecisionRecallPosterior:
     def __post_init__(self) -> None:
         for name in ("tp", "fp", "fn"):
             object.__setattr__(self, name, check_integer(getattr(self, name), name, 0))
-        check_positive(self.prior, "prior")
+        object.__setattr__(self, "prior", check_positive(self.prior, "prior"))
 
     def __repr__(self) -> str:
         return (
@@ -253,6 +256,7 @@ class PrecisionRecallPosterior:
         """
         return FScorePosterior(self, beta)
 
+    @default_errors
     def probability_greater(
         self, other: PrecisionRecallPosterior, metric: str | float = "f1"
     ) -> float:
@@ -308,7 +312,9 @@ class PrecisionRecallPosterior:
         if isinstance(metric, Real) and not isinstance(metric, bool):
             return self.f_score(float(metric))._log_odds
         names = ("precision", "recall", "f1")
-        check_option(metric, "metric", names, ", or a positive number, the beta of an F-score")
+        metric = check_option(
+            metric, "metric", names, ", or a positive number, the beta of an F-score"
+        )
         if metric == "f1":
             return self.f_score()._log_odds
         errors = self.fp if metric == "precision" else self.fn
@@ -376,8 +382,7 @@ class FScorePosterior:
 
     def __init__(self, posterior: PrecisionRecallPosterior, beta: float = 1.0) -> None:
         self._posterior = posterior
-        check_positive(beta, "beta")
-        self.beta = float(beta)
+        self.beta = check_positive(beta, "beta")
         self._shift = math.log1p(self.beta**2)
         p = posterior
         a, b = p.tp + p.prior, p.fp + p.fn + 2.0 * p.prior
@@ -394,17 +399,20 @@ class FScorePosterior:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._posterior!r}, beta={self.beta:.12g})"
 
+    @default_errors
     def cdf(self, x: ArrayLike) -> Any:
         """Probability of at most x."""
         return plain(self._log_odds.cdf(self._log_odds_at(x)))
 
+    @default_errors
     def sf(self, x: ArrayLike) -> Any:
         """Probability of more than x."""
         return plain(self._log_odds.sf(self._log_odds_at(x)))
 
+    @default_errors
     def pdf(self, x: ArrayLike) -> Any:
         """Density at x."""
-        x = np.asarray(x, dtype=np.float64)
+        x = as_numbers(x, "x")
         inside = (x >= 0.0) & (x <= 1.0)
         odds, f = self._log_odds, np.where(inside, x, 0.5)[..., None]
         log_ratio = odds.log_w - self._shift
@@ -434,10 +442,12 @@ class FScorePosterior:
         outside = 0.5 * (1.0 - np.asarray(confidence, dtype=np.float64))
         return self.ppf(outside), self.isf(outside)
 
+    @default_errors
     def mean(self) -> float:
         """Mean."""
         return self._expected(0.0, 1)
 
+    @default_errors
     def var(self) -> float:
         """Variance."""
         return self._expected(self.mean(), 2)
@@ -462,15 +472,15 @@ class FScorePosterior:
             The draws.
         """
         rng = np.random.default_rng(as_seed_sequence(random_state))
-        p = self._posterior
+        p, shape = self._posterior, as_shape(size)
         found, missed, false = (
-            rng.standard_gamma(count + p.prior, size) for count in (p.tp, p.fn, p.fp)
+            rng.standard_gamma(count + p.prior, shape) for count in (p.tp, p.fn, p.fp)
         )
         weighted = (1.0 + self.beta**2) * found
         return np.asarray(weighted / (weighted + self.beta**2 * missed + false))
 
     def _log_odds_at(self, x: ArrayLike) -> Floats:
-        inside = np.clip(np.asarray(x, dtype=np.float64), 0.0, 1.0)
+        inside = np.clip(as_numbers(x, "x"), 0.0, 1.0)
         return np.asarray(special.logit(inside) - self._shift)
 
     def _expected(self, center: float, power: int) -> float:
@@ -481,6 +491,7 @@ class FScorePosterior:
         return float(weights @ values**power @ odds.weights)
 
 
+@default_errors
 def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5) -> Any:
     r"""Posterior of the share won by system a of the samples that only one system gets right.
 
@@ -535,7 +546,7 @@ def paired_outcome_posterior(n_only_a: int, n_only_b: int, *, prior: float = 0.5
     >>> round(float(paired_outcome_posterior(17, 4).sf(0.5)), 6)
     0.998302
     """
-    check_positive(prior, "prior")
+    prior = check_positive(prior, "prior")
     a, b = check_integer(n_only_a, "n_only_a", 0), check_integer(n_only_b, "n_only_b", 0)
     return stats.beta(a + prior, b + prior)
 
@@ -568,9 +579,10 @@ class _LogOdds:
         share = special.expit(-t[..., None] - self.log_w)
         return np.asarray(special.betainc(self.b, self.a, share) @ self.weights)
 
+    @default_errors
     def quantile(self, q: ArrayLike, upper: bool) -> Floats:
         """Lower or upper quantile, by bisection between those of the extreme values of w."""
-        tail = np.asarray(q, dtype=np.float64)
+        tail = as_numbers(q, "q")
         given = special.betainccinv if upper else special.betaincinv
         # The complement of the quantile of G has full precision if G is near 1.
         share, rest = given(self.a, self.b, tail), _inverse(self.b, self.a, tail, upper)

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,6 +52,7 @@ from sklearn_rankinf._sampling.labellings import Sampler
 from sklearn_rankinf._sampling.mean import MeanSampler
 from sklearn_rankinf._sampling.resampling import JointLists, ObservedLists
 from sklearn_rankinf._statistics.additive import Metric
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis
 from sklearn_rankinf._validation import (
@@ -63,10 +63,13 @@ from sklearn_rankinf._validation import (
     check_confidence_level,
     check_counts,
     check_integer,
+    check_n_jobs,
     check_no_closed_form,
     check_option,
     check_tie_sizes,
+    check_verbose,
     numbered,
+    shown,
     warn_caller,
 )
 
@@ -296,13 +299,13 @@ def _frozen_map_distribution(
     random_state: Any,
     n_jobs: int | None = None,
 ) -> MeanNullDistribution:
-    check_option(method, "method", _METHODS, " for mean average precision")
+    method = check_option(method, "method", _METHODS, " for mean average precision")
     return MeanNullDistribution(
         sizes,
         method,
         check_integer(n_permutations, "n_permutations", 1),
         as_seed_sequence(random_state),
-        n_jobs,
+        check_n_jobs(n_jobs),
     )
 
 
@@ -459,7 +462,7 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         ValueError
             If there is only one query.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         return interval_over_queries(
             self.metric,
             self.query_statistic,
@@ -692,10 +695,12 @@ def mean_average_precision_test(
     >>> result.query_pvalue_bh.round(4)
     array([0.0714, 0.5333])
     """
-    check_alternative(alternative)
-    if dependence not in _DEPENDENCES:
-        raise ValueError(f"dependence must be 'independent' or 'shared'; got {dependence!r}.")
-    check_option(method, "method", _METHODS, " for mean average precision")
+    alternative = check_alternative(alternative)
+    if not isinstance(dependence, str) or dependence not in _DEPENDENCES:
+        raise ValueError(f"dependence must be 'independent' or 'shared'; got {shown(dependence)}.")
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
+    method = check_option(method, "method", _METHODS, " for mean average precision")
     restrictions = Restrictions(strata, clusters)
     joint = None
     if _are_rankings(y_true):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution
 from sklearn_rankinf._sampling.labellings import NullSampler, chunk_sizes
 from sklearn_rankinf._statistics.additive import RankStatistic, Statistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.increments import Floats, Integers
 from sklearn_rankinf._statistics.moments import skewness_and_kurtosis

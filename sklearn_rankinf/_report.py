@@ -389,7 +389,7 @@ def rank_significance_report(
     >>> report.to_dict()["rankers"][0]["at_k"][0]["k"]
     50
     """
-    check_option(output, "output", _OUTPUTS)
+    output = check_option(output, "output", _OUTPUTS)
     report = make_report(
         y_true,
         y_score,
@@ -423,7 +423,7 @@ def make_report(
     level = np.asarray(check_levels(alpha))
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
-    check_integer(n_permutations, "n_permutations", 1)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
     problem = _Problem.read(y_true, y_score, pos_label, clusters)
     study = _Study(
         problem,

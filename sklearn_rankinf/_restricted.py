@@ -225,7 +225,8 @@ class Restrictions:
 
     def __post_init__(self) -> None:
         if self.block_length is not None:
-            check_integer(self.block_length, "block_length", 1)
+            length = check_integer(self.block_length, "block_length", 1)
+            object.__setattr__(self, "block_length", length)
             if self.order is None:
                 raise ValueError(
                     f"block_length={self.block_length} needs order, the time or position of each "

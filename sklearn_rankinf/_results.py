@@ -28,6 +28,7 @@ from sklearn_rankinf._frozen_distributions import (
     stopped_distribution,
     value_of_perfect_ranking,
 )
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._interval_results import MetricIntervalResult, interval_of_ranking, joined
 from sklearn_rankinf._statistics.additive import Metric
 from sklearn_rankinf._validation import check_confidence_level
@@ -233,6 +234,7 @@ class MetricTestResult:
         drawn = np.asarray(self.n_resamples) > 0
         return plain(np.where(drawn, self.pvalue * self.pvalue_relative_error, 0.0))
 
+    @default_errors
     def pvalue_interval(self, confidence_level: float = _CONFIDENCE_LEVEL) -> tuple[Any, Any]:
         """Interval for the p-value that accounts for the error of its computation.
 
@@ -249,7 +251,7 @@ class MetricTestResult:
             or, if the p-value is only bounded, its guaranteed bounds; for an approximation, whose
             error is unknown, 0 and 1.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         return drawn_interval(
             (self.pvalue_low, self.pvalue_high),
             self.n_exceedances,
@@ -259,6 +261,7 @@ class MetricTestResult:
             confidence_level,
         )
 
+    @default_errors
     def confidence_interval(
         self, confidence_level: float = 0.95, method: str = "auto", random_state: Any = 0
     ) -> MetricIntervalResult:
@@ -284,7 +287,7 @@ class MetricTestResult:
             If an average, weights, strata, clusters or a series were tested, if there are no
             positives or no negatives, or if the metric does not have the `method`.
         """
-        check_confidence_level(confidence_level)
+        confidence_level = check_confidence_level(confidence_level)
         if self.ranking is None:
             raise ValueError(
                 "confidence_interval needs a single ranking of independently drawn samples, and "
@@ -456,7 +459,7 @@ def permutation_interval(
     pvalue: Any, n_permutations: int, confidence_level: float
 ) -> tuple[Any, Any]:
     """Clopper and Pearson's interval for p-values (b + 1) / (B + 1) of B random labellings."""
-    check_confidence_level(confidence_level)
+    confidence_level = check_confidence_level(confidence_level)
     counts = np.rint(np.asarray(pvalue) * (n_permutations + 1.0)) - 1.0
     return binomial_interval(counts, n_permutations, False, confidence_level)
 

@@ -18,7 +18,7 @@ from sklearn.metrics import make_scorer
 
 from sklearn_rankinf._folds import FEW_LABELLINGS
 from sklearn_rankinf._frozen_distributions import NullDistribution, pvalue_log_and_error, tolerating
-from sklearn_rankinf._guard import scorer_factory
+from sklearn_rankinf._guard import default_errors, scorer_factory
 from sklearn_rankinf._metrics import as_metric, check_scalar_k, registered
 from sklearn_rankinf._null_distributions import frozen_null_distribution
 from sklearn_rankinf._observations import check_takes_weights, observe_ranking
@@ -279,15 +279,16 @@ def make_significance_scorer(
     (2,)
     """
     keys = _keys_of(method, output)
+    n_permutations = check_integer(n_permutations, "n_permutations", 1)
     options: dict[str, Any] = {"method": "permutation" if method == "both" else method}
     options |= {"k": k, "average": average}
     options |= {"n_permutations": n_permutations, "random_state": random_state}
     _check_metric(metric, **options)
-    check_weights_follow(weights_follow)
+    weights_follow = check_weights_follow(weights_follow)
     if weights_follow != "label":
         check_takes_weights(metric, f"weights_follow={weights_follow!r}")
     if block_length is not None:
-        check_integer(block_length, "block_length", 1)
+        block_length = check_integer(block_length, "block_length", 1)
     options |= {"weights_follow": weights_follow, "block_length": block_length}
     # A worker process finds the metrics of the package by name; custom ones are sent to it.
     metric = registered(metric)
@@ -315,6 +316,7 @@ def make_significance_scorer(
     return {key: scorer(*of_key) for key, of_key in keys.items()}
 
 
+@default_errors
 def significance_score(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -489,7 +491,7 @@ def _is_at_floor(score: float, output: str, n_permutations: int) -> bool:
 
 def _keys_of(method: str, output: str) -> Mapping[str, tuple[str, str | None]] | None:
     """Return the keys of the requested dict, or None for a single scorer."""
-    check_option(output, "output", _OUTPUTS)
+    output = check_option(output, "output", _OUTPUTS)
     if method != "both":
         return _ONE_METHOD if output == "all" else None
     if output not in ("neg_log10_pvalue", "all"):
@@ -506,7 +508,7 @@ def _check_metric(
     """Check the metric once, before any fold is scored."""
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
-    check_average(average)
+    average = check_average(average)
     if average is not None and not isinstance(chosen, Statistic):
         raise ValueError(
             f"metric={metric!r} has no average over classes; got average={average!r}: leave it "

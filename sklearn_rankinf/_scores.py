@@ -120,7 +120,7 @@ def average_precision_pvalue(
     ...     greater_is_better=False,
     ... )
     """
-    check_alternative(alternative)
+    alternative = check_alternative(alternative)
     ranking = as_ranking(y_true, y_score, pos_label)
     seen = observe_ranking(
         ranking,
@@ -213,7 +213,7 @@ def average_precision_neg_log10_pvalue(
     ...     response_method=("decision_function", "predict_proba"),
     ... )
     """
-    check_alternative(alternative)
+    alternative = check_alternative(alternative)
     ranking = as_ranking(y_true, y_score, pos_label)
     seen = observe_ranking(
         ranking,
@@ -960,7 +960,7 @@ def interpolated_average_precision_score(
     0.954545
     """
     n_levels = check_integer(n_levels, "n_levels", 2)
-    check_option(rounding, "rounding", _ROUNDINGS)
+    rounding = check_option(rounding, "rounding", _ROUNDINGS)
     ranking = as_ranking(y_true, y_score, pos_label, needs_ties=False)
     if ranking.n_positives == 0:
         message = no_positives("Interpolated average precision", "0.0")
@@ -1073,8 +1073,7 @@ def _score(
 
 def _one(k: Any) -> Any:
     """Check and return a single cut-off."""
-    check_k(k)
-    return k
+    return check_k(k)
 
 
 def _undefined(what: str, ranking: Ranking) -> str:

@@ -33,6 +33,8 @@ from sklearn_rankinf._validation import (
     PosLabel,
     as_seed_sequence,
     check_integer,
+    check_n_jobs,
+    check_verbose,
 )
 
 # Relative difference up to which two values of the statistic count as equal.
@@ -354,6 +356,7 @@ def best_candidate_test(
     chosen = as_metric(metric, k)
     check_scalar_k(chosen)
     n_permutations = check_integer(n_permutations, "n_permutations", 1)
+    n_jobs, verbose = check_n_jobs(n_jobs), check_verbose(verbose)
     seeds = as_seed_sequence(random_state)
     names, positive, candidates = _read_candidates(y_true, y_scores, pos_label)
     parallel = Parallel(n_jobs=n_jobs, verbose=verbose)

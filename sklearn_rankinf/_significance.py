@@ -292,7 +292,7 @@ def _test(
     **options: Any,
 ) -> MetricTestResult:
     """Read labels and scores once, compute the metric, and compare it with random labelling."""
-    check_stopping(n_exceedances, alternative)
+    n_exceedances, alternative = check_stopping(n_exceedances, alternative)
     problem: Problem | GradedProblem
     if is_graded(y_true, y_score, metric):
         if sample_weight is not None:

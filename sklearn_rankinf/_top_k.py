@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from sklearn_rankinf._frozen_distributions import plain
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._statistics.hypergeometric import (
     log_tail,
     mean_and_deviation,
@@ -27,6 +28,7 @@ from sklearn_rankinf._validation import (
 _COUNT_METHODS = ("analytic", "binomial", "normal")
 
 
+@default_errors
 def min_hits_at_k(
     n_samples: int,
     n_positives: int,
@@ -106,7 +108,7 @@ def min_hits_at_k(
     15.403
     """
     n, m = check_counts(n_samples, n_positives)
-    check_option(method, "method", _COUNT_METHODS, " for counts at k")
+    method = check_option(method, "method", _COUNT_METHODS, " for counts at k")
     cuts, levels = _broadcast(resolve_each_k(k, n), check_levels(alpha))
     needed = _needed(n, m, cuts, levels, method)
     if not interpolate:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,14 @@ from numpy.typing import ArrayLike
 from sklearn_rankinf._engine.exact.hits import HitsDistribution
 from sklearn_rankinf._engine.listed import ListedDistribution
 from sklearn_rankinf._frozen_distributions import NullDistribution, plain
+from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._statistics.additive import HitsAtK
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats
 from sklearn_rankinf._statistics.moments import linear_moments
 from sklearn_rankinf._top_k_approximations import ApproximateHits, BinomialHits, NormalHits
 from sklearn_rankinf._validation import (
+    as_numbers,
     as_seed_sequence,
     as_shape,
 )
@@ -89,6 +91,7 @@ class TopKNullDistribution(NullDistribution):
         """Median: the smallest x with cdf(x) >= 1/2."""
         return self.ppf(0.5)
 
+    @default_errors
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: Any = None) -> Floats:
         """Draw independent values.
 
@@ -163,6 +166,7 @@ class TopKNullDistribution(NullDistribution):
         return weights / null.divisor[..., None], sizes
 
     @cached_property
+    @default_errors
     def _mean_and_variance(self) -> tuple[Any, Any]:
         variance, _, _ = linear_moments(*self._weights_and_sizes, self.n_positives)
         k = np.asarray(self.statistic.k, dtype=float)
@@ -170,6 +174,7 @@ class TopKNullDistribution(NullDistribution):
         low, high = self._exact.support()
         return plain(mean), plain(np.where(np.asarray(low) == np.asarray(high), 0.0, variance))
 
+    @default_errors
     def _standardized_cumulant(self, order: int) -> Any:
         cumulant = linear_moments(*self._weights_and_sizes, self.n_positives)[order - 2]
         return plain(np.where(np.asarray(self.var()) > 0.0, cumulant, np.nan))
@@ -195,11 +200,12 @@ class TopKNullDistribution(NullDistribution):
             value = np.where(level == 1.0, high if sign < 0 else low, value)
             return np.where((level >= 0.0) & (level <= 1.0), value, np.nan)
 
-        return self._over(q, quantile)
+        return self._over(as_numbers(q, "q"), quantile)
 
+    @default_errors
     def _over(self, x: ArrayLike, function: Callable[[Floats], Floats]) -> Any:
         """Apply a function to x, broadcast against k; nan stays nan."""
-        values = np.asarray(x, dtype=float)
+        values = as_numbers(x, "x")
         shape = np.shape(self.statistic.k)
         try:
             values = np.broadcast_to(values, np.broadcast_shapes(values.shape, shape))
@@ -211,8 +217,8 @@ class TopKNullDistribution(NullDistribution):
         if values.size == 0:
             return np.empty(values.shape)
         known = ~np.isnan(values)
-        limit = np.finfo(float).max / 4.0
-        out = function(np.clip(np.where(known, values, 0.0), -limit, limit))
+        # Larger values could overflow if they are converted to numbers of hits.
+        out = function(np.clip(np.where(known, values, 0.0), -1e200, 1e200))
         return plain(np.where(known, out, np.nan))
 
 

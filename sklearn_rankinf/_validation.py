@@ -59,7 +59,7 @@ def as_labels(y_true: Any, name: str = "y_true") -> NDArray[Any]:
     if labels.dtype.kind not in "biufUO":
         raise TypeError(
             f"{name} must hold numbers, booleans or strings; got values of type "
-            f"{labels.dtype}, such as {labels[:1].tolist()[0]!r}."
+            f"{labels.dtype}, such as {shown(labels[:1].tolist()[0])}."
         )
     if labels.dtype.kind == "f":
         _check_float_labels(labels, name)
@@ -112,8 +112,7 @@ def check_pos_label(pos_label: Any) -> None:
     """Raise an error if pos_label cannot be a label."""
     if not isinstance(pos_label, (*_NUMBERS, str)):
         raise TypeError(
-            f"pos_label must be a number, a string or a boolean; got {pos_label!r} of type "
-            f"{type(pos_label).__name__}."
+            f"pos_label must be a number, a string or a boolean; got {_typed(pos_label)}."
         )
 
 
@@ -158,7 +157,7 @@ def check_two_labels(distinct: list[Any], pos_label: PosLabel) -> None:
         )
     if len(distinct) == 2 and pos_label not in distinct:
         raise ValueError(
-            f"pos_label={pos_label!r} is not a label of y_true, whose labels are "
+            f"pos_label={shown(pos_label)} is not a label of y_true, whose labels are "
             f"{_listed(distinct)}: pass one of them as pos_label."
         )
 
@@ -216,7 +215,7 @@ def _as_reals(values: Any, name: str, remedy: str) -> NDArray[Any]:
     elif numbers.dtype.kind not in "biuf":
         raise TypeError(
             f"{name} must hold real numbers; got values of type {numbers.dtype}, such as "
-            f"{numbers[:1].tolist()[0]!r}."
+            f"{shown(numbers[:1].tolist()[0])}."
         )
     wrong = _not_finite(numbers)
     if wrong.any():
@@ -439,10 +438,7 @@ def _empty(name: str) -> str:
 def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
     """Message for values that are not one-dimensional, with the remedy."""
     if array.ndim == 0:
-        return (
-            f"{name} must be a one-dimensional array-like; got {values!r} of type "
-            f"{type(values).__name__}."
-        )
+        return f"{name} must be a one-dimensional array-like; got {_typed(values)}."
     remedy = {
         "y_true": "for multilabel targets call once per class, with one column of y_true",
         "y_score": (
@@ -457,16 +453,16 @@ def not_one_dimensional(values: Any, array: NDArray[Any], name: str) -> str:
 def first_wrong(values: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
     """Describe the first wrong value and its position."""
     position = int(np.flatnonzero(wrong)[0])
-    return f"{values[position : position + 1].tolist()[0]!r} at position {position}"
+    return f"{shown(values[position : position + 1].tolist()[0])} at position {position}"
 
 
-def _lacks_type(values: NDArray[Any], types: type | tuple[type, ...]) -> NDArray[np.bool_]:
+def _lacks_type(values: NDArray[Any], types: Any) -> NDArray[np.bool_]:
     return np.fromiter((not isinstance(value, types) for value in values), bool, len(values))
 
 
 def _listed(values: list[Any]) -> str:
-    shown = ", ".join(repr(value) for value in values[:_N_SHOWN])
-    return shown + (", ..." if len(values) > _N_SHOWN else "")
+    listed = ", ".join(map(shown, values[:_N_SHOWN]))
+    return listed + (", ..." if len(values) > _N_SHOWN else "")
 
 
 def as_counts(values: Any, name: str) -> NDArray[np.int64]:
@@ -480,9 +476,16 @@ def as_counts(values: Any, name: str) -> NDArray[np.int64]:
     elif counts.dtype.kind not in "biu":
         raise TypeError(
             f"{name} must hold integers; got values of type {counts.dtype}, such as "
-            f"{counts[:1].tolist()[0]!r}: convert them with astype(int)."
+            f"{shown(counts[:1].tolist()[0])}: convert them with astype(int)."
         )
-    return np.array(counts, dtype=np.int64)
+    too_large = counts > _LARGEST_COUNT
+    if counts.dtype != np.int64 and too_large.any():
+        raise ValueError(f"{name} must be at most 2**62; got {first_wrong(counts, too_large)}.")
+    counts = np.array(counts, dtype=np.int64)
+    total = counts.sum(dtype=float)
+    if total > _LARGEST_COUNT:
+        raise ValueError(f"{name} must add up to at most 2**62; they add up to {total:.4g}.")
+    return counts
 
 
 def numbered(
@@ -494,10 +497,7 @@ def numbered(
     """
     values = entries.tolist() if isinstance(entries, np.ndarray) else entries
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise TypeError(
-            f"{name} must hold the {what} of each sample; got {entries!r} of type "
-            f"{type(entries).__name__}."
-        )
+        raise TypeError(f"{name} must hold the {what} of each sample; got {_typed(entries)}.")
     numbers: dict[Any, int] = {}
     codes = []
     for row, value in enumerate(values):
@@ -506,13 +506,13 @@ def numbered(
             codes.append(numbers.setdefault(value, n_known))
         except TypeError as error:
             raise TypeError(
-                f"{name} must be hashable; got {value!r} of type {type(value).__name__} in row "
+                f"{name} must be hashable; got {_typed(value)} in row "
                 f"{row}: use a tuple or a string."
             ) from error
         if len(numbers) > n_known and _is_missing(value):
             raise ValueError(
-                f"{name} lacks a {what} in row {row}, where it is {value!r}: pass a {what} for "
-                "every sample, or leave the sample out."
+                f"{name} lacks a {what} in row {row}, where it is {shown(value)}: pass a {what} "
+                "for every sample, or leave the sample out."
             )
     if len(codes) != n_samples:
         raise ValueError(
@@ -532,21 +532,79 @@ def _is_missing(value: Any) -> bool:
         return True  # pandas.NA
 
 
+# Numbers and options. Each reader returns Python's own type, in which computations are made.
+
+# Number of characters of a value that a message repeats.
+_N_CHARACTERS = 200
+# Counts are 64-bit integers in arrays.
+_LARGEST_COUNT = 2**62
+# The complement of a confidence level needs some digits, also when it is split among pairs.
+_HIGHEST_LEVEL = 1.0 - 1e-12
+
+
+def shown(value: Any) -> str:
+    """The representation of a value in a message, shortened."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write out integers of thousands of digits
+        return f"a number of type {type(value).__name__} with thousands of digits"
+    return text if len(text) <= _N_CHARACTERS else f"{text[: _N_CHARACTERS - 3]}..."
+
+
+def _typed(value: Any) -> str:
+    """A value of the wrong type in a message."""
+    return f"{shown(value)} of type {type(value).__name__}"
+
+
+def _number(value: Any) -> str:
+    """A number of the right type in a message, without the name of its type."""
+    return shown(value) if type(value) in (int, float) else shown(str(value)).strip("'")
+
+
 def check_integer(value: Any, name: str, least: int) -> int:
-    """Check an integer with a lower bound."""
+    """Read an integer with a lower bound."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer; got {value!r} of type {type(value).__name__}.")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}; got {value}.")
-    return int(value)
+        raise TypeError(f"{name} must be an integer; got {_typed(value)}.")
+    number = int(value)
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}; got {shown(number)}.")
+    return number
 
 
-def check_option(value: Any, name: str, options: Iterable[Any], what: str = "") -> None:
-    """Raise an error if a value is not one of the options; `what` names their purpose."""
+def check_count(value: Any, name: str, least: int) -> int:
+    """Read a number of things that are counted in arrays of 64-bit integers."""
+    number = check_integer(value, name, least)
+    if number > _LARGEST_COUNT:
+        raise ValueError(f"{name} must be at most 2**62; got {shown(number)}.")
+    return number
+
+
+def check_n_jobs(n_jobs: Any) -> int | None:
+    """Read a number of jobs: None, a positive number, or a negative one as in joblib."""
+    if n_jobs is None:
+        return None
+    number = check_integer(n_jobs, "n_jobs", -_LARGEST_COUNT)
+    if number == 0:
+        raise ValueError(
+            "n_jobs=0 has no meaning: pass the number of jobs, -1 for all processors, or None for "
+            "one."
+        )
+    return number
+
+
+def check_verbose(verbose: Any) -> int:
+    """Read a level of verbosity, which may be a bool."""
+    return int(verbose) if isinstance(verbose, bool) else check_integer(verbose, "verbose", 0)
+
+
+def check_option(value: Any, name: str, options: Iterable[Any], what: str = "") -> Any:
+    """Read one of the options; `what` names their purpose."""
     known = list(options)
-    if value not in known:
-        listed = ", ".join(map(repr, known))
-        raise ValueError(f"{name} must be one of {listed}{what}; got {value!r}.")
+    for option in known:
+        if isinstance(value, type(option)) and value == option:
+            return option
+    listed = ", ".join(map(repr, known))
+    raise ValueError(f"{name} must be one of {listed}{what}; got {shown(value)}.")
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
@@ -561,49 +619,57 @@ def warn_caller(message: str, category: type[Warning]) -> None:
 _ALTERNATIVES = ("greater", "less", "two-sided")
 
 
-def check_alternative(alternative: str) -> None:
-    """Raise an error if the alternative is not one of the three."""
-    if alternative not in _ALTERNATIVES:
+def check_alternative(alternative: Any) -> str:
+    """Read one of the three alternatives."""
+    if not isinstance(alternative, str) or alternative not in _ALTERNATIVES:
         raise ValueError(
-            f"alternative must be 'greater', 'less' or 'two-sided'; got {alternative!r}."
+            f"alternative must be 'greater', 'less' or 'two-sided'; got {shown(alternative)}."
         )
+    return str(alternative)
 
 
-def check_k(k: Any, name: str = "k") -> None:
-    """Raise an error if k is neither a number of samples nor a fraction of them."""
-    if isinstance(k, bool) or not isinstance(k, Real):
-        raise TypeError(f"{name} must be an int or a float; got {k!r} of type {type(k).__name__}.")
+def check_k(k: Any, name: str = "k") -> float:
+    """Read a cut-off: a number of samples as an int, or a fraction of them as a float."""
+    if isinstance(k, bool) or not isinstance(k, Real | Decimal):
+        raise TypeError(f"{name} must be an int or a float; got {_typed(k)}.")
     if isinstance(k, Integral):
         if k < 1:
-            raise ValueError(f"{name} must be at least 1 as a number of samples; got {k}.")
-    elif not 0.0 < float(k) < 1.0:
-        raise ValueError(
-            f"{name} as a float is a fraction of the samples between 0 and 1, exclusive; got {k}. "
-            "Pass an int to count samples."
-        )
-
-
-def resolve_k(k: float, n_samples: int, name: str = "k") -> int:
-    """Cut-off rank: an int from 1 to n, or a fraction of n in (0, 1), rounded up."""
-    check_k(k, name)
-    if isinstance(k, Integral):
-        if k > n_samples:
-            raise ValueError(f"{name} must be between 1 and n_samples={n_samples}; got {k}.")
+            raise ValueError(f"{name} must be at least 1 as a number of samples; got {_number(k)}.")
         return int(k)
+    fraction = check_real(k, name)
+    if not 0.0 < fraction < 1.0:
+        raise ValueError(
+            f"{name} as a float is a fraction of the samples between 0 and 1, exclusive; got "
+            f"{_number(k)}. Pass an int to count samples."
+        )
+    return fraction
+
+
+def resolve_k(k: Any, n_samples: int, name: str = "k") -> int:
+    """Cut-off rank: an int from 1 to n, or a fraction of n in (0, 1), rounded up."""
+    cut = check_k(k, name)
+    if isinstance(cut, int):
+        if cut > n_samples:
+            raise ValueError(
+                f"{name} must be between 1 and n_samples={n_samples}; got {shown(cut)}."
+            )
+        return cut
     # A fraction of n that is a whole number up to rounding errors is rounded to it.
-    return max(1, math.ceil(float(k) * n_samples - 1e-9))
+    return max(1, math.ceil(cut * n_samples - 1e-9))
 
 
-def check_normalize(normalize: str) -> None:
-    """Raise an error for an unknown divisor of average precision at k."""
-    if normalize not in ("min", "positives"):
-        raise ValueError(f"normalize must be 'min' or 'positives'; got {normalize!r}.")
+def check_normalize(normalize: Any) -> str:
+    """Read the divisor of average precision at k."""
+    if not isinstance(normalize, str) or normalize not in ("min", "positives"):
+        raise ValueError(f"normalize must be 'min' or 'positives'; got {shown(normalize)}.")
+    return str(normalize)
 
 
 def check_counts(n_samples: Any, n_positives: Any) -> tuple[int, int]:
-    n, m = check_integer(n_samples, "n_samples", 1), check_integer(n_positives, "n_positives", 0)
+    """Read a number of samples and of positives among them."""
+    n, m = check_count(n_samples, "n_samples", 1), check_integer(n_positives, "n_positives", 0)
     if m > n:
-        raise ValueError(f"n_positives must be between 0 and n_samples={n}; got {m}.")
+        raise ValueError(f"n_positives must be between 0 and n_samples={n}; got {shown(m)}.")
     return n, m
 
 
@@ -614,21 +680,24 @@ def check_tie_sizes(tie_sizes: ArrayLike | None, n_samples: int) -> Integers | N
     sizes = as_counts(tie_sizes, "tie_sizes")
     if sizes.min() < 1:
         raise ValueError(f"tie_sizes must be at least 1; got {int(sizes.min())}.")
-    if sizes.sum() != n_samples:
-        raise ValueError(
-            f"tie_sizes must add up to n_samples={n_samples}; they add up to {int(sizes.sum())}."
-        )
+    total = int(sizes.sum())
+    if total != n_samples:
+        raise ValueError(f"tie_sizes must add up to n_samples={n_samples}; they add up to {total}.")
     if sizes.max() == 1:
         return None
     sizes.flags.writeable = False
     return sizes
 
 
-def as_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
+def as_shape(size: Any) -> tuple[int, ...]:
     """Shape of an array of random draws."""
-    if np.any(np.asarray(size) < 0) or np.asarray(size).dtype.kind not in "iu":
-        raise ValueError(f"size must be an int of at least 0 or a tuple of them; got {size!r}.")
-    return (int(size),) if isinstance(size, int | np.integer) else tuple(size)
+    parts = size if isinstance(size, tuple | list) else (size,)
+    whole = [isinstance(part, Integral) and not isinstance(part, bool) for part in parts]
+    if not all(whole) or any(part < 0 for part in parts):
+        raise ValueError(
+            f"size must be an int of at least 0 or a tuple of them; got {shown(size)}."
+        )
+    return tuple(int(part) for part in parts)
 
 
 def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
@@ -641,57 +710,81 @@ def as_seed_sequence(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
     if isinstance(random_state, int | np.integer):
         return np.random.SeedSequence(check_integer(random_state, "random_state", 0))
-    generator = check_random_state(random_state)
+    try:
+        generator = check_random_state(random_state)
+    except ValueError:
+        raise ValueError(
+            "random_state must be an int, a RandomState, a Generator or None; got "
+            f"{_typed(random_state)}."
+        ) from None
     return np.random.SeedSequence(generator.randint(2**31 - 1, size=4).tolist())
 
 
-def check_no_closed_form(method: str, what: str) -> None:
-    """Raise an error if a statistic has only permutation and another method is requested."""
-    if method not in ("auto", "permutation"):
+def check_no_closed_form(method: Any, what: str) -> str:
+    """Read the method of a statistic that has only permutation."""
+    if not isinstance(method, str) or method not in ("auto", "permutation"):
         raise ValueError(
-            f"method={method!r} is not available for {what}, which has no null distribution in "
-            "closed form: use method='permutation' or method='auto'."
+            f"method={shown(method)} is not available for {what}, which has no null distribution "
+            "in closed form: use method='permutation' or method='auto'."
         )
+    return str(method)
 
 
-def check_stopping(n_exceedances: Any, alternative: str) -> None:
-    """Raise an error for an unknown alternative, or one that early stopping does not support."""
-    check_alternative(alternative)
+def check_stopping(n_exceedances: Any, alternative: Any) -> tuple[int | None, str]:
+    """Read the number of exceedances of early stopping, and an alternative that it supports."""
+    alternative = check_alternative(alternative)
     if n_exceedances is None:
-        return
-    check_integer(n_exceedances, "n_exceedances", 1)
+        return None, alternative
+    n_exceedances = check_integer(n_exceedances, "n_exceedances", 1)
     if alternative == "two-sided":
         raise ValueError(
             f"n_exceedances={n_exceedances} needs a one-sided alternative; got 'two-sided': use "
             "'greater' or 'less', or leave n_exceedances out."
         )
+    return n_exceedances, alternative
 
 
-def check_real(value: Any, name: str) -> None:
-    """Raise an error if a value is not a number."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+def check_real(value: Any, name: str) -> float:
+    """Read a real number."""
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        raise TypeError(f"{name} must be a number; got {_typed(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is too large for a float; got {_number(value)}.") from None
+    except ValueError:  # a signaling nan of the module decimal
+        return math.nan
 
 
-def check_between(value: Any, name: str) -> None:
-    """Raise an error if a value is not a number between 0 and 1."""
-    check_real(value, name)
-    if not 0.0 < float(value) < 1.0:
-        raise ValueError(f"{name} must lie between 0 and 1, exclusive; got {value}.")
+def check_between(value: Any, name: str) -> float:
+    """Read a number between 0 and 1."""
+    number = check_real(value, name)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, exclusive; got {_number(value)}.")
+    return number
 
 
-def check_positive(value: Any, name: str) -> None:
-    """Raise an error if a value is not a positive number."""
-    check_real(value, name)
-    if not 0.0 < float(value) < math.inf:
-        raise ValueError(f"{name} must be finite and larger than 0; got {value}.")
+def check_positive(value: Any, name: str) -> float:
+    """Read a positive number."""
+    number = check_real(value, name)
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"{name} must be finite and larger than 0; got {_number(value)}.")
+    return number
 
 
-def check_confidence_level(confidence_level: float) -> None:
-    """Raise an error if a confidence level is not a number between 0 and 1."""
-    check_real(confidence_level, "confidence_level")
-    if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level must lie between 0 and 1; got {confidence_level}.")
+def check_confidence_level(confidence_level: Any) -> float:
+    """Read a confidence level, a number between 0 and 1."""
+    level = check_real(confidence_level, "confidence_level")
+    if not 0.0 < level < 1.0:
+        raise ValueError(
+            f"confidence_level must lie between 0 and 1; got {_number(confidence_level)}."
+        )
+    if not level <= _HIGHEST_LEVEL:
+        raise ValueError(
+            f"confidence_level={level} is too near to 1 for floating point numbers: pass at most "
+            "1 - 1e-12."
+        )
+    return level
 
 
 def n_dimensions_of_k(k: Any) -> int:
@@ -700,14 +793,19 @@ def n_dimensions_of_k(k: Any) -> int:
         return np.ndim(k)
     except ValueError:
         raise ValueError(
-            f"k must be a number or an array with rows of equal length; got {k!r}."
+            f"k must be a number or an array with rows of equal length; got {shown(k)}."
         ) from None
+
+
+def scalar_k(k: Any) -> Any:
+    """The number in an array without dimensions, or another cut-off as it is."""
+    return k[()] if isinstance(k, np.ndarray) else k
 
 
 def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
     """Cut-off ranks from ints and fractions: an int for a scalar, else an array."""
     if n_dimensions_of_k(k) == 0:
-        return resolve_k(k.item() if isinstance(k, np.ndarray) else k, n_samples)
+        return resolve_k(scalar_k(k), n_samples)
     cuts = np.asarray(k)
     if cuts.size == 0:
         raise ValueError("k is empty: pass at least one number of samples.")
@@ -724,31 +822,56 @@ def resolve_each_k(k: Any, n_samples: int) -> int | Integers:
 _AVERAGES = (None, "macro", "weighted", "micro")
 
 
-def check_average(average: str | None) -> None:
-    """Raise an error for an average that is not over classes."""
-    if average == "samples":
+def check_average(average: Any) -> str | None:
+    """Read an average over classes."""
+    if isinstance(average, str) and average == "samples":
         raise ValueError(
             "average='samples' ranks the classes within each sample and cannot be tested by random "
             "labelling of the samples: use 'macro', 'weighted', 'micro' or None."
         )
-    if average not in _AVERAGES:
-        raise ValueError(f"average must be None, 'macro', 'weighted' or 'micro'; got {average!r}.")
+    if average is None:
+        return None
+    if not isinstance(average, str) or average not in _AVERAGES:
+        raise ValueError(
+            f"average must be None, 'macro', 'weighted' or 'micro'; got {shown(average)}."
+        )
+    return str(average)
 
 
-def check_weights_follow(weights_follow: str) -> None:
-    """Raise an error if weights follow neither labels nor scores."""
-    if weights_follow not in ("label", "score"):
-        raise ValueError(f"weights_follow must be 'label' or 'score'; got {weights_follow!r}.")
+def check_weights_follow(weights_follow: Any) -> str:
+    """Read whether weights follow labels or scores."""
+    if not isinstance(weights_follow, str) or weights_follow not in ("label", "score"):
+        raise ValueError(f"weights_follow must be 'label' or 'score'; got {shown(weights_follow)}.")
+    return str(weights_follow)
 
 
-def check_levels(alpha: ArrayLike) -> Floats:
-    given = np.asarray(alpha)
+def as_numbers(values: Any, name: str) -> Floats:
+    """Read one number or an array of numbers, nan included, as floats."""
+    if type(values) is float or (isinstance(values, np.ndarray) and values.dtype == np.float64):
+        return np.asarray(values)
     try:
-        levels = given.astype(float)
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must have rows of equal length; got {shown(values)}.") from None
+    if array.dtype == object:
+        wrong = _lacks_type(array.ravel(), Real | Decimal)
+        if not wrong.any():
+            return array.astype(float)
+    elif array.dtype.kind in "biuf" or array.size == 0:
+        return array.astype(float)
+    raise TypeError(f"{name} must hold real numbers; got {_typed(values)}.")
+
+
+def check_levels(alpha: Any) -> Floats:
+    """Read one or more significance levels as floats."""
+    try:
+        levels = as_numbers(alpha, "alpha")
     except (TypeError, ValueError):
-        levels = np.empty(0)
-    if given.size and (not levels.size or given.dtype == bool or alpha is None):
-        raise TypeError(f"alpha must be a float or an array of floats; got {alpha!r}.")
+        raise TypeError(
+            f"alpha must be a float or an array of floats; got {shown(alpha)}."
+        ) from None
+    if np.asarray(alpha).dtype == bool:
+        raise TypeError(f"alpha must be a float or an array of floats; got {shown(alpha)}.")
     if not np.all((levels > 0.0) & (levels < 1.0)):
-        raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {alpha!r}.")
+        raise ValueError(f"alpha must lie between 0 and 1, exclusive; got {shown(alpha)}.")
     return levels

@@ -167,14 +167,24 @@ def test_numbers_of_other_types(null):
             )
 
 
-@pytest.mark.parametrize("argument", ["high", None, [[0.1], [0.1, 0.2]], {}, 1j])
+@pytest.mark.parametrize("argument", ["high", None, [[0.1], [0.1, 0.2]], {}, 1j, [0.1, None]])
 def test_values_that_are_no_numbers_raise_as_in_scipy(argument):
     null = ap_null_distribution(30, 4)
-    for name in (*OF_VALUES, *OF_LEVELS):
-        if argument is None:
-            continue
-        with pytest.raises((TypeError, ValueError)):
+    for name in (*OF_VALUES, *OF_LEVELS, "solver", "pvalue_bounds"):
+        message = f"{'q' if name in OF_LEVELS else 'x'} must (hold real numbers|have rows of equal)"
+        with pytest.raises((TypeError, ValueError), match=message):
             getattr(null, name)(argument)
+    with pytest.raises(TypeError, match="confidence must hold real numbers; got None"):
+        null.interval(None)
+    for order in (True, 1.0, "2", 5, None):
+        with pytest.raises(ValueError, match="order must be an integer from 0 to 4"):
+            null.moment(order)
+    for moments in (None, "", "x", ["m"], 3):
+        with pytest.raises(ValueError, match="moments must be letters of 'mvsk'"):
+            null.stats(moments)
+    for size in (True, 1.0, "2", (2, -1), (2, None), None):
+        with pytest.raises(ValueError, match="size must be an int of at least 0 or a tuple"):
+            null.rvs(size)
 
 
 @pytest.mark.parametrize("level", [-0.1, 1.1, -np.inf, np.inf])

@@ -1,6 +1,11 @@
 """Distributions that are kept."""
 
+import os
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +16,7 @@ from sklearn_rankinf import ap_null_distribution, average_precision_pvalue
 from sklearn_rankinf._engine.cache import DistributionCache
 from sklearn_rankinf._engine.conditioning import SETTINGS
 from sklearn_rankinf._engine.listed import ListedDistribution
+from sklearn_rankinf._statistics.caching import cached_property
 
 pytestmark = pytest.mark.numeric
 
@@ -146,3 +152,87 @@ def test_the_same_call_gives_the_same_number_again():
     y_true, y_score = rng.integers(2, size=30), rng.random(30)
     first = average_precision_pvalue(y_true, y_score)
     assert average_precision_pvalue(y_true, y_score) == first
+
+
+FORKED = """
+import os, signal, sys, threading, time
+from sklearn_rankinf import ap_null_distribution
+
+started = threading.Event()
+
+
+def compute():
+    started.set()
+    # About two seconds, in attributes that are computed once and are shared by all threads.
+    ap_null_distribution(20_000, 800, tie_sizes=[2] * 10_000).pvalue(0.3)
+
+
+threading.Thread(target=compute, daemon=True).start()
+started.wait()
+for pause in (0.02, 0.1, 0.2, 0.3):
+    time.sleep(pause)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        found = ap_null_distribution(400, 20, tie_sizes=[2] * 200).pvalue(0.3)
+        os._exit(0 if 0 < found < 1 else 1)
+    _, status = os.waitpid(child, 0)
+    if status:
+        os._exit(2)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_during_a_computation_does_not_hang():
+    command = [sys.executable, "-W", "ignore", "-c", FORKED]
+    assert subprocess.run(command, timeout=120, check=False).returncode == 0
+
+
+def test_no_lock_is_held_while_an_attribute_is_computed():
+    entered, leave = threading.Event(), threading.Event()
+
+    class Slow:
+        @cached_property
+        def value(self):
+            """The value."""
+            entered.set()
+            assert leave.wait(60)
+            return 1
+
+    first, other = Slow(), Slow()
+    thread = threading.Thread(target=lambda: first.value)
+    thread.start()
+    assert entered.wait(60)
+    again = threading.Thread(target=lambda: other.value, daemon=True)
+    entered.clear()
+    again.start()
+    # The second object enters the computation while the first one is in it.
+    assert entered.wait(60)
+    leave.set()
+    thread.join()
+    again.join()
+    assert vars(first) == vars(other) == {"value": 1}
+    assert Slow.value.__doc__ == "The value."
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_waits_for_the_lock_of_a_cache():
+    cache = DistributionCache(2, 100)
+    with_lock = threading.Event()
+
+    def hold():
+        with cache._lock:
+            with_lock.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert with_lock.wait(60)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        os._exit(0 if cache.find("key", lambda: 3) == 3 else 1)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert cache.find("key", lambda: 4) == 4

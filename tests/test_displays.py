@@ -492,7 +492,7 @@ def test_wrong_results_are_refused(small):
 
 def test_wrong_options_are_refused(small):
     display = NullDistributionDisplay(average_precision_test(*small))
-    with pytest.raises(ValueError, match="yscale must be 'linear' or 'log'; got 'symlog'"):
+    with pytest.raises(ValueError, match="yscale must be one of 'linear', 'log'; got 'symlog'"):
         display.plot(yscale="symlog")
     with pytest.raises(ValueError, match="n_permutations must be at least 0; got -1"):
         display.plot(n_permutations=-1)

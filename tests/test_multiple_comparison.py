@@ -840,7 +840,7 @@ WRONG = [
     (SCORES, {"clusters": FOUR[:-1]}, ValueError, "clusters must contain the cluster of each of"),
     (SCORES, {"strata": [None] * 60}, ValueError, "strata lacks a stratum in row 0"),
     (SCORES, {"pos_label": 3}, ValueError, "pos_label"),
-    (SCORES, {"random_state": "x"}, ValueError, "'x' cannot be used to seed"),
+    (SCORES, {"random_state": "x"}, ValueError, "random_state must be an int, .* got 'x'"),
 ]
 
 

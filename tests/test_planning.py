@@ -1,6 +1,7 @@
 """Power, smallest effects and numbers of positives, and planning by simulation."""
 
 import math
+import tracemalloc
 from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
@@ -275,6 +276,61 @@ def test_no_value_is_significant():
 # Values that pROC's power.roc.test is tested for, and Table 4 of Obuchowski et al. (2004).
 
 OBUCHOWSKI = {"metric": "roc_auc", "model": "binormal", "method": "obuchowski"}
+
+
+# Difference of the mean scores of positives and negatives at an AUC of 0.8.
+SHIFT = math.sqrt(2) * stats.norm.ppf(0.8)
+
+
+@pytest.mark.parametrize(
+    ("model", "mean"),
+    [
+        # The odds are 4 at the first of 12 draws.
+        ("wallenius", 4 * 4 / (4 * 4 + 8)),
+        # The best of 4 positives is above all 8 negatives.
+        (
+            "binormal",
+            integrate.quad(
+                lambda x: (
+                    4
+                    * stats.norm.pdf(x - SHIFT)
+                    * stats.norm.cdf(x - SHIFT) ** 3
+                    * stats.norm.cdf(x) ** 8
+                ),
+                -10,
+                12,
+            )[0],
+        ),
+    ],
+)
+def test_expected_value_where_no_value_is_significant(model, mean):
+    # Precision at the first rank is 1 with probability 1/3 by chance.
+    result = metric_power(12, 4, auc=0.8, k=1, model=model)
+    assert (result.power, result.standard_error) == (0.0, 0.0)
+    assert math.isnan(result.critical_value)
+    assert result.method == ("exact" if model == "wallenius" else "simulation")
+    assert result.n_simulations == (None if model == "wallenius" else 10_000)
+    assert result.mean_standard_error == pytest.approx(
+        0.0 if model == "wallenius" else math.sqrt(mean * (1 - mean) / 10_000), rel=0.05
+    )
+    assert result.mean == pytest.approx(mean, abs=4 * result.mean_standard_error + 1e-12)
+    assert "cannot be significant" in result.summary()
+
+
+def test_many_placements_are_not_listed_where_no_value_is_significant():
+    tracemalloc.start()
+    result = metric_power(40, 10, auc=0.8, k=1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1e8
+    assert (result.power, result.standard_error, result.method) == (0.0, 0.0, "simulation")
+    assert result.mean == pytest.approx(4 * 10 / (4 * 10 + 30), abs=4 * result.mean_standard_error)
+    assert 0 < result.mean_standard_error < 0.006
+    with pytest.raises(
+        ValueError, match="placements of 10 positives among 40 samples are too many"
+    ):
+        metric_power(40, 10, auc=0.8, k=1, method="exact")
+    assert min_detectable_odds(40, 10, k=1) == math.inf
 
 
 def test_obuchowski():

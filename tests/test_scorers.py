@@ -759,7 +759,7 @@ def test_saturation_of_weighted_and_averaged_statistics():
             "metric='roc_auc' takes no weights_follow='score': leave it out",
         ),
         ({"block_length": 0}, ValueError, "block_length must be at least 1; got 0"),
-        ({"random_state": "x"}, ValueError, "'x' cannot be used to seed"),
+        ({"random_state": "x"}, ValueError, "random_state must be an int, .* got 'x'"),
         ({"response_method": "transform"}, ValueError, "response_method must be one of"),
         ({"response_method": ()}, ValueError, "response_method must be one of"),
         ({"response_method": None}, ValueError, "or a list of them; got None"),

@@ -5,11 +5,14 @@ See "Caching" in doc/theory.rst.
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from threading import Lock
 from typing import Any, TypeVar, cast
+
+from sklearn_rankinf._statistics.caching import cached_property
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -35,7 +38,12 @@ class DistributionCache:
         self._max_distributions = max_distributions
         self._max_numbers = max_numbers
         self._distributions: OrderedDict[Hashable, Any] = OrderedDict()
-        self._lock = Lock()
+        self._lock = lock = Lock()
+        # A process that is forked while another thread holds the lock would wait for it for ever.
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+            )
 
     def find(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The distribution with this key, made if it is missing."""

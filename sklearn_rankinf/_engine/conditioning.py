@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -36,6 +35,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
     n_outcomes,
     smallest_value,
 )
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_pmf
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 from sklearn_rankinf._statistics.moments import influences, log_size_at_return, mean_and_variance

@@ -39,12 +39,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 from scipy.special import logsumexp
 
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_binomial_pmf, log_tail, n_terms_of_tail
 from sklearn_rankinf._statistics.increments import Floats, Integers
 

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +36,7 @@ from scipy.stats import random_table
 from sklearn_rankinf._sampling.exchange import AnyExchange, Exchange, Shifts
 from sklearn_rankinf._sampling.labellings import chunk_sizes, ranks_drawn, uniform_hit_ranks
 from sklearn_rankinf._statistics.additive import RankStatistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 # Natural logarithm of the largest number of arrangements that is counted exactly; e^40 fits an

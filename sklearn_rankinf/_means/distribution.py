@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
@@ -53,6 +52,7 @@ from sklearn_rankinf._means.lattice import Lattice
 from sklearn_rankinf._means.sums_of_atoms import MOST_VARIABLES, SumsOfAtoms
 from sklearn_rankinf._means.transforms import AtomicTransform, MeanTransform
 from sklearn_rankinf._statistics.additive import Statistic, increments_of
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Increments, Integers
 from sklearn_rankinf._statistics.merging import grouped_increments
 from sklearn_rankinf._statistics.moments import deviation_of_the_body

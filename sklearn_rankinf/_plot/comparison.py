@@ -234,8 +234,8 @@ class ComparisonDisplay:
             If `xscale` is not one of the two, if `confidence_level` is not between 0 and 1, or if
             there is not one name for each ranker.
         """
-        check_option(xscale, "xscale", _SCALES)
-        check_confidence_level(confidence_level)
+        xscale = check_option(xscale, "xscale", _SCALES)
+        confidence_level = check_confidence_level(confidence_level)
         names = _names(self.result, self.name if name is None else name)
         plt = import_pyplot(f"{type(self).__name__}.plot")
         for artist in _ARTISTS:

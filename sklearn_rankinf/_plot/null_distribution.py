@@ -21,7 +21,7 @@ from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._response import estimator_scores, folds_of
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._statistics.additive import Metric
-from sklearn_rankinf._validation import PosLabel, check_integer
+from sklearn_rankinf._validation import PosLabel, check_integer, check_option
 
 _DISTRIBUTION_NAMES: Mapping[str, str] = {
     "analytic": "exact null distribution",
@@ -186,9 +186,8 @@ class NullDistributionDisplay:
             If `yscale` is not one of the two, if `n_permutations` is negative, or if there is not
             one name for each result.
         """
-        if yscale not in _SCALES:
-            raise ValueError(f"yscale must be 'linear' or 'log'; got {yscale!r}.")
-        check_integer(n_permutations, "n_permutations", 0)
+        yscale = check_option(yscale, "yscale", _SCALES)
+        n_permutations = check_integer(n_permutations, "n_permutations", 0)
         results = _single_results(self.result)
         names = _names(self.name if name is None else name, len(results))
         plt = import_pyplot(f"{type(self).__name__}.plot")
@@ -635,7 +634,7 @@ def _title(result: Any) -> str:
 
 def _single_results(result: Any) -> list[Any]:
     """List of results of one test each; a result for several classes is split by class."""
-    if isinstance(result, Sequence):
+    if isinstance(result, Sequence) and not isinstance(result, str | bytes):
         if not result:
             raise ValueError("result must be one or several test results; got an empty sequence.")
         return [single for part in result for single in _single_results(part)]

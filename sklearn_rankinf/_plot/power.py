@@ -376,7 +376,7 @@ class _Design:
             )
         if x_axis is None:
             x_axis = _default_axis(differing, results[0].model)
-        check_option(x_axis, "x_axis", _X_AXES)
+        x_axis = check_option(x_axis, "x_axis", _X_AXES)
         if differing and x_axis not in differing:
             raise ValueError(
                 f"x_axis={x_axis!r} is the same for all points of a line; choose from "
@@ -466,6 +466,8 @@ def _read_lines(results: Any, name: Any) -> dict[str, list[MetricPowerResult]]:
     if isinstance(results, MetricPowerResult):
         results = [results]
     keyed = isinstance(results, Mapping)
+    if not isinstance(results, Sequence | Mapping | np.ndarray):
+        results = [results]  # refused below
     parts = [list(part) for part in results.values()] if keyed else [list(results)]
     if not parts or not all(parts):
         raise ValueError("results must contain at least one result for each line; got none.")

@@ -252,7 +252,7 @@ class TopKSignificanceDisplay:
             numbers of samples or positives and `y_axis` is not relative to both, or if there is not
             one name or one dict of keywords for each ranker.
         """
-        check_option(y_axis, "y_axis", _VIEWS)
+        y_axis = check_option(y_axis, "y_axis", _VIEWS)
         curves = _read_curves(self.results, self.name if name is None else name)
         picture = _Picture.of(list(curves.values()), y_axis, log_scale, alpha)
         styles = _each(curve_kwargs, len(curves))
@@ -340,7 +340,7 @@ optional
         <...>
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        check_option(y_axis, "y_axis", _VIEWS)
+        y_axis = check_option(y_axis, "y_axis", _VIEWS)
         options: dict[str, Any] = {"alpha": alpha, "max_k": max_k}
         results: Any
         if _holds_rankers(y_score):
@@ -524,7 +524,7 @@ optional
         <...>
         """
         import_pyplot(f"{cls.__name__}.from_cv_results")
-        check_option(y_axis, "y_axis", _VIEWS)
+        y_axis = check_option(y_axis, "y_axis", _VIEWS)
         results = {}
         for number, fold in enumerate(folds_of(cv_results, X, y, "cv_results")):
             samples, labels = fold.held_out(X, y)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from sklearn_rankinf._sampling.labellings import (
     uniform_hit_ranks,
 )
 from sklearn_rankinf._statistics.additive import Statistic
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.increments import Floats, Integers
 
 

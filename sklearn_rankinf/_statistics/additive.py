@@ -7,6 +7,7 @@ class that returns them. `FirstHitStatistic` of `first_hit` is no such sum.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 # Most ranks without ties whose weights are held in memory (0.5 GB).
 _MOST_RANKS = 20_000_000
+# Words in the name of a class: "F2", "AUC", "Score" and "10"; and words that are abbreviations.
+_WORDS = re.compile(r"[A-Z][0-9]+(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_ABBREVIATIONS = frozenset("ap auc bedroc cg dcg gmap map mrr ndcg pr roc rr".split())
 # Differences below this part of the value of a perfect ranking may be due to rounding.
 _NOTICEABLE = 1e-10
 
@@ -49,8 +53,8 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """Name of the metric in sentences and on axes."""
-        return type(self).__name__
+        """Name of the metric in sentences and on axes: the words of the name of its class."""
+        return _in_words(type(self).__name__)
 
     @property
     def symbol(self) -> str:
@@ -89,6 +93,18 @@ class Metric:
         None for metrics without an offset.
         """
         return None
+
+
+def _in_words(name: str) -> str:
+    """Name of a class in words, such as "Log AUC" for LogAuc."""
+    words = _WORDS.findall(name)
+    if "".join(words) != name.replace("_", ""):
+        return name  # letters of other alphabets
+    written = [
+        word.upper() if word.lower() in _ABBREVIATIONS else word if word.isupper() else word.lower()
+        for word in words
+    ]
+    return " ".join(written)[:1].upper() + " ".join(written)[1:]
 
 
 class Statistic(Metric):
@@ -254,7 +270,10 @@ class RankStatistic(Statistic):
 
     where the weights are non-negative and do not increase with the rank, and c, returned by
     `offset`, is a constant. Instances with the same parameters should be equal, so that their null
-    distributions are cached; make a subclass with parameters a frozen dataclass.
+    distributions are cached; make a subclass with parameters a frozen dataclass. A field `k` is a
+    cut-off, a number of samples; define ``at(n_samples)``, which returns the metric with such a
+    number, to allow fractions as well. The title is the name of the class in words, unless it is
+    defined.
 
     Examples
     --------

@@ -18,12 +18,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
+
+from sklearn_rankinf._statistics.caching import cached_property
 
 if TYPE_CHECKING:
     from sklearn_rankinf._statistics.increments import Floats, Integers

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +25,7 @@ from sklearn_rankinf._engine.inversion.bands import (
     windows,
 )
 from sklearn_rankinf._engine.inversion.transform import log_transform
+from sklearn_rankinf._statistics.caching import cached_property
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.increments import Complexes, Floats, Increments
 from sklearn_rankinf._statistics.moments import influences, log_size_at_return
