@@ -17,7 +17,14 @@ import numpy as np
 
 from sklearn_rankinf import _report
 from sklearn_rankinf._comparison import metric_comparison_test
-from sklearn_rankinf._files import CommandError, Table, read_table, save_figure, write_text
+from sklearn_rankinf._files import (
+    CommandError,
+    Table,
+    is_same_file,
+    read_table,
+    save_figure,
+    write_text,
+)
 from sklearn_rankinf._intervals import metric_interval
 from sklearn_rankinf._metrics import METRICS, as_metric, in_sentence, needs_k
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
@@ -37,6 +44,8 @@ from sklearn_rankinf._validation import resolve_k
 _WIDTH = 100
 # The default of the report and of the comparison.
 _N_PERMUTATIONS = 9999
+# Beyond this number of items NumPy's integers overflow.
+_LARGEST_N = 2**63 - 1
 _MODELS = {
     "wallenius": "the odds of a target against another item are the same at every rank",
     "fisher": "items are among the first k independently of each other",
@@ -46,6 +55,10 @@ _MODELS = {
 
 def report(arguments: argparse.Namespace) -> None:
     """Print the report on the rankings of a file."""
+    if arguments.html is not None and is_same_file(arguments.html, arguments.file):
+        raise CommandError(
+            f"--html {arguments.html} is the file with the scores: give another name."
+        )
     table = _read(arguments)
     if table.groups is not None:
         return _report_on_queries(table, arguments)
@@ -259,6 +272,8 @@ def _prevalence(arguments: argparse.Namespace) -> float:
     if (arguments.m is None) != (arguments.n is None):
         raise CommandError("give both --n and --m, or only --prevalence.")
     if arguments.prevalence is None:
+        if arguments.n > _LARGEST_N:
+            raise CommandError(f"--n must be at most {_LARGEST_N}; got {arguments.n}.")
         if arguments.n < 1 or not 0 < arguments.m < arguments.n:
             raise CommandError(
                 f"--m must be from 1 to n - 1; got --n {arguments.n} --m {arguments.m}."

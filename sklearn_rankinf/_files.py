@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import warnings
@@ -495,6 +496,16 @@ def save_figure(figure: Any, path: Path) -> str:
         reason = error.strerror or error
         raise CommandError(f"cannot write plots to {str(path.parent)!r}: {reason}.") from error
     return str(path)
+
+
+def is_same_file(path: str, source: str) -> bool:
+    """Whether a path names the file that is read, possibly by another name or by a redirection."""
+    try:
+        # A file in memory has no number.
+        read = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+        return os.path.samestat(read, os.stat(path))
+    except OSError:
+        return False
 
 
 def write_text(path: str, text: str) -> str:

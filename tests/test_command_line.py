@@ -729,6 +729,19 @@ def test_missing_matplotlib_names_the_extra(csv, capsys, monkeypatch, tmp_path, 
     assert one_line_of_error(capsys, command).endswith(message)
 
 
+@pytest.mark.parametrize("option", ["--plots", "--html"])
+def test_an_unknown_backend_ends_in_one_line(csv, tmp_path, option):
+    argv = [*COMMANDS["module"], "report", csv, "--label", "y", "--score", "s1"]
+    environment = PLAIN | {"MPLBACKEND": "papyrus"}
+    done = run([*argv, option, str(tmp_path / "new")], env=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "rankinf report: error: matplotlib does not know the backend of the environment variable "
+        "MPLBACKEND=papyrus: unset it.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_report_without_columns_is_refused(csv, capsys):
     with pytest.raises(SystemExit) as stop:
         main(["report", csv])

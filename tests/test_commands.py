@@ -1,12 +1,16 @@
 """The commands ``rankinf curve`` and ``rankinf plan``, their numbers against the functions' own."""
 
+import io
 import json
+import os
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from sklearn_rankinf import (
+    _commands,
     _report,
     mean_average_precision_test,
     metric_comparison_test,
@@ -148,6 +152,7 @@ def test_plan_for_another_model(capsys):
         (["--n", "9"], "give either --n and --m, or --prevalence"),
         (["--m", "9"], "give both --n and --m"),
         (["--n", "9", "--m", "9"], "--m must be from 1 to n - 1; got --n 9 --m 9"),
+        (["--n", str(10**30), "--m", "3"], f"--n must be at most {2**63 - 1}; got {10**30}."),
         (["--n", "9", "--m", "3", "--prevalence", "0.1"], "give either --n and --m"),
         (["--prevalence", "0.1"], "--prevalence needs the effect to detect"),
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
@@ -171,6 +176,18 @@ def test_plan_refuses(options, message, capsys):
     error = capsys.readouterr().err
     assert error.startswith("rankinf plan: error: ")
     assert message in error
+
+
+def test_a_lack_of_memory_ends_in_one_line(capsys, monkeypatch):
+    def power(*sizes, **options):
+        return np.empty(2**62)
+
+    monkeypatch.setattr(_commands, "metric_power", power)
+    assert main(["plan", "--n", "100", "--m", "9", "--auc", "0.7"]) == 2
+    assert capsys.readouterr().err == (
+        "rankinf plan: error: the computation needs more memory than is available: give fewer "
+        "items.\n"
+    )
 
 
 def test_sentences_are_wrapped(capsys):
@@ -366,6 +383,37 @@ def test_report_as_a_page(path, capsys, tmp_path):
     options[-1] = str(tmp_path / "nowhere" / "report.html")
     assert main(["report", path, *options]) == 2
     assert "cannot write" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", ["scores.csv", "./scores.csv", "link.csv", "hard.csv"])
+@pytest.mark.parametrize("from_input", [False, True])
+def test_a_page_does_not_replace_the_scores(
+    scores, capsys, tmp_path, monkeypatch, other, from_input
+):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "scores.csv"
+    scores.to_csv(path, index=False)
+    (tmp_path / "link.csv").symlink_to(path)
+    os.link(path, tmp_path / "hard.csv")
+    before = path.read_bytes()
+    with path.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        name = "-" if from_input else "scores.csv"
+        assert main(["report", name, "--label", "hit", "--score", "good", "--html", other]) == 2
+    assert capsys.readouterr().err == (
+        f"rankinf report: error: --html {other} is the file with the scores: give another name.\n"
+    )
+    assert path.read_bytes() == before
+
+
+def test_a_page_from_an_input_in_memory(scores, capsys, tmp_path, monkeypatch):
+    page = tmp_path / "page.html"
+    page.write_text("old")
+    text = scores.to_csv(index=False).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert main(["report", "-", "--label", "hit", "--score", "good", "--html", str(page)]) == 0
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    capsys.readouterr()
 
 
 def test_a_warning_is_one_line_and_shown_once(tmp_path, capsys):
