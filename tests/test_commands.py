@@ -180,7 +180,7 @@ def test_plan_refuses(options, message, capsys):
 
 def test_a_lack_of_memory_ends_in_one_line(capsys, monkeypatch):
     def power(*sizes, **options):
-        return np.empty(2**62)
+        return np.empty(2**60, dtype=np.int8)
 
     monkeypatch.setattr(_commands, "metric_power", power)
     assert main(["plan", "--n", "100", "--m", "9", "--auc", "0.7"]) == 2
