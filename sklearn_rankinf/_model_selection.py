@@ -307,7 +307,7 @@ class CrossValSignificanceResult:
             how = f"{ways.get(null.method, f'method {null.method}')} of the mean"
             how += f" with {n_resamples} random labellings" if n_resamples else ""
         is_bound = n_as_extreme == 0 or any(bool(test._is_bound) for test in tests)
-        chance = np.mean([test.chance for test in tests])
+        chance = float(np.mean([test.chance for test in tests]))
         refits = ""
         if self.refit_pvalue is not None and self.refit_statistics is not None:
             n_refits = len(self.refit_statistics)
@@ -1005,7 +1005,7 @@ class SearchPermutationTestResult:
         """
         return (
             f"The best score of the search was {format_value(self.statistic)} (mean under permuted "
-            f"labels {format_value(np.mean(self.permuted_statistics))}), "
+            f"labels {format_value(float(np.mean(self.permuted_statistics)))}), "
             f"{_state_permuted(self.pvalue, self.n_permutations)} for better than random labelling "
             f"(permutation test that repeats the whole search with {self.n_permutations} random "
             "labellings, one-sided)."
