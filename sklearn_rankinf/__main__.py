@@ -71,14 +71,16 @@ def build_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="count the hits among the first K items; a fraction such as 0.1 means this fraction "
-        "of all items; may be repeated; 10, 50 and 100 by default",
+        "of all items; may be repeated; 10, 50 and 100 by default; with --group the cut-off of the "
+        "metric",
     )
     report.add_argument(
         "--metric",
         metavar="NAME",
         action="append",
         default=[],
-        help="also test another metric, such as roc_auc, bedroc or ndcg; may be repeated",
+        help="also test another metric, such as roc_auc, bedroc or ndcg; with --group the metric "
+        "of each query instead of average_precision; may be repeated",
     )
     report.add_argument("--plots", metavar="DIR", help="write a picture of each test to DIR")
     report.add_argument(

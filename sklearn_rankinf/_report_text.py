@@ -17,7 +17,9 @@ from sklearn_rankinf._formatting import (
     format_value,
     state_pvalue,
 )
+from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._metrics import RocAuc, in_sentence
+from sklearn_rankinf._multiple_comparison import MetricMultipleComparisonTestResult
 from sklearn_rankinf._plot._matplotlib import shortened
 from sklearn_rankinf._report_checks import ReportCheck, counted
 from sklearn_rankinf._report_numbers import HitsReport, RankerReport
@@ -35,6 +37,8 @@ _HITS_NOTE = (
     "* A block of equal scores contains the cut-off: hits are the mean over random tie-breaking, p "
     "is exact for these ties, and the hits needed are those of a ranking without ties."
 )
+_NEVER = "never"
+_NEVER_NOTE = f"{_NEVER}: at this k no number of hits is significant."
 CLUSTERS_HINT = (
     "All samples were treated as independent. If several samples come from one source, such as "
     "images of one patient, pass clusters (--cluster): without them p-values and intervals are "
@@ -48,7 +52,7 @@ NOTHING_WRONG = "No problems were found with labels and scores."
 FOR_A_PAPER = "Sentences for a paper"
 _LEGEND = (
     "chance: mean of a random order with the same ties; adjusted: 0 at chance, 1 for a perfect "
-    "ranking"
+    "ranking; lower, upper: confidence limits"
 )
 _LEGEND_OF_TEST = "; z: distance from chance in standard deviations; error: relative error of p"
 
@@ -240,7 +244,16 @@ def _is_worse(ranker: RankerReport, alpha: float) -> bool:
 
 
 def _level(report: RankSignificanceReport) -> str:
-    return f"{100 * (1 - report.alpha):g} %"
+    return _percent_of(1 - report.alpha)
+
+
+def _percent_of(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _limits(level: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the headings of confidence limits, which are read from top to bottom."""
+    return ("lower", level), ("upper", level)
 
 
 def _runs(runs: Sequence[tuple[int, int]]) -> str:
@@ -276,12 +289,10 @@ def tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
 
 def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
     metric = report.metric
-    level = _level(report)
     headings: tuple[tuple[str, str], ...] = (
         ("", "ranking"),
         ("", metric.symbol),
-        (level, "from"),
-        ("interval", "to"),
+        *_limits(_level(report)),
         ("", "chance"),
         ("", "adjusted"),
         ("", "z"),
@@ -342,8 +353,12 @@ def hits_table(
 ) -> ReportTable:
     """Return a table of hits at k with one row per ranking or per k."""
     rows = tuple((head, *_hits_cells(at_k)) for head, at_k in zip(names, hits, strict=True))
-    note = _HITS_NOTE if any(at_k.splits_ties for at_k in hits) else ""
-    return ReportTable(title, (("", first), *_HITS_HEADINGS), rows, note)
+    notes = []
+    if any(at_k.splits_ties for at_k in hits):
+        notes.append(_HITS_NOTE)
+    if any(_needed(at_k) == _NEVER for at_k in hits):
+        notes.append(_NEVER_NOTE)
+    return ReportTable(title, (("", first), *_HITS_HEADINGS), rows, "\n".join(notes))
 
 
 def _hits_tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
@@ -375,7 +390,7 @@ def _hits_cells(at_k: HitsReport) -> tuple[str, ...]:
 def _needed(at_k: HitsReport) -> str:
     if math.isnan(at_k.pvalue):
         return "-"
-    return "none" if at_k.hits_needed is None else str(at_k.hits_needed)
+    return _NEVER if at_k.hits_needed is None else str(at_k.hits_needed)
 
 
 def _expected(hits: float) -> str:
@@ -409,7 +424,6 @@ def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
 
 
 def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable:
-    level = _level(report)
     best = name(report.rankers[report.best_index].name)
     is_bound = isinstance(report.comparison, MetricComparisonTestResult) and (
         report.comparison._is_bound
@@ -417,8 +431,7 @@ def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable
     headings = (
         ("", "ranking"),
         ("", "difference"),
-        (level, "from"),
-        ("interval", "to"),
+        *_limits(_level(report)),
         ("", "p"),
         ("may be", "best"),
     )
@@ -435,6 +448,51 @@ def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable
         if ranker.comparison is not None
     )
     return ReportTable(f"Difference from the best, {best}", headings, rows, report.comparison_note)
+
+
+def comparison_tables(
+    result: MetricMultipleComparisonTestResult, intervals: Sequence[MetricIntervalResult]
+) -> list[ReportTable]:
+    """Return a table of several rankings and a table of the pairs that are compared."""
+    title = result.metric.title
+    if result.n_queries is not None:
+        title = f"Mean {in_sentence(title)} over {result.n_queries} queries"
+    names = [in_tables(str(name)) for name in result.names]
+    level = _percent_of(result.confidence_level)
+    rankers = tuple(
+        (
+            name,
+            *map(_decimals, (float(i.statistic), float(i.low), float(i.high))),
+            "yes" if may_be_best else "no",
+        )
+        for name, i, may_be_best in zip(names, intervals, result.may_be_best, strict=True)
+    )
+    pairs = tuple(
+        (
+            *(names[i] for i in pair),
+            *map(_decimals, (float(difference), float(low), float(high))),
+            _as_cell(log10_of(float(pvalue)), False),
+        )
+        for pair, difference, low, high, pvalue in zip(
+            result.pairs.tolist(),
+            result.difference,
+            result.low,
+            result.high,
+            result.pvalue,
+            strict=True,
+        )
+    )
+    limits = _limits(level)
+    note = "Intervals and p-values of the differences are adjusted for all pairs."
+    return [
+        ReportTable(title, (("", "ranking"), ("", "value"), *limits, ("may be", "best")), rankers),
+        ReportTable(
+            "Differences, A minus B",
+            (("", "A"), ("", "B"), ("", "difference"), *limits, ("", "p")),
+            pairs,
+            note,
+        ),
+    ]
 
 
 _METRIC_HEADINGS = (

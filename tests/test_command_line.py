@@ -381,8 +381,12 @@ def test_report_of_clusters(frame, tmp_path, capsys):
 def test_report_states_where_no_number_of_hits_is_enough(frame, csv, capsys):
     # One place among 200 with 15 positives: p = 0.075 at best.
     assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "1"]) == 0
-    (hits,) = cells_by_name(capsys.readouterr().out, ["1"])
-    assert hits["1"][2] == "none"
+    text = capsys.readouterr().out
+    (hits,) = cells_by_name(text, ["1"])
+    assert hits["1"][2] == "never"
+    assert "\nnever: at this k no number of hits is significant.\n" in text
+    assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "20"]) == 0
+    assert "never" not in capsys.readouterr().out
 
 
 def test_hits_needed_are_the_fewest_that_are_significant(frame, csv, capsys):

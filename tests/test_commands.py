@@ -1,6 +1,7 @@
 """The commands ``rankinf curve`` and ``rankinf plan``, their numbers against the functions' own."""
 
 import io
+import itertools
 import json
 import os
 import sys
@@ -8,6 +9,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+from sklearn.metrics import average_precision_score, ndcg_score
 
 from sklearn_rankinf import (
     _commands,
@@ -331,8 +334,60 @@ def test_compare_several(three, capsys):
     options = ["--score", "good", "--score", "coarse", "--score", "third"]
     assert main(["compare", three, "--label", "hit", *options]) == 0
     frame = pd.read_csv(three, sep="\t")
-    result = metric_multiple_comparison_test(frame["hit"], frame[["good", "coarse", "third"]])
-    assert unwrapped(capsys.readouterr().out) == unwrapped(result.summary())
+    names = ["good", "coarse", "third"]
+    result = metric_multiple_comparison_test(frame["hit"], frame[names])
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 100
+    rankers, pairs, sentence = text.split("\n\n")
+    assert unwrapped(sentence) == unwrapped(result.summary())
+    assert rankers.startswith("Average precision\n")
+    assert [line.split() for line in rankers.splitlines()[4:]] == [
+        [
+            name,
+            f"{average_precision_score(frame['hit'], frame[name]):.4f}",
+            *(f"{limit:.4f}" for limit in limits(metric_interval(frame["hit"], frame[name]))),
+            "yes" if name in result.best() else "no",
+        ]
+        for name in names
+    ]
+    shown = [line.split() for line in pairs.splitlines()[4:7]]
+    assert [row[:2] for row in shown] == [list(pair) for pair in itertools.combinations(names, 2)]
+    for (one, other, *numbers), pair in zip(shown, range(3), strict=True):
+        values = [average_precision_score(frame["hit"], frame[name]) for name in (one, other)]
+        expected = [values[0] - values[1], result.low[pair], result.high[pair], result.pvalue[pair]]
+        assert list(map(float, numbers)) == pytest.approx(expected, rel=0.06, abs=6e-5)
+    assert pairs.splitlines()[7].endswith("p-values of the differences are adjusted for all pairs.")
+
+
+def limits(interval):
+    return interval.low, interval.high
+
+
+def test_compare_several_over_queries_in_json(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--score", "third", "--lower-score", "coarse"]
+    options += ["--group", "query", "--metric", "ndcg", "--k", "10"]
+    assert main(["compare", three, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    frame = pd.read_csv(three, sep="\t")
+    columns = {"good": frame["good"], "third": frame["third"], "coarse": -frame["coarse"]}
+    chosen = {"metric": "ndcg", "k": 10, "groups": np.arange(300) % 5}
+    result = metric_multiple_comparison_test(frame["hit"], columns, **chosen)
+    assert found["pvalue"] == result.pvalue.tolist()
+    assert found["best"] == result.best()
+    assert [row["name"] for row in found["rankers"]] == list(columns)
+    for row, (name, score) in zip(found["rankers"], columns.items(), strict=True):
+        values = [
+            ndcg_score([frame["hit"][own]], [score[own]], k=10, ignore_ties=name != "coarse")
+            for own in (np.arange(300) % 5 == query for query in range(5))
+        ]
+        assert row["statistic"] == pytest.approx(np.mean(values), rel=1e-12)
+        t = stats.t.interval(0.95, 4, np.mean(values), stats.sem(values))
+        assert (row["low"], row["high"]) == pytest.approx(t)
+        assert row["standard_error"] == pytest.approx(stats.sem(values))
+        assert row["may_be_best"] == (name in result.best())
+    assert [row["best_pvalue"] for row in found["rankers"]] == result.best_pvalue.tolist()
+    assert main(["compare", three, *options]) == 0
+    assert capsys.readouterr().out.startswith("Mean NDCG at 10 over 5 queries\n")
 
 
 @pytest.mark.parametrize(
@@ -366,10 +421,55 @@ def test_report_over_queries(three, scores, capsys):
     assert found["interval"]["low"] == interval.low
     as_json = json.dumps(test.to_dict(), default=lambda value: np.asarray(value).tolist())
     assert found["test"] == json.loads(as_json)
-    for option in (["--k", "5"], ["--html", "x.html"], ["--metric", "roc_auc"]):
+    for option in (["--html", "x.html"], ["--plots", "x"]):
         assert main(["report", three, *options, *option]) == 2
         message = f"{option[0]} cannot be combined with --group"
         assert message in capsys.readouterr().err
+
+
+def test_report_over_queries_by_other_metrics(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--group", "query"]
+    more = ["--metric", "precision_at_k", "--metric", "average_precision", "--k", "10"]
+    assert main(["report", three, *options, *more, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rankings"]
+    assert [(row["name"], row["metric"]) for row in rows] == [
+        ("good", "PrecisionAtK(k=10)"),
+        ("good", "AveragePrecision(k=10)"),
+    ]
+    assert [row["test"] for row in rows] == [None, None]
+    precisions = []
+    for query in range(5):
+        own = scores[np.arange(300) % 5 == query]
+        precisions.append(own.nlargest(10, "good")["hit"].mean())
+    found = rows[0]["interval"]
+    t = stats.t.interval(0.95, 4, np.mean(precisions), stats.sem(precisions))
+    assert found["statistic"] == pytest.approx(np.mean(precisions))
+    assert (found["low"], found["high"]) == pytest.approx(t)
+    assert main(["report", three, *options, "--metric", "roc_auc"]) == 0
+    text = unwrapped(capsys.readouterr().out)
+    assert text.startswith("good Mean ROC AUC over 5 queries was 0.")
+    assert text.endswith(
+        "Over queries, only mean average precision without --k is tested against chance. For other "
+        "metrics read the interval; rankinf compare tests differences between rankings by any "
+        "metric."
+    )
+    assert main(["report", three, *options, "--metric", "reciprocal_rank"]) == 0
+    assert "Mean reciprocal rank over 5 queries was" in unwrapped(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--metric", "recall_at_k"], "--metric recall_at_k needs --k: give a number of items"),
+        (["--metric", "roc_auc", "--k", "10"], "metric='roc_auc' takes no k; got k=10: leave it"),
+        (["--metric", "auc"], "metric must be one of 'average_precision'"),
+        (["--k", "0"], "k must be at least 1 as a number of samples; got 0"),
+    ],
+)
+def test_report_over_queries_refuses(three, capsys, options, message):
+    command = ["report", three, "--label", "hit", "--score", "good", "--group", "query"]
+    assert main([*command, *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_report_as_a_page(path, capsys, tmp_path):
