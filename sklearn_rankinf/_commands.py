@@ -42,7 +42,7 @@ from sklearn_rankinf._queries import mean_average_precision_test
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report_checks import counted
 from sklearn_rankinf._report_numbers import LEVEL, pvalue_less
-from sklearn_rankinf._report_text import comparison_tables, table_as_text
+from sklearn_rankinf._report_text import comparison_tables, table_as_text, with_fraction
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._validation import resolve_k
@@ -89,6 +89,7 @@ def report(arguments: argparse.Namespace) -> None:
             k=arguments.k or _report.DEFAULT_K,
             clusters=table.clusters,
             metrics=arguments.metric,
+            lower=arguments.score if arguments.lower_is_better else arguments.lower_score,
         )
     paths: list[str] = []
     if arguments.plots is not None:
@@ -132,7 +133,10 @@ def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
                     table.is_positive, score, metric=metric, **units
                 )
                 results = [result for result in found.values() if result is not None]
-                summaries[name] += [result.summary() for result in results]
+                summaries[name] += [
+                    with_fraction(result.summary(), metric, getattr(metric, "k", None))
+                    for result in results
+                ]
                 plain = {part: result and result.to_dict() for part, result in found.items()}
                 rows.append({"name": name, "metric": str(metric), **plain})
     if arguments.json:
@@ -215,7 +219,7 @@ def compare(arguments: argparse.Namespace) -> None:
         _print_json({"names": list(table.scores), **result.to_dict()})
         return
     print("A is {}, B is {}.".format(*table.scores))
-    print("\n".join(_wrapped(result.summary())))
+    print("\n".join(_wrapped(with_fraction(result.summary(), result.metric, arguments.k))))
 
 
 def _print_several(
@@ -238,7 +242,8 @@ def _print_several(
         ]
         return _print_json({**result.to_dict(), "rankers": rankers, "best": result.best()})
     parts = [table_as_text(table) for table in comparison_tables(result, intervals)]
-    print("\n\n".join([*parts, "\n".join(_wrapped(result.summary()))]))
+    parts.append("\n".join(_wrapped(result.summary())))
+    print(with_fraction("\n\n".join(parts), result.metric, arguments.k))
 
 
 def _warn_of_reversed_scores(table: Table) -> None:

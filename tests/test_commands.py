@@ -263,6 +263,48 @@ def test_scores_of_opposite_direction(three, scores, capsys):
     )
 
 
+def test_negated_scores_are_marked_in_the_report(three, capsys):
+    options = ["--label", "hit", "--lower-score", "coarse", "--score", "good"]
+    assert main(["report", three, *options]) == 0
+    text = unwrapped(capsys.readouterr().out)
+    note = "Smaller scores mean positives, so that the scores were negated, in: "
+    assert f"{note}coarse." in text
+    assert main(["report", three, *options, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["name"], row["lower_is_better"]) for row in rows] == [
+        ("coarse", True),
+        ("good", False),
+    ]
+    assert main(["report", three, *options, "--lower-is-better"]) == 0
+    assert f"{note}coarse, good." in unwrapped(capsys.readouterr().out)
+    assert main(["report", three, "--label", "hit", "--score", "good"]) == 0
+    assert note not in unwrapped(capsys.readouterr().out)
+
+
+def test_fractions_are_percentages_in_comparisons(three, capsys):
+    options = ["--label", "hit", "--score", "good", "--score", "coarse"]
+    options += ["--metric", "enrichment_at_k", "--k", "0.05"]
+    assert main(["compare", three, *options]) == 0
+    assert "Enrichment at 5 % (k = 15) was " in unwrapped(capsys.readouterr().out)
+    assert main(["compare", three, *options, "--score", "third"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Enrichment at 5 % (k = 15)\n")
+    assert "the largest enrichment at 5 % (k = 15), " in unwrapped(text)
+    assert main(["report", three, *options[:4], "--group", "query", *options[-4:]]) == 0
+    assert "Mean enrichment at 5 % over 5 queries was " in unwrapped(capsys.readouterr().out)
+
+
+def test_large_whole_numbers_are_no_ties(tmp_path, capsys):
+    path = tmp_path / "large.csv"
+    numbers = [2**53 + i for i in range(20)]
+    rows = "".join(f"{i % 4 == 3:d},{number}\n" for i, number in enumerate(numbers))
+    path.write_text(f"hit,score\n{rows}")
+    assert main(["report", str(path), "--label", "hit", "--score", "score", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    expected = average_precision_score(np.arange(20) % 4 == 3, np.arange(20))
+    assert row["average_precision"] == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("first", ["--score", "--lower-score"])
 def test_a_column_has_one_direction(three, capsys, first):
     second = {"--score": "--lower-score", "--lower-score": "--score"}[first]
