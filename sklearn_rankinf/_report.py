@@ -448,7 +448,8 @@ def make_report(
         report = study.report(k, metrics)
     if not lower:
         return report
-    rankers = tuple(replace(one, lower_is_better=one.name in lower) for one in report.rankers)
+    negated = {_one_line(name) for name in lower}
+    rankers = tuple(replace(one, lower_is_better=one.name in negated) for one in report.rankers)
     names = ", ".join(one.name for one in rankers if one.lower_is_better)
     note = f"Smaller scores mean positives, so that the scores were negated, in: {names}."
     return replace(report, rankers=rankers, notes=(note, *report.notes))

@@ -218,7 +218,8 @@ def test_compare_two(three, scores, capsys):
     result = metric_comparison_test(
         scores["hit"], scores["good"], scores["coarse"], metric="recall_at_k", k=0.1
     )
-    assert text == unwrapped(f"A is good, B is coarse. {result.summary()}")
+    summary = result.summary().replace("Recall at 30", "Recall at 10 % (k = 30)")
+    assert text == unwrapped(f"A is good, B is coarse. {summary}")
     assert main(["compare", three, *options, "--metric", "roc_auc", "--cluster", "patient"]) == 0
     clusters = np.arange(300) // 3
     clustered = metric_comparison_test(
