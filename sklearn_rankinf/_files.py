@@ -282,12 +282,13 @@ def _check_line_breaks(pd: Any, path: str, frame: Any, names: list[str], sep: st
     The rows in between become one value, which then has a line break and at least one separator
     less than there are columns.
     """
+    separator = sep if sep == "\\s+" else re.escape(sep)
     for position, column in frame.items():
         if pd.api.types.is_numeric_dtype(column):
             continue
         broken = column.astype(str).str.contains("[\r\n]", na=False)
         for row, value in column[broken.astype(bool)].items():
-            if value.count(sep) >= len(names) - 1:
+            if len(re.findall(separator, value)) >= len(names) - 1:
                 raise CommandError(
                     f"{_open_quote(path, row + 1)[:-1]}; if the text of column "
                     f"{names[position]!r} does have several lines, leave this column out."

@@ -322,6 +322,12 @@ def test_open_quotes_swallow_no_rows(tmp_path, case):
         read_text(tmp_path, QUOTES[case])
 
 
+def test_open_quotes_between_spaces(tmp_path):
+    text = QUOTES["to the next"].replace(",", "  ")
+    with pytest.raises(CommandError, match="a quotation mark in row 1 below the header that is no"):
+        read_text(tmp_path, text, sep="\\s+")
+
+
 def test_an_open_quote_in_the_header(tmp_path):
     with pytest.raises(CommandError, match="in the header that is not closed: close or remove it"):
         read_text(tmp_path, 'hit,"score\n1,2\n0,1\n')
