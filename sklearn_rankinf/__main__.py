@@ -71,14 +71,16 @@ def build_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         help="count the hits among the first K items; a fraction such as 0.1 means this fraction "
-        "of all items; may be repeated; 10, 50 and 100 by default",
+        "of all items; may be repeated; 10, 50 and 100 by default; with --group the cut-off of the "
+        "metric",
     )
     report.add_argument(
         "--metric",
         metavar="NAME",
         action="append",
         default=[],
-        help="also test another metric, such as roc_auc, bedroc or ndcg; may be repeated",
+        help="also test another metric, such as roc_auc, bedroc or ndcg; with --group the metric "
+        "of each query instead of average_precision; may be repeated",
     )
     report.add_argument("--plots", metavar="DIR", help="write a picture of each test to DIR")
     report.add_argument(
@@ -329,6 +331,7 @@ def _run(arguments: argparse.Namespace) -> int:
             print(f"rankinf {arguments.command}: warning: {message}", file=sys.stderr)
 
     try:
+        _check_backend(arguments)
         with warnings.catch_warnings():
             warnings.showwarning = show
             if arguments.command == "demo":
@@ -340,9 +343,29 @@ def _run(arguments: argparse.Namespace) -> int:
 
                 getattr(_commands, arguments.command)(arguments)
     except (ImportError, CommandError) as error:
-        print(f"rankinf {arguments.command}: error: {error}", file=sys.stderr)
-        return 2
-    return 0
+        reason = str(error)
+    except MemoryError:
+        reason = "the computation needs more memory than is available: give fewer items."
+    else:
+        return 0
+    print(f"rankinf {arguments.command}: error: {reason}", file=sys.stderr)
+    return 2
+
+
+def _check_backend(arguments: argparse.Namespace) -> None:
+    """Raise an error for a backend that matplotlib does not know, before anything is computed."""
+    from sklearn_rankinf._files import CommandError
+
+    if not any(getattr(arguments, name, None) for name in ("plots", "html")):
+        return
+    with contextlib.suppress(ImportError):  # the error of the picture names the option
+        try:
+            import matplotlib  # noqa: F401
+        except ValueError as error:
+            raise CommandError(
+                "matplotlib does not know the backend of the environment variable "
+                f"MPLBACKEND={os.environ.get('MPLBACKEND')}: unset it."
+            ) from error
 
 
 def _give_up_output(reason: str, status: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import sys
@@ -17,11 +18,22 @@ import numpy as np
 
 from sklearn_rankinf import _report
 from sklearn_rankinf._comparison import metric_comparison_test
-from sklearn_rankinf._files import CommandError, Table, read_table, save_figure, write_text
+from sklearn_rankinf._files import (
+    CommandError,
+    Table,
+    is_same_file,
+    read_table,
+    save_figure,
+    write_text,
+)
+from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
-from sklearn_rankinf._metrics import METRICS, as_metric, in_sentence, needs_k
+from sklearn_rankinf._metrics import METRICS, AveragePrecision, as_metric, in_sentence, needs_k
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
-from sklearn_rankinf._multiple_comparison import metric_multiple_comparison_test
+from sklearn_rankinf._multiple_comparison import (
+    MetricMultipleComparisonTestResult,
+    metric_multiple_comparison_test,
+)
 from sklearn_rankinf._planning import metric_power
 from sklearn_rankinf._planning_search import min_detectable_odds, min_positives
 from sklearn_rankinf._plot._matplotlib import new_figure
@@ -30,6 +42,7 @@ from sklearn_rankinf._queries import mean_average_precision_test
 from sklearn_rankinf._ranking import Ranking
 from sklearn_rankinf._report_checks import counted
 from sklearn_rankinf._report_numbers import LEVEL, pvalue_less
+from sklearn_rankinf._report_text import comparison_tables, table_as_text, with_fraction
 from sklearn_rankinf._significance import metric_test
 from sklearn_rankinf._top_k_curve import TopKSignificanceCurve, top_k_significance_curve
 from sklearn_rankinf._validation import resolve_k
@@ -37,6 +50,13 @@ from sklearn_rankinf._validation import resolve_k
 _WIDTH = 100
 # The default of the report and of the comparison.
 _N_PERMUTATIONS = 9999
+# Beyond this number of items NumPy's integers overflow.
+_LARGEST_N = 2**63 - 1
+_OF_INTERVAL = ("statistic", "low", "high", "standard_error")
+_UNTESTED = (
+    "Over queries, only mean average precision without --k is tested against chance. For other "
+    "metrics read the interval; rankinf compare tests differences between rankings by any metric."
+)
 _MODELS = {
     "wallenius": "the odds of a target against another item are the same at every rank",
     "fisher": "items are among the first k independently of each other",
@@ -46,6 +66,10 @@ _MODELS = {
 
 def report(arguments: argparse.Namespace) -> None:
     """Print the report on the rankings of a file."""
+    if arguments.html is not None and is_same_file(arguments.html, arguments.file):
+        raise CommandError(
+            f"--html {arguments.html} is the file with the scores: give another name."
+        )
     table = _read(arguments)
     if table.groups is not None:
         return _report_on_queries(table, arguments)
@@ -65,6 +89,7 @@ def report(arguments: argparse.Namespace) -> None:
             k=arguments.k or _report.DEFAULT_K,
             clusters=table.clusters,
             metrics=arguments.metric,
+            lower=arguments.score if arguments.lower_is_better else arguments.lower_score,
         )
     paths: list[str] = []
     if arguments.plots is not None:
@@ -80,29 +105,46 @@ def report(arguments: argparse.Namespace) -> None:
 
 
 def _report_on_queries(table: Table, arguments: argparse.Namespace) -> None:
-    """Print mean average precision over the queries of a file with its test and interval."""
-    for option in ("k", "metric", "plots", "html"):
+    """Print means over the queries of a file, with their intervals and tests."""
+    for option in ("plots", "html"):
         if getattr(arguments, option):
             raise CommandError(
                 f"--{option} cannot be combined with --group: it is for a single list of items. "
                 "Leave out one of the two options."
             )
-    found: dict[str, tuple[Any, Any]] = {}
+    names, cuts = arguments.metric or ["average_precision"], arguments.k or [None]
+    metrics = []
+    for name, k in itertools.product(names, cuts):
+        _check_cut_off(name, k)
+        with _errors_in_one_line():
+            metrics.append(as_metric(name, k))
+    rows = []
+    summaries: dict[str, list[str]] = {}
     units: dict[str, Any] = {"groups": table.groups, "clusters": table.clusters}
     with _errors_in_one_line():
         for name, score in table.scores.items():
             _progress(f"testing {name}")
-            test = mean_average_precision_test(table.is_positive, score, **units)
-            interval = metric_interval(table.is_positive, score, **units)
-            found[name] = test, interval
+            summaries[name] = []
+            for metric in metrics:
+                found: dict[str, Any] = {"test": None}
+                if metric == AveragePrecision():
+                    found["test"] = mean_average_precision_test(table.is_positive, score, **units)
+                found["interval"] = metric_interval(
+                    table.is_positive, score, metric=metric, **units
+                )
+                results = [result for result in found.values() if result is not None]
+                summaries[name] += [
+                    with_fraction(result.summary(), metric, getattr(metric, "k", None))
+                    for result in results
+                ]
+                plain = {part: result and result.to_dict() for part, result in found.items()}
+                rows.append({"name": name, "metric": str(metric), **plain})
     if arguments.json:
-        parts = ("test", "interval")
-        rows = [
-            {"name": name, **{part: one.to_dict() for part, one in zip(parts, pair, strict=True)}}
-            for name, pair in found.items()
-        ]
         return _print_json({"rankings": rows})
-    _print_by_name({name: [one.summary() for one in pair] for name, pair in found.items()})
+    _print_by_name(summaries)
+    if any(row["test"] is None for row in rows):
+        print()
+        _say(arguments, _UNTESTED)
 
 
 def curve(arguments: argparse.Namespace) -> None:
@@ -150,7 +192,7 @@ def compare(arguments: argparse.Namespace) -> None:
         )
     if len(set(arguments.score)) < len(arguments.score):
         raise CommandError(f"give every column of scores once; got {', '.join(arguments.score)}.")
-    _check_cut_off(arguments)
+    _check_cut_off(arguments.metric, arguments.k)
     table = _read(arguments)
     options = {
         "metric": arguments.metric,
@@ -166,14 +208,42 @@ def compare(arguments: argparse.Namespace) -> None:
             result = metric_comparison_test(table.is_positive, *table.scores.values(), **options)
         else:
             result = metric_multiple_comparison_test(table.is_positive, table.scores, **options)
+            intervals = [
+                metric_interval(table.is_positive, score, **options)
+                for score in table.scores.values()
+            ]
     _warn_of_reversed_scores(table)
+    if len(table.scores) > 2:
+        return _print_several(result, intervals, arguments)
     if arguments.json:
-        names = {"names": list(table.scores)} if len(table.scores) == 2 else {}
-        _print_json({**names, **result.to_dict()})
+        _print_json({"names": list(table.scores), **result.to_dict()})
         return
-    if len(table.scores) == 2:
-        print("A is {}, B is {}.".format(*table.scores))
-    print("\n".join(_wrapped(result.summary())))
+    print("A is {}, B is {}.".format(*table.scores))
+    print("\n".join(_wrapped(with_fraction(result.summary(), result.metric, arguments.k))))
+
+
+def _print_several(
+    result: MetricMultipleComparisonTestResult,
+    intervals: list[MetricIntervalResult],
+    arguments: argparse.Namespace,
+) -> None:
+    """Print the values of three or more rankings, their differences, and which may be best."""
+    if arguments.json:
+        rankers = [
+            {
+                "name": name,
+                **{part: getattr(interval, part) for part in _OF_INTERVAL},
+                "best_pvalue": float(best_pvalue),
+                "may_be_best": bool(may_be_best),
+            }
+            for name, interval, best_pvalue, may_be_best in zip(
+                result.names, intervals, result.best_pvalue, result.may_be_best, strict=True
+            )
+        ]
+        return _print_json({**result.to_dict(), "rankers": rankers, "best": result.best()})
+    parts = [table_as_text(table) for table in comparison_tables(result, intervals)]
+    parts.append("\n".join(_wrapped(result.summary())))
+    print(with_fraction("\n\n".join(parts), result.metric, arguments.k))
 
 
 def _warn_of_reversed_scores(table: Table) -> None:
@@ -226,7 +296,7 @@ def plan(arguments: argparse.Namespace) -> None:
         "alpha": arguments.alpha,
         "model": arguments.model,
     }
-    _check_cut_off(arguments)
+    _check_cut_off(arguments.metric, arguments.k)
     _check_effect(arguments)
     effect: dict[str, Any] = {"odds": arguments.odds, "auc": arguments.auc}
     has_effect = any(value is not None for value in effect.values())
@@ -259,6 +329,8 @@ def _prevalence(arguments: argparse.Namespace) -> float:
     if (arguments.m is None) != (arguments.n is None):
         raise CommandError("give both --n and --m, or only --prevalence.")
     if arguments.prevalence is None:
+        if arguments.n > _LARGEST_N:
+            raise CommandError(f"--n must be at most {_LARGEST_N}; got {arguments.n}.")
         if arguments.n < 1 or not 0 < arguments.m < arguments.n:
             raise CommandError(
                 f"--m must be from 1 to n - 1; got --n {arguments.n} --m {arguments.m}."
@@ -269,10 +341,9 @@ def _prevalence(arguments: argparse.Namespace) -> float:
     return float(arguments.prevalence)
 
 
-def _check_cut_off(arguments: argparse.Namespace) -> None:
+def _check_cut_off(metric: str, k: float | None) -> None:
     """Raise an error if the metric needs a cut-off and has none."""
-    metric = arguments.metric
-    if arguments.k is None and metric in METRICS and needs_k(METRICS[metric]):
+    if k is None and metric in METRICS and needs_k(METRICS[metric]):
         raise CommandError(
             f"--metric {metric} needs --k: give a number of items, or a fraction of them such as "
             "--k 0.1."

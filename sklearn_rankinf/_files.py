@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-import gzip
 import io
+import os
 import re
 import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 _KNOWN_LABELS = ({0, 1}, {-1, 1})
+_TRUTHS = {"false": False, "true": True}
+# The characters of numbers, besides the decimal separator.
+_IN_NUMBERS = "0123456789+-eE "
 # Column separators that are tried unless one is given.
 _SEPARATORS = (",", "\t", ";", "|")
 _PARQUET = (".parquet", ".pq")
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_ARCHIVES = {
+    ".tar": "tar",
+    ".tar.gz": "tar",
+    ".tar.bz2": "tar",
+    ".tar.xz": "tar",
+    ".gz": "gzip",
+    ".bz2": "bz2",
+    ".zip": "zip",
+    ".xz": "xz",
+    ".zst": "zstd",
+}
+# Addresses such as http://host/file and file:///file.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.:-]*://")
 # The first bytes of a workbook: a zip archive, or a compound file.
 _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
@@ -38,12 +55,14 @@ class Table:
         1 for a positive, 0 for a negative.
     scores : dict of str to ndarray of shape (n_samples,)
         Scores, keyed by the name of their column, larger for samples more likely to be positive.
+        Different whole numbers beyond 2**53 stay different, as integers or Python's numbers.
     groups, clusters : ndarray of shape (n_samples,) or None
-        The query and the cluster of each sample; None if no column was given for them.
+        The query and the cluster of each sample as they are written; None if no column was given
+        for them.
     """
 
     is_positive: NDArray[np.int64]
-    scores: dict[str, NDArray[np.float64]]
+    scores: dict[str, NDArray[Any]]
     groups: NDArray[Any] | None = None
     clusters: NDArray[Any] | None = None
 
@@ -67,7 +86,7 @@ def read_table(
     ----------
     path : str
         A text file with the column names in its first line, possibly compressed; a Parquet file;
-        or ``"-"`` for the standard input.
+        or ``"-"`` for the standard input. It is opened once, so that it may be a pipe.
     label : str
         Column of the labels.
     score_columns : sequence of str
@@ -112,40 +131,53 @@ def read_table(
             f"column {label!r} cannot be both --label and a column of scores: give another column "
             "of scores."
         )
+    if len(decimal) != 1 or decimal.isalnum() or decimal in "+-_\"'" or decimal.isspace():
+        raise CommandError(f"--decimal must be a character such as '.' or ','; got {decimal!r}.")
+    if sep is not None and len(sep) != 1 and sep not in ("\\t", "\\s+"):
+        raise CommandError(f"--sep must be one character, '\\t' or '\\s+'; got {sep!r}.")
     wanted = list(dict.fromkeys([label, *score_columns, *filter(None, [group, cluster])]))
-    frame = _read_frame(pd, path, wanted, sep, decimal)
-    if frame.empty:
+    columns = _read_columns(pd, path, wanted, sep)
+    if not len(columns[label]):
         raise CommandError(f"{path!r} has no rows below its header line.")
     negated = score_columns if lower_is_better else lower_columns
     scores = {
-        name: _as_scores(pd, frame[name], name, "higher" if name in negated else "lower")
+        name: _as_scores(columns[name], name, "higher" if name in negated else "lower", decimal)
         for name in score_columns
     }
     return Table(
-        _is_positive(frame[label], label, pos_label),
-        {name: -score if name in negated else score for name, score in scores.items()},
-        *(None if name is None else _as_names(frame[name], name) for name in (group, cluster)),
+        _is_positive(pd, columns[label], label, pos_label, decimal),
+        {name: _negative(score) if name in negated else score for name, score in scores.items()},
+        *(None if name is None else _as_names(columns[name], name) for name in (group, cluster)),
     )
 
 
-def _read_frame(pd: Any, path: str, wanted: list[str], sep: str | None, decimal: str) -> Any:
-    """Read a table and check that it has the required columns."""
+def _read_columns(pd: Any, path: str, wanted: list[str], sep: str | None) -> dict[str, Any]:
+    """Read the required columns of a table, those of a text file as they are written."""
     names: list[str] = []
     try:
-        if Path(path).suffix.lower() in _PARQUET:
-            return _read_parquet(pd, path, wanted)
-        source = _standard_input() if path == "-" else path
-        if path != "-" and _is_spreadsheet(path):
-            raise CommandError(f"{path!r} is a spreadsheet: export it as CSV.")
-        names, sep = _read_names(pd, source, wanted, sep)
-        _check_columns(path, names, wanted)
-        with warnings.catch_warnings():
-            # A row with more values than the header would lose values or shift the columns.
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            # Reading in chunks could give one column both numbers and strings.
-            return pd.read_csv(
-                _from_start(source), sep=sep, index_col=False, low_memory=False, decimal=decimal
-            )
+        with _open(path) as file:
+            if Path(path).suffix.lower() in _PARQUET:
+                return _read_parquet(file, path, wanted)
+            if _is_spreadsheet(path, file):
+                raise CommandError(f"{path!r} is a spreadsheet: export it as CSV.")
+            options = {"compression": _compression(path, file), "low_memory": False}
+            names, sep = _read_names(pd, file, wanted, sep, options)
+            _check_columns(path, names, wanted)
+            file.seek(0)
+            with warnings.catch_warnings():
+                # A row with more values than the header would lose values or shift the columns.
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                frame = pd.read_csv(
+                    file,
+                    sep=sep,
+                    index_col=False,
+                    header=0,
+                    names=range(len(names)),
+                    dtype={names.index(name): str for name in wanted},
+                    **options,
+                )
+        _check_line_breaks(pd, path, frame, names, sep)
+        return {name: frame[names.index(name)] for name in wanted}
     except (CommandError, ImportError):
         raise
     except OSError as error:
@@ -158,52 +190,77 @@ def _read_frame(pd: Any, path: str, wanted: list[str], sep: str | None, decimal:
             "correct these rows."
         ) from error
     except ValueError as error:  # pandas raises it for a file that is not a table
+        unclosed = re.search(r"EOF inside string starting at row (\d+)", str(error))
+        if unclosed is not None:
+            raise CommandError(_open_quote(path, int(unclosed[1]))) from error
         raise CommandError(f"{path!r} cannot be read as a table: {_first_line(error)}.") from error
     except Exception as error:  # each archive format raises its own error class
         raise CommandError(f"cannot unpack {path!r}: {_first_line(error)}.") from error
 
 
-def _is_spreadsheet(path: str) -> bool:
+def _open(path: str) -> BinaryIO:
+    """Open a file once; the content of a pipe is kept, because the header is read several times."""
+    if path == "-":
+        return io.BytesIO(sys.stdin.buffer.read())
+    if _ADDRESS.match(path):
+        raise CommandError(
+            f"{path!r} is an address, and rankinf opens no connection: download the file and give "
+            "its path, or pass its content to the standard input with - as the file."
+        )
+    file = Path(path).open("rb")
+    if file.seekable():
+        return file
+    with file:
+        return io.BytesIO(file.read())
+
+
+def _compression(path: str, file: BinaryIO) -> str | None:
+    """Return the compression by the ending of the name, or by the first bytes for gzip."""
+    name = path.lower()
+    for ending, compression in _ARCHIVES.items():
+        if name.endswith(ending):
+            return compression
+    return "gzip" if _first_bytes(file, 2) == b"\x1f\x8b" else None
+
+
+def _first_bytes(file: BinaryIO, number: int) -> bytes:
+    file.seek(0)
+    return file.read(number)
+
+
+def _is_spreadsheet(path: str, file: BinaryIO) -> bool:
     """Whether a file is a workbook; a text file may have the same ending."""
-    if Path(path).suffix.lower() not in _SPREADSHEETS:
-        return False
-    with Path(path).open("rb") as file:
-        return file.read(4) in _WORKBOOKS
-
-
-def _standard_input() -> io.BytesIO:
-    """Return the whole standard input, decompressed if it is gzip data."""
-    content = sys.stdin.buffer.read()
-    return io.BytesIO(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
-
-
-def _from_start(source: str | io.BytesIO) -> str | io.BytesIO:
-    if isinstance(source, io.BytesIO):
-        source.seek(0)
-    return source
+    return Path(path).suffix.lower() in _SPREADSHEETS and _first_bytes(file, 4) in _WORKBOOKS
 
 
 def _read_names(
-    pd: Any, source: str | io.BytesIO, wanted: list[str], sep: str | None
+    pd: Any, file: BinaryIO, wanted: list[str], sep: str | None, options: dict[str, Any]
 ) -> tuple[list[str], str]:
     """Return the column names and the separator that finds most of the required columns."""
     found: dict[str, list[str]] = {}
     for candidate in _SEPARATORS if sep is None else (sep.replace("\\t", "\t"),):
-        columns = pd.read_csv(_from_start(source), sep=candidate, nrows=0).columns
-        found[candidate] = [str(column) for column in columns]
+        file.seek(0)
+        # As a header, a line with a name twice would be changed.
+        line = pd.read_csv(
+            file, sep=candidate, header=None, nrows=1, dtype=str, keep_default_na=False, **options
+        )
+        found[candidate] = line.iloc[0].tolist()
     best = max(found, key=lambda each: (len({*wanted} & {*found[each]}), len(found[each])))
     return found[best], best
 
 
-def _read_parquet(pd: Any, path: str, wanted: list[str]) -> Any:
+def _read_parquet(file: BinaryIO, path: str, wanted: list[str]) -> dict[str, Any]:
     try:
         from pyarrow import parquet
     except ImportError as error:
         raise ImportError(
             'reading Parquet needs pyarrow: pip install "sklearn-rankinf[parquet]".'
         ) from error
-    _check_columns(path, parquet.read_schema(path).names, wanted)
-    return pd.read_parquet(path, columns=wanted, engine="pyarrow")
+    table = parquet.ParquetFile(file)
+    _check_columns(path, table.schema_arrow.names, wanted)
+    # The metadata of pandas could turn a column into the index of the frame.
+    frame = table.read(columns=wanted).to_pandas(ignore_metadata=True)
+    return {name: frame[name] for name in wanted}
 
 
 def _check_columns(path: str, names: list[str], wanted: list[str]) -> None:
@@ -212,6 +269,35 @@ def _check_columns(path: str, names: list[str], wanted: list[str]) -> None:
             raise CommandError(
                 f"{path!r} has no column {name!r}; its columns are {', '.join(map(repr, names))}."
             )
+        if names.count(name) > 1:
+            raise CommandError(
+                f"{path!r} has {names.count(name)} columns with the name {name!r}: give them "
+                "different names."
+            )
+
+
+def _check_line_breaks(pd: Any, path: str, frame: Any, names: list[str], sep: str) -> None:
+    """Raise an error if a quotation mark that is not closed may have swallowed rows.
+
+    The rows in between become one value, which then has a line break and at least one separator
+    less than there are columns.
+    """
+    separator = sep if sep == "\\s+" else re.escape(sep)
+    for position, column in frame.items():
+        if pd.api.types.is_numeric_dtype(column):
+            continue
+        broken = column.astype(str).str.contains("[\r\n]", na=False)
+        for row, value in column[broken.astype(bool)].items():
+            if len(re.findall(separator, value)) >= len(names) - 1:
+                raise CommandError(
+                    f"{_open_quote(path, row + 1)[:-1]}; if the text of column "
+                    f"{names[position]!r} does have several lines, leave this column out."
+                )
+
+
+def _open_quote(path: str, row: int) -> str:
+    where = f"row {row} below the header" if row else "the header"
+    return f"{path!r} has a quotation mark in {where} that is not closed: close or remove it."
 
 
 def _first_line(error: Exception) -> str:
@@ -219,16 +305,21 @@ def _first_line(error: Exception) -> str:
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".:")
 
 
-def _is_positive(column: Any, name: str, pos_label: str | None) -> NDArray[np.int64]:
+def _is_positive(
+    pd: Any, column: Any, name: str, pos_label: str | None, decimal: str
+) -> NDArray[np.int64]:
     _check_complete(column, name)
-    labels = sorted(column.unique().tolist(), key=str)
-    shown = ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
+    codes, written = pd.factorize(column.astype(str))
+    values = _as_labels(list(written), decimal)
+    labels = sorted(set(values), key=lambda label: (isinstance(label, str), label))
+    shown = ", ".join(repr(label) if isinstance(label, str) else str(label) for label in labels[:5])
+    shown += ", ..." if len(labels) > 5 else ""
     if len(labels) > 2:
         raise CommandError(
             f"the label column {name!r} must have two different labels; it has {len(labels)}: "
             f"{shown}."
         )
-    positive = _positive_label(labels, pos_label)
+    positive = _positive_label(labels, pos_label, decimal)
     if positive is None:
         remedy = "give the positive one with --pos-label"
         if pos_label is not None:
@@ -239,28 +330,36 @@ def _is_positive(column: Any, name: str, pos_label: str | None) -> NDArray[np.in
             f"the label column {name!r} has only one label, {shown}: a test needs both positives "
             "and negatives."
         )
-    return np.asarray(column == positive, dtype=np.int64)
+    is_positive = np.array([value == positive for value in values])
+    return np.asarray(is_positive[codes], dtype=np.int64)
 
 
-def _positive_label(labels: list[Any], pos_label: str | None) -> Any:
+Label: TypeAlias = Decimal | bool | str
+
+
+def _as_labels(texts: list[str], decimal: str) -> list[Label]:
+    """Return labels as numbers or truth values if all of them are, otherwise as texts."""
+    labels = [_as_label(text, decimal) for text in texts]
+    return labels if len({type(label) for label in labels}) == 1 else list(texts)
+
+
+def _as_label(text: str, decimal: str) -> Label:
+    """Return a number exactly, so that large whole numbers stay different."""
+    if _is_number(text, decimal):
+        return _exact(text, decimal)
+    return _TRUTHS.get(text.lower(), text)
+
+
+def _positive_label(labels: list[Label], pos_label: str | None, decimal: str) -> Label | None:
     """Return the label of the positives, or None if it cannot be determined."""
     if pos_label is None:
         known = any(set(labels) <= pair for pair in _KNOWN_LABELS)
-        return max(labels) if known else None
-    for label in labels:
-        if str(label) == pos_label or _as_number(label) == _as_number(pos_label):
-            return label
-    return None
+        return labels[-1] if known else None
+    wanted = (pos_label, _as_label(pos_label, decimal))
+    return next((label for label in labels if label in wanted), None)
 
 
-def _as_number(text: Any) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return str(text)
-
-
-def _as_scores(pd: Any, column: Any, name: str, last: str) -> NDArray[np.float64]:
+def _as_scores(column: Any, name: str, last: str, decimal: str) -> NDArray[Any]:
     """Return scores as numbers; the `last` ones are lower or higher than the others."""
     _check_complete(
         column,
@@ -268,28 +367,100 @@ def _as_scores(pd: Any, column: Any, name: str, last: str) -> NDArray[np.float64
         f"remove these rows, or put these items last by giving them all one score that is {last} "
         "than every other score",
     )
-    # A single word makes pandas read the whole column as text; the message shows that word.
-    scores = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
-    is_text = np.isnan(scores)
-    if is_text.any():
-        row = int(np.argmax(is_text))
-        raise CommandError(
-            f"the score column {name!r} is not numeric: row {row + 1} below the header has "
-            f"{column.iloc[row]!r}.{_decimal_comma(column.iloc[row])}"
-        )
-    if not np.isfinite(scores).all():
-        row = int(np.argmin(np.isfinite(scores))) + 1
-        raise CommandError(
-            f"the score column {name!r} has an infinite value in row {row} below the header: "
-            "scores must be finite."
-        )
+    scores = np.asarray(column)
+    if scores.dtype.kind not in "biuf":
+        scores = _as_numbers([str(value) for value in scores.tolist()], name, decimal)
+    elif scores.dtype.kind in "bf":
+        scores = scores.astype(np.float64)
+    if scores.dtype.kind == "f" and not np.isfinite(scores).all():
+        raise _infinite(name, int(np.argmin(np.isfinite(scores))))
     return scores
 
 
-def _decimal_comma(value: Any) -> str:
-    """Return a hint on --decimal if the value looks like a number with a decimal comma."""
-    is_number = re.fullmatch(r"[+-]?\d+,\d+", str(value).strip())
-    return " If the comma is a decimal separator, add --decimal ','." if is_number else ""
+def _infinite(name: str, row: int) -> CommandError:
+    return CommandError(
+        f"the score column {name!r} has an infinite value in row {row + 1} below the header: "
+        "scores must be finite."
+    )
+
+
+def _as_numbers(texts: list[str], name: str, decimal: str) -> NDArray[Any]:
+    """Return the numbers that the texts are, whole numbers exactly."""
+    try:
+        scores = np.array(_as_floats(texts, decimal))
+    except ValueError:
+        if {text.lower() for text in texts} <= set(_TRUTHS):
+            return np.array([float(_TRUTHS[text.lower()]) for text in texts])
+        row = next(row for row, text in enumerate(texts) if not _is_number(text, decimal))
+        if texts[row].lower().lstrip("+-") in ("inf", "infinity"):
+            raise _infinite(name, row) from None
+        raise CommandError(
+            f"the score column {name!r} is not numeric: row {row + 1} below the header has "
+            f"{texts[row]!r}.{_hint_on_decimal(texts[row], decimal)}"
+        ) from None
+    for row in np.flatnonzero(np.abs(scores) < np.finfo(np.float64).tiny).tolist():
+        if re.search("[1-9]", re.split("[eE]", texts[row])[0]):
+            raise CommandError(
+                f"the score column {name!r} has {texts[row]!r} in row {row + 1} below the header, "
+                "which is too close to 0 for a floating-point number: give logarithms."
+            )
+    large = np.flatnonzero((np.abs(scores) >= 2.0**53) & np.isfinite(scores)).tolist()
+    exact = {row: _exact(texts[row], decimal) for row in large}
+    whole = {row: int(number) for row, number in exact.items() if number == int(number)}
+    # Rounding keeps the order, so it matters only if it makes different numbers equal.
+    if len({*whole.values()}) == np.unique(scores[list(whole)]).size:
+        return scores
+    numbers = [whole.get(row, score) for row, score in enumerate(scores.tolist())]
+    if all(number == int(number) for number in numbers):
+        return _as_integers([int(number) for number in numbers])
+    return np.array(numbers, dtype=object)
+
+
+def _exact(text: str, decimal: str) -> Decimal:
+    return Decimal(text.strip().replace(decimal, "."))
+
+
+def _as_floats(texts: list[str], decimal: str) -> list[float]:
+    """Return plain decimal numbers, or raise a ValueError for other texts that Python reads."""
+    if not set("".join(texts)) <= {*_IN_NUMBERS, decimal}:
+        raise ValueError
+    return [float(text.replace(decimal, ".")) for text in texts]
+
+
+def _is_number(text: str, decimal: str) -> bool:
+    try:
+        _as_floats([text], decimal)
+    except ValueError:
+        return False
+    return True
+
+
+def _as_integers(numbers: list[int]) -> NDArray[Any]:
+    """Return whole numbers in the first type that holds all of them."""
+    low, high = min(numbers), max(numbers)
+    for kind in (np.int64, np.uint64):
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return np.array(numbers, dtype=kind)
+    return np.array(numbers, dtype=object)
+
+
+def _negative(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return the scores with the opposite sign; whole numbers do not overflow."""
+    if scores.dtype.kind in "iu":
+        return _as_integers([-score for score in scores.tolist()])
+    return -scores
+
+
+def _hint_on_decimal(text: str, decimal: str) -> str:
+    """Return a hint if the text looks like a number with another decimal separator."""
+    if decimal == "." and re.fullmatch(r"[+-]?\d+,\d+", text.strip()):
+        return " If the comma is a decimal separator, add --decimal ','."
+    if decimal != "." and _is_number(text, "."):
+        return (
+            f" The decimal separator is {decimal!r}: remove points between thousands, or leave out "
+            "--decimal."
+        )
+    return ""
 
 
 def _as_names(column: Any, name: str) -> NDArray[Any]:
@@ -326,6 +497,16 @@ def save_figure(figure: Any, path: Path) -> str:
         reason = error.strerror or error
         raise CommandError(f"cannot write plots to {str(path.parent)!r}: {reason}.") from error
     return str(path)
+
+
+def is_same_file(path: str, source: str) -> bool:
+    """Whether a path names the file that is read, possibly by another name or by a redirection."""
+    try:
+        # A file in memory has no number.
+        read = os.fstat(sys.stdin.fileno()) if source == "-" else os.stat(source)
+        return os.path.samestat(read, os.stat(path))
+    except OSError:
+        return False
 
 
 def write_text(path: str, text: str) -> str:

@@ -37,11 +37,12 @@ from sklearn_rankinf._folds import (
     splitter,
     with_groups,
 )
-from sklearn_rankinf._formatting import as_frame, format_pvalue
+from sklearn_rankinf._formatting import as_frame, format_pvalue, format_value, state_pvalue
 from sklearn_rankinf._frozen_distributions import (
     NullDistribution,
     monte_carlo_error,
     plain,
+    resamples_of,
 )
 from sklearn_rankinf._guard import default_errors
 from sklearn_rankinf._metrics import AveragePrecision, as_metric, in_sentence
@@ -81,6 +82,24 @@ _COLUMNS = (
     "zscore",
     "adjusted_statistic",
 )
+_FACTS = (
+    "statistic",
+    "pvalue",
+    "log10_pvalue",
+    "pvalue_low",
+    "pvalue_high",
+    "pvalue_is_bound",
+    "combine",
+    "n_splits",
+    "refit_statistic",
+    "refit_pvalue",
+)
+_RULES = {
+    "bonferroni": "Bonferroni's rule",
+    "twice_mean": "twice the mean of the p-values",
+    "cauchy": "the Cauchy combination",
+    "fisher": "Fisher's method",
+}
 _LABELS_AND_SCORES = ("y_true", "y_score", "pos_label")
 # Log p-value below which cot(pi p) equals 1 / (pi p) in floating point and may overflow.
 _SMALL = -600.0
@@ -146,6 +165,10 @@ class CrossValSignificanceResult:
     >>> result = cross_val_significance(LogisticRegression(), X, y)
     >>> result.n_splits, [test.n_positives for test in result.fold_tests]
     (5, [7, 6, 6, 6, 6])
+    >>> print(result.summary())
+    Mean average precision over 5 folds was ... (chance ...), p = ... for better than random
+    labelling (exact test of each fold, combined by Bonferroni's rule, one-sided; 31 positives among
+    300 held-out samples).
     """
 
     statistic: float
@@ -244,19 +267,30 @@ class CrossValSignificanceResult:
         return ConfidenceInterval(*self._interval(confidence_level))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results of the folds as columns.
+        """Return the results as plain numbers and lists.
 
         Returns
         -------
-        dict of str to ndarray
-            The columns ``fold``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
-            ``log10_pvalue``, ``pvalue_low``, ``pvalue_high``, ``pvalue_is_bound``, ``zscore`` and
-            ``adjusted_statistic``, with one row per fold.
+        dict
+            The metric, its mean over the folds, the combined p-value and how it was combined and,
+            with refits, the mean and the p-value by refits. The results of the folds are a dict of
+            lists under ``"folds"``: ``fold``, ``n_samples``, ``n_positives``, ``statistic``,
+            ``pvalue``, ``log10_pvalue``, ``pvalue_low``, ``pvalue_high``, ``pvalue_is_bound``,
+            ``zscore`` and ``adjusted_statistic``, with one entry per fold.
         """
-        columns = {
-            name: np.array([getattr(test, name) for test in self.fold_tests]) for name in _COLUMNS
+        values = {name: getattr(self, name) for name in _FACTS}
+        kept = {name: value for name, value in values.items() if value is not None}
+        return {
+            "metric": str(self.fold_tests[0].metric),
+            **kept,
+            "folds": self._columns_of_folds(),
         }
-        return {"fold": np.arange(self.n_splits), **columns}
+
+    def _columns_of_folds(self) -> dict[str, list[Any]]:
+        columns = {
+            name: [plain(getattr(test, name)) for test in self.fold_tests] for name in _COLUMNS
+        }
+        return {"fold": list(range(self.n_splits)), **columns}
 
     def to_frame(self) -> Any:
         """Return the results of the folds as a table.
@@ -264,14 +298,56 @@ class CrossValSignificanceResult:
         Returns
         -------
         pandas.DataFrame
-            The columns of :meth:`to_dict`, with one row per fold.
+            The results of the folds in :meth:`to_dict`, with one row per fold.
 
         Raises
         ------
         ImportError
             If pandas is not installed.
         """
-        return as_frame(self.to_dict(), "fold")
+        return as_frame(self._columns_of_folds(), "fold")
+
+    def summary(self) -> str:
+        """Return a sentence suitable for a paper.
+
+        Returns
+        -------
+        str
+            The mean over the folds, its mean under random labelling, the combined p-value with its
+            method, and the p-value by refits if there is one.
+        """
+        tests = self.fold_tests
+        is_bound = self.pvalue_is_bound
+        exact = "upper bound from the exact null distribution" if is_bound else "exact test"
+        ways = {"analytic": exact, "permutation": "permutation test"}
+        if self.null_distribution is None:
+            test = ways.get(tests[0].method, f"method {tests[0].method}")
+            how = f"{test} of each fold, combined by {_RULES[self.combine]}"
+        else:
+            null = self.null_distribution
+            n_resamples, _ = resamples_of(null, self.statistic, "greater")
+            how = f"{ways.get(null.method, f'method {null.method}')} of the mean"
+            how += f" with {n_resamples} random labellings" if n_resamples else ""
+        chance = float(np.mean([test.chance for test in tests]))
+        refits = ""
+        if self.refit_pvalue is not None and self.refit_statistics is not None:
+            n_refits = len(self.refit_statistics)
+            stated = _state_permuted(self.refit_pvalue, n_refits)
+            refits = f", and {stated} by {n_refits} refits to permuted labels"
+        return (
+            f"Mean {in_sentence(tests[0].metric.title)} over {self.n_splits} folds was "
+            f"{format_value(self.statistic)} (chance {format_value(chance)}), "
+            f"{state_pvalue(self.log10_pvalue, is_bound)} for better than random "
+            f"labelling ({how}, "
+            f"one-sided; {sum(test.n_positives for test in tests)} positives among "
+            f"{sum(test.n_samples for test in tests)} held-out samples){refits}."
+        )
+
+
+def _state_permuted(pvalue: float, n_permutations: int) -> str:
+    """State the p-value (b + 1) / (B + 1) of B permutations, which is a bound if b is 0."""
+    is_bound = pvalue * (n_permutations + 1.0) < 1.5
+    return state_pvalue(math.log10(pvalue), is_bound)
 
 
 @default_errors
@@ -936,6 +1012,10 @@ class SearchPermutationTestResult:
     >>> result = SearchPermutationTestResult(0.5, 0.1, np.linspace(0.1, 0.4, 9), 9)
     >>> [round(end, 4) for end in result.pvalue_interval()]
     [0.0, 0.3363]
+    >>> print(result.summary())
+    The best score of the search was 0.5 (mean under permuted labels 0.25), p ≤ 0.1000 for better
+    than random labelling (permutation test that repeats the whole search with 9 random labellings,
+    one-sided).
     """
 
     statistic: float
@@ -974,6 +1054,23 @@ class SearchPermutationTestResult:
         """
         low, high = permutation_interval(self.pvalue, self.n_permutations, confidence_level)
         return plain(low), plain(high)
+
+    def summary(self) -> str:
+        """Return a sentence suitable for a paper.
+
+        Returns
+        -------
+        str
+            The best score, the mean of the best scores under permuted labels, and the p-value with
+            its method.
+        """
+        return (
+            f"The best score of the search was {format_value(self.statistic)} (mean under permuted "
+            f"labels {format_value(float(np.mean(self.permuted_statistics)))}), "
+            f"{_state_permuted(self.pvalue, self.n_permutations)} for better than random labelling "
+            f"(permutation test that repeats the whole search with {self.n_permutations} random "
+            "labellings, one-sided)."
+        )
 
 
 @default_errors

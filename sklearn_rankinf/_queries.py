@@ -475,18 +475,29 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results of the queries as columns.
+        """Return the results as plain numbers and lists.
 
         Returns
         -------
-        dict of str to list or ndarray
-            The columns ``query``, ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``,
-            ``log10_pvalue``, ``pvalue_relative_error``, ``pvalue_low``, ``pvalue_high``,
-            ``pvalue_is_bound``, ``pvalue_bh``, ``pvalue_by``, ``pvalue_holm`` and, if available,
-            ``pvalue_maxt``, with one row per query.
+        dict
+            The metric, its mean over the queries, the p-value of the mean and the other fields, by
+            name. The results of the queries are a dict of lists under ``"queries"``: ``query``,
+            ``n_samples``, ``n_positives``, ``statistic``, ``pvalue``, ``log10_pvalue``,
+            ``pvalue_relative_error``, ``pvalue_low``, ``pvalue_high``, ``pvalue_is_bound``,
+            ``pvalue_bh``, ``pvalue_by``, ``pvalue_holm`` and, if available, ``pvalue_maxt``, with
+            one entry per query.
         """
+        return {
+            **super().to_dict(),
+            "dependence": self.dependence,
+            "n_queries": len(self.queries),
+            "n_queries_without_positives": self.n_queries_without_positives,
+            "queries": self._columns_of_queries(),
+        }
+
+    def _columns_of_queries(self) -> dict[str, list[Any]]:
         columns = {name: getattr(self, f"query_{name}") for name in _COLUMNS}
-        present = {name: column for name, column in columns.items() if column is not None}
+        present = {name: own.tolist() for name, own in columns.items() if own is not None}
         return {"query": list(self.queries), **present}
 
     def to_frame(self) -> Any:
@@ -495,14 +506,14 @@ class MeanAveragePrecisionTestResult(MetricTestResult):
         Returns
         -------
         pandas.DataFrame
-            The columns of :meth:`to_dict`, with one row per query.
+            The results of the queries in :meth:`to_dict`, with one row per query.
 
         Raises
         ------
         ImportError
             If pandas is not installed.
         """
-        return as_frame(self.to_dict(), "query")
+        return as_frame(self._columns_of_queries(), "query")
 
 
 @metric_function

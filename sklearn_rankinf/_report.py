@@ -22,7 +22,14 @@ from sklearn_rankinf._formatting import as_frame
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._intervals import metric_interval
-from sklearn_rankinf._metrics import METRICS, as_metric, check_scalar_k, in_sentence, needs_k
+from sklearn_rankinf._metrics import (
+    METRICS,
+    RecallAtK,
+    as_metric,
+    check_scalar_k,
+    in_sentence,
+    needs_k,
+)
 from sklearn_rankinf._minimum_hypergeometric import minimum_hypergeometric_test
 from sklearn_rankinf._multiple_comparison import (
     MetricMultipleComparisonTestResult,
@@ -119,6 +126,8 @@ class RankSignificanceReport:
         With two rankings, the indices of the other ranking and of the best one; empty otherwise.
     comparison_note : str
         The method of the comparison.
+    given_k : int, float or None
+        The cut-off of the metric as it was given, possibly as a fraction of the samples.
 
     See Also
     --------
@@ -150,6 +159,7 @@ class RankSignificanceReport:
     comparison: MetricComparisonTestResult | MetricMultipleComparisonTestResult | None = None
     compared: tuple[int, ...] = ()
     comparison_note: str = ""
+    given_k: float | None = None
 
     def __repr__(self) -> str:
         return (
@@ -418,8 +428,9 @@ def make_report(
     n_permutations: int = 9999,
     random_state: Any = 0,
     metrics: Sequence[str | Metric] = (),
+    lower: Sequence[str] = (),
 ) -> RankSignificanceReport:
-    """Make a report, with additional metrics besides the main one."""
+    """Make a report, with additional metrics, and with the names of scores that were negated."""
     level = np.asarray(check_levels(alpha))
     if level.ndim:
         raise TypeError(f"alpha must be one number; got {alpha!r}.")
@@ -434,7 +445,14 @@ def make_report(
     with warnings.catch_warnings():
         # The checks of the report replace these warnings.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return study.report(k, metrics)
+        report = study.report(k, metrics)
+    if not lower:
+        return report
+    negated = {_one_line(name) for name in lower}
+    rankers = tuple(replace(one, lower_is_better=one.name in negated) for one in report.rankers)
+    names = ", ".join(one.name for one in rankers if one.lower_is_better)
+    note = f"Smaller scores mean positives, so that the scores were negated, in: {names}."
+    return replace(report, rankers=rankers, notes=(note, *report.notes))
 
 
 def swaps_take_long(n_samples: int, n_permutations: int) -> bool:
@@ -621,13 +639,14 @@ class _Study:
             results=tuple(None if problem.mixed_clusters else one.result for one in facts),
             intervals=tuple(intervals),
             curves=tuple(curves),
+            given_k=getattr(self.metric, "k", None),
         )
         return report if report.is_single or not labels.has_both else self._compared(report)
 
-    def _cuts(self, k: Any) -> tuple[list[int], list[str]]:
-        """Return the distinct cut-offs as numbers of samples, and a note on those too large."""
+    def _cuts(self, k: Any) -> tuple[list[float], list[str]]:
+        """Return the cut-offs for different numbers of samples, and a note on those too large."""
         n = self.problem.rankings[0].n_samples
-        cuts: list[int] = []
+        cuts: dict[int, float] = {}
         dropped = []
         if not isinstance(k, Real | Iterable):
             raise TypeError(f"k must be a number or a list of numbers; got {k!r}.")
@@ -636,11 +655,13 @@ class _Study:
             check_k(cut)
             if cut > n:
                 dropped.append(str(cut))
-            elif (rank := resolve_k(cut, n)) not in cuts:
-                cuts.append(rank)
+            else:
+                cuts.setdefault(resolve_k(cut, n), cut)
         if not dropped:
-            return cuts, []
-        return cuts, [f"k = {', '.join(dropped)} was left out: there are only {n} samples."]
+            return list(cuts.values()), []
+        return list(cuts.values()), [
+            f"k = {', '.join(dropped)} was left out: there are only {n} samples."
+        ]
 
     def _left_out(self) -> list[str]:
         """Return notes on the results that are not computed."""
@@ -710,12 +731,13 @@ class _Study:
 
     def _interval(self, index: int) -> MetricIntervalResult | None:
         """Return the interval of one ranking, or None if there is none or it takes long."""
-        problem, level = self.problem, 1.0 - self.alpha
         if not isinstance(self.metric, Statistic) or not self._is_testable:
             return None
-        if self._is_slow_interval:
-            return None
-        options: dict[str, Any] = {"metric": self.metric, "confidence_level": level}
+        return None if self._is_slow_interval else self._interval_of(index, self.metric)
+
+    def _interval_of(self, index: int, metric: Metric) -> MetricIntervalResult:
+        problem, level = self.problem, 1.0 - self.alpha
+        options: dict[str, Any] = {"metric": metric, "confidence_level": level}
         options["random_state"] = self.drawing["random_state"]
         if problem.clusters is None:
             return metric_interval(problem.rankings[index], **options)
@@ -732,14 +754,15 @@ class _Study:
             return None
         return top_k_significance_curve(ranking, alpha=self.alpha)
 
-    def _hits(self, index: int, cut: int) -> HitsReport:
+    def _hits(self, index: int, cut: float) -> HitsReport:
         problem = self.problem
         ranking = problem.rankings[index]
+        interval = self._interval_of(index, RecallAtK(cut)) if self._is_testable else None
         if problem.clusters is None:
-            return report_on_hits(ranking, cut, self.alpha)
+            return report_on_hits(ranking, cut, self.alpha, interval=interval)
         if problem.mixed_clusters:
             result = _untested(recall_at_k_test(ranking, k=cut))
-            return report_on_hits(ranking, cut, self.alpha, result)
+            return report_on_hits(ranking, cut, self.alpha, result, interval)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a check reports few labellings
             result = recall_at_k_test(
@@ -750,7 +773,7 @@ class _Study:
                 clusters=problem.clusters,
                 **self.drawing,
             )
-        return report_on_hits(ranking, cut, self.alpha, result)
+        return report_on_hits(ranking, cut, self.alpha, result, interval)
 
     def _compared(self, report: RankSignificanceReport) -> RankSignificanceReport:
         """Return the report with each ranking compared with the best one."""
@@ -763,7 +786,7 @@ class _Study:
         problem, best = self.problem, report.best_index
         found = metric_multiple_comparison_test(
             problem.positive,
-            dict(enumerate(problem.scores)),
+            dict(enumerate(problem.scores)),  # one array would round large whole numbers
             metric=self.metric,
             pos_label=True,
             reference="best",

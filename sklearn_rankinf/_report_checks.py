@@ -309,13 +309,24 @@ def _large_tie(facts: RankerFacts) -> str | None:
 def _ties_across_k(facts: RankerFacts) -> str | None:
     if facts.is_constant:
         return None
-    cuts = [str(at_k.k) for at_k in facts.numbers.at_k if at_k.splits_ties]
-    if not cuts:
+    split = [at_k for at_k in facts.numbers.at_k if at_k.splits_ties]
+    if not split:
         return None
-    return (
-        f"A block of equal scores contains the cut-off k = {_enumerated(cuts)}: the hits are the "
+    cuts = _enumerated([str(at_k.k) for at_k in split])
+    message = (
+        f"A block of equal scores contains the cut-off k = {cuts}: the hits are the "
         "mean over random tie-breaking, and the hits needed are those of a ranking without ties."
     )
+    for first, last in sorted({at_k.tied_ranks for at_k in split if at_k.tied_ranks is not None}):
+        own = [at_k for at_k in split if at_k.tied_ranks == (first, last)]
+        if len(own) > 1:
+            message += (
+                f" k = {_enumerated([str(at_k.k) for at_k in own])} lie in the same block, ranks "
+                f"{first} to {last}, whose samples the ranking does not order"
+            )
+            # Hits at each k are then one and the same number, times a constant.
+            message += ": they have the same p." if first == 1 else "."
+    return message
 
 
 def _worse_than_chance(facts: RankerFacts) -> str | None:

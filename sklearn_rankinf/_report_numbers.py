@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ class HitsReport:
     ----------
     k : int
         Number of samples.
+    fraction : float or None
+        The fraction of all samples by which k was given; None if it was given as a number.
     hits : float
         Positives among the first k samples. If the cut-off splits a block of equal scores, the
         mean over random tie-breaking, which may be a fraction.
@@ -40,6 +43,8 @@ class HitsReport:
     recall, precision, enrichment : float
         Hits divided by the number of positives, by k, and by the expected number of hits. Without
         positives recall is 0 and enrichment nan.
+    recall_low, recall_high : float or None
+        Confidence interval of recall; None if there is none.
     hits_needed : int or None
         Smallest number of hits that is significant without ties; None if no number is significant,
         or with clusters.
@@ -49,6 +54,8 @@ class HitsReport:
     splits_ties : bool
         Whether the cut-off splits a block of equal scores that contains positives and negatives,
         so that the hits depend on the order within the block.
+    tied_ranks : tuple of (int, int) or None
+        First and last rank of this block; None if there is none.
     pvalue_is_bound : bool
         Whether the p-value is the smallest possible one for the number of random labellings.
     """
@@ -64,6 +71,10 @@ class HitsReport:
     log10_pvalue: float
     splits_ties: bool
     pvalue_is_bound: bool = False
+    fraction: float | None = None
+    recall_low: float | None = None
+    recall_high: float | None = None
+    tied_ranks: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -165,6 +176,8 @@ class RankerReport:
         Comparison with the best ranking; None for the best ranking and for a single ranking.
     metrics : tuple of MetricReport
         Other metrics.
+    lower_is_better : bool
+        Whether the scores were negated, because smaller ones mean positives.
     """
 
     name: str
@@ -194,6 +207,7 @@ class RankerReport:
     mhg_hits: int | None = None
     comparison: ComparisonReport | None = None
     metrics: tuple[MetricReport, ...] = ()
+    lower_is_better: bool = False
 
     @property
     def is_guaranteed_bound(self) -> bool:
@@ -299,15 +313,20 @@ def _report_on_metric(ranking: Ranking, metric: str | Metric) -> MetricReport:
     )
 
 
-def _splits_mixed_block(ranking: Ranking, cut: int) -> bool:
-    """Whether a block with positives and negatives continues beyond the cut-off."""
+def _mixed_block(ranking: Ranking, cut: int) -> tuple[int, int] | None:
+    """First and last rank of a block with positives and negatives that contains the cut-off."""
     ends = np.cumsum(ranking.tie_sizes)
     block = int(np.searchsorted(ends, cut))
-    return bool(ends[block] > cut and 0 < ranking.hits[block] < ranking.tie_sizes[block])
+    last, size = int(ends[block]), int(ranking.tie_sizes[block])
+    return (last - size + 1, last) if last > cut and 0 < ranking.hits[block] < size else None
 
 
 def report_on_hits(
-    ranking: Ranking, k: float, alpha: float = LEVEL, result: MetricTestResult | None = None
+    ranking: Ranking,
+    k: float,
+    alpha: float = LEVEL,
+    result: MetricTestResult | None = None,
+    interval: MetricIntervalResult | None = None,
 ) -> HitsReport:
     """Test the hits among the first k samples of a ranking.
 
@@ -321,6 +340,8 @@ def report_on_hits(
         Significance level.
     result : MetricTestResult, optional
         Test of recall at k that takes clusters into account.
+    interval : MetricIntervalResult, optional
+        Interval of recall at k.
 
     Returns
     -------
@@ -340,8 +361,10 @@ def report_on_hits(
         fewest = int(min_hits_at_k(n, m, k=cut, alpha=alpha))
         needed = fewest if fewest <= min(m, cut) else None
     hits, expected = float(result.hits), m * cut / n
+    tied_ranks = _mixed_block(ranking, cut)
     return HitsReport(
         k=cut,
+        fraction=None if isinstance(k, Integral) else float(k),
         hits=hits,
         expected_hits=expected,
         recall=float(result.statistic),
@@ -350,6 +373,9 @@ def report_on_hits(
         hits_needed=needed,
         pvalue=float(result.pvalue),
         log10_pvalue=float(result.log10_pvalue),
-        splits_ties=_splits_mixed_block(ranking, cut),
+        splits_ties=tied_ranks is not None,
+        tied_ranks=tied_ranks,
         pvalue_is_bound=bool(result.pvalue_is_bound),
+        recall_low=None if interval is None else float(interval.low),
+        recall_high=None if interval is None else float(interval.high),
     )

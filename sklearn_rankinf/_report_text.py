@@ -7,7 +7,8 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 from sklearn_rankinf._comparison import MetricComparisonTestResult, log10_of
 from sklearn_rankinf._formatting import (
@@ -17,11 +18,14 @@ from sklearn_rankinf._formatting import (
     format_value,
     state_pvalue,
 )
+from sklearn_rankinf._interval_results import MetricIntervalResult
 from sklearn_rankinf._metrics import RocAuc, in_sentence
+from sklearn_rankinf._multiple_comparison import MetricMultipleComparisonTestResult
 from sklearn_rankinf._plot._matplotlib import shortened
 from sklearn_rankinf._report_checks import ReportCheck, counted
 from sklearn_rankinf._report_numbers import HitsReport, RankerReport
 from sklearn_rankinf._results import MetricTestResult, limits_of_pvalue
+from sklearn_rankinf._statistics.additive import Metric
 
 if TYPE_CHECKING:
     from sklearn_rankinf._report import RankSignificanceReport
@@ -29,12 +33,12 @@ if TYPE_CHECKING:
 WIDTH = 100
 # Maximum length of names, in tables and in sentences.
 _IN_TABLE, _IN_SENTENCE = 26, 60
-# Maximum number of runs of k that are listed.
-_N_RUNS = 3
 _HITS_NOTE = (
     "* A block of equal scores contains the cut-off: hits are the mean over random tie-breaking, p "
     "is exact for these ties, and the hits needed are those of a ranking without ties."
 )
+_NEVER = "never"
+_NEVER_NOTE = f"{_NEVER}: at this k no number of hits is significant."
 CLUSTERS_HINT = (
     "All samples were treated as independent. If several samples come from one source, such as "
     "images of one patient, pass clusters (--cluster): without them p-values and intervals are "
@@ -48,7 +52,7 @@ NOTHING_WRONG = "No problems were found with labels and scores."
 FOR_A_PAPER = "Sentences for a paper"
 _LEGEND = (
     "chance: mean of a random order with the same ties; adjusted: 0 at chance, 1 for a perfect "
-    "ranking"
+    "ranking; lower, upper: confidence limits"
 )
 _LEGEND_OF_TEST = "; z: distance from chance in standard deviations; error: relative error of p"
 _LEGEND_OF_BOUND = " ≤ with the error bound: a guaranteed upper bound of the exact p."
@@ -138,7 +142,7 @@ def conclusions(report: RankSignificanceReport, name: Name) -> list[str]:
     ]
     if report.comparison is not None:
         found.append(_of_best(report, name))
-    return found
+    return [with_fraction(text, report.metric, report.given_k) for text in found]
 
 
 def _of_ranker(
@@ -172,6 +176,8 @@ def _of_ranker(
             f"With {_level(report)} confidence the {title} in the population is between "
             f"{format_value(ranker.low)} and {format_value(ranker.high)}."
         )
+    if ranker.at_k:
+        parts.append(_at_largest_k(report, ranker))
     parts.append(_what_to_do(report, ranker))
     return " ".join(parts)
 
@@ -187,18 +193,34 @@ def _percent(share: float) -> str:
     return f"{percent:.0f} %" if percent >= 9.5 else f"{percent:.1g} %"
 
 
+def _at_largest_k(report: RankSignificanceReport, ranker: RankerReport) -> str:
+    """Return a sentence on the hits at the largest k."""
+    at_k = max(ranker.at_k, key=lambda one: one.k)
+    interval = ""
+    if at_k.recall_low is not None and at_k.recall_high is not None:
+        interval = (
+            f" ({_level(report)} confidence interval {format_value(at_k.recall_low)} to "
+            f"{format_value(at_k.recall_high)})"
+        )
+    return (
+        f"The first {_cut(at_k)} samples contain {format_count(at_k.hits)} of "
+        f"{counted(ranker.n_positives, 'positive')}, {_expected(at_k.expected_hits)} by chance: "
+        f"recall is {format_value(at_k.recall)}{interval}."
+    )
+
+
+def _cut(at_k: HitsReport) -> str:
+    """Return k, with the fraction of all samples by which it was given."""
+    return str(at_k.k) if at_k.fraction is None else f"{at_k.k} ({_percent_of(at_k.fraction)})"
+
+
 def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
     """Return advice for the user of the ranking."""
     if not report.is_tested:
         return "What to do: read the interval, and the check mixed-clusters below."
     if ranker.pvalue <= report.alpha:
         if ranker.significant_k:
-            return (
-                "What to do: use the list from its top. The first k items contain more positives "
-                f"than chance explains for k = {_runs(ranker.significant_k)} (at "
-                f"{100 * report.alpha:g} % for all k together, so this holds even if k is chosen "
-                f"after looking at the data). {_CUMULATIVE}"
-            )
+            return "What to do: use the list from its top."
         if ranker.significant_k is not None:
             return (
                 "What to do: use the ranking with care. At no cut-off k do the first k items "
@@ -210,10 +232,9 @@ def _what_to_do(report: RankSignificanceReport, ranker: RankerReport) -> str:
         return "What to do: check the direction of the scores and the label of the positives."
     if ranker.significant_k:
         return (
-            "What to do: look deeper in the list, and confirm the result on other samples. The "
-            "first k items do contain more positives than chance explains for "
-            f"k = {_runs(ranker.significant_k)} (at {100 * report.alpha:g} % for all k together). "
-            f"{_CUMULATIVE}"
+            "What to do: look deeper in the list, where the first k items do contain more "
+            "positives than chance explains (see the table of all k), and confirm the result on "
+            "other samples."
         )
     return (
         "What to do: do not rely on the ranking yet. A result that is not significant does not "
@@ -245,15 +266,43 @@ def _is_worse(ranker: RankerReport, alpha: float) -> bool:
     return ranker.comparison is not None and ranker.comparison.pvalue <= alpha
 
 
+def with_fraction(text: str, metric: Metric, k: Any) -> str:
+    """Name a metric by the fraction of the samples by which its cut-off was given.
+
+    Parameters
+    ----------
+    text : str
+        A text with the title of the metric.
+    metric : metric
+        The metric, possibly with a number of samples as its cut-off.
+    k : int, float or None
+        The cut-off as it was given.
+
+    Returns
+    -------
+    str
+        The text, with a fraction as a percentage, followed by the number of samples.
+    """
+    rank = getattr(metric, "k", None)
+    if not isinstance(k, float) or not metric.title.endswith(f" {rank}"):
+        return text
+    percentage = _percent_of(k) + (f" (k = {rank})" if isinstance(rank, Integral) else "")
+    for title in (metric.title, in_sentence(metric.title)):
+        text = re.sub(rf"{re.escape(title)}\b", title.removesuffix(str(rank)) + percentage, text)
+    return text
+
+
 def _level(report: RankSignificanceReport) -> str:
-    return f"{100 * (1 - report.alpha):g} %"
+    return _percent_of(1 - report.alpha)
 
 
-def _runs(runs: Sequence[tuple[int, int]]) -> str:
-    """Return the first few runs of k in words."""
-    shown = [str(one) if one == last else f"{one} to {last}" for one, last in runs[:_N_RUNS]]
-    others = f" and others up to {runs[-1][1]}" if len(runs) > len(shown) else ""
-    return f"{', '.join(shown)}{others}"
+def _percent_of(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _limits(level: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the headings of confidence limits, which are read from top to bottom."""
+    return ("lower", level), ("upper", level)
 
 
 def _span(runs: Sequence[tuple[int, int]] | None) -> str:
@@ -282,12 +331,11 @@ def tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
 
 def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
     metric = report.metric
-    level = _level(report)
+    title = with_fraction(metric.title, metric, report.given_k)
     headings: tuple[tuple[str, str], ...] = (
         ("", "ranking"),
         ("", metric.symbol),
-        (level, "from"),
-        ("interval", "to"),
+        *_limits(_level(report)),
         ("", "chance"),
         ("", "adjusted"),
         ("", "z"),
@@ -311,10 +359,10 @@ def _main_table(report: RankSignificanceReport, name: Name) -> ReportTable:
     if not report.is_tested:
         n_columns = headings.index(("", "z"))
         headings, rows = headings[:n_columns], tuple(row[:n_columns] for row in rows)
-        return ReportTable(metric.title, headings, rows, f"{_LEGEND}.")
+        return ReportTable(title, headings, rows, f"{_LEGEND}.")
     has_bound = any(ranker.is_guaranteed_bound for ranker in report.rankers)
     note = f"{_LEGEND}{_LEGEND_OF_TEST}.{_LEGEND_OF_BOUND if has_bound else ''}"
-    return ReportTable(metric.title, headings, rows, note)
+    return ReportTable(title, headings, rows, note)
 
 
 def _as_cell(log10_pvalue: float, is_bound: bool) -> str:
@@ -353,8 +401,12 @@ def hits_table(
 ) -> ReportTable:
     """Return a table of hits at k with one row per ranking or per k."""
     rows = tuple((head, *_hits_cells(at_k)) for head, at_k in zip(names, hits, strict=True))
-    note = _HITS_NOTE if any(at_k.splits_ties for at_k in hits) else ""
-    return ReportTable(title, (("", first), *_HITS_HEADINGS), rows, note)
+    notes = []
+    if any(at_k.splits_ties for at_k in hits):
+        notes.append(_HITS_NOTE)
+    if any(_needed(at_k) == _NEVER for at_k in hits):
+        notes.append(_NEVER_NOTE)
+    return ReportTable(title, (("", first), *_HITS_HEADINGS), rows, "\n".join(notes))
 
 
 def _hits_tables(report: RankSignificanceReport, name: Name) -> list[ReportTable]:
@@ -363,11 +415,11 @@ def _hits_tables(report: RankSignificanceReport, name: Name) -> list[ReportTable
         (ranker,) = report.rankers
         if not ranker.at_k:
             return []
-        cuts = [str(at_k.k) for at_k in ranker.at_k]
+        cuts = [_cut(at_k) for at_k in ranker.at_k]
         return [hits_table("Hits among the first k", "k", cuts, ranker.at_k)]
     names = [name(ranker.name) for ranker in report.rankers]
     return [
-        hits_table(f"Hits among the first {hits[0].k}", "ranking", names, hits)
+        hits_table(f"Hits among the first {_cut(hits[0])}", "ranking", names, hits)
         for hits in zip(*(ranker.at_k for ranker in report.rankers), strict=True)
     ]
 
@@ -386,7 +438,7 @@ def _hits_cells(at_k: HitsReport) -> tuple[str, ...]:
 def _needed(at_k: HitsReport) -> str:
     if math.isnan(at_k.pvalue):
         return "-"
-    return "none" if at_k.hits_needed is None else str(at_k.hits_needed)
+    return _NEVER if at_k.hits_needed is None else str(at_k.hits_needed)
 
 
 def _expected(hits: float) -> str:
@@ -416,11 +468,12 @@ def _table_over_k(report: RankSignificanceReport, name: Name) -> ReportTable:
         "after looking at the data. mHG p: the p-value of the minimum hypergeometric test, a "
         "single one for all k."
     )
+    if any(ranker.significant_k for ranker in report.rankers):
+        note = f"{note} {_CUMULATIVE}"
     return ReportTable("All k together", headings, rows, note)
 
 
 def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable:
-    level = _level(report)
     best = name(report.rankers[report.best_index].name)
     is_bound = isinstance(report.comparison, MetricComparisonTestResult) and (
         report.comparison._is_bound
@@ -428,8 +481,7 @@ def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable
     headings = (
         ("", "ranking"),
         ("", "difference"),
-        (level, "from"),
-        ("interval", "to"),
+        *_limits(_level(report)),
         ("", "p"),
         ("may be", "best"),
     )
@@ -446,6 +498,51 @@ def _comparison_table(report: RankSignificanceReport, name: Name) -> ReportTable
         if ranker.comparison is not None
     )
     return ReportTable(f"Difference from the best, {best}", headings, rows, report.comparison_note)
+
+
+def comparison_tables(
+    result: MetricMultipleComparisonTestResult, intervals: Sequence[MetricIntervalResult]
+) -> list[ReportTable]:
+    """Return a table of several rankings and a table of the pairs that are compared."""
+    title = result.metric.title
+    if result.n_queries is not None:
+        title = f"Mean {in_sentence(title)} over {result.n_queries} queries"
+    names = [in_tables(str(name)) for name in result.names]
+    level = _percent_of(result.confidence_level)
+    rankers = tuple(
+        (
+            name,
+            *map(_decimals, (float(i.statistic), float(i.low), float(i.high))),
+            "yes" if may_be_best else "no",
+        )
+        for name, i, may_be_best in zip(names, intervals, result.may_be_best, strict=True)
+    )
+    pairs = tuple(
+        (
+            *(names[i] for i in pair),
+            *map(_decimals, (float(difference), float(low), float(high))),
+            _as_cell(log10_of(float(pvalue)), False),
+        )
+        for pair, difference, low, high, pvalue in zip(
+            result.pairs.tolist(),
+            result.difference,
+            result.low,
+            result.high,
+            result.pvalue,
+            strict=True,
+        )
+    )
+    limits = _limits(level)
+    note = "Intervals and p-values of the differences are adjusted for all pairs."
+    return [
+        ReportTable(title, (("", "ranking"), ("", "value"), *limits, ("may be", "best")), rankers),
+        ReportTable(
+            "Differences, A minus B",
+            (("", "A"), ("", "B"), ("", "difference"), *limits, ("", "p")),
+            pairs,
+            note,
+        ),
+    ]
 
 
 _METRIC_HEADINGS = (
@@ -500,7 +597,7 @@ def sentences(report: RankSignificanceReport, name: Name) -> list[str]:
         found.append(f"{second} and {first}: {report.comparison.summary()}")
     elif report.comparison is not None:
         found.append(report.comparison.summary())
-    return found
+    return [with_fraction(text, report.metric, report.given_k) for text in found]
 
 
 def header(report: RankSignificanceReport) -> str:

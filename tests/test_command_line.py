@@ -381,8 +381,12 @@ def test_report_of_clusters(frame, tmp_path, capsys):
 def test_report_states_where_no_number_of_hits_is_enough(frame, csv, capsys):
     # One place among 200 with 15 positives: p = 0.075 at best.
     assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "1"]) == 0
-    (hits,) = cells_by_name(capsys.readouterr().out, ["1"])
-    assert hits["1"][2] == "none"
+    text = capsys.readouterr().out
+    (hits,) = cells_by_name(text, ["1"])
+    assert hits["1"][2] == "never"
+    assert "\nnever: at this k no number of hits is significant.\n" in text
+    assert main(["report", csv, "--label", "y", "--score", "s1", "--k", "20"]) == 0
+    assert "never" not in capsys.readouterr().out
 
 
 def test_hits_needed_are_the_fewest_that_are_significant(frame, csv, capsys):
@@ -727,6 +731,19 @@ def test_missing_matplotlib_names_the_extra(csv, capsys, monkeypatch, tmp_path, 
     assert main([command, *arguments, "--plots", str(tmp_path)]) == 2
     message = '--plots needs matplotlib: pip install "sklearn-rankinf[plot]".'
     assert one_line_of_error(capsys, command).endswith(message)
+
+
+@pytest.mark.parametrize("option", ["--plots", "--html"])
+def test_an_unknown_backend_ends_in_one_line(csv, tmp_path, option):
+    argv = [*COMMANDS["module"], "report", csv, "--label", "y", "--score", "s1"]
+    environment = PLAIN | {"MPLBACKEND": "papyrus"}
+    done = run([*argv, option, str(tmp_path / "new")], env=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "rankinf report: error: matplotlib does not know the backend of the environment variable "
+        "MPLBACKEND=papyrus: unset it.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_report_without_columns_is_refused(csv, capsys):

@@ -1,12 +1,19 @@
 """The commands ``rankinf curve`` and ``rankinf plan``, their numbers against the functions' own."""
 
+import io
+import itertools
 import json
+import os
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
+from sklearn.metrics import average_precision_score, ndcg_score
 
 from sklearn_rankinf import (
+    _commands,
     _report,
     mean_average_precision_test,
     metric_comparison_test,
@@ -148,6 +155,7 @@ def test_plan_for_another_model(capsys):
         (["--n", "9"], "give either --n and --m, or --prevalence"),
         (["--m", "9"], "give both --n and --m"),
         (["--n", "9", "--m", "9"], "--m must be from 1 to n - 1; got --n 9 --m 9"),
+        (["--n", str(10**30), "--m", "3"], f"--n must be at most {2**63 - 1}; got {10**30}."),
         (["--n", "9", "--m", "3", "--prevalence", "0.1"], "give either --n and --m"),
         (["--prevalence", "0.1"], "--prevalence needs the effect to detect"),
         (["--n", "9", "--m", "3", "--auc", "1"], "auc must lie between 0 and 1, exclusive; got 1"),
@@ -171,6 +179,18 @@ def test_plan_refuses(options, message, capsys):
     error = capsys.readouterr().err
     assert error.startswith("rankinf plan: error: ")
     assert message in error
+
+
+def test_a_lack_of_memory_ends_in_one_line(capsys, monkeypatch):
+    def power(*sizes, **options):
+        return np.empty(2**60, dtype=np.int8)
+
+    monkeypatch.setattr(_commands, "metric_power", power)
+    assert main(["plan", "--n", "100", "--m", "9", "--auc", "0.7"]) == 2
+    assert capsys.readouterr().err == (
+        "rankinf plan: error: the computation needs more memory than is available: give fewer "
+        "items.\n"
+    )
 
 
 def test_sentences_are_wrapped(capsys):
@@ -198,7 +218,8 @@ def test_compare_two(three, scores, capsys):
     result = metric_comparison_test(
         scores["hit"], scores["good"], scores["coarse"], metric="recall_at_k", k=0.1
     )
-    assert text == unwrapped(f"A is good, B is coarse. {result.summary()}")
+    summary = result.summary().replace("Recall at 30", "Recall at 10 % (k = 30)")
+    assert text == unwrapped(f"A is good, B is coarse. {summary}")
     assert main(["compare", three, *options, "--metric", "roc_auc", "--cluster", "patient"]) == 0
     clusters = np.arange(300) // 3
     clustered = metric_comparison_test(
@@ -241,6 +262,48 @@ def test_scores_of_opposite_direction(three, scores, capsys):
     assert row["minimum_hypergeometric"]["k"] == (
         minimum_hypergeometric_test(scores["hit"], -scores["good"]).k
     )
+
+
+def test_negated_scores_are_marked_in_the_report(three, capsys):
+    options = ["--label", "hit", "--lower-score", "coarse", "--score", "good"]
+    assert main(["report", three, *options]) == 0
+    text = unwrapped(capsys.readouterr().out)
+    note = "Smaller scores mean positives, so that the scores were negated, in: "
+    assert f"{note}coarse." in text
+    assert main(["report", three, *options, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["name"], row["lower_is_better"]) for row in rows] == [
+        ("coarse", True),
+        ("good", False),
+    ]
+    assert main(["report", three, *options, "--lower-is-better"]) == 0
+    assert f"{note}coarse, good." in unwrapped(capsys.readouterr().out)
+    assert main(["report", three, "--label", "hit", "--score", "good"]) == 0
+    assert note not in unwrapped(capsys.readouterr().out)
+
+
+def test_fractions_are_percentages_in_comparisons(three, capsys):
+    options = ["--label", "hit", "--score", "good", "--score", "coarse"]
+    options += ["--metric", "enrichment_at_k", "--k", "0.05"]
+    assert main(["compare", three, *options]) == 0
+    assert "Enrichment at 5 % (k = 15) was " in unwrapped(capsys.readouterr().out)
+    assert main(["compare", three, *options, "--score", "third"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Enrichment at 5 % (k = 15)\n")
+    assert "the largest enrichment at 5 % (k = 15), " in unwrapped(text)
+    assert main(["report", three, *options[:4], "--group", "query", *options[-4:]]) == 0
+    assert "Mean enrichment at 5 % over 5 queries was " in unwrapped(capsys.readouterr().out)
+
+
+def test_large_whole_numbers_are_no_ties(tmp_path, capsys):
+    path = tmp_path / "large.csv"
+    numbers = [2**53 + i for i in range(20)]
+    rows = "".join(f"{i % 4 == 3:d},{number}\n" for i, number in enumerate(numbers))
+    path.write_text(f"hit,score\n{rows}")
+    assert main(["report", str(path), "--label", "hit", "--score", "score", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    expected = average_precision_score(np.arange(20) % 4 == 3, np.arange(20))
+    assert row["average_precision"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("first", ["--score", "--lower-score"])
@@ -314,8 +377,60 @@ def test_compare_several(three, capsys):
     options = ["--score", "good", "--score", "coarse", "--score", "third"]
     assert main(["compare", three, "--label", "hit", *options]) == 0
     frame = pd.read_csv(three, sep="\t")
-    result = metric_multiple_comparison_test(frame["hit"], frame[["good", "coarse", "third"]])
-    assert unwrapped(capsys.readouterr().out) == unwrapped(result.summary())
+    names = ["good", "coarse", "third"]
+    result = metric_multiple_comparison_test(frame["hit"], frame[names])
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 100
+    rankers, pairs, sentence = text.split("\n\n")
+    assert unwrapped(sentence) == unwrapped(result.summary())
+    assert rankers.startswith("Average precision\n")
+    assert [line.split() for line in rankers.splitlines()[4:]] == [
+        [
+            name,
+            f"{average_precision_score(frame['hit'], frame[name]):.4f}",
+            *(f"{limit:.4f}" for limit in limits(metric_interval(frame["hit"], frame[name]))),
+            "yes" if name in result.best() else "no",
+        ]
+        for name in names
+    ]
+    shown = [line.split() for line in pairs.splitlines()[4:7]]
+    assert [row[:2] for row in shown] == [list(pair) for pair in itertools.combinations(names, 2)]
+    for (one, other, *numbers), pair in zip(shown, range(3), strict=True):
+        values = [average_precision_score(frame["hit"], frame[name]) for name in (one, other)]
+        expected = [values[0] - values[1], result.low[pair], result.high[pair], result.pvalue[pair]]
+        assert list(map(float, numbers)) == pytest.approx(expected, rel=0.06, abs=6e-5)
+    assert pairs.splitlines()[7].endswith("p-values of the differences are adjusted for all pairs.")
+
+
+def limits(interval):
+    return interval.low, interval.high
+
+
+def test_compare_several_over_queries_in_json(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--score", "third", "--lower-score", "coarse"]
+    options += ["--group", "query", "--metric", "ndcg", "--k", "10"]
+    assert main(["compare", three, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    frame = pd.read_csv(three, sep="\t")
+    columns = {"good": frame["good"], "third": frame["third"], "coarse": -frame["coarse"]}
+    chosen = {"metric": "ndcg", "k": 10, "groups": np.arange(300) % 5}
+    result = metric_multiple_comparison_test(frame["hit"], columns, **chosen)
+    assert found["pvalue"] == result.pvalue.tolist()
+    assert found["best"] == result.best()
+    assert [row["name"] for row in found["rankers"]] == list(columns)
+    for row, (name, score) in zip(found["rankers"], columns.items(), strict=True):
+        values = [
+            ndcg_score([frame["hit"][own]], [score[own]], k=10, ignore_ties=name != "coarse")
+            for own in (np.arange(300) % 5 == query for query in range(5))
+        ]
+        assert row["statistic"] == pytest.approx(np.mean(values), rel=1e-12)
+        t = stats.t.interval(0.95, 4, np.mean(values), stats.sem(values))
+        assert (row["low"], row["high"]) == pytest.approx(t)
+        assert row["standard_error"] == pytest.approx(stats.sem(values))
+        assert row["may_be_best"] == (name in result.best())
+    assert [row["best_pvalue"] for row in found["rankers"]] == result.best_pvalue.tolist()
+    assert main(["compare", three, *options]) == 0
+    assert capsys.readouterr().out.startswith("Mean NDCG at 10 over 5 queries\n")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +454,7 @@ def test_compare_refuses(three, options, message, capsys):
 def test_report_over_queries(three, scores, capsys):
     options = ["--label", "hit", "--score", "good", "--group", "query"]
     assert main(["report", three, *options]) == 0
-    queries = np.arange(300) % 5
+    queries = [str(i % 5) for i in range(300)]
     test = mean_average_precision_test(scores["hit"], scores["good"], groups=queries)
     interval = metric_interval(scores["hit"], scores["good"], groups=queries)
     text = unwrapped(capsys.readouterr().out)
@@ -349,10 +464,55 @@ def test_report_over_queries(three, scores, capsys):
     assert found["interval"]["low"] == interval.low
     as_json = json.dumps(test.to_dict(), default=lambda value: np.asarray(value).tolist())
     assert found["test"] == json.loads(as_json)
-    for option in (["--k", "5"], ["--html", "x.html"], ["--metric", "roc_auc"]):
+    for option in (["--html", "x.html"], ["--plots", "x"]):
         assert main(["report", three, *options, *option]) == 2
         message = f"{option[0]} cannot be combined with --group"
         assert message in capsys.readouterr().err
+
+
+def test_report_over_queries_by_other_metrics(three, scores, capsys):
+    options = ["--label", "hit", "--score", "good", "--group", "query"]
+    more = ["--metric", "precision_at_k", "--metric", "average_precision", "--k", "10"]
+    assert main(["report", three, *options, *more, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rankings"]
+    assert [(row["name"], row["metric"]) for row in rows] == [
+        ("good", "PrecisionAtK(k=10)"),
+        ("good", "AveragePrecision(k=10)"),
+    ]
+    assert [row["test"] for row in rows] == [None, None]
+    precisions = []
+    for query in range(5):
+        own = scores[np.arange(300) % 5 == query]
+        precisions.append(own.nlargest(10, "good")["hit"].mean())
+    found = rows[0]["interval"]
+    t = stats.t.interval(0.95, 4, np.mean(precisions), stats.sem(precisions))
+    assert found["statistic"] == pytest.approx(np.mean(precisions))
+    assert (found["low"], found["high"]) == pytest.approx(t)
+    assert main(["report", three, *options, "--metric", "roc_auc"]) == 0
+    text = unwrapped(capsys.readouterr().out)
+    assert text.startswith("good Mean ROC AUC over 5 queries was 0.")
+    assert text.endswith(
+        "Over queries, only mean average precision without --k is tested against chance. For other "
+        "metrics read the interval; rankinf compare tests differences between rankings by any "
+        "metric."
+    )
+    assert main(["report", three, *options, "--metric", "reciprocal_rank"]) == 0
+    assert "Mean reciprocal rank over 5 queries was" in unwrapped(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--metric", "recall_at_k"], "--metric recall_at_k needs --k: give a number of items"),
+        (["--metric", "roc_auc", "--k", "10"], "metric='roc_auc' takes no k; got k=10: leave it"),
+        (["--metric", "auc"], "metric must be one of 'average_precision'"),
+        (["--k", "0"], "k must be at least 1 as a number of samples; got 0"),
+    ],
+)
+def test_report_over_queries_refuses(three, capsys, options, message):
+    command = ["report", three, "--label", "hit", "--score", "good", "--group", "query"]
+    assert main([*command, *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_report_as_a_page(path, capsys, tmp_path):
@@ -368,6 +528,37 @@ def test_report_as_a_page(path, capsys, tmp_path):
     assert "cannot write" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("other", ["scores.csv", "./scores.csv", "link.csv", "hard.csv"])
+@pytest.mark.parametrize("from_input", [False, True])
+def test_a_page_does_not_replace_the_scores(
+    scores, capsys, tmp_path, monkeypatch, other, from_input
+):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "scores.csv"
+    scores.to_csv(path, index=False)
+    (tmp_path / "link.csv").symlink_to(path)
+    os.link(path, tmp_path / "hard.csv")
+    before = path.read_bytes()
+    with path.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        name = "-" if from_input else "scores.csv"
+        assert main(["report", name, "--label", "hit", "--score", "good", "--html", other]) == 2
+    assert capsys.readouterr().err == (
+        f"rankinf report: error: --html {other} is the file with the scores: give another name.\n"
+    )
+    assert path.read_bytes() == before
+
+
+def test_a_page_from_an_input_in_memory(scores, capsys, tmp_path, monkeypatch):
+    page = tmp_path / "page.html"
+    page.write_text("old")
+    text = scores.to_csv(index=False).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert main(["report", "-", "--label", "hit", "--score", "good", "--html", str(page)]) == 0
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    capsys.readouterr()
+
+
 def test_a_warning_is_one_line_and_shown_once(tmp_path, capsys):
     rng = np.random.default_rng(0)
     query = np.repeat(np.arange(6), 20)
@@ -378,6 +569,6 @@ def test_a_warning_is_one_line_and_shown_once(tmp_path, capsys):
     options = ["--label", "relevant", "--score", "score", "--group", "query"]
     assert main(["report", file, *options]) == 0
     assert capsys.readouterr().err == (
-        "rankinf report: warning: 1 of 6 queries have no positives in y_true (0); their average "
+        "rankinf report: warning: 1 of 6 queries have no positives in y_true ('0'); their average "
         "precision counts as 0.\n"
     )

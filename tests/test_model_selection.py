@@ -2,8 +2,10 @@
 
 import copy
 import itertools
+import json
 import math
 import pickle
+import re
 import statistics
 import warnings
 from decimal import Decimal, localcontext
@@ -574,7 +576,15 @@ def test_any_number_of_jobs_and_source_of_randomness(seed, data):
 def test_result_as_table_and_in_short(data):
     X, y = data
     result = cross_val_significance(LOGISTIC, X, y, cv=CV, refit_permutations=3)
-    columns = result.to_dict()
+    whole = result.to_dict()
+    assert json.loads(json.dumps(whole)) == whole
+    assert whole["metric"] == "AveragePrecision()"
+    for name in ("statistic", "pvalue", "log10_pvalue", "refit_statistic", "refit_pvalue"):
+        assert whole[name] == getattr(result, name)
+    assert (whole["combine"], whole["n_splits"]) == ("bonferroni", 4)
+    plain = cross_val_significance(LOGISTIC, X, y, cv=CV).to_dict()
+    assert set(whole) - set(plain) == {"refit_statistic", "refit_pvalue"}
+    columns = whole["folds"]
     assert list(columns) == [
         "fold",
         "n_samples",
@@ -588,8 +598,8 @@ def test_result_as_table_and_in_short(data):
         "zscore",
         "adjusted_statistic",
     ]
-    assert columns["pvalue"].tolist() == result.fold_pvalues.tolist()
-    assert columns["n_positives"].sum() == y.sum()
+    assert columns["pvalue"] == result.fold_pvalues.tolist()
+    assert sum(columns["n_positives"]) == y.sum()
     frame = result.to_frame()
     assert list(frame) == list(columns)
     assert frame["zscore"].tolist() == [test.zscore for test in result.fold_tests]
@@ -1009,3 +1019,78 @@ def test_results_that_the_rule_cannot_use():
         SimplestWithinOneStandardError("depth")(
             results_of([[math.nan, 1.0], [1.0, math.nan]], depth=[1, 2])
         )
+
+
+# Sentences.
+
+
+@pytest.mark.parametrize(
+    ("combine", "rule"),
+    [
+        ("bonferroni", "Bonferroni's rule"),
+        ("twice_mean", "twice the mean of the p-values"),
+        ("cauchy", "the Cauchy combination"),
+    ],
+)
+def test_sentence_on_folds(data, combine, rule):
+    X, y = data
+    folds = [
+        (average_precision_score(y[test], scores), y[test].mean(), scores, y[test])
+        for test, scores in (
+            (test, clone(LOGISTIC).fit(X[train], y[train]).decision_function(X[test]))
+            for train, test in CV.split(X, y)
+        )
+    ]
+    drawn = np.random.default_rng(0)
+    chance = np.mean(
+        [
+            np.mean([average_precision_score(drawn.permutation(t), s) for _ in range(200)])
+            for _, _, s, t in folds
+        ]
+    )
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV, combine=combine)
+    found = re.fullmatch(
+        r"Mean average precision over 4 folds was (\S+) \(chance (\S+)\), p = (\S+) for better "
+        rf"than random labelling \(exact test of each fold, combined by {rule}, one-sided; (\d+) "
+        r"positives among 180 held-out samples\)\.",
+        result.summary(),
+    )
+    assert float(found[1]) == pytest.approx(np.mean([fold[0] for fold in folds]), rel=5e-3)
+    assert float(found[2]) == pytest.approx(chance, rel=0.05)
+    assert float(found[3]) == pytest.approx(result.pvalue, rel=0.05)
+    assert int(found[4]) == y.sum()
+
+
+def test_sentences_on_folds_by_permutation_and_by_the_mean(data):
+    X, y = data
+    options = {"cv": CV, "method": "permutation", "n_permutations": 99, "random_state": 0}
+    text = cross_val_significance(LOGISTIC, X, y, **options).summary()
+    assert ", p ≤ 0.0400 for better than random labelling (permutation test of each fold," in text
+    frozen = FrozenEstimator(clone(LOGISTIC).fit(X, y))
+    options["combine"] = "convolution"
+    text = cross_val_significance(frozen, X, y, **options).summary()
+    assert (
+        ", p ≤ 0.0100 for better than random labelling (permutation test of the mean with" in text
+    )
+    assert " with 99 random labellings, one-sided; " in text
+    options["method"] = "auto"
+    result = cross_val_significance(frozen, X, y, **options)
+    assert f"p = {result.pvalue:.1e} for better than" in result.summary()
+    assert " (exact test of the mean, one-sided; " in result.summary()
+    result = cross_val_significance(LOGISTIC, X, y, cv=CV, refit_permutations=3)
+    assert result.summary().endswith(" samples), and p ≤ 0.2500 by 3 refits to permuted labels.")
+    noise = np.random.default_rng(3).normal(size=X.shape)
+    result = cross_val_significance(LOGISTIC, noise, y, cv=CV, refit_permutations=3)
+    assert result.refit_pvalue > 0.25
+    assert f", and p = {result.refit_pvalue:.4f} by 3 refits" in result.summary()
+
+
+@pytest.mark.parametrize(("n_as_large", "stated"), [(0, "p ≤ 0.0100"), (3, "p = 0.0400")])
+def test_sentence_on_a_search(n_as_large, stated):
+    permuted = np.linspace(0.2, 0.4, 99)
+    result = SearchPermutationTestResult(0.512, (n_as_large + 1) / 100, permuted, 99)
+    assert result.summary() == (
+        f"The best score of the search was 0.512 (mean under permuted labels 0.3), {stated} for "
+        "better than random labelling (permutation test that repeats the whole search with 99 "
+        "random labellings, one-sided)."
+    )

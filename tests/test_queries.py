@@ -1,6 +1,7 @@
 """Mean average precision over queries: distribution, test, and what is reported of each query."""
 
 import itertools
+import json
 import math
 import pickle
 import sys
@@ -766,7 +767,7 @@ def test_no_positives_at_all():
 
 
 def numbers_of(result):
-    columns = result.to_dict()
+    columns = result.to_dict()["queries"]
     by_query = {
         query: tuple(float(columns[name][i]) for name in COLUMNS)
         for i, query in enumerate(columns["query"])
@@ -1066,7 +1067,13 @@ def test_number_of_jobs_does_not_matter():
 def test_columns_and_table():
     y_true, y_score, groups = random_run(np.random.default_rng(5), [(60, 4), (12, 2), (90, 4)], 1)
     result = mean_average_precision_test(y_true, y_score, groups=groups)
-    columns = result.to_dict()
+    whole = result.to_dict()
+    assert json.loads(json.dumps(whole)) == whole
+    for name in ("statistic", "chance", "zscore", "pvalue", "log10_pvalue", "method", "n_samples"):
+        assert whole[name] == getattr(result, name)
+    assert (whole["metric"], whole["n_queries"]) == ("AveragePrecision()", 3)
+    assert (whole["dependence"], whole["n_queries_without_positives"]) == ("independent", 0)
+    columns = whole["queries"]
     assert list(columns) == ["query", *COLUMNS]
     assert columns["query"] == result.queries
     table = result.to_frame()
@@ -1086,7 +1093,7 @@ def test_table_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"to_frame needs pandas.*or use to_dict"):
         result.to_frame()
-    assert result.to_dict()["query"] == [0, 1]
+    assert result.to_dict()["queries"]["query"] == [0, 1]
 
 
 def test_repr_and_pickle():

@@ -489,8 +489,12 @@ def conclusion_of(report):
 
 def test_advice():
     good = rank_significance_report(Y, GOOD)
-    assert "What to do: use the list from its top. The first" in conclusion_of(good)
-    assert f"to {good.rankers[0].significant_k[-1][1]} (at 5 %" in conclusion_of(good)
+    assert conclusion_of(good).endswith("What to do: use the list from its top.")
+    hits, recall = Y[np.argsort(-GOOD)[:100]].sum(), metric_interval(Y, GOOD, metric=RecallAtK(100))
+    assert (
+        f" The first 100 samples contain {hits} of 20 positives, 8.0 by chance: recall is "
+        f"{hits / 20:.3g} (95 % confidence interval {recall.low:.3g} to {recall.high:.3g}). What"
+    ) in conclusion_of(good)
     assert "The evidence is very strong." in conclusion_of(good)
     weak = rank_significance_report(Y, NOISE)
     assert weak.rankers[0].significant_k == ()
@@ -536,8 +540,83 @@ def test_conclusion_on_the_best(three):
 
 def test_range_of_k_is_no_advice_on_depth():
     advice = "Hits are cumulative: a list with many positives at its top stays above chance"
-    assert advice in rank_significance_report(Y, GOOD).to_text().replace("\n  ", " ")
-    assert advice not in rank_significance_report(Y, NOISE).to_text().replace("\n  ", " ")
+    several = " ".join(rank_significance_report(Y, THREE).to_text().split())
+    assert several.count(advice) == 1
+    assert advice not in " ".join(rank_significance_report(Y, NOISE).to_text().split())
+
+
+def test_conclusion_on_a_long_list_is_short():
+    y_true = np.arange(100_000) < 1000
+    scores = np.random.default_rng(0).normal(size=y_true.size) + 2 * y_true
+    report = rank_significance_report(y_true, {"first": scores, "second": scores}, k=50)
+    conclusion = report.to_text().split("\nConclusion\n")[1].split("\n\n")[0]
+    # Five lines a ranking and two on the best; the range of k stands in a table, once.
+    assert len(conclusion.splitlines()) <= 12
+    last = report.rankers[0].significant_k[-1][1]
+    assert last > 10_000
+    assert str(last) not in conclusion
+
+
+def test_intervals_of_recall_are_those_of_the_function():
+    for options in ({}, {"clusters": CLUSTERS, "n_permutations": 99}):
+        report = rank_significance_report(Y_OF_CLUSTERS, SCORE_OF_CLUSTERS, k=(10, 0.2), **options)
+        for at_k, k in zip(report.rankers[0].at_k, (10, 50), strict=True):
+            interval = metric_interval(
+                Y_OF_CLUSTERS,
+                SCORE_OF_CLUSTERS,
+                metric=RecallAtK(k),
+                clusters=options.get("clusters"),
+            )
+            assert (at_k.recall_low, at_k.recall_high) == (interval.low, interval.high)
+    (none,) = rank_significance_report(np.ones(30, dtype=int), NOISE[:30], k=10).rankers
+    assert (none.at_k[0].recall_low, none.at_k[0].recall_high) == (None, None)
+
+
+def test_fractions_are_named_with_their_rank():
+    one = rank_significance_report(Y, GOOD, k=(50, 0.1))
+    assert [at_k.fraction for at_k in one.rankers[0].at_k] == [None, 0.1]
+    assert re.search(r"^25 \(10 %\) +\d", one.to_text(), flags=re.MULTILINE)
+    assert re.search(r"^50 +\d", one.to_text(), flags=re.MULTILINE)
+    several = rank_significance_report(Y, THREE, k=0.1)
+    assert "\nHits among the first 25 (10 %)\n" in several.to_text()
+    assert "The first 25 (10 %) samples contain" in conclusion_of(several)
+    report = rank_significance_report(Y, {"a": GOOD, "b": NOISE}, k=50, metric=RecallAtK(0.04))
+    text = " ".join(report.to_text().split())
+    assert text.count("recall at 4 % (k = 10)") >= 4
+    assert text.count("Recall at 4 % (k = 10)") >= 4
+    assert not re.search("[Rr]ecall at 10", text)
+    plain = rank_significance_report(Y, GOOD, k=50, metric=RecallAtK(10)).to_text()
+    assert "Recall at 10 was" in " ".join(plain.split())
+
+
+def test_cut_offs_in_one_block_are_said_to_have_one_p():
+    y_true = np.r_[np.arange(100) % 5 == 0, np.zeros(100, dtype=bool), np.arange(100) % 9 == 0]
+    score = np.repeat([3.0, 2.0, 1.0], 100)
+    report = rank_significance_report(y_true, score, k=(10, 50, 80, 100, 150, 210, 220))
+    pvalues = {at_k.k: at_k.pvalue for at_k in report.rankers[0].at_k}
+    assert pvalues[10] == pytest.approx(pvalues[50]) == pytest.approx(pvalues[80])
+    (message,) = [one.message for one in report.checks if one.code == "ties-across-k"]
+    assert message.endswith(
+        " k = 10, 50 and 80 lie in the same block, ranks 1 to 100, whose samples the ranking does "
+        "not order: they have the same p. k = 210 and 220 lie in the same block, ranks 201 to 300, "
+        "whose samples the ranking does not order."
+    )
+    other = rank_significance_report(y_true, score, k=(10, 210))
+    (message,) = [one.message for one in other.checks if one.code == "ties-across-k"]
+    assert "same block" not in message
+
+
+def test_limits_are_headed_alike_in_text_and_page():
+    report = rank_significance_report(Y, THREE, k=10)
+    assert report._repr_html_().count("<th>lower 95 %</th><th>upper 95 %</th>") == 2
+    assert len(re.findall(r"^ +lower +upper ", report.to_text(), flags=re.MULTILINE)) == 2
+
+
+def test_hits_that_are_never_significant_are_said_to_be():
+    text = rank_significance_report(Y, GOOD, k=(1, N)).to_text()
+    assert "\nnever: at this k no number of hits is significant.\n" in text
+    assert re.search(rf"^{N} +20 +20.0 +never ", text, flags=re.MULTILINE)
+    assert min_hits_at_k(N, M, k=N) > M
 
 
 @pytest.mark.parametrize(
