@@ -612,11 +612,13 @@ class _Family:
     ) -> tuple[Floats, Floats]:
         """All differences whose test statistic is below the critical value.
 
-        Without a standard error there is no test, and the limits are those of `_without_test`.
+        Without a standard error there is no test, and the limits are those of `_without_test`. So
+        they are for equal values at an end of the metric, whose p-value is 1.
         """
-        low, high = (
-            self._without_test(pairs, level) if not known.all() else np.empty((2, len(pairs)))
-        )
+        known = known & ~self._both_at_an_end(pairs)
+        low, high = np.empty((2, len(pairs)))
+        if not known.all():
+            low, high = self._without_test(pairs, level)
         first, second = pairs[known].T
         variance, shared = np.diag(self.covariance), self.covariance[first, second]
         errors = variance[first], variance[second], shared
@@ -633,6 +635,14 @@ class _Family:
         low[known] = np.maximum(difference - half, -reach)
         high[known] = np.minimum(difference + half, reach)
         return low, high
+
+    def _both_at_an_end(self, pairs: Integers) -> NDArray[np.bool_]:
+        """Pairs of equal values that are 0 or the maximum, where errors are underestimated."""
+        first, second = self.values[pairs.T]
+        if self.estimates is None:
+            return np.zeros(len(pairs), dtype=bool)
+        share = first / self.estimates[0].maximum
+        return np.asarray((first == second) & ((share <= 0.0) | (share > 1.0 - 1e-12)))
 
     def _without_test(self, pairs: Integers, level: float) -> tuple[Floats, Floats]:
         """Limits that include 0, from the interval of each ranker (MOVER)."""
