@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+from scipy.special import expit, logit, stdtr, stdtrit
 
 from sklearn_rankinf._comparison import on_g_scale, warn_of_unknown_errors
 from sklearn_rankinf._estimates import (
@@ -25,19 +25,26 @@ from sklearn_rankinf._formatting import as_frame, as_html, format_value
 from sklearn_rankinf._guard import result_function
 from sklearn_rankinf._inference.limits import (
     difference_error,
+    ellipse_limits,
+    g_inverse,
     g_scale,
     g_slope,
     mover_limits,
+    roc_auc_null_variance,
 )
 from sklearn_rankinf._inference.simultaneous import (
     all_pairs,
     best_pvalues,
-    critical_value,
     difference_contrasts,
-    pointwise_level,
-    step_down_pvalues,
+    single_step,
 )
-from sklearn_rankinf._metrics import as_metric, check_scalar_k, in_sentence, warn_of_one_class
+from sklearn_rankinf._metrics import (
+    RocAuc,
+    as_metric,
+    check_scalar_k,
+    in_sentence,
+    warn_of_one_class,
+)
 from sklearn_rankinf._queries import (
     check_queries_alone,
     check_several_queries,
@@ -95,9 +102,11 @@ class MetricMultipleComparisonTestResult:
         Standard error of the difference; nan if a class, or a class of a stratum, has a single
         sample or cluster.
     low, high : ndarray of shape (n_pairs,)
-        Simultaneous confidence limits of the differences.
+        Confidence limits of the differences: simultaneous, or of each pair by itself if the
+        correction is ``"none"``. They exclude 0 if and only if the p-value is at most
+        ``1 - confidence_level``, except for p-values by Holm's method.
     pvalue : ndarray of shape (n_pairs,)
-        Two-sided p-values adjusted for the number of pairs.
+        Two-sided p-values, adjusted for the number of pairs.
     pvalue_unadjusted : ndarray of shape (n_pairs,)
         Unadjusted p-values of the pairs.
     best_pvalue : ndarray of shape (n_rankers,)
@@ -106,7 +115,7 @@ class MetricMultipleComparisonTestResult:
         Rankers that may be best at the confidence level, always including the ranker with the
         largest value.
     confidence_level : float
-        Simultaneous coverage of the limits, and coverage of the set of rankers that may be best.
+        Coverage of the limits, and of the set of rankers that may be best.
     correction : {"maxt", "holm", "none"}
         Adjustment of the p-values.
     reference : object or None
@@ -249,8 +258,11 @@ class MetricMultipleComparisonTestResult:
         level = 1.0 - self.confidence_level
         n_different = int(np.sum(self.pvalue <= level))
         kept = ", ".join(map(str, self.best()))
-        adjusted = {"maxt": "step-down maxT", "holm": "Holm's method"}.get(self.correction)
-        how = "unadjusted" if adjusted is None else f"adjusted by {adjusted}"
+        how = {
+            "maxt": "single-step maxT; the simultaneous limits of these pairs exclude 0",
+            "holm": "Holm's method; the simultaneous limits, by maxT, may include 0",
+            "none": "unadjusted; the limits of these pairs, by themselves, exclude 0",
+        }[self.correction]
         return (
             f"Of {len(self.names)} rankers {self.names[best]} had the largest {what}, "
             f"{format_value(self.statistic[best])}. At {100 * self.confidence_level:g} % "
@@ -294,9 +306,13 @@ def metric_multiple_comparison_test(
         Name of the ranker that all others are compared with, such as a baseline, or ``"best"`` for
         the one with the largest value. By default all pairs are compared.
     correction : {"maxt", "holm", "none"}, default="maxt"
-        Adjustment of the p-values for the number of pairs.
+        Adjustment for the number of pairs. ``"maxt"``: single-step maxT, whose p-values agree with
+        the simultaneous limits. ``"none"``: neither p-values nor limits are adjusted, and they
+        agree. ``"holm"``: Holm's step-down p-values, which reject at least as much as Bonferroni's
+        but have no limits of their own: those of ``"maxt"`` are returned, and may disagree.
     confidence_level : float, default=0.95
-        Simultaneous coverage of the limits, and coverage of the set of rankers that may be best.
+        Coverage of the limits, simultaneous unless the correction is ``"none"``, and coverage of
+        the set of rankers that may be best.
     groups : array-like of shape (n_samples,), optional
         Query of each sample: runs are compared by the mean of the metric over queries.
     clusters : array-like of shape (n_samples,), optional
@@ -335,28 +351,35 @@ def metric_multiple_comparison_test(
     Notes
     -----
     The joint covariance matrix of the values is estimated from their influence values. Average
-    precision is compared on the scale :math:`g(t) = -\log(-\log t)`, unless one of the values is 0
-    or 1. The errors of all differences are assumed to have a multivariate t distribution with m - 1
-    degrees of freedom, where m is the number of positives, or of queries. At the level 0.05 the
-    step-down maxT [1]_ rejected any true hypothesis with a probability of at most 0.040 for average
-    precision, with equal or unequal rankers.
+    precision is compared on the scale :math:`g(t) = -\log(-\log t)`, and ROC AUC on the logit
+    scale, unless one of the values is 0 or 1. DeLong's variance of ROC AUC is too small near 1:
+    if Newcombe's for the same value is larger, the mean of both is used. The errors of all
+    differences are assumed to have a multivariate t distribution with m - 1 degrees of freedom,
+    where m is the number of positives, or of queries.
 
-    The limits use the quantile of the largest statistic (sup-t), and are computed from the
-    interval of each metric at that level (MOVER). With 30 positives among 300 samples, the
-    simultaneous 95 % limits of average precision contained all differences of five equal rankers in
-    0.96 of simulated data sets, and of unequal rankers in 0.92 to 0.93. If a standard error is
-    unknown, Bonferroni's level is used.
+    *P-values and limits* belong to one procedure, single-step maxT [1]_. Each statistic is compared
+    with the largest of all pairs, and the limits of a pair contain all differences that are not
+    rejected. With the quantile c of the largest statistic (sup-t) they are the difference plus or
+    minus c standard errors; for average precision and ROC AUC they are the least and the largest
+    difference of two values in the confidence ellipse of radius c on the scale of the test, which
+    meets the diagonal if and only if the test does not reject. Hence 0 is excluded if and only if
+    the p-value is at most ``1 - confidence_level``. A difference whose standard error is 0 or
+    unknown has the p-value 1, and limits that include 0 from the intervals of both values.
 
-    A ranker may be best if no other ranker is significantly better by Hsu's one-sided comparisons
-    [2]_. The truly best ranker was left out in at most 0.054 of the simulated data sets at the
-    level 0.05.
+    *The set of rankers that may be best* is of another procedure, Hsu's one-sided comparisons of
+    each ranker with all others [2]_. It asks less, and excludes more: a ranker can be outside the
+    set although the limits of its difference from the best include 0. It is then not the best, at
+    the confidence level, but not significantly different from any one ranker.
+
+    :ref:`coverage` describes simulations of both procedures.
 
     With ``reference="best"`` p-values and limits are adjusted for all pairs, because the reference
     is selected by the data.
 
     References
     ----------
-    .. [1] Westfall, P. H., & Young, S. S. (1993). Resampling-based multiple testing. Wiley.
+    .. [1] Hothorn, T., Bretz, F., & Westfall, P. (2008). Simultaneous inference in general
+       parametric models. Biometrical Journal, 50(3), 346-363.
     .. [2] Hsu, J. C. (1981). Simultaneous confidence intervals for all distances from the "best".
        Annals of Statistics, 9(5), 1026-1034.
 
@@ -443,6 +466,22 @@ def _pairs_of(names: list[Any], reference: Any) -> Integers | None:
     )
 
 
+def _roc_auc_factors(estimates: list[Estimate]) -> Floats:
+    """Factors of DeLong's standard errors, at least 1, which are too small near 1.
+
+    They are those of the score interval: the variance is the mean of DeLong's and of Newcombe's for
+    the value, unless DeLong's is larger. With clusters the sample size is the effective one.
+    """
+    factors = np.ones(len(estimates))
+    for i, one in enumerate(estimates):
+        share = 1.0 / one.design_effect if one.design_effect > 0.0 else 1.0
+        m = one.ranking.n_positives
+        null = roc_auc_null_variance(one.value, m * share, (one.ranking.n_samples - m) * share)
+        if one.variance > 1e-13 * null:
+            factors[i] = math.sqrt(max((1.0 + float(null) / one.variance) / 2.0, 1.0))
+    return factors
+
+
 @dataclass(frozen=True, eq=False)
 class _Comparisons:
     """Results of the pairs."""
@@ -482,6 +521,8 @@ class _Family:
         The same on the scale of the tests.
     df : int
         Degrees of freedom.
+    back : callable or None
+        From the scale of the tests to the share of the largest value; None if they use the values.
     estimates : list of Estimate or None
         Estimates for the interval of each ranker; None over queries.
     way : IntervalMethod or None
@@ -494,6 +535,7 @@ class _Family:
     scaled: Floats
     covariance: Floats
     df: int
+    back: Callable[[Floats], Floats] | None = None
     estimates: list[Estimate] | None = None
     way: IntervalMethod | None = None
 
@@ -512,13 +554,19 @@ class _Family:
         if np.isnan(covariance).any():
             warn_of_unknown_errors("Comparisons need standard errors", "all p-values are 1")
         share = values / estimates[0].maximum
-        scaled, slope = values, np.ones(values.size)
-        if on_g_scale(metric) and np.all((share > 0.0) & (share < 1.0 - 1e-12)):
+        scaled, slope, back = values, np.ones(values.size), None
+        inside = bool(np.all((share > 0.0) & (share < 1.0 - 1e-12)))
+        if inside and on_g_scale(metric):
             scaled, slope = g_scale(share), g_slope(share) / estimates[0].maximum
+            back = g_inverse
+        elif isinstance(metric, RocAuc):
+            slope = _roc_auc_factors(estimates)
+            if inside:
+                scaled, slope, back = logit(values), slope / (values * (1.0 - values)), expit
         df = max(units.numbers(positive)[0] - 1, 0)
         known = np.nan_to_num(covariance) * np.outer(slope, slope)
         way = recommended_interval(metric, units)
-        return cls(metric, values, covariance, scaled, known, df, estimates, way)
+        return cls(metric, values, covariance, scaled, known, df, back, estimates, way)
 
     @classmethod
     def of_queries(cls, metric: Metric, values: Floats) -> _Family:
@@ -531,25 +579,26 @@ class _Family:
     def compare(
         self, pairs: Integers, correction: str, confidence_level: float, rng: np.random.Generator
     ) -> _Comparisons:
-        """Differences of pairs, simultaneous limits and p-values."""
+        """Differences of pairs, their limits and p-values."""
         first, second = pairs.T
         error, rows = difference_contrasts(self.covariance, pairs)
         scaled = self.scaled[first] - self.scaled[second]
         none = np.full(scaled.shape, math.nan)
         statistic = np.divide(scaled, error, out=none, where=error > 0.0)
         alone = np.ones(scaled.size)
-        if self.df > 0:
-            known = error > 0.0
-            alone[known] = 2.0 * stdtr(self.df, -np.abs(statistic[known]))
-        adjusted = alone
-        if correction == "maxt":
-            adjusted = step_down_pvalues(statistic, rows, self.df, rng)
-        elif correction == "holm":
+        known = (error > 0.0) & (self.df > 0)
+        alone[known] = 2.0 * stdtr(self.df, -np.abs(statistic[known]))
+        alpha = 1.0 - confidence_level
+        if correction == "none":
+            adjusted, critical = alone, float(-stdtrit(self.df, alpha / 2.0))
+        else:
+            adjusted, critical = single_step(statistic, rows, self.df, confidence_level, rng)
+            alpha /= len(pairs)  # Bonferroni's level, for pairs without a test
+        if correction == "holm":
             adjusted = holm(alone)
-        low, high = self._limits(pairs, rows, confidence_level, rng)
+        low, high = self._limits(pairs, known, critical, 1.0 - alpha)
         difference = self.values[first] - self.values[second]
-        plain = self._errors(pairs)
-        return _Comparisons(difference, plain, low, high, np.maximum(adjusted, alone), alone)
+        return _Comparisons(difference, self._errors(pairs), low, high, adjusted, alone)
 
     def _errors(self, pairs: Integers) -> Floats:
         """Standard errors of the differences, nan if they are unknown."""
@@ -559,41 +608,67 @@ class _Family:
         return difference_error(variance[first], variance[second], shared)
 
     def _limits(
-        self, pairs: Integers, rows: Floats, confidence_level: float, rng: np.random.Generator
+        self, pairs: Integers, known: NDArray[np.bool_], critical: float, level: float
     ) -> tuple[Floats, Floats]:
-        """Limits that hold for all pairs together."""
-        critical = critical_value(rows, self.df, confidence_level, rng)
+        """All differences whose test statistic is below the critical value.
+
+        Without a standard error there is no test, and the limits are those of `_without_test`. So
+        they are for equal values at an end of the metric, whose p-value is 1.
+        """
+        known = known & ~self._both_at_an_end(pairs)
+        low, high = np.empty((2, len(pairs)))
+        if not known.all():
+            low, high = self._without_test(pairs, level)
+        first, second = pairs[known].T
+        variance, shared = np.diag(self.covariance), self.covariance[first, second]
+        errors = variance[first], variance[second], shared
+        one = None if self.estimates is None else self.estimates[0]
+        if self.back is not None and one is not None:
+            found = ellipse_limits(
+                self.back, self.scaled[first], self.scaled[second], *errors, critical
+            )
+            low[known], high[known] = one.maximum * np.array(found)
+            return low, high
+        difference = self.values[first] - self.values[second]
+        half = critical * difference_error(*errors)
+        reach = math.inf if one is None else one.maximum - min(one.minimum, 0.0)
+        low[known] = np.maximum(difference - half, -reach)
+        high[known] = np.minimum(difference + half, reach)
+        return low, high
+
+    def _both_at_an_end(self, pairs: Integers) -> NDArray[np.bool_]:
+        """Pairs of equal values that are 0 or the maximum, where errors are underestimated."""
+        first, second = self.values[pairs.T]
+        if self.estimates is None:
+            return np.zeros(len(pairs), dtype=bool)
+        share = first / self.estimates[0].maximum
+        return np.asarray((first == second) & ((share <= 0.0) | (share > 1.0 - 1e-12)))
+
+    def _without_test(self, pairs: Integers, level: float) -> tuple[Floats, Floats]:
+        """Limits that include 0, from the interval of each ranker (MOVER)."""
         first, second = pairs.T
         values = self.values
-        if self.way is None:
-            error, difference = self._errors(pairs), values[first] - values[second]
-            half = np.multiply(critical, error, out=error, where=error > 0.0)
-            return difference - half, difference + half
-        # Bonferroni's level is used if standard errors, and hence correlations, are unknown.
-        level = 1.0 - (1.0 - confidence_level) / len(pairs)
-        if self.df > 0 and rows.any():
-            level = min(pointwise_level(critical, self.df), 1.0 - 1e-12)
-        low, high = self._single_limits(self.way, level)
-        variance = np.diag(self.plain_covariance)
-        scale = np.sqrt(variance[first] * variance[second])
-        unknown = np.full(scale.shape, math.nan)
-        correlation = np.divide(
-            self.plain_covariance[first, second], scale, out=unknown, where=scale > 0.0
-        )
-        return mover_limits(
-            values[first],
-            low[first],
-            high[first],
-            values[second],
-            low[second],
-            high[second],
-            correlation,
-        )
-
-    def _single_limits(self, way: IntervalMethod, level: float) -> tuple[Floats, Floats]:
-        """Limits of every ranker at one level."""
-        assert self.estimates is not None
-        found = [way.limits(estimate, level, as_seed_sequence(0)) for estimate in self.estimates]
-        low, high = np.array(found).T
-        # The interval of an expectation may exclude the value, but MOVER limits must include it.
-        return np.minimum(low, self.values), np.maximum(high, self.values)
+        if self.way is None or self.estimates is None:
+            # Differences of queries are all equal; those of samples of one class are undefined.
+            low = high = values[first] - values[second] + 0.0 * self._errors(pairs)
+        else:
+            found = [self.way.limits(one, level, as_seed_sequence(0)) for one in self.estimates]
+            # The interval of an expectation may exclude the value, but MOVER limits include it.
+            below, above = np.array(found).T
+            below, above = np.minimum(below, values), np.maximum(above, values)
+            variance = np.diag(self.plain_covariance)
+            scale = np.sqrt(variance[first] * variance[second])
+            unknown = np.full(scale.shape, math.nan)
+            correlation = np.divide(
+                self.plain_covariance[first, second], scale, out=unknown, where=scale > 0.0
+            )
+            low, high = mover_limits(
+                values[first],
+                below[first],
+                above[first],
+                values[second],
+                below[second],
+                above[second],
+                correlation,
+            )
+        return np.minimum(low, 0.0), np.maximum(high, 0.0)

@@ -16,7 +16,7 @@ from sklearn_rankinf._statistics.additive import HitsAtK, Metric
 from sklearn_rankinf._statistics.first_hit import FirstHitStatistic
 from sklearn_rankinf._statistics.hypergeometric import log_tail, min_hits
 from sklearn_rankinf._statistics.increments import Floats, Integers
-from sklearn_rankinf._validation import check_between, check_counts
+from sklearn_rankinf._validation import check_between, check_counts, check_integer
 
 # Logarithms of odds that are treated as infinite.
 _LARGEST_EFFECT = 700.0
@@ -176,6 +176,7 @@ def min_positives(
     method: str = "auto",
     n_simulations: int = 10_000,
     random_state: Any = 0,
+    verbose: int = 0,
 ) -> int:
     r"""Smallest number of positives with which the test of a ranking has a given power.
 
@@ -209,6 +210,9 @@ def min_positives(
         Number of simulated rankings.
     random_state : int, RandomState, Generator or None, default=0
         Source of random numbers for the simulation.
+    verbose : int, default=0
+        If positive, print each number of positives that is tried; a search by simulation takes
+        several seconds.
 
     Returns
     -------
@@ -268,13 +272,17 @@ def min_positives(
             "positives are not ranked higher than negatives; pass odds above 1, or auc above "
             f"0.5 (got odds={odds} and auc={auc})."
         )
-    return _Search(design, prevalence, effect, power).first()
+    verbose = check_integer(verbose, "verbose", 0)
+    return _Search(design, prevalence, effect, power, verbose).first()
 
 
 class _Search:
     """Search for the first number of positives with a given power."""
 
-    def __init__(self, design: Design, prevalence: float, effect: float, target: float) -> None:
+    def __init__(
+        self, design: Design, prevalence: float, effect: float, target: float, verbose: int = 0
+    ) -> None:
+        self._verbose = verbose
         self._design, self._prevalence = design, prevalence
         self._effect, self._target = effect, target
         # A cut-off that is a number of samples is a lower limit of the number of samples.
@@ -302,7 +310,10 @@ class _Search:
         return np.maximum(np.rint(np.asarray(m) / self._prevalence), m).astype(np.int64)[()]
 
     def _sized(self, m: int, approximately: bool = False) -> SizedDesign:
-        return self._design.of_size(int(self._n_samples(m)), m, approximately)
+        n_samples = int(self._n_samples(m))
+        if self._verbose:
+            print(f"[min_positives] {m} positives among {n_samples} samples")
+        return self._design.of_size(n_samples, m, approximately)
 
     @property
     def _may_simulate(self) -> bool:

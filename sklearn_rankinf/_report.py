@@ -807,8 +807,9 @@ class _Study:
             rankers[one] = replace(rankers[one], comparison=compared)
         note = (
             "Method: metric_multiple_comparison_test, t tests of influence values. P-values "
-            "(step-down maxT) and intervals are adjusted for all pairs. Rankings that may be best: "
-            "Hsu's multiple comparisons with the best."
+            "(single-step maxT) and intervals are adjusted for all pairs and agree with each "
+            "other. Rankings that may be best: Hsu's one-sided comparisons of each ranking with "
+            "all others, which can exclude a ranking whose interval includes 0."
         )
         return replace(report, rankers=tuple(rankers), comparison=named, comparison_note=note)
 

@@ -257,6 +257,18 @@ def _of_best(report: RankSignificanceReport, name: Name) -> str:
         shown = f"{'The other is' if len(others) == 1 else 'All others are'} significantly worse."
     else:
         shown = f"Significantly worse: {', '.join(worse)}."
+    if len(others) > 1:
+        # Hsu's set excludes every ranking that is significantly worse, and sometimes more.
+        out = [
+            name(o.name)
+            for o in others
+            if o.comparison and not o.comparison.may_be_best and not _is_worse(o, report.alpha)
+        ]
+        if out:
+            shown += (
+                f" Not the best by one-sided comparisons with all others, although the interval "
+                f"of the difference includes 0: {', '.join(out)}."
+            )
     if not rivals:
         return f"{start} {shown}"
     return f"{start} {shown} May also be the best ranking: {', '.join(rivals)}."

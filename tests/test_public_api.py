@@ -57,7 +57,8 @@ SIGNATURES = {
     ),
     "min_positives": (
         "(*, prevalence, metric='average_precision', k=None, odds=None, auc=None, alpha=0.05, "
-        "power=0.8, model='wallenius', method='auto', n_simulations=10000, random_state=0)"
+        "power=0.8, model='wallenius', method='auto', n_simulations=10000, random_state=0, "
+        "verbose=0)"
     ),
     "metric_comparison_power": (
         "(n_samples, n_positives, *, auc_a, auc_b, correlation=0.0, metric='average_precision', "

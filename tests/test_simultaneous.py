@@ -1,23 +1,23 @@
 """Maxima of t statistics against closed forms, SciPy's integrals, and plain counting."""
 
 import math
+from copy import deepcopy
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
+from scipy.optimize import brentq
 
 from sklearn_rankinf._inference import simultaneous
 from sklearn_rankinf._inference.simultaneous import (
     all_pairs,
     best_pvalues,
-    critical_value,
     difference_contrasts,
     largest_pvalue,
     pairs_with,
-    pointwise_level,
-    step_down_pvalues,
+    single_step,
 )
 
 pytestmark = pytest.mark.numeric
@@ -53,17 +53,32 @@ def statistics_of(values, covariance, pairs):
     return difference, difference / error, contrasts
 
 
-def stepped_down(values, covariance, pairs, df, rng, **options):
-    """Step-down maxT of the differences of pairs: statistics, p-values and standard errors."""
+def maxt(values, covariance, pairs, df, rng, **options):
+    """Single-step maxT of the differences of pairs: statistics, p-values and standard errors."""
     _, statistic, (error, rows) = statistics_of(values, covariance, pairs)
-    pvalue = step_down_pvalues(statistic, rows, df, rng, **options)
+    pvalue, _ = single_step(statistic, rows, df, 0.95, rng, **options)
     return SimpleNamespace(statistic=statistic, pvalue=pvalue, standard_error=error)
+
+
+def critical_value(rows, df, level, rng, alternative="two-sided", **options):
+    """The critical value alone; one-sided where `largest_pvalue` has the level."""
+    if alternative == "two-sided":
+        statistic = np.where(rows.any(axis=1), 1.0, math.nan)
+        return single_step(statistic, rows, df, level, rng, **options)[1]
+
+    def excess(c):
+        again = deepcopy(rng)
+        found = largest_pvalue(c, rows, df, again, alternative=alternative, **options)
+        return found - (1.0 - level)
+
+    return brentq(excess, -1e4, 1e4)
 
 
 def sup_t_limits(values, covariance, pairs, df, level, rng):
     """Limits of the differences that reach as far as the critical value."""
     difference, _, (error, rows) = statistics_of(values, covariance, pairs)
-    half = critical_value(rows, df, level, rng) * error
+    known = error > 0.0
+    half = critical_value(rows[known], df, level, rng) * error
     return difference - half, difference + half
 
 
@@ -119,7 +134,6 @@ def test_one_statistic_has_its_own_quantiles_exactly(df, level):
     assert_allclose(two_sided, distribution.isf((1.0 - level) / 2.0), rtol=1e-7)
     one_sided = critical_value(rows, df, level, rng(), alternative="greater", n_directions=10)
     assert_allclose(one_sided, distribution.isf(1.0 - level), atol=1e-7)
-    assert_allclose(pointwise_level(two_sided, df), level, atol=1e-7)
     for statistic in (-1.3, 0.4, 3.0, 30.0):
         pvalue = largest_pvalue(statistic, rows, df, rng(), alternative="greater", n_directions=10)
         assert_allclose(pvalue, distribution.sf(statistic), rtol=1e-9)
@@ -177,11 +191,11 @@ def test_critical_values_rise_with_the_level_and_stay_below_bonferronis(alternat
 def test_families_without_error_or_degrees_of_freedom():
     none = difference_contrasts(np.ones((3, 3)), all_pairs(3))
     assert_array_equal(none.standard_error, 0.0)
-    assert critical_value(none.rows, 9, 0.95, rng()) == 0.0
+    assert critical_value(none.rows, 9, 0.95, rng()) == math.inf
     assert largest_pvalue(3.0, none.rows, 9, rng()) == 1.0
     rows = difference_contrasts(np.eye(3), all_pairs(3)).rows
     assert critical_value(rows, 0, 0.95, rng()) == math.inf
-    assert_array_equal(step_down_pvalues([3.0, 2.0, 9.0], rows, 0, rng()), 1.0)
+    assert_array_equal(single_step([3.0, 2.0, 9.0], rows, 0, 0.95, rng())[0], 1.0)
 
 
 @pytest.mark.parametrize("df", [9, math.inf])
@@ -198,66 +212,57 @@ def test_pvalues_near_five_percent_have_the_stated_error(df):
 def test_chunks_do_not_matter(monkeypatch):
     rows = difference_contrasts(any_covariance(5, 2), all_pairs(5)).rows
     statistic = np.linspace(-1, 3, 10)
-    whole = step_down_pvalues(statistic, rows, 8, rng(), n_directions=3000)
+    whole = single_step(statistic, rows, 8, 0.95, rng(), n_directions=3000)
     monkeypatch.setattr(simultaneous, "_NUMBERS", 700)
-    parts = step_down_pvalues(statistic, rows, 8, rng(), n_directions=3000)
-    assert_allclose(parts, whole, rtol=1e-12)
+    parts = single_step(statistic, rows, 8, 0.95, rng(), n_directions=3000)
+    assert_allclose(parts[0], whole[0], rtol=1e-12)
+    assert parts[1] == pytest.approx(whole[1], rel=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------
-# Step-down maxT
+# Single-step maxT
 # ---------------------------------------------------------------------------------------------
 
 
-def counted_step_down(statistic, errors):
-    """Adjusted p-values by counting draws of all statistics, one step after the other."""
-    pvalue, before = np.empty(len(statistic)), 0.0
-    left = sorted(range(len(statistic)), key=lambda j: -statistic[j])
-    while left:
-        j = left[0]
-        before = max(before, np.mean(errors[:, left].max(axis=1) >= statistic[j]))
-        pvalue[j] = before
-        left = left[1:]
-    return pvalue
-
-
-@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 @pytest.mark.parametrize("df", [5, math.inf])
-def test_step_down_pvalues_are_those_of_counted_draws(df, alternative):
+def test_pvalues_are_those_of_counted_draws(df):
     covariance, pairs, draws = any_covariance(4, 7), all_pairs(4), 100_000
     values = np.array([0.9, 0.1, 0.0, 0.3])
-    test = stepped_down(values, covariance, pairs, df, rng(1), alternative=alternative)
+    test = maxt(values, covariance, pairs, df, rng(1))
     normal = rng(2).multivariate_normal(np.zeros(4), covariance, draws)
     scale = np.sqrt(rng(3).chisquare(df, (draws, 1)) / df) if df < math.inf else 1.0
     errors = (normal[:, pairs[:, 0]] - normal[:, pairs[:, 1]]) / scale / test.standard_error
     statistic = (values[pairs[:, 0]] - values[pairs[:, 1]]) / test.standard_error
     assert_allclose(test.statistic, statistic)
-    side = {"two-sided": np.abs, "greater": np.positive, "less": np.negative}[alternative]
-    assert_allclose(test.pvalue, counted_step_down(side(statistic), side(errors)), atol=0.008)
+    largest = np.abs(errors).max(axis=1)
+    counted = [np.mean(largest >= abs(one)) for one in statistic]
+    assert_allclose(test.pvalue, counted, atol=0.008)
 
 
-def test_step_down_pvalues_of_independent_estimates_are_powers():
+def test_pvalues_of_independent_estimates_are_powers():
     statistic = np.array([0.3, -2.9, 2.0, 6.0, -1.4])
     rows = contrasts_with_zero(np.diag([1.0, 2.0, 3.0, 4.0, 5.0])).rows
-    pvalue = step_down_pvalues(statistic, rows, math.inf, rng())
-    order = np.argsort(-np.abs(statistic))
-    single = 2.0 * stats.norm.sf(np.abs(statistic[order]))
-    steps = -np.expm1(np.arange(5, 0, -1) * np.log1p(-single))
-    assert_allclose(pvalue[order], np.maximum.accumulate(steps), rtol=0.03)
+    pvalue, _ = single_step(statistic, rows, math.inf, 0.95, rng())
+    single = 2.0 * stats.norm.sf(np.abs(statistic))
+    assert_allclose(pvalue, -np.expm1(5 * np.log1p(-single)), rtol=0.03)
 
 
-def test_step_down_pvalues_are_between_single_ones_and_holms():
+def test_pvalues_are_between_single_ones_and_bonferronis():
     covariance, pairs = any_covariance(5, 4), all_pairs(5)
-    test = stepped_down(
-        [0.8, 0.2, 0.1, 0.0, -0.4], covariance, pairs, 11, rng(), n_directions=DRAWN
-    )
+    test = maxt([0.8, 0.2, 0.1, 0.0, -0.4], covariance, pairs, 11, rng(), n_directions=DRAWN)
     single = 2.0 * stats.t.sf(np.abs(test.statistic), 11)
-    order = np.argsort(single)
-    holm = np.empty(10)
-    holm[order] = np.minimum(np.maximum.accumulate(single[order] * np.arange(10, 0, -1)), 1.0)
-    assert np.all(single <= test.pvalue + 4 * ERROR)
-    assert np.all(test.pvalue <= holm + 4 * ERROR)
-    assert_array_equal(np.argsort(test.pvalue[order], kind="stable"), np.arange(10))
+    assert np.all(single <= test.pvalue)
+    assert np.all(test.pvalue <= np.minimum(10 * single, 1.0) + 4 * ERROR)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_pvalues_and_critical_values_agree_at_every_level(seed):
+    covariance, pairs = any_covariance(4, seed), all_pairs(4)
+    values = rng(seed).normal(0.0, 1.5 * math.sqrt(covariance.trace() / 4), 4)
+    _, statistic, (_, rows) = statistics_of(values, covariance, pairs)
+    for level in (0.2, 0.8, 0.95, 0.999):
+        pvalue, critical = single_step(statistic, rows, 9, level, rng(), n_directions=500)
+        assert_array_equal(pvalue <= 1.0 - level, np.abs(statistic) >= critical)
 
 
 def test_equal_rankers_take_no_part():
@@ -268,11 +273,11 @@ def test_equal_rankers_take_no_part():
     values = np.array([0.7, 0.2, 0.1])
     pairs = all_pairs(4)
     same = np.flatnonzero((pairs == [0, 3]).all(axis=1))
-    test = stepped_down(values[again], larger, pairs, 9, rng(), n_directions=DRAWN)
+    test = maxt(values[again], larger, pairs, 9, rng(), n_directions=DRAWN)
     assert_array_equal(test.standard_error[same], 0.0)
     assert_array_equal(test.pvalue[same], 1.0)
     assert np.isnan(test.statistic[same]).all()
-    fewer = stepped_down(values, covariance, all_pairs(3), 9, rng(), n_directions=DRAWN)
+    fewer = maxt(values, covariance, all_pairs(3), 9, rng(), n_directions=DRAWN)
     # The pairs (0, 1), (0, 2) and (1, 2) are there in both.
     assert_allclose(test.pvalue[[0, 1, 3]], fewer.pvalue, atol=4 * ERROR)
     low, high = sup_t_limits(values[again], larger, pairs, 9, 0.95, rng())
@@ -282,7 +287,7 @@ def test_equal_rankers_take_no_part():
 def test_two_rankers_have_students_t():
     covariance = np.array([[0.02, 0.005], [0.005, 0.01]])
     error = math.sqrt(0.02)
-    test = stepped_down([0.9, 0.5], covariance, all_pairs(2), 6, rng(), n_directions=50)
+    test = maxt([0.9, 0.5], covariance, all_pairs(2), 6, rng(), n_directions=50)
     assert_allclose(test.pvalue, 2.0 * stats.t.sf(0.4 / error, 6), rtol=1e-10)
     limits = sup_t_limits([0.9, 0.5], covariance, all_pairs(2), 6, 0.9, rng())
     half = stats.t.isf(0.05, 6) * error

@@ -11,7 +11,7 @@ simulated (conditional Monte Carlo): with ``M = max(W u)``,
 which is exact for one contrast, smooth in c, and accurate in the far tail, where plain simulation
 would count no draw. The average is used in
 
-* step-down maxT tests (Westfall and Young 1993, Resampling-Based Multiple Testing),
+* single-step maxT tests (Westfall and Young 1993, Resampling-Based Multiple Testing),
 * sup-t intervals (Montiel Olea and Plagborg-Moller 2019, J. Appl. Econometrics 34),
 * comparisons with the best (Hsu 1984, Ann. Statist. 12).
 """
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -95,37 +94,33 @@ def _in_fewest_dimensions(rows: Floats) -> Floats:
 # ---------------------------------------------------------------------------------------------
 
 
-def step_down_pvalues(
-    statistic: ArrayLike,
+def single_step(
+    statistic: Floats,
     rows: Floats,
     df: float,
+    confidence_level: float,
     rng: np.random.Generator,
     *,
-    alternative: str = "two-sided",
     n_directions: int = N_DIRECTIONS,
-) -> Floats:
-    """Adjusted p-values by step-down maxT.
+) -> tuple[Floats, float]:
+    """Two-sided p-values by single-step maxT, and the sup-t critical value that agrees with them.
 
-    In descending order, each statistic is compared with the maximum over itself and all smaller
-    ones, and adjusted p-values are made nondecreasing. Statistics of nan, of contrasts without
-    error, have the p-value 1 and do not enter the maxima. All p-values are 1 with fewer than one
-    degree of freedom.
+    Each absolute statistic is compared with the maximum over the family, in the same directions as
+    the critical value c: its p-value is at most ``1 - confidence_level`` if and only if it is at
+    least c. Neither is below that of a single statistic. The p-value is 1 for a statistic of nan,
+    of a contrast without error, and for all with fewer than one degree of freedom.
     """
-    statistic = np.asarray(statistic, dtype=float)
-    signed = {"two-sided": np.abs(statistic), "greater": statistic, "less": -statistic}[alternative]
-    order = np.argsort(-signed, kind="stable")
-    order = order[~np.isnan(signed[order])]
-    pvalue = np.ones(statistic.size)
-    if df < 1.0 or not order.size:
-        return pvalue
-    tail, total = _tail(rows.shape[1], df), np.zeros(order.size)
-    for errors in _projections(rows[order], n_directions, rng):
-        # The errors are symmetrically distributed: one-sided tests of both sides use the same sign.
-        size = np.abs(errors) if alternative == "two-sided" else errors
-        highest = np.maximum.accumulate(size[:, ::-1], axis=1)[:, ::-1]
-        total += tail(signed[order], highest).sum(axis=0)
-    pvalue[order] = np.maximum.accumulate(total / n_directions)
-    return pvalue
+    size = np.abs(statistic)
+    known = ~np.isnan(size)
+    pvalue = np.ones(size.shape)
+    if df < 1.0 or not known.any():
+        return pvalue, math.inf
+    rows = rows[known]
+    highest, tail = _highest(rows, n_directions, True, rng), _tail(rows.shape[1], df)
+    adjusted = np.array([tail(one, highest).mean() for one in size[known]])
+    pvalue[known] = np.maximum(adjusted, 2.0 * _lower_tail(df, -size[known]))
+    least = -stdtrit(df, (1.0 - confidence_level) / 2.0)
+    return pvalue, max(_critical_value(highest, rows, df, 1.0 - confidence_level), float(least))
 
 
 def largest_pvalue(
@@ -147,46 +142,24 @@ def largest_pvalue(
     return float(_tail(rows.shape[1], df)(statistic, highest).mean())
 
 
-def critical_value(
-    rows: Floats,
-    df: float,
-    confidence_level: float,
-    rng: np.random.Generator,
-    *,
-    alternative: str = "two-sided",
-    n_directions: int = N_DIRECTIONS,
-) -> float:
-    """The sup-t critical value: the quantile of the largest statistic of the family.
+def _critical_value(highest: Floats, rows: Floats, df: float, alpha: float) -> float:
+    """The size that the largest statistic reaches with probability alpha.
 
-    The maximum is over absolute values, or one-sided; both sides have the same distribution. The
-    critical value lies between the quantile of one statistic and Bonferroni's. It is 0 if no
-    contrast has an error, and infinite with fewer than one degree of freedom.
+    It lies between the quantile of one statistic and Bonferroni's.
     """
-    if df < 1.0:
-        return math.inf
-    rows = rows[rows.any(axis=1)]
-    if not rows.size:
-        return 0.0
-    two_sided = alternative == "two-sided"
-    highest = _highest(rows, n_directions, two_sided, rng)
-    alpha, tail = 1.0 - confidence_level, _tail(rows.shape[1], df)
-    one = alpha / 2.0 if two_sided else alpha
-    least, most = -stdtrit(df, one), -stdtrit(df, one / len(rows))
+    tail = _tail(rows.shape[1], df)
+    least, most = -stdtrit(df, alpha / 2.0), -stdtrit(df, alpha / 2.0 / len(rows))
     least, most = least - _SLACK * (1.0 + abs(least)), most + _SLACK * (1.0 + abs(most))
 
     def excess(c: float) -> float:
         return float(tail(c, highest).mean()) - alpha
 
-    return float(brentq(excess, max(least, 0.0) if two_sided else least, most, xtol=1e-9))
+    return float(brentq(excess, max(least, 0.0), most, xtol=1e-9))
 
 
-def pointwise_level(critical_value: float, df: float) -> float:
-    """Confidence level of a single t interval as wide as the simultaneous intervals.
-
-    Intervals of this level, on any scale, and intervals of differences computed from them have
-    about the simultaneous level of the critical value.
-    """
-    return float(1.0 - 2.0 * (ndtr if math.isinf(df) else partial(stdtr, df))(-critical_value))
+def _lower_tail(df: float, t: Floats) -> Floats:
+    """Distribution function of Student's t; the normal one at infinite df."""
+    return np.asarray(ndtr(t) if math.isinf(df) else stdtr(df, t))
 
 
 def _highest(rows: Floats, n_directions: int, two_sided: bool, rng: np.random.Generator) -> Floats:

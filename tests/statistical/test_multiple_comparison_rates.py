@@ -42,7 +42,7 @@ def n_data_sets(long):
 @pytest.fixture(autouse=True)
 def few_directions(monkeypatch):
     """Fewer random directions than for one data set, where no rate averages over them."""
-    for name in ("step_down_pvalues", "critical_value", "best_pvalues"):
+    for name in ("single_step", "best_pvalues"):
         drawn = partial(getattr(module, name), n_directions=N_DIRECTIONS)
         monkeypatch.setattr(module, name, drawn)
 
