@@ -13,7 +13,6 @@ from .oracles import QUICK, THOROUGH
 from .rankers import draw_any_case
 from .worker import PATIENCE, Auditor, merge
 
-
 SHARE_OF_RANKERS = 30
 
 

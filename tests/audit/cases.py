@@ -231,6 +231,9 @@ NUMBERS = {
 }
 
 
+NUMBERS_NAMED = {"np": np, "Fraction": Fraction}
+
+
 def written(value: Any, number: str) -> str:
     """A parameter as an expression of a numeric type, where that type holds its value exactly."""
     if not number or isinstance(value, bool) or not isinstance(value, int | float):
@@ -239,7 +242,7 @@ def written(value: Any, number: str) -> str:
         return repr(value)  # a fraction as a cut-off is a share of the list
     with np.errstate(over="ignore"):
         try:
-            same = eval(f"{number}({value!r})", {"np": np, "Fraction": Fraction}) == value
+same = float(eval(f"{number}({value!r})", NUMBERS_NAMED)) == value
         except OverflowError:
             same = False
     return f"{number}({value!r})" if same else repr(value)

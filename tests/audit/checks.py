@@ -343,7 +343,7 @@ class Audit:
         random: Random,
     ) -> None:
         """Guaranteed bounds hold the p-value and what oracles say."""
-        if random.randint(0, 1) or self.case.metricin AT_K:
+        if random.randint(0, 1) or self.case.metric in AT_K:
             return
         for alternative in ("greater", "less"):
             shown = f"pvalue_bounds({_numbers(x)}, {alternative!r})"

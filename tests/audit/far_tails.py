@@ -32,9 +32,9 @@ class FarEffort:
     """What the ways may cost: cells of a pass, cells times nodes, draws, and bits times steps."""
 
     cells: float = 3e6
-    transforms: float = 1e8
+    transforms: float = 3e7
     draws: int = 10_000
-    bits: float = 3e10
+    bits: float = 4e9
 
 
 QUICK, THOROUGH = FarEffort(), FarEffort(2e7, 2e9, 100_000, 1e12)
@@ -84,7 +84,8 @@ class Tilted:
         """What y counted items add behind h, in units of the statistic."""
         h = np.arange(self.low[block], self.high[block] + 1.0)[:, None]
         y = np.arange(min(int(self.total.sizes[block]), self.total.n_counted) + 1.0)
-        return self.scale * self.total.gain(block, h, y)
+        gains = self.scale * self.total.gain(block, h, y)
+        return np.broadcast_to(gains, (h.size, y.size))
 
     def _terms(self, theta: float, block: int, after: np.ndarray) -> np.ndarray:
         size = int(self.total.sizes[block])
@@ -213,20 +214,24 @@ class TiltedMean:
         return math.fsum(count * part.log_mean(theta) for part, count in self.parts.values())
 
     def tilt_at(self, x: float) -> tuple[float, float]:
-        """The tilt that makes Chernoff's bound of ``P(S >= x)`` least, and its logarithm."""
+        """A tilt for ``P(S >= x)``, and the logarithm of Chernoff's bound with it.
+
+        The bound divided by the tilt, to which the probability is close, is made least: near the
+        mean, too, the tilt is then that of a standard deviation.
+        """
         key = float(f"{x:.9g}")
         if key in self._known:
             return self._known[key]
         s = x - self.intercept
 
-        def log_bound(log_steps: float) -> float:
+        def log_estimate(log_steps: float) -> float:
             theta = math.exp(log_steps) / self.deviation
-            return self.log_mean(theta) - theta * s
+            return self.log_mean(theta) - theta * s - log_steps
 
-        ends = math.log(0.7), math.log(500.0)
-        best = minimize_scalar(log_bound, bounds=ends, method="bounded", options={"xatol": 0.1})
+        ends = math.log(1e-3), math.log(500.0)
+        best = minimize_scalar(log_estimate, bounds=ends, method="bounded", options={"xatol": 0.1})
         theta = math.exp(float(best.x)) / self.deviation
-        self._known[key] = theta, float(best.fun)
+        self._known[key] = theta, float(best.fun + best.x)
         return self._known[key]
 
     def thresholds(self, x: float) -> tuple[float, float]:
@@ -326,13 +331,16 @@ class BandLimited:
         majorant = (1.0 - t) / (1.0 - q)
         majorant += (ratio / math.expm1(ratio) - ratio * q / (1.0 - q)) / (2j * math.pi)
         absolute = (at_zero + 2.0 * float(np.abs(majorant).sum())) / n_nodes
-        error = (left_out + 1e-13) * absolute
+        # Angles are rounded, too.
+        top = math.fsum(count * part.most() for part, count in self.mean.parts.values())
+        rounded = 1e-13 + 1e-15 * 2.0 * math.pi * delta * (top + abs(sure))
+        error = (left_out + rounded) * absolute
 
         def periodic(of: np.ndarray, of_zero: float, s: float) -> float:
             turned = of * phi * np.exp(-1j * u * s)
             return (of_zero + 2.0 * float(turned.real.sum())) / n_nodes
 
-        upper = periodic(majorant, at_zero, maybe) + error
+        upper = max(periodic(majorant, at_zero, maybe), 0.0) + error
         below = periodic(majorant - (1.0 - t), at_zero - 1.0, sure) - error - above
         slack = _ROUNDING * (1.0 + abs(log_most))
         log_upper = float(log_most + theta * (sure - maybe) + math.log(upper) + slack)
@@ -353,7 +361,7 @@ class BandLimited:
         top = math.fsum(count * part.most() for part, count in self.mean.parts.values())
         log_mean, further = self.mean.log_mean(theta), theta * np.array([0.1, 0.3, 1.0, 3.0])
         logs = np.array([self.mean.log_mean(theta + more) - log_mean for more in further.tolist()])
-        period = (14.0 - log_most) / theta
+        period = (14.0 + abs(log_most)) / theta
         while period <= top - s:
             j = np.arange(1.0, (top - s) / period + 1.0)[:, None]
             above = float(np.exp(np.minimum(logs - further * (s + j * period), 0.0).min(1)).sum())

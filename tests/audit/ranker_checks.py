@@ -47,6 +47,7 @@ class RankerAudit(Audit):
         super().__init__(case, effort)
         self.call = case.shown()
         self.is_short = case.n_items <= SHORT
+        self._known: dict[tuple[str, float], tuple[float, float]] = {}
 
     def _made(self) -> Any:
         return None
@@ -73,6 +74,13 @@ class RankerAudit(Audit):
         if case.metric == "average_precision" and not case.options:
             self._roundings()
         self._around(float(result.statistic), ways)
+
+    def _truth(self, way: FarTail, x: float) -> tuple[float, float]:
+        """What an oracle says of a value, asked once."""
+        key = way.name, x
+        if key not in self._known:
+            self._known[key] = way.log_pvalue(x)
+        return self._known[key]
 
     # One value.
 
@@ -123,7 +131,7 @@ class RankerAudit(Audit):
         if result.method == "analytic" and error <= UNKNOWN and abs(score + log10_p) > allowed:
             self.find("score and p", self.call, f"score {score:.6g}, log10 p {log10_p:.6g}")
         for way in ways:
-            low, high = (end / math.log(10.0) for end in way.log_pvalue(float(result.statistic)))
+            low, high = (end / math.log(10.0) for end in self._truth(way, float(result.statistic)))
             slack = resolution(score)
             if not -high - slack <= score <= -low + slack:
                 text = f"{score:.6g}, {-high:.6g} to {-low:.6g} ({way.name})"
@@ -151,10 +159,10 @@ class RankerAudit(Audit):
         """Rounding the scores to two decimals or to three changes no p-value by much.
 
         The rate function of the null distribution is 0 at the mean and convex, and that of average
-        precision, whose right tail is longer than a normal one, grows at most with the square of the
-        distance. So where both values lie as many standard deviations above the mean, but for a
-        quarter, the logarithms differ by a factor of at most 1.25 squared. Twice, and two powers of
-        ten, are allowed.
+        precision, whose right tail is longer than a normal one, grows no faster than the square of
+        the distance. So where both values lie as many standard deviations above the mean, but for
+        a quarter, the logarithms differ by a factor of at most 1.25 squared. Twice, and two powers
+        of ten, are allowed.
         """
         y, scores = self.case.rankers[0].scores()
         spread = float(np.ptp(scores))
@@ -202,7 +210,7 @@ class RankerAudit(Audit):
         ends = self.ask(f"pvalue_bounds({value!r})", null.pvalue_bounds, value, "greater")
         lower, upper = (math.log(end) if end > 0.0 else -math.inf for end in map(float, ends))
         for way in ways:
-            low, high = way.log_pvalue(value)
+            low, high = self._truth(way, value)
             if high < lower - ROUNDING or (low > upper + ROUNDING and upper > math.log(1e-300)):
                 text = f"log p {lower:.8g} to {upper:.8g}; {low:.8g} to {high:.8g} ({way.name})"
                 self.find("bounds without the truth", self.call, text)
@@ -216,7 +224,7 @@ class RankerAudit(Audit):
             return
         lower, upper, closest, width = -math.inf, 0.0, "none", math.inf
         for way in ways:
-            low, high = way.log_pvalue(x)
+            low, high = self._truth(way, x)
             out.n_compared[way.name] += 1
             if max(low, lower) > min(high, upper) + ROUNDING:
                 text = f"{low:.10g} to {high:.10g} ({way.name}), {lower:.10g} to {upper:.10g}"
