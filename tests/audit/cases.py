@@ -242,7 +242,7 @@ def written(value: Any, number: str) -> str:
         return repr(value)  # a fraction as a cut-off is a share of the list
     with np.errstate(over="ignore"):
         try:
-same = float(eval(f"{number}({value!r})", NUMBERS_NAMED)) == value
+            same = float(eval(f"{number}({value!r})", NUMBERS_NAMED)) == value
         except OverflowError:
             same = False
     return f"{number}({value!r})" if same else repr(value)

