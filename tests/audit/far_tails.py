@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -125,10 +125,30 @@ class Tilted:
             shares.append(np.exp(terms - possible[:, None]))
         return shares[::-1]
 
+    def means(self, shares: Sequence[np.ndarray]) -> np.ndarray:
+        """Mean numbers of counted items in the blocks."""
+        reached, means = np.ones(1), []
+        for block, share in enumerate(shares):
+            joint = reached[:, None] * share
+            means.append(float((joint.sum(axis=0) * np.arange(share.shape[1])).sum()))
+            reached = np.zeros(self.high[block + 1] - self.low[block + 1] + 1)
+            rows, found = np.nonzero(joint)
+            place = rows + self.low[block] + found - self.low[block + 1]
+            np.add.at(reached, place, joint[rows, found])
+        return np.array(means)
+
     def draw(
-        self, shares: Sequence[np.ndarray], rng: np.random.Generator, n_draws: int
-    ) -> np.ndarray:
-        """Sums, in units of the statistic, of placements that are drawn with these shares."""
+        self,
+        shares: Sequence[np.ndarray],
+        rng: np.random.Generator,
+        n_draws: int,
+        other: Sum | None = None,
+    ) -> Any:
+        """Sums, in units of the statistic, of placements that are drawn with these shares.
+
+        With another sum of the same blocks, its values for these placements as well.
+        """
+        others = np.zeros(n_draws)
         hits, sums = np.zeros(n_draws, dtype=np.int64), np.zeros(n_draws)
         for block, share in enumerate(shares):
             cumulated = np.cumsum(share, axis=1)
@@ -140,8 +160,10 @@ class Tilted:
             found = np.searchsorted(flat, at + rng.random(n_draws), side="right")
             found = np.minimum(found - at * share.shape[1], share.shape[1] - 1)
             sums += self.scale * self.total.gain(block, hits, found)
+            if other is not None:
+                others += other.gain(block, hits, found)
             hits += found
-        return sums
+        return sums if other is None else (sums, others)
 
     def banded(self, shares: Sequence[np.ndarray]) -> tuple[list[np.ndarray], float]:
         """Where probabilities matter, as masks of the shares, and the probability elsewhere."""
@@ -371,6 +393,70 @@ class BandLimited:
         return period, 0.0
 
 
+class CountsSampling:
+    """A lower limit of a far tail from placements that are drawn with likelier blocks.
+
+    Where hits in one block add the more the more there are, a value far out may be reached by no
+    tilt of the sum: some tilt has its mass below it, and a slightly larger one above. Blocks are
+    tilted instead, each by the gradient of the sum at the mean counts, until these have the value.
+    Other ways to reach the value may be missed, so that there is a lower limit alone, seven
+    standard errors below the mean.
+    """
+
+    name = "importance sampling of counts"
+
+    def __init__(self, mean: TiltedMean, total: Sum) -> None:
+        self.mean, self.total = mean, total
+
+    def _value(self, counts: np.ndarray) -> float:
+        before = np.cumsum(counts) - counts
+        return math.fsum(
+            float(self.total.gain(block, np.float64(h), np.float64(y)))
+            for block, (h, y) in enumerate(zip(before.tolist(), counts.tolist(), strict=True))
+        )
+
+    def _gradient(self, counts: np.ndarray) -> np.ndarray:
+        steps = 1e-4 * np.eye(counts.size)
+        return np.array(
+            [(self._value(counts + step) - self._value(counts - step)) / 2e-4 for step in steps]
+        )
+
+    def _tilted(self, slopes: np.ndarray) -> Tilted:
+        def gain(block: int, h: np.ndarray, y: np.ndarray) -> np.ndarray:
+            return y * slopes[block]
+
+        return Tilted(Sum(self.total.sizes, self.total.n_counted, gain), 1.0)
+
+    def log_pvalue(self, x: float) -> tuple[float, float]:
+        sure, _ = self.mean.thresholds(x)
+        s = sure / self.total.slope
+        slopes = 1.0 / np.cumsum(self.total.sizes)
+        tilted, steepness = self._tilted(slopes), 0.0
+        for _ in range(6):
+            slopes = slopes / np.abs(slopes).max()
+            tilted = self._tilted(slopes)
+            low, high = 0.0, 40.0
+            for _ in range(14):
+                steepness = 0.5 * (low + high)
+                if self._value(tilted.means(tilted.shares(steepness))) < s:
+                    low = steepness
+                else:
+                    high = steepness
+            slopes = self._gradient(tilted.means(tilted.shares(steepness)))
+        log_mean = tilted.log_mean(steepness)
+        tilts, sums = tilted.draw(
+            tilted.shares(steepness), self.mean.rng, self.mean.effort.draws, self.total
+        )
+        inside = sums >= s
+        if not inside.any():
+            return -math.inf, 0.0
+        logs = np.where(inside, log_mean - steepness * tilts, -math.inf)
+        most = float(logs.max())
+        weights = np.exp(logs - most)
+        lower = float(weights.mean()) - 7.0 * float(weights.std(ddof=1)) / math.sqrt(weights.size)
+        return (most + math.log(lower) if lower > 0.0 else -math.inf), 0.0
+
+
 # ---------------------------------------------------------------------------------------------
 # Whole numbers
 # ---------------------------------------------------------------------------------------------
@@ -452,4 +538,7 @@ def far_tails(totals: Sequence[Sum], effort: FarEffort, seed: int) -> list[FarTa
     mean = TiltedMean(totals, effort, seed)
     if mean.is_affordable and mean.deviation > 0.0:
         ways += [ImportanceSampling(mean), BandLimited(mean)]
+        few = len(totals) == 1 and totals[0].sizes.size <= 30
+        if few and totals[0].weights is None and totals[0].slope > 0.0:
+            ways.append(CountsSampling(mean, totals[0]))
     return ways

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_rankinf import Ranking, make_significance_scorer, metric_test
+from tests.benchmarks.write_table import as_list_table
 
 from . import far_tails
 from .cases import NAMES, Case
@@ -140,15 +141,6 @@ def rows(
                     f" ({key} = {value})" for key, value in options if key == "k"
                 )
                 yield [f"({n}, {m})", str(n_levels), name, *row.cells()]
-
-
-def as_list_table(title: str, header: list[str], lines: list[list[str]]) -> str:
-    """A table of reStructuredText."""
-    text = [f".. list-table:: {title}", "   :header-rows: 1", ""]
-    for row in (header, *lines):
-        for column, cell in enumerate(row):
-            text.append(f"   {'*' if column == 0 else ' '} - {cell}".rstrip())
-    return "\n".join(text) + "\n"
 
 
 def main() -> int:
