@@ -42,18 +42,21 @@ def main() -> int:
     total, structures, metrics, n_cases = Outcome(), Counter(), Counter(), 0
     with Auditor(THOROUGH if args.thorough else QUICK, args.patience) as auditor:
         index = args.case or 0
-        while auditor.processor_time < args.seconds:
-            case = draw_any_case(Random(f"{seed}.{index}"), args.large, args.rankers)
-            outcome = auditor.audit(case)
-            merge(total, outcome)
-            structures[case.structure] += 1
-            metrics[case.metric] += 1
-            n_cases += 1
-            if args.verbose:
-                print(f"{index}: {case.shown()}", *outcome.findings, sep="\n  ", flush=True)
-            index += 1
-            if args.case is not None:
-                break
+        try:
+            while auditor.processor_time < args.seconds:
+                case = draw_any_case(Random(f"{seed}.{index}"), args.large, args.rankers)
+                outcome = auditor.audit(case)
+                merge(total, outcome)
+                structures[case.structure] += 1
+                metrics[case.metric] += 1
+                n_cases += 1
+                if args.verbose:
+                    print(f"{index}: {case.shown()}", *outcome.findings, sep="\n  ", flush=True)
+                index += 1
+                if args.case is not None:
+                    break
+        except KeyboardInterrupt:
+            print("interrupted")
     _report(total, n_cases, structures, metrics, args.show)
     return 1 if total.findings else 0
 

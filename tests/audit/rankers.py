@@ -96,7 +96,7 @@ def _blocks(ranker: Ranker) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _probability(y: np.ndarray, feature: np.ndarray, rate: float = 1.0) -> np.ndarray:
-    """Of being a positive, as a model that knows the feature says it."""
+    """Of being a positive, as a model that sees the feature says it."""
     return expit(rate * (1.5 * feature - 2.0) + logit(max(y.mean(), 1e-6)) / 4.0)
 
 
@@ -259,15 +259,16 @@ class RankedCase(Case):
         return f"{self.statistic()} of {', '.join(map(repr, self.rankers))}"
 
 
-def draw_ranked_case(random: Random, large: bool = False) -> RankedCase:
-    """A ranker, or some of them as queries, with a metric."""
+def draw_ranked_case(random: Random, large: bool = False, most: int = 50_000) -> RankedCase:
+    """A ranker of at most so many items, or some of them as queries, with a metric."""
     seed = random.randint(0, 9999)
     if random.randint(1, 8) == 1:
         n_queries = random.choice([2, 5, 10])
-        rankers = tuple(_draw_ranker(random, 300, 3000) for _ in range(n_queries))
+        rankers = tuple(_draw_ranker(random, 300, min(most, 3000)) for _ in range(n_queries))
         ranked = tuple(ranker.ranked() for ranker in rankers)
         return RankedCase("map", (), ranked, "mean over queries", seed, rankers=rankers)
-    most = 10**6 if large and random.randint(0, 2) == 0 else 50_000
+    if large and random.randint(0, 2) == 0:
+        most = 10**6
     ranker = _draw_ranker(random, 500, most)
     metric = random.choice(_METRICS)
     ranked = ranker.ranked()
