@@ -539,6 +539,8 @@ def far_tails(totals: Sequence[Sum], effort: FarEffort, seed: int) -> list[FarTa
     if mean.is_affordable and mean.deviation > 0.0:
         ways += [ImportanceSampling(mean), BandLimited(mean)]
         few = len(totals) == 1 and totals[0].sizes.size <= 30
+        # The tilt of the blocks takes some hundred passes.
+        few &= sum(part.n_cells for part, _ in mean.parts.values()) <= effort.cells / 10.0
         if few and totals[0].weights is None and totals[0].slope > 0.0:
             ways.append(CountsSampling(mean, totals[0]))
     return ways
