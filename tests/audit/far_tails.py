@@ -31,7 +31,7 @@ _ROUNDING = 1e-7
 class FarEffort:
     """What the ways may cost: cells of a pass, cells times nodes, draws, and bits times steps."""
 
-    cells: float = 3e6
+    cells: float = 4e5
     transforms: float = 3e7
     draws: int = 10_000
     bits: float = 4e9
