@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 
-from .oracles import MAYBE_SAME, MISSES, SURELY_SAME, Sum, draw_sums
+from .oracles import MAYBE_SAME, MISSES, SURELY_SAME, Atoms, Sum, draw_sums
 
 # Of the tilted probability, what one step of a pass may leave out. All of it is added up, and is
 # part of the bounds.
@@ -526,6 +526,19 @@ class WholeNumbers:
         numbers = [self.n_at_least((e - self.total.intercept) / self.total.slope) for e in ends]
         logs = [math.log(k) - math.log(self.placements) if k else -math.inf for k in numbers]
         return logs[0], logs[1]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A distribution given by its atoms."""
+
+    atoms: Atoms
+    name = "all values"
+
+    def log_pvalue(self, x: float) -> tuple[float, float]:
+        ends = self.atoms.at_least(x - SURELY_SAME * abs(x), x - MAYBE_SAME * abs(x))
+        low, high = (math.log(min(end, 1.0)) if end > 0.0 else -math.inf for end in ends)
+        return low, high
 
 
 def far_tails(totals: Sequence[Sum], effort: FarEffort, seed: int) -> list[FarTail]:

@@ -15,7 +15,7 @@ from . import far_tails
 from .cases import CLASSES, NAMES
 from .checks import UNKNOWN, Audit
 from .far_tails import FarTail
-from .oracles import QUICK, Effort, sum_of
+from .oracles import QUICK, Effort, reciprocal_rank_atoms, sum_of
 from .rankers import Given, RankedCase, Ranker
 
 # Seconds of processor time that a first p-value and a first score may take, up to so many items
@@ -54,12 +54,7 @@ class RankerAudit(Audit):
 
     def _all(self) -> None:
         case = self.case
-        totals = [sum_of(case, ranking) for ranking in case.rankings]
-        known = [total for total in totals if total is not None]
-        ways: list[FarTail] = []
-        if case.metric != "reciprocal_rank" and len(known) == len(totals):
-            effort = far_tails.QUICK if self.effort is QUICK else far_tails.THOROUGH
-            ways = far_tails.far_tails(known, effort, case.seed)
+        ways = self._oracles()
         if case.metric == "map":
             values = [_average_precision(ranker) for ranker in case.rankers]
             self._around(math.fsum(values) / len(values), ways)
@@ -74,6 +69,19 @@ class RankerAudit(Audit):
         if case.metric == "average_precision" and not case.options:
             self._roundings()
         self._around(float(result.statistic), ways)
+
+    def _oracles(self) -> list[FarTail]:
+        """What is affordable; the list of all values for reciprocal ranks."""
+        case = self.case
+        if case.metric == "reciprocal_rank":
+            atoms = reciprocal_rank_atoms(case.one, self.effort.atoms)
+            return [] if atoms is None else [far_tails.Listed(atoms)]
+        totals = [sum_of(case, ranking) for ranking in case.rankings]
+        known = [total for total in totals if total is not None]
+        if len(known) < len(totals):
+            return []
+        effort = far_tails.QUICK if self.effort is QUICK else far_tails.THOROUGH
+        return far_tails.far_tails(known, effort, case.seed)
 
     def _truth(self, way: FarTail, x: float) -> tuple[float, float]:
         """What an oracle says of a value, asked once."""
