@@ -17,7 +17,7 @@ from .worker import Auditor
 # fixed ones are the same on every machine. Processor time and cases of a long run.
 CASES, FRESH, LONG, MOST_CASES = 20, 5.0, 600.0, 100_000
 # Rankers by default, and the items of the longest.
-RANKERS, ITEMS_OF_RANKERS = 6, 1000
+RANKERS, ITEMS_OF_RANKERS = 5, 1000
 # Kinds of findings that say how much a call takes.
 RESOURCES = ("time", "memory")
 # Seconds after which nothing new is tried to make a case smaller.
