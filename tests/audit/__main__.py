@@ -8,10 +8,12 @@ import sys
 from collections import Counter
 from random import Random
 
-from .cases import draw_case
 from .checks import Outcome
 from .oracles import QUICK, THOROUGH
+from .rankers import draw_any_case
 from .worker import PATIENCE, Auditor, merge
+
+SHARE_OF_RANKERS = 30
 
 
 def main() -> int:
@@ -22,6 +24,14 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="a seed of its own each time")
     parser.add_argument("--large", action="store_true", help="larger problems too, up to 1e8 items")
     parser.add_argument("--thorough", action="store_true", help="more work for the oracles")
+    parser.add_argument(
+        "--rankers",
+        type=int,
+        nargs="?",
+        const=100,
+        default=SHARE_OF_RANKERS,
+        help=f"rankers in so many of 100 cases ({SHARE_OF_RANKERS}; 100 without a number)",
+    )
     parser.add_argument("--case", type=int, help="audit this case of the seed alone")
     parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds for a case")
     parser.add_argument("--show", type=int, default=3, help="findings shown of each kind (3)")
@@ -32,18 +42,21 @@ def main() -> int:
     total, structures, metrics, n_cases = Outcome(), Counter(), Counter(), 0
     with Auditor(THOROUGH if args.thorough else QUICK, args.patience) as auditor:
         index = args.case or 0
-        while auditor.processor_time < args.seconds:
-            case = draw_case(Random(f"{seed}.{index}"), large=args.large)
-            outcome = auditor.audit(case)
-            merge(total, outcome)
-            structures[case.structure] += 1
-            metrics[case.metric] += 1
-            n_cases += 1
-            if args.verbose:
-                print(f"{index}: {case.call()}", *outcome.findings, sep="\n  ", flush=True)
-            index += 1
-            if args.case is not None:
-                break
+        try:
+            while auditor.processor_time < args.seconds:
+                case = draw_any_case(Random(f"{seed}.{index}"), args.large, args.rankers)
+                outcome = auditor.audit(case)
+                merge(total, outcome)
+                structures[case.structure] += 1
+                metrics[case.metric] += 1
+                n_cases += 1
+                if args.verbose:
+                    print(f"{index}: {case.shown()}", *outcome.findings, sep="\n  ", flush=True)
+                index += 1
+                if args.case is not None:
+                    break
+        except KeyboardInterrupt:
+            print("interrupted")
     _report(total, n_cases, structures, metrics, args.show)
     return 1 if total.findings else 0
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -58,11 +59,28 @@ class StepWeights(RankStatistic):
         return np.where(ranks <= self.first, 3.0, np.where(ranks <= 4 * self.first, 1.0, 0.0))
 
 
+@dataclass(frozen=True)
+class Plateaus(RankStatistic):
+    """A positive adds one of four weights, by the plateau of ranks that it is on."""
+
+    first: int
+    second: int
+    third: int
+    weights_of_plateaus: tuple[float, float, float, float]
+
+    def weights(self, ranks, n_samples, n_positives):
+        ends = np.cumsum([self.first, self.second, self.third])
+        return np.array(self.weights_of_plateaus)[np.searchsorted(ends, np.asarray(ranks))]
+
+
 NAMES: dict[str, Any] = {
+    "np": np,
+    "Fraction": Fraction,
     **{name: getattr(sklearn_rankinf, name) for name in sklearn_rankinf.__all__},
     "GeometricWeights": GeometricWeights,
     "RankSum": RankSum,
     "StepWeights": StepWeights,
+    "Plateaus": Plateaus,
 }
 """What reproducing lines may name."""
 
@@ -71,6 +89,7 @@ CLASSES = {
     "recall_at_k": "RecallAtK",
     "precision_at_k": "PrecisionAtK",
     "enrichment_at_k": "EnrichmentAtK",
+    "f_score_at_k": "FScoreAtK",
     "roc_auc": "RocAuc",
     "dcg": "DiscountedCumulativeGain",
     "ndcg": "DiscountedCumulativeGain",
@@ -79,6 +98,9 @@ CLASSES = {
     "reciprocal_rank": "ReciprocalRank",
 }
 """Metrics, and the names of their classes; ``"user"`` has an object of its own."""
+
+AT_K = ("recall_at_k", "precision_at_k", "enrichment_at_k", "f_score_at_k")
+"""Metrics that count the hits among the first k."""
 
 Runs = tuple[tuple[int, int], ...]
 """Blocks of equal scores, best first, as (size, number of consecutive blocks of that size)."""
@@ -137,6 +159,8 @@ class Case:
         What was drawn.
     seed : int
         Seed of the values and of the simulations.
+    number : str
+        The numeric type of which the parameters are given, empty for Python's own.
     """
 
     metric: str
@@ -144,6 +168,7 @@ class Case:
     rankings: tuple[Ranked, ...]
     structure: str
     seed: int
+    number: str = ""
 
     @property
     def one(self) -> Ranked:
@@ -161,12 +186,25 @@ class Case:
             ties = [ranking.tie_sizes() for ranking in self.rankings]
             text = f"map_null_distribution({_repeated(n)}, {_repeated(m)}"
             return text + (")" if set(ties) == {"None"} else f", tie_sizes={_repeated(ties)})")
-        given = ", ".join(f"{name}={value!r}" for name, value in self.options)
-        metric = self.option("statistic") or f"{CLASSES[self.metric]}({given})"
-        text = f"metric_null_distribution({self.one.n}, {self.one.m}, metric={metric}"
+        text = f"metric_null_distribution({self.one.n}, {self.one.m}, metric={self.statistic()}"
         if self.one.runs is not None:
             text += f", tie_sizes={self.one.tie_sizes()}"
         return text + ")"
+
+    def shown(self) -> str:
+        """What is audited, as a line."""
+        return self.call()
+
+    def statistic(self) -> str:
+        """The metric as an expression."""
+        if self.metric == "map":
+            return "mean of average precision"
+        given = ", ".join(f"{name}={written(value, self.number)}" for name, value in self.options)
+        return (
+            repr(self.option("statistic"))
+            if "user" in self.metric
+            else (f"{CLASSES[self.metric]}({given})")
+        )
 
     def null_distribution(self) -> Any:
         """A fresh null distribution."""
@@ -178,6 +216,36 @@ def _repeated(values: Sequence[Any]) -> str:
     if len(values) > 1 and len(set(values)) == 1:
         return f"[{values[0]}] * {len(values)}"
     return f"[{', '.join(map(str, values))}]"
+
+
+# Numeric types of parameters, and whether they hold fractions.
+NUMBERS = {
+    "np.float32": True,
+    "np.float64": True,
+    "np.longdouble": True,
+    "Fraction": True,
+    "np.float16": True,
+    "np.int64": False,
+    "np.int32": False,
+    "np.uint8": False,
+}
+
+
+NUMBERS_NAMED = {"np": np, "Fraction": Fraction}
+
+
+def written(value: Any, number: str) -> str:
+    """A parameter as an expression of a numeric type, where that type holds its value exactly."""
+    if not number or isinstance(value, bool) or not isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, int) and NUMBERS[number]:
+        return repr(value)  # a fraction as a cut-off is a share of the list
+    with np.errstate(over="ignore"):
+        try:
+            same = float(eval(f"{number}({value!r})", NUMBERS_NAMED)) == value
+        except OverflowError:
+            same = False
+    return f"{number}({value!r})" if same else repr(value)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -192,15 +260,16 @@ def draw_case(random: Random, large: bool = False) -> Case:
         return _draw_mean(random, seed)
     metric = random.choice(_METRICS)
     ranking, structure = _draw_ranking(random, large)
-    options = _draw_options(random, metric, ranking)
-    return Case(metric, options, (ranking,), structure, seed)
+    options = draw_options(random, metric, ranking)
+    number = random.choice([*NUMBERS]) if random.randint(1, 6) == 1 else ""
+    return Case(metric, options, (ranking,), structure, seed, number)
 
 
 # Those with most algorithms most often.
 _METRICS = [
     *["average_precision"] * 5,
     *["roc_auc", "dcg", "bedroc", "rie", "user"] * 3,
-    *["ndcg", "recall_at_k", "precision_at_k", "enrichment_at_k", "reciprocal_rank"],
+    *["ndcg", *AT_K, "reciprocal_rank"],
 ]
 
 
@@ -224,16 +293,19 @@ def _draw_ranking(random: Random, large: bool) -> tuple[Ranked, str]:
         _limits,
         _untied,
         _geometric_blocks,
+        _equal_blocks,
+        _equal_blocks,
+        _many_positives,
     ]
     structure = random.choice(structures)
     runs = structure(random, large)
     n = sum(size * count for size, count in runs)
     m = _draw_m(random, n, structure)
     tied = any(size > 1 and count > 0 for size, count in runs)
-    return Ranked(n, m, _joined(runs) if tied else None), structure.__name__.strip("_")
+    return Ranked(n, m, joined(runs) if tied else None), structure.__name__.strip("_")
 
 
-def _joined(runs: Sequence[tuple[int, int]]) -> Runs:
+def joined(runs: Sequence[tuple[int, int]]) -> Runs:
     """Runs without empty ones, and with neighbours of the same size as one."""
     joined: list[tuple[int, int]] = []
     for size, count in runs:
@@ -303,6 +375,19 @@ def _geometric_blocks(random: Random, large: bool) -> list[tuple[int, int]]:
     return [(size, 1) for size in (sizes if random.randint(0, 2) else sizes[::-1])]
 
 
+def _equal_blocks(random: Random, large: bool) -> list[tuple[int, int]]:
+    """Blocks of one size, or of two in turn, and more outcomes than are counted one by one."""
+    size = random.choice([2, 2, 5, 10, 15, 50, 100])
+    n_blocks = log_integer(random, 10, max(12, (5000 if large else 1500) // size))
+    other = random.choice([size, size, size, 3 * size, 1])
+    return [(size, n_blocks)] if other == size else [(size, 1), (other, 1)] * (n_blocks // 2)
+
+
+def _many_positives(random: Random, large: bool) -> list[tuple[int, int]]:
+    """No ties, and a tenth of the items or more are positives."""
+    return [(1, log_integer(random, 200, 40_000 if large else 1500))]
+
+
 def _limits(random: Random, large: bool) -> list[tuple[int, int]]:
     """Numbers of blocks just at, and just above, where another algorithm is taken."""
     limits = LIMITS_OF_BLOCKS + (LARGE_LIMITS_OF_BLOCKS if large else ())
@@ -346,15 +431,19 @@ def _draw_m(random: Random, n: int, structure: Any) -> int:
         round(n * random.choice([0.1, 0.3, 0.5, 0.9])),
         n - random.randint(1, 3),
     ]
+    if structure is _many_positives:
+        return max(1, min(most, round(n * random.choice([0.1, 0.16, 0.3, 0.5, 0.7]))))
+    if structure is _equal_blocks:
+        choices += [round(n * random.choice([0.1, 0.2, 0.3]))] * 6
     if structure is _untied and n < 1000:
         within = [m for m in range(4, 10) if n == outcomes_above(m, LIMIT_OF_OUTCOMES)]
         choices += within * 6
     return max(1, min(most, random.choice(choices)))
 
 
-def _draw_options(random: Random, metric: str, ranking: Ranked) -> tuple[tuple[str, Any], ...]:
+def draw_options(random: Random, metric: str, ranking: Ranked) -> tuple[tuple[str, Any], ...]:
     options: dict[str, Any] = {}
-    if metric in ("recall_at_k", "precision_at_k", "enrichment_at_k"):
+    if metric in AT_K:
         options["k"] = _draw_k(random, ranking)
     elif metric == "average_precision" and random.randint(0, 2) == 0:
         options["k"] = _draw_k(random, ranking)
@@ -376,10 +465,24 @@ def _draw_options(random: Random, metric: str, ranking: Ranked) -> tuple[tuple[s
                 GeometricWeights(0.1, 0.9),
                 GeometricWeights(1.0, random.choice([0.5, 0.8, 0.95, 0.99])),
                 RankSum(),
+                _draw_plateaus(random, ranking.n),
+                _draw_plateaus(random, ranking.n),
                 StepWeights(random.choice([1, 5, 20])),
             ]
         )
     return tuple(options.items())
+
+
+def _draw_plateaus(random: Random, n: int) -> Plateaus:
+    """Long plateaus, whose weights have no common measure mostly."""
+    ends = [log_integer(random, 1, max(1, n // 3)) for _ in range(3)]
+    of_plateaus = [
+        (2.0, math.sqrt(2.0), 1.0, 1.0),
+        (1.0, math.exp(-1.0), 0.0, 0.0),
+        (math.pi, 2.0, 1.0, 0.0),
+        (4.0, 2.0, 1.0, 0.0),
+    ]
+    return Plateaus(*ends, random.choice(of_plateaus))
 
 
 def _draw_k(random: Random, ranking: Ranked) -> int:
@@ -410,7 +513,7 @@ def _draw_mean(random: Random, seed: int) -> Case:
             n = random.randint(2, 40)
             return Ranked(n, min(m, n), None)
         sizes = [random.randint(1, 30) for _ in range(random.randint(2, 6))]
-        return Ranked(sum(sizes), min(m, sum(sizes)), _joined([(size, 1) for size in sizes]))
+        return Ranked(sum(sizes), min(m, sum(sizes)), joined([(size, 1) for size in sizes]))
 
     if which == "mixed" or random.randint(0, 2) == 0:
         queries = [query() for _ in range(n_queries)]

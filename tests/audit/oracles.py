@@ -21,7 +21,7 @@ from scipy.signal import fftconvolve
 from scipy.special import gammaln
 from scipy.stats import beta, hypergeom
 
-from .cases import Case, Ranked
+from .cases import AT_K, Case, Ranked
 
 # Values that differ by less than the first, relatively, are the same for the package; by more than
 # the second they are not. In between either answer is right.
@@ -144,7 +144,7 @@ def sum_of(case: Case, ranking: Ranked) -> Sum | None:
     """The statistic of a ranking as a sum; None where ranks or blocks are too many."""
     n, m = ranking.n, ranking.m
     k = min(case.option("k") or n, n)
-    if case.metric in ("recall_at_k", "precision_at_k", "enrichment_at_k"):
+    if case.metric in AT_K:
         return _hits_at_k(case.metric, ranking, k)
     sizes = _blocks_down_to(ranking, k)
     if sizes is None:
@@ -233,7 +233,12 @@ def _hits_at_k(metric: str, ranking: Ranked, k: int) -> Sum:
     sizes[2] = n - sizes.sum()
     weights = np.array([1.0, straddler[1] / straddler[0], 0.0])
     kept = sizes > 0
-    divisors = {"recall_at_k": m, "precision_at_k": k, "enrichment_at_k": k * m / n}
+    divisors = {
+        "recall_at_k": m,
+        "precision_at_k": k,
+        "enrichment_at_k": k * m / n,
+        "f_score_at_k": (k + m) / 2.0,
+    }
     return linear_sum(sizes[kept], weights[kept], m, 0.0, 1.0 / divisors[metric])
 
 

@@ -2,6 +2,7 @@
 
 import math
 import secrets
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -9,11 +10,14 @@ from hypothesis import strategies as st
 
 from . import enumeration
 from .cases import draw_case
+from .rankers import draw_ranked_case
 from .worker import Auditor
 
 # Cases by default, and seconds of processor time after which no further fresh one is begun: the
 # fixed ones are the same on every machine. Processor time and cases of a long run.
 CASES, FRESH, LONG, MOST_CASES = 20, 5.0, 600.0, 100_000
+# Rankers by default, and the items of the longest.
+RANKERS, ITEMS_OF_RANKERS = 5, 1000
 # Kinds of findings that say how much a call takes.
 RESOURCES = ("time", "memory")
 # Seconds after which nothing new is tried to make a case smaller.
@@ -57,6 +61,19 @@ def test_audit_finds_nothing(which, long):
     with Auditor() as auditor:
         finds_nothing()
         assert len(known) >= CASES
+
+
+def test_audit_of_rankers_finds_nothing(long):
+    most, n_cases = (50_000, MOST_CASES) if long else (ITEMS_OF_RANKERS, RANKERS)
+    found = []
+    with Auditor() as auditor:
+        for i in range(n_cases):
+            outcome = auditor.audit(draw_ranked_case(Random(f"20250.{i}"), long, most))
+            # How long a call takes depends on the machine.
+            found += [f for f in outcome.findings if long or f.kind not in RESOURCES]
+            if auditor.processor_time > LONG:
+                break
+    assert not found, "\n".join(map(str, found))
 
 
 def test_stated_errors_cover_the_distance_from_enumeration(long):

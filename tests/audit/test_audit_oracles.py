@@ -2,14 +2,24 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
+from sklearn.metrics import average_precision_score, f1_score, ndcg_score, roc_auc_score
 
 from sklearn_rankinf import bedroc_score, precision_at_k_score, reciprocal_rank_score, rie_score
 
-from .cases import Case, GeometricWeights, Ranked, StepWeights
+from .cases import NUMBERS, Case, GeometricWeights, Ranked, StepWeights, written
+from .far_tails import QUICK as NEAR
+from .far_tails import THOROUGH as FAR
+from .far_tails import (
+    BandLimited,
+    CountsSampling,
+    ImportanceSampling,
+    TiltedMean,
+    WholeNumbers,
+)
 from .oracles import (
     THOROUGH,
     Draws,
@@ -23,6 +33,7 @@ from .oracles import (
     reciprocal_rank_atoms,
     sum_of,
 )
+from .rankers import FAMILIES, FITTED, FRAUDS, Ranker
 
 RANKINGS = [
     Ranked(9, 4, None),
@@ -44,6 +55,7 @@ METRICS = [
     ("bedroc", (("alpha", 2.0),)),
     ("rie", (("alpha", 20.0),)),
     ("precision_at_k", (("k", 5),)),
+    ("f_score_at_k", (("k", 5),)),
     ("user", (("statistic", GeometricWeights(0.1, 0.9)),)),
     ("user", (("statistic", StepWeights(2)),)),
 ]
@@ -94,6 +106,9 @@ def value_of(case, labels):
         return rie_score(labels, score, alpha=case.option("alpha"))
     if case.metric == "precision_at_k":
         return precision_at_k_score(labels, score, k=k)
+    if case.metric == "f_score_at_k":
+        chosen = np.arange(n) < k
+        return mean_over_orders(sizes, labels, lambda ordered: f1_score(ordered, chosen))
     weights = case.option("statistic").weights(np.arange(1, n + 1), n, m)
     return mean_over_orders(sizes, labels, lambda ordered: float(ordered @ weights))
 
@@ -169,3 +184,141 @@ def test_reciprocal_ranks_agree_with_enumeration(ranking):
     for t in np.unique(values).tolist():
         p = np.mean(np.array(values) >= t * (1 - 1e-12))
         assert atoms.at_least(t * (1 - 1e-12), t * (1 - 1e-12)) == pytest.approx((p, p))
+
+
+def exact_ways(sizes, m, gain):
+    """Numbers of placements by their value, as fractions, one block after the other."""
+    ways = {(0, Fraction(0)): 1}
+    end = 0
+    for size in sizes:
+        end += size
+        after = {}
+        for (h, value), count in ways.items():
+            for y in range(min(size, m - h) + 1):
+                key = h + y, value + gain(h, y, end, size)
+                after[key] = after.get(key, 0) + count * math.comb(size, y)
+        ways = after
+    return {value: count for (h, value), count in ways.items() if h == m}
+
+
+FAR_SIZES = {
+    "growing": ((1, 2, 3, 4, 5, 6), 4),
+    "few levels": ((6, 10, 20, 60, 150), 9),
+    "equal": ((6,) * 7, 5),
+    "plateau at the top": ((12, 1, 1, 1, 2, 1, 30), 5),
+}
+
+
+@pytest.mark.parametrize("metric", ["average_precision", "roc_auc"])
+@pytest.mark.parametrize("name", FAR_SIZES)
+def test_far_tails_agree_with_exact_fractions(name, metric):
+    sizes, m = FAR_SIZES[name]
+    n = sum(sizes)
+
+    def gain(h, y, end, size):
+        if metric == "average_precision":
+            return Fraction(y * (h + y), m * end)
+        # Negatives behind the block, and half of those in it.
+        behind = (n - m) - (end - h - y)
+        return Fraction(2 * y * behind + y * (size - y), 2 * m * (n - m))
+
+    ways = exact_ways(sizes, m, gain)
+    case = Case(metric, (), (Ranked(n, m, tuple((size, 1) for size in sizes)),), "", 0)
+    total = sum_of(case, case.one)
+    mean = TiltedMean([total], NEAR, 0)
+    assert mean.is_affordable
+    tails = [ImportanceSampling(mean), BandLimited(mean), BandLimited(mean, 100.0)]
+    tails.append(CountsSampling(mean, total))
+    if metric == "roc_auc":
+        tails.append(WholeNumbers(total, FAR))
+        assert tails[-1].is_affordable
+    values = sorted(ways)
+    for value in values[:: 1 + len(values) // 12] + values[-1:]:
+        above = sum(count for other, count in ways.items() if other >= value)
+        truth = math.log(above) - math.log(math.comb(n, m))
+        for tail in tails:
+            low, high = tail.log_pvalue(float(value))
+            assert low - 1e-9 <= truth <= high + 1e-9
+            if isinstance(tail, WholeNumbers):
+                assert high - low < 1e-12
+
+
+def test_band_limited_bounds_are_as_close_as_their_type():
+    # Where the sum is smooth at the scale of the type the ends differ by a factor exp(1 / types).
+    rng = np.random.default_rng(1)
+    y = np.arange(10000) < 100
+    scores = np.round(np.clip(rng.normal(size=10000) * 0.1 + 0.1 + 0.2 * y, 0, 1), 2)
+    _, sizes = np.unique(-scores, return_counts=True)
+    runs = tuple((int(size), 1) for size in sizes)
+    case = Case("average_precision", (), (Ranked(10000, 100, runs),), "", 0)
+    mean = TiltedMean([sum_of(case, case.one)], FAR, 0)
+    value = average_precision_score(y, scores)
+    low, high = BandLimited(mean, 8.0).log_pvalue(value)
+    assert 0.1 < high - low < 0.14
+    least, most = ImportanceSampling(mean).log_pvalue(value)
+    assert least < 0.5 * (low + high) < most
+
+
+def test_far_tails_of_means_agree_with_exact_fractions():
+    queries = [((2, 3, 6), 3), ((1, 4, 5, 1), 2)]
+    values = {Fraction(0): Fraction(1)}
+    totals = []
+    for sizes, m in queries:
+        n = sum(sizes)
+        ways = exact_ways(sizes, m, lambda h, y, end, size, m=m: Fraction(y * (h + y), m * end))
+        grown = {}
+        for one, share in values.items():
+            for other, count in ways.items():
+                key = one + other / 2
+                grown[key] = grown.get(key, 0) + share * Fraction(count, math.comb(n, m))
+        values = grown
+        case = Case("map", (), (Ranked(n, m, tuple((size, 1) for size in sizes)),), "", 0)
+        totals.append(sum_of(case, case.one))
+    mean = TiltedMean(totals, FAR, 0)
+    for value in sorted(values)[::7]:
+        truth = math.log(sum(share for other, share in values.items() if other >= value))
+        for tail in (ImportanceSampling(mean), BandLimited(mean, 50.0)):
+            low, high = tail.log_pvalue(float(value))
+            assert low - 1e-9 <= truth <= high + 1e-9
+
+
+def test_counts_by_bucket_have_a_tiny_pvalue():
+    ranker = Ranker("frauds", 10, 95_010, 165, 0.0, 0)
+    sizes, hits = ranker.blocks()
+    assert (sizes.tolist(), hits.tolist()) == tuple(map(list, FRAUDS))
+    case = Case("average_precision", (), (ranker.ranked(),), "", 0)
+    total = sum_of(case, case.one)
+    mean = TiltedMean([total], NEAR, 0)
+    value = average_precision_score(*ranker.scores())
+    low, _ = CountsSampling(mean, total).log_pvalue(value)
+    # The limit is some standard errors below the p-value, of which one digit is known.
+    assert math.log10(2e-78) - 0.5 < low / math.log(10.0) < math.log10(2.5e-78)
+    # No tilt of the sum reaches the value: what is known from it is far above.
+    least, most = ImportanceSampling(mean).log_pvalue(value)
+    assert least < low < most
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, *FITTED])
+def test_rankers_are_as_good_as_their_signal(family):
+    setting = (FITTED if family in FITTED else FAMILIES)[family][1][-1]
+    aucs = []
+    for signal in (0.0, 1.5, 20.0):
+        ranker = Ranker(family, setting, 1500, 100, signal, 0)
+        y, scores = ranker.scores()
+        sizes, hits = ranker.blocks()
+        assert (sizes.sum(), hits.sum(), y.sum()) == (1500, 100, 100)
+        aucs.append(roc_auc_score(y, scores))
+    # Without a signal, boosted trees and shallow ones follow the noise of the labels they rank.
+    assert abs(aucs[0] - 0.5) < 0.25
+    assert 0.6 < aucs[1] < aucs[2]
+    assert aucs[2] > 0.9
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_parameters_are_written_in_every_numeric_type(number):
+    text = written(20.0 if NUMBERS[number] else 20, number)
+    assert text.startswith(number)
+    assert eval(text, {"np": np, "Fraction": Fraction}) == 20
+    # What the type does not hold is left alone.
+    assert written(math.pi, "np.float32") == repr(math.pi)
+    assert written(300, "np.uint8") == "300"

@@ -17,6 +17,8 @@ from typing import Any
 from .cases import Case
 from .checks import Audit, Finding, Outcome
 from .oracles import QUICK, Effort
+from .ranker_checks import RankerAudit
+from .rankers import RankedCase
 
 # Seconds after which a case is given up, and address space beyond what the process begins with.
 PATIENCE, ADDRESS_SPACE = 300.0, 4 * 2**30
@@ -101,7 +103,8 @@ def main() -> None:
 
 def _audited(case: Case, effort: Effort) -> Outcome:
     try:
-        return Audit(case, effort).run()
+        which = RankerAudit if isinstance(case, RankedCase) else Audit
+        return which(case, effort).run()
     except Exception as error:  # noqa: BLE001
         import traceback
 
