@@ -475,8 +475,8 @@ def _roc_auc_factors(estimates: list[Estimate]) -> Floats:
     factors = np.ones(len(estimates))
     for i, one in enumerate(estimates):
         share = 1.0 / one.design_effect if one.design_effect > 0.0 else 1.0
-        m = one.ranking.n_positives
-        null = roc_auc_null_variance(one.value, m * share, (one.ranking.n_samples - m) * share)
+        n, m = one.size
+        null = roc_auc_null_variance(one.value, m * share, (n - m) * share)
         if one.variance > 1e-13 * null:
             factors[i] = math.sqrt(max((1.0 + float(null) / one.variance) / 2.0, 1.0))
     return factors
