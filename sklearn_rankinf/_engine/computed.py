@@ -68,18 +68,18 @@ class ComputedSettings:
 
     # Error above which a tail is unknown: only an upper bound of it is returned.
     unknown: float = 0.1
-    # Errors above which tails are kept within their guaranteed bounds: of few blocks and where a
-    # block is conditioned on, and of others up to a number of blocks.
-    rough: float = 1e-5
-    very_rough: float = 1e-3
+    # Error above which tails are kept within guaranteed bounds, up to a number of blocks.
+    rough: float = 0.02
     most_blocks_of_rough: int = 1_000
-    # Error above which conditioning on a block is tried, up to a number of blocks.
-    worth_conditioning: float = 1e-2
+    # Error above which conditioning on a block is tried, with a tolerance too, up to a number of
+    # blocks.
+    worth_conditioning: float = 0.1
+    worth_conditioning_roughly: float = 1.0
+    # Hits up to which strata are cheap.
+    quickly_conditioned: int = 64
     most_blocks_of_conditioning: int = 5_000
-    # Error above which a distribution that is conditioned on a block is inverted as a whole, and
-    # the factor by which such an inversion of a row of clusters may be worse than stated.
-    worth_inversion: float = 1e-3
-    rougher: float = 4.0
+    # Error above which a distribution that is conditioned on a block is inverted as a whole.
+    worth_inversion: float = 1e-2
     # Lower tails below this part of the standard deviation come from hypergeometric bounds, up to a
     # number of blocks.
     bottom: float = 1e-9
@@ -183,13 +183,10 @@ class ComputedDistribution:
         The midpoint of the bounds takes the place of a tail with a larger error.
         """
         error = found.error.total[where]
-        unknown = where[error > UNKNOWN]
-        is_coarse = self._n_blocks <= FEW_BLOCKS or self._conditions_first
-        if not self._tolerance and (is_coarse or self._n_blocks <= SETTINGS.most_blocks_of_rough):
-            limit = SETTINGS.rough if is_coarse else SETTINGS.very_rough
-            rough = where[(error > limit) & (error <= UNKNOWN)]
-            if rough.size:
-                put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
+        unknown = where[np.isinf(error) if self._tolerance else error > UNKNOWN]
+        rough = where[(error > SETTINGS.rough) & (error <= UNKNOWN)]
+        if not self._tolerance and rough.size and self._n_blocks <= SETTINGS.most_blocks_of_rough:
+            put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
             log_p = self._log_upper_bound(t[unknown], sign)
             found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
@@ -221,8 +218,9 @@ class ComputedDistribution:
         if beyond.size:
             counted, side = self._as_counted(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
-        upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
-        log_p = np.minimum(log_p, np.log(upper))
+        if self._tails.merges:
+            upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
+            log_p = np.minimum(log_p, np.log(upper))
         if sign < 0 and self._n_blocks <= SETTINGS.most_blocks_at_bottom:
             log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
         # No value that is reached is rarer than one placement.
@@ -329,7 +327,14 @@ class ComputedDistribution:
         counted, side = self._as_counted(t[inner], sign)
         found = TailEstimates.unknown(counted.shape)
         if inner.size:
-            solve_in_turn(self._sequence(log_negligible), counted, side, found, log_negligible)
+            solve_in_turn(
+                self._sequence(log_negligible),
+                counted,
+                side,
+                found,
+                log_negligible,
+                self._tolerance,
+            )
         if inner.size < t.size:
             at_best, some = np.full(t.shape, log_best), found
             found = TailEstimates.of(at_best, "closed form", rounding=SETTINGS.rounding)
@@ -343,24 +348,21 @@ class ComputedDistribution:
     def _sequence(self, log_negligible: float) -> list[Solver]:
         """Lists and contours, branch and bound, and conditioning, in the order of their turns.
 
-        Where a block is to be conditioned on lists and contours (`Tails`) come last.
+        Where a block is to be conditioned on lists and contours (`Tails`) come last, but where
+        their bounds meet a tolerance, or many hits, sooner.
         """
-        conditions, branches = self._conditions_first, self._branches
+        is_quick = not self._tolerance and self._n_counted <= SETTINGS.quickly_conditioned
+        conditions, branches = self._conditions_first and is_quick, self._branches
 
         def inverted(t: Floats, sign: int) -> TailEstimates:
-            found = self._tails.tail(t, sign, log_negligible)
-            if conditions:
-                # What is cut off of a rough contour of clusters has been more than its error.
-                error = found.error.total
-                rough = (error > ACCEPTED) & np.isfinite(error)
-                found.error.truncation[rough] += (SETTINGS.rougher - 1.0) * error[rough]
-            return found
+            return self._tails.tail(t, sign, log_negligible)
 
         def solver(name: str, solve: _FarTail, above: float) -> Solver:
             above = max(above, self._tolerance)
             return Solver(name, lambda t, sign, known: solve(t, sign), above, of_log=0.0)
 
         first, later = SETTINGS.worth_inversion if conditions else 0.0, SETTINGS.worth_conditioning
+        later = SETTINGS.worth_conditioning_roughly if self._tolerance else later
         inversion = solver("lists and contours", inverted, first)
         if self._n_blocks > SETTINGS.most_blocks_of_conditioning:
             return [inversion]
@@ -460,7 +462,16 @@ class ComputedDistribution:
         options = self._tolerance, span, self._transform, self._at_the_top
         numbers = n, self._n_blocks, m, self._n_positives
         mean = self._all_hits - self._mean if self._by_misses else self._mean
-        return Tails(grouped, *numbers, mean, self._std, within, bounds, *options)
+        return Tails(
+            grouped,
+            *numbers,
+            mean,
+            self._std,
+            within,
+            bounds,
+            *options,
+            is_clustered=self._conditions_first,
+        )
 
     def _at_the_top(self, t: float) -> Increments | None:
         """A list without ties whose ranks are as one from where a hit leaves no value of t.

@@ -31,7 +31,7 @@ from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import ROUGH_TOLERANCE, TailEstimates
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform, largest_increment
 from sklearn_rankinf._engine.inversion.returns import Returns, first_nodes_and_returns
-from sklearn_rankinf._engine.inversion.tilts import Tilts
+from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
 from sklearn_rankinf._engine.inversion.trapezoid import (
     DOUBT_OF_MERGED_TIES,
     DOUBT_OF_MERGING,
@@ -49,9 +49,6 @@ class ContourSettings:
     # The scale of positive tilts is at least this part of the largest increment of a single hit; a
     # distribution with a larger increment is steep.
     scale_per_increment: float = 1.0 / 3.0
-    # Tilts of larger indices than this are extreme: all of their passes are balanced.
-    extreme: int = 10
-
     # Periods are shortest * 2**(index / 2) bodies, the scale of negative tilts, for every second
     # index up to n_periods; under extreme tilts they start at first_extreme.
     shortest: float = 8.0
@@ -75,9 +72,12 @@ class ContourSettings:
     # Nodes of one pass: at least the first, and as many as keep its state in the cache.
     chunk: int = 512
     state: int = 32_768
-    # The longest contour: nodes times products, and limits of the number of nodes; if necessary so
+    # The longest contour: nodes times products, with a tolerance, with few
+    # blocks too, and limits of the number of nodes; if necessary so
     # many times as long.
     most_work: float = 1.5e9
+    most_work_rough: float = 5e8
+    most_work_of_few_blocks: float = 1e8
     fewest_nodes: int = 64
     most_nodes: int = 8192
     insistent: int = 6
@@ -243,7 +243,7 @@ class ContourInversion:
     @cached_method
     def _first_period(self, side: int, index: float) -> int:
         """Index of the shortest period: the first nodes make the most of a cheap pass."""
-        if index > SETTINGS.extreme:
+        if index > EXTREME:
             return SETTINGS.first_extreme
         if self._span or self._tilts.are_few:
             return 0
@@ -410,7 +410,7 @@ class ContourInversion:
         if self._tilts.few_blocks:
             return int(self._effort * SETTINGS.n_nodes_of_few_blocks)
         scale = body = self._tilts.scales[-1]
-        if contour.tilt_index <= SETTINGS.extreme:
+        if contour.tilt_index <= EXTREME:
             deviation = self._tilts.deviation(contour.side, contour.tilt_index)
             scale = np.fmin(max(deviation, SETTINGS.least_deviation * body), body)
         period = self._length(contour.period_index)
@@ -433,7 +433,11 @@ class ContourInversion:
     def _n_affordable(self, contour: Contour, insist: bool) -> int:
         """The longest contour that is affordable."""
         work = self._transform.work(*self._tilt(contour))
-        most = int(np.clip(SETTINGS.most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
+        most_work = SETTINGS.most_work
+        if self._effort < 1.0 and not self._transform.merged:
+            few = self._tilts.few_blocks
+            most_work = SETTINGS.most_work_of_few_blocks if few else SETTINGS.most_work_rough
+        most = int(np.clip(most_work / work, SETTINGS.fewest_nodes, SETTINGS.most_nodes))
         return most * SETTINGS.insistent if insist else most
 
     @cached_method
@@ -445,7 +449,7 @@ class ContourInversion:
     def _tilt(self, contour: Contour) -> tuple[float, bool]:
         """The tilt, and whether it is extreme."""
         theta = float(self._tilts.theta(contour.side, contour.tilt_index))
-        return theta, contour.tilt_index > SETTINGS.extreme
+        return theta, contour.tilt_index > EXTREME
 
     @cached_method
     def _nodes(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:

@@ -37,8 +37,6 @@ ROUNDING = 4e-15
 _ROUNDING_OF_LOGARITHMS = 6e-14
 # With no more hits than this, dropping rows costs more than it saves, but for an extreme tilt.
 _FEW_HITS = 64
-# Paths that carry less than this share of the tilted total are left out.
-_NEGLIGIBLE = 1e-22
 # The number of hits in a block varies by several if its standard deviation exceeds this.
 _SEVERAL = 1.5
 # Returns of the transform up to this logarithm are negligible.
@@ -117,6 +115,8 @@ class RankingTransform:
         Whether blocks of `increments` are merged.
     largest_block : int, default=None
         Size of the largest block before merging; None for that of `increments`.
+    negligible : float, default=1e-22
+        Paths that carry less than this share of the tilted total are left out.
     """
 
     def __init__(
@@ -126,8 +126,9 @@ class RankingTransform:
         n_positives: int,
         merged: bool = False,
         largest_block: int | None = None,
+        negligible: float = 1e-22,
     ) -> None:
-        self.merged = merged
+        self.merged, self._negligible = merged, negligible
         self._largest_block = largest_block or int(increments.sizes.max())
         self.merges_ties = merged and self._largest_block > 1
         # Where all paths are kept, blocks of no more items than hits take longer than the items.
@@ -254,7 +255,7 @@ class RankingTransform:
         if self._n_positives <= _FEW_HITS and not self.merged and not is_extreme:
             return feasible_bands(increments, self._n_positives)
         if coarse or self.merged:
-            return tilted_bands(increments, self._n_positives, theta, _NEGLIGIBLE)[0]
+            return tilted_bands(increments, self._n_positives, theta, self._negligible)[0]
         ends = np.cumsum(self._planning(theta).sizes), np.cumsum(increments.sizes)
         return self._bands_at(theta, is_extreme, True).at(*ends)
 

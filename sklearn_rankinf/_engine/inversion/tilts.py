@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,6 +55,14 @@ class TiltSettings:
     # a parabola through three exponents promises a bound that is lower by this.
     worth_refining: float = 4.0
     fractions: int = 8
+    # Distances, in steps of the ladder, of three tilts that lead to a saddle point; the smallest
+    # step; grids of tilts that values share, and the excess up to which they do.
+    approach: tuple[float, ...] = (1.0, 0.25, 0.0625)
+    finest: float = 0.03125
+    grids: tuple[float, ...] = (1.0, 0.5, 0.25, 0.125, 0.0625)
+    excess_of_grid: float = 1.0
+    # Distances of tilts whose Chernoff bounds hold aliases down.
+    distances: tuple[float, ...] = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0)
     # The excess of the usual upper tilt for lower tails, its complements, may be larger by this.
     complement: float = 2.0
     # Distributions of at least exp(dense) placements are dense. Under a tilt with entropy eta their
@@ -65,6 +74,9 @@ class TiltSettings:
 
 
 TILTS = TiltSettings()
+
+# Tilts of larger indices than this are extreme: all of their passes are balanced.
+EXTREME = 10
 
 
 class Tilts:
@@ -144,6 +156,55 @@ class Tilts:
             fine &= np.less_equal.outer(order, np.maximum(best, self._usual))
         place = np.where(fine.any(axis=0), order[fine.argmax(axis=0)], refined)
         return place + float(TILTS.first), bound
+
+    def saddle(self, s: Floats, side: int) -> tuple[Floats, Floats]:
+        """Index of a tilt near the saddle point of each value; log of its Chernoff bound there.
+
+        Parabolas through the exponents of three tilts of the ladder, and of three nearer ones, lead
+        to the saddle point. Of the coarsest grid whose nearest tilt has a small excess that one is
+        taken, which neighbouring values share.
+        """
+        places = self._exponents(s, side)[1].astype(float) + TILTS.first
+        curvature = np.zeros(s.shape)
+        for distance in TILTS.approach:
+            steps = distance * np.array([-1.0, 0.0, 1.0])
+            before, here, after = self._exponents_at(side, places + steps[:, None], s)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                curvature = (before + after - 2.0 * here) / distance**2
+                moved = 0.5 * (before - after) / (distance * curvature)
+            moved = np.where(curvature > 0.0, np.clip(moved, -distance, distance), 0.0)
+            places = np.round((places + moved) / TILTS.finest) * TILTS.finest
+        chosen, open_ = places, np.ones(s.shape, dtype=bool)
+        for grid in TILTS.grids:
+            snapped = np.round(places / grid) * grid
+            fine = open_ & (0.5 * curvature * (snapped - places) ** 2 <= TILTS.excess_of_grid)
+            chosen, open_ = np.where(fine, snapped, chosen), open_ & ~fine
+        return chosen, self._exponents_at(side, chosen[None], s)[0]
+
+    def _exponents_at(self, side: int, places: NDArray[Any], s: Floats) -> NDArray[np.float64]:
+        """Chernoff exponents at each s of tilts (rows) of any index."""
+        distinct, inverse = np.unique(places, return_inverse=True)
+        log_mgfs = np.array([self._log_mgf_at(side, place) for place in distinct.tolist()])
+        thetas = self.theta(side, distinct)
+        inverse = inverse.reshape(places.shape)
+        return np.asarray(log_mgfs[inverse] - thetas[inverse] * s)
+
+    def _log_mgf_at(self, side: int, place: float) -> float:
+        """Log transform at a tilt of the ladder or between two; inf if not known."""
+        thetas, log_mgfs = self.ladder(side, 1)
+        at = place - TILTS.first
+        if at.is_integer() and 0 <= at < thetas.size:
+            return float(log_mgfs[int(at)])
+        return self._log_mgf_between(float(self.theta(side, place)))
+
+    @cached_method
+    def around(self, side: int, place: float) -> tuple[Floats, Floats]:
+        """No tilt, tilts below and above one, and the log transform there."""
+        distances = np.array(TILTS.distances)
+        thetas = self.theta(side, place + np.concatenate([-distances, distances]))
+        log_mgfs = self._transform.log_mgfs(thetas)
+        known = np.isfinite(log_mgfs)
+        return np.append(0.0, thetas[known]), np.append(0.0, log_mgfs[known])
 
     @cached_method
     def _preferred(self, side: int, n_places: int) -> tuple[NDArray[np.int64], Floats]:
