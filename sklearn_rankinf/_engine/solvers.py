@@ -112,6 +112,7 @@ class SolverSettings:
     # The same for rows of clusters, and where the bounds of a finite band are known.
     unclear: float = 0.1
     wide: float = 1.0
+    log_near: float = -5.0
     # Log of a tail below which a longer contour is tried, and one with blocks merged less.
     log_longer: float = -12.0
     log_less_merging: float = -30.0
@@ -237,9 +238,7 @@ class Tails:
             bound = self._cheap_bound(t, sign, log_negligible)
             below = np.flatnonzero(bound < log_negligible)
             found.put(below, TailEstimates.of(bound[below], "upper bound", enclosure=1.0))
-        solve_in_turn(
-            self.sequence(sign), t, sign, found, log_negligible, self._tolerance
-        )
+        solve_in_turn(self.sequence(sign), t, sign, found, log_negligible, self._tolerance)
         return found
 
     @cached_method
@@ -253,8 +252,8 @@ class Tails:
             first = max(first, s.accurate_merged)
         good = max(first, s.accurate_stratified) if stratified else first
         rough, band = max(good, s.tolerable), "band-limited bounds"
-        has_band = not (self.merges or self._is_certified)
-        last = s.tolerable if self.merges else s.wide
+        worth_band = s.wide if self.merges else rough
+        last = s.tolerable if self.merges else partial(self._error_worth_seconds, good)
         early = self._is_certified and self._tolerance > 0.0
         above = s.tolerable if few_hits else good
         if self._is_clustered and not early:
@@ -275,9 +274,12 @@ class Tails:
             (few_hits, Solver("midpoint of bounds", self._enclosed, good)),
             (self._is_certified and not early, Solver(band, self._band_limited, good)),
             (True, Solver("contour", self._contour_tail, above)),
-            (has_band, Solver(band, self._band_limited, rough)),
+            (not self._is_certified, Solver(band, self._band_limited, worth_band)),
             (True, Solver("midpoint of bounds", self._enclosed, last)),
-            (self.merges, Solver("longer contour", self._longer_contour, last)),
+            (
+                self.merges and not self._tolerance,
+                Solver("longer contour", self._longer_contour, last),
+            ),
             (True, Solver("upper bound", self._bound, np.finfo(float).max)),
         ]
         return [solver for applies, solver in declared if applies]
@@ -438,6 +440,14 @@ class Tails:
 
     # Bounds
 
+    def _error_worth_seconds(self, good: float, log_p: Floats) -> Floats:
+        """Accepted error of a finite band: others take long, but near the body of the distribution.
+
+        There a lattice is quick, and accurate.
+        """
+        near = log_p > SETTINGS.log_near if self._tolerance else np.zeros(log_p.shape, bool)
+        return np.where(near, good, SETTINGS.wide)
+
     def _band_limited(self, t: Floats, sign: int, known: TailEstimates) -> TailEstimates:
         """Tails between the bounds of a finite band."""
         return self._band_limited_tails.tail(t, sign)
@@ -457,9 +467,13 @@ class Tails:
     def _band_limited_tails(self) -> BandLimitedTails:
         transform = self._transform
         if transform is None:
-            blocks, negligible = self._increments(None, math.inf), BANDS.negligible
+            ratio, coarse = self._ratios if self.merges else (None, math.inf)
+            blocks = more = self._increments(None, math.inf)
+            if self.merges:
+                blocks, more = (self._merged_blocks(each, coarse)[0] for each in (ratio, coarse))
+            largest = self._largest_block if self.merges else None
             transform = RankingTransform(
-                blocks, blocks, self._n_positives, negligible=negligible
+                blocks, more, self._n_positives, self.merges, largest, BANDS.negligible
             )
         numbers = self._n_samples, self._std, self._support_within, self._tolerance
         return BandLimitedTails(transform, *numbers)

@@ -30,6 +30,11 @@ from sklearn_rankinf._engine.cache import cached_method
 from sklearn_rankinf._engine.estimates import TailEstimates, accepted_error
 from sklearn_rankinf._engine.inversion.ranking_transform import Transform
 from sklearn_rankinf._engine.inversion.tilts import EXTREME, Tilts
+from sklearn_rankinf._engine.inversion.trapezoid import (
+    DOUBT_OF_MERGED_TIES,
+    DOUBT_OF_MERGING,
+    LEFT_OF_MERGING,
+)
 from sklearn_rankinf._statistics.increments import Complexes, Floats, Integers
 
 
@@ -41,6 +46,8 @@ class BandSettings:
     # for which more work is worth while.
     widest: float = 50.0
     useful: float = 6.0
+    # With a tolerance a band is at least this wide, where that is affordable.
+    least_wanted: float = 2.0
     # Bounds of narrower bands, which are a factor of 50 apart, are not computed.
     narrowest: float = 0.25
     # Nodes times products of a pass that are affordable, with a tolerance and without one, and for
@@ -102,27 +109,33 @@ class BandLimitedTails:
     def tail(self, s: Floats, sign: int) -> TailEstimates:
         """``P(S >= s)`` (sign 1) or ``P(S <= s)`` (sign -1) between their bounds.
 
-        What a smooth distribution would have between the same bounds; the error is the distance to
-        the farther one.
+        What a smooth distribution would have between the same bounds; the enclosure is the distance
+        to the farther one. Of merged blocks the bounds are those of the merged ones.
         """
-        lower, upper, decay = self._log_bounds(s, sign)
-        # Of the integrals of the minorant, 1 / (exp(decay) - 1), and of the gap, 1, and of what is
-        # between, 1 / decay.
-        share = 1.0 / decay - 1.0 / np.expm1(decay)
-        log_p = np.logaddexp(lower + np.log1p(-share), upper + np.log(share))
+        lower, upper, decay = self._log_bounds(s, sign, False)
+        log_p, known = _between(lower, upper, decay), np.isfinite(lower)
         with np.errstate(invalid="ignore"):
             error = np.expm1(np.minimum(np.maximum(upper - log_p, log_p - lower), 700.0))
-        known = np.isfinite(lower)
-        error = np.where(known, error, np.inf)
+        merging = np.zeros(s.shape)
+        if self._transform.merged:
+            coarse = _between(*self._log_bounds(s, sign, True))
+            difference = np.where(known & np.isfinite(coarse), log_p - coarse, np.inf)
+            log_p = np.where(known, log_p + LEFT_OF_MERGING * difference, upper)
+            has_ties = self._transform.merges_ties
+            doubt = DOUBT_OF_MERGED_TIES if has_ties else DOUBT_OF_MERGING
+            merging = doubt * np.abs(difference)
         return TailEstimates.of(
-            np.where(known, log_p, upper), "band-limited bounds", enclosure=error
+            np.where(known, np.minimum(log_p, 0.0), upper),
+            "band-limited bounds",
+            enclosure=np.where(known, error, np.inf),
+            merging=merging,
         )
 
     def log_bounds(self, s: Floats, sign: int) -> tuple[Floats, Floats]:
         """Logs of guaranteed bounds; -inf and 0 where none are affordable."""
-        return self._log_bounds(s, sign)[:2]
+        return self._log_bounds(s, sign, False)[:2]
 
-    def _log_bounds(self, s: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
+    def _log_bounds(self, s: Floats, sign: int, coarse: bool) -> tuple[Floats, Floats, Floats]:
         """Logs of the bounds, and the tilt over the width of the band."""
         lower, upper, decay = np.full(s.shape, -np.inf), np.zeros(s.shape), np.ones(s.shape)
         places, exponents = self._tilts.saddle(s, sign)
@@ -135,18 +148,18 @@ class BandLimitedTails:
                 n_nodes = self._n_nodes(exponents[of_period], sign, place, period)
                 for n in sorted(set(n_nodes[n_nodes > 0].tolist())):
                     same = of_period[n_nodes == n]
-                    found = self._between(s[same], sign, place, period, n)
+                    found = self._bounds(s[same], sign, place, period, n, coarse)
                     if found is not None:
                         lower[same], upper[same] = found
                         decay[same] = abs(self._turns(sign, place, period)) / n
         return lower, np.minimum(upper, 0.0), decay
 
-    def _between(
-        self, s: Floats, sign: int, place: float, period: float, n_nodes: int
+    def _bounds(
+        self, s: Floats, sign: int, place: float, period: float, n_nodes: int, coarse: bool
     ) -> tuple[Floats, Floats] | None:
         """Logs of the bounds of values that share all nodes; None if the transform is not known."""
         theta, length = float(self._tilts.theta(sign, place)), self._length(sign, period)
-        logs = self._logs(theta, length, n_nodes, place > EXTREME)
+        logs = self._logs(theta, length, n_nodes, place > EXTREME, coarse)
         if not np.isfinite(logs).all():
             return None
         log_scale = float(logs[0].real) - theta * s
@@ -176,7 +189,8 @@ class BandLimitedTails:
             # Bounds are apart by the factor exp(theta / width).
             accepted = accepted_error(self._tolerance, exponent)
             steps = np.ceil(SETTINGS.periods_of_octave * np.log2(0.5 / accepted))
-            wanted = np.minimum(wanted, 2.0 ** (steps / SETTINGS.periods_of_octave))
+            wanted = 2.0 ** (steps / SETTINGS.periods_of_octave)
+            wanted = np.clip(wanted, SETTINGS.least_wanted, SETTINGS.widest)
         theta, turns = float(self._tilts.theta(sign, place)), self._turns(sign, place, period)
         work = self._transform.work(theta, place > EXTREME)
         affordable, most = (
@@ -188,12 +202,16 @@ class BandLimitedTails:
         return np.asarray(np.where(width >= SETTINGS.narrowest, nodes, 0.0), dtype=np.int64)
 
     @cached_method
-    def _logs(self, theta: float, length: float, n_nodes: int, is_extreme: bool) -> Complexes:
+    def _logs(
+        self, theta: float, length: float, n_nodes: int, is_extreme: bool, coarse: bool
+    ) -> Complexes:
         """Log transforms at the nodes."""
         z = np.asarray(theta + 2j * np.pi / length * np.arange(n_nodes), dtype=complex)
         chunk = max(SETTINGS.chunk, SETTINGS.state // self._transform.most_rows(theta, is_extreme))
         parts = np.array_split(z, max(1, -(-n_nodes // chunk)))
-        return np.concatenate([self._transform.at(theta, part, is_extreme, False) for part in parts])
+        return np.concatenate(
+            [self._transform.at(theta, part, is_extreme, coarse) for part in parts]
+        )
 
     # Periods and aliases
 
@@ -236,6 +254,16 @@ class BandLimitedTails:
         thetas, log_mgfs = self._tilts.around(sign, place)
         apart = np.abs(thetas) - abs(float(self._tilts.theta(sign, place)))
         return apart, log_mgfs[:, None] - np.outer(thetas, s) - exponent
+
+
+def _between(lower: Floats, upper: Floats, decay: Floats) -> Floats:
+    """Log of the tail that a smooth distribution would have between the logs of two bounds.
+
+    The integrals of the minorant, of the gap and of what they enclose are ``1 / (exp(decay) - 1)``,
+    1 and ``1 / decay``.
+    """
+    share = 1.0 / decay - 1.0 / np.expm1(decay)
+    return np.asarray(np.logaddexp(lower + np.log1p(-share), upper + np.log(share)))
 
 
 def majorant_and_gap(decay: float, n_nodes: int) -> tuple[Complexes, Complexes]:
