@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from sklearn_rankinf._engine.canonical import with_equal_blocks_merged
 from sklearn_rankinf._engine.computed import (
     ComputedDistribution,
     CountedDistribution,
@@ -114,7 +115,7 @@ def _distribution_of_sum(
     may_be_listed |= n_samples <= _MAX_BLOCKS_OF_HALVES
     if tie_sizes is None and not (few_ranks and may_be_listed):
         return ComputedDistribution(*problem, tolerance)
-    increments = increments_of(*problem)
+    increments = with_equal_blocks_merged(increments_of(*problem))
     outcomes = n_outcomes(increments.sizes, n_positives)
     few_blocks = increments.sizes.size <= FEW_BLOCKS
     are_many = MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES
