@@ -25,7 +25,7 @@ from sklearn_rankinf._engine.conditioning import (
     block_to_condition_on,
 )
 from sklearn_rankinf._engine.estimates import TailEstimates
-from sklearn_rankinf._engine.exact.bounds import TailBounds, put_within
+from sklearn_rankinf._engine.exact.bounds import TailBounds, middle, put_within
 from sklearn_rankinf._engine.exact.branch_and_bound import BranchAndBoundTails
 from sklearn_rankinf._engine.exact.enumeration import (
     MeetInTheMiddleTails,
@@ -188,8 +188,13 @@ class ComputedDistribution:
             if rough.size:
                 put_within(found, rough, self.bounds(t[rough], sign), "midpoint of bounds")
         if unknown.size:
-            log_p = self._log_upper_bound(t[unknown], sign)
-            found.put(unknown, TailEstimates.of(log_p, "upper bound", enclosure=np.inf))
+            log_p, half = middle(*self.bounds(t[unknown], sign))
+            known = half <= UNKNOWN
+            log_p[~known] = self._log_upper_bound(t[unknown[~known]], sign)
+            bounded = TailEstimates.of(log_p, "upper bound", enclosure=np.inf)
+            bounded.error.enclosure[known] = half[known]
+            bounded.solver[known] = "midpoint of bounds"
+            found.put(unknown, bounded)
 
     def _log_bounds_at_the_bottom(self, t: Floats) -> tuple[Floats, Floats]:
         """Hypergeometric bounds of the lower tails of values that are next to nothing.
@@ -570,8 +575,11 @@ class MeetInTheMiddle(ComputedDistribution):
 
     def estimates(self, t: Floats, sign: int) -> TailEstimates:
         """Tails with the parts of the errors, and the solvers that answered."""
-        is_whole = t.size > self._n_values_worth_listing
-        return (self._whole.estimates if is_whole else self._halves.tail)(t, sign)
+        if t.size <= self._n_values_worth_listing:
+            return self._halves.tail(t, sign)
+        # The same whole numbers of placements.
+        log_p = self._whole.estimates(t, sign).log_p
+        return TailEstimates.of(log_p, "meet in the middle", rounding=self._halves.rounding)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""

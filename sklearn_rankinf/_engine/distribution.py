@@ -18,7 +18,7 @@ from sklearn_rankinf._engine.computed import (
     MeetInTheMiddle,
     Problem,
 )
-from sklearn_rankinf._engine.exact.enumeration import atoms, best_split, n_outcomes
+from sklearn_rankinf._engine.exact.enumeration import LOG_WHOLE, atoms, best_split, n_outcomes
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
@@ -32,6 +32,8 @@ from sklearn_rankinf._statistics.moments import mean_and_variance_of_sum
 MAX_ATOMS = 5e6
 # Outcomes up to which meeting in the middle is not tried.
 _FEW_OUTCOMES = 5_000
+# Outcomes above which they are not listed for a few values, whatever the number of blocks.
+_LONG_LIST = 300_000
 # Partial outcomes in both lists that meet in the middle, and with a tolerance.
 _MAX_HALVES = 2e6
 _SHORT_HALVES = 2e5
@@ -118,13 +120,16 @@ def _distribution_of_sum(
     increments = with_equal_blocks_merged(increments_of(*problem))
     outcomes = n_outcomes(increments.sizes, n_positives)
     few_blocks = increments.sizes.size <= FEW_BLOCKS
-    are_many = MAX_ATOMS < outcomes and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES
+    are_many = outcomes > _LONG_LIST and increments.sizes.size <= _MAX_BLOCKS_OF_HALVES
     most = _SHORT_HALVES if tolerance and outcomes > MAX_ATOMS else _MAX_HALVES
     # Lists of this length together meet in no more outcomes than half of it, squared.
     if (few_blocks or are_many) and outcomes <= (0.5 * most) ** 2:
         split, length = best_split(increments.sizes, n_positives)
         if outcomes > max(_FEW_OUTCOMES, 2.0 * length) and length <= most:
-            worth = outcomes / length if outcomes <= MAX_ATOMS else math.inf
+            # Whole numbers of placements that floats hold are added up without rounding, so that
+            # either way gives the same answers.
+            is_exact = log_binomial(n_samples, n_positives) < LOG_WHOLE
+            worth = outcomes / length if outcomes <= MAX_ATOMS and is_exact else math.inf
             return MeetInTheMiddle(problem, split, worth)
     if outcomes <= MAX_ATOMS:
         listed = atoms(increments, n_positives, limit=2.0 * MAX_ATOMS)

@@ -94,10 +94,6 @@ class TailBounds:
             if enclosed is not None:
                 lower[same] = enclosed.bounds(t[same] + slack, sign)[0]
                 upper[same] = enclosed.bounds(t[same] - slack, sign)[1]
-        # A bound of a tail also bounds the larger tails from below and the smaller from above.
-        order = np.argsort(-sign * t)
-        lower[order] = np.maximum.accumulate(lower[order])
-        upper[order[::-1]] = np.minimum.accumulate(upper[order[::-1]])
         return lower, upper
 
     @cached_property

@@ -97,8 +97,10 @@ class ContourSettings:
     progress: float = 0.7
 
     # Samples of the transform beyond the first nodes: where the number of positives in a single
-    # block varies by several, of dense distributions and merged blocks, of others.
+    # block varies by several, or blocks with ties are no more than this; of dense distributions and
+    # merged blocks, of others.
     samples_large_blocks: int = 256
+    many_blocks: int = 300
     samples_smooth: int = 16
     samples: int = 32
 
@@ -400,7 +402,8 @@ class ContourInversion:
         """Number of samples of the transform beyond the first nodes."""
         is_smooth = self._is_dense or self._transform.merged
         n_samples = SETTINGS.samples_smooth if is_smooth else SETTINGS.samples
-        if self._transform.has_large_blocks:
+        is_coarse = self._transform.has_ties and self._transform.n_blocks <= SETTINGS.many_blocks
+        if is_coarse or self._transform.has_large_blocks:
             n_samples = SETTINGS.samples_large_blocks
         return int(self._effort * n_samples)
 
