@@ -6,6 +6,7 @@ probabilities, and a double contour integral over numbers of hits and values.
 
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn_rankinf import (
 )
 from sklearn_rankinf._engine import canonical
 from sklearn_rankinf._engine.computed import ComputedDistribution
+from sklearn_rankinf._engine.distribution import exact_distribution
 from sklearn_rankinf._statistics.increments import Increments
 
 
@@ -31,7 +33,7 @@ def null_of(metric, n_samples, n_positives, tie_sizes=None):
 
 
 def shares_of_integer_sums(sizes, weights, n_hits):
-    """Probabilities of all sums of whole weights of hits, block by block; all terms are positive."""
+    """Probabilities of all sums of whole weights of hits, block by block, of positive terms."""
     top = int(np.sort(np.repeat(weights, sizes))[-n_hits:].sum())
     counts = np.zeros((n_hits + 1, top + 1))
     counts[0, 0] = 1.0
@@ -318,3 +320,62 @@ def test_bedroc_in_blocks_of_one_size(alpha, size, n_blocks, m):
     at = mean + 1.7 * std
     exact = tail_of_weights(weights, sizes, m, at, n_nodes=6000, whole_circle=True)
     assert_within_stated(null, null.mean() + 1.7 * null.std(), exact)
+
+
+# A single hit, or a single miss
+
+
+@pytest.mark.parametrize("n", [60, 6_000_000, 4_000_000_000])
+def test_a_single_positive(n):
+    null = null_of(AveragePrecision(), n, 1)
+    x = np.array([1.0, 0.5, 0.4, 0.3, 1e-3, 1.5 / n])
+    exact = np.floor(1.0 / x) / n
+    exact = np.minimum(exact, 1.0)
+    assert_allclose(null.pvalue(x), exact, rtol=1e-12)
+    assert_allclose(null.sf(x), np.maximum(np.ceil(1.0 / x) - 1.0, 0.0).clip(max=n) / n, rtol=1e-12)
+    assert_allclose(null.isf([0.3, 0.5]), 1.0 / np.floor(np.array([0.3, 0.5]) * n + 1.0), rtol=1e-9)
+    assert np.all(null.relative_error(x) < 1e-12)
+
+
+@pytest.mark.parametrize("n", [30, 200_000])
+def test_a_single_negative(n):
+    # With the miss at rank r the precisions of the hits behind it are 1 - 1 / rank.
+    null = null_of(AveragePrecision(), n, n - 1)
+    losses = np.cumsum(1.0 / np.arange(n, 1.0, -1.0))[::-1]
+    values = np.append(1.0 - losses / (n - 1), 1.0)
+    for rank in (1, 2, n // 2, n):
+        assert_allclose(null.pvalue(values[rank - 1]), (n - rank + 1) / n, rtol=1e-9)
+
+
+# One value, one answer
+
+ALONE_AND_TOGETHER = [
+    (DiscountedCumulativeGain(), 91, 14, None),
+    (AveragePrecision(), 116, 10, None),
+    (AveragePrecision(), 40, 6, None),
+    (AveragePrecision(), 600, 60, None),
+    (AveragePrecision(), 400, 60, (40,) * 10),
+    (Bedroc(), 975, 120, (15,) * 65),
+]
+
+
+@pytest.mark.parametrize(("metric", "n", "m", "sizes"), ALONE_AND_TOGETHER, ids=str)
+def test_a_value_has_one_answer(metric, n, m, sizes):
+    def fresh():
+        ties = None if sizes is None else np.array(sizes)
+        return exact_distribution(metric, n, m, ties)
+
+    null = null_of(metric, n, m, sizes)
+    offset = metric.offset(n, m)
+    x = null.mean() + np.linspace(-1.0, 5.0, 11) * null.std() - offset
+    for sign in (1, -1):
+        together = fresh().tail(x + offset, sign)
+        alone = [fresh().tail(x[i : i + 1] + offset, sign) for i in range(x.size)]
+        assert_array_equal(together, np.concatenate(alone, axis=1))
+        backwards = fresh()
+        one_by_one = [backwards.tail(x[i : i + 1] + offset, sign) for i in reversed(range(x.size))]
+        assert_array_equal(together, np.concatenate(one_by_one[::-1], axis=1))
+    shared = fresh()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: shared.tail(x[i : i + 1] + offset, 1), range(x.size)))
+    assert_array_equal(np.concatenate(found, axis=1), fresh().tail(x + offset, 1))

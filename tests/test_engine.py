@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special, stats
 
 from sklearn_rankinf._engine.computed import ComputedDistribution
-from sklearn_rankinf._engine.exact import integer_weights, lattice
 from sklearn_rankinf._engine.exact import enumeration as chain
+from sklearn_rankinf._engine.exact import integer_weights, lattice
 from sklearn_rankinf._engine.inversion import bands, contour, tilts, transform
 from sklearn_rankinf._engine.inversion import ranking_transform as tilted
 from sklearn_rankinf._metrics import AveragePrecision

@@ -21,8 +21,9 @@ from sklearn_rankinf._engine.computed import (
 from sklearn_rankinf._engine.exact.enumeration import LOG_WHOLE, atoms, best_split, n_outcomes
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
 from sklearn_rankinf._engine.exact.integer_weights import counted_atoms
+from sklearn_rankinf._engine.exact.one_hit import OneHit
 from sklearn_rankinf._engine.listed import AffineDistribution, Distribution, ListedDistribution
-from sklearn_rankinf._statistics.additive import Statistic, increments_of
+from sklearn_rankinf._statistics.additive import Statistic, horizon_of, increments_of
 from sklearn_rankinf._statistics.hypergeometric import log_binomial
 from sklearn_rankinf._statistics.increments import FEW_BLOCKS, Integers
 from sklearn_rankinf._statistics.merging import grouped_increments
@@ -90,9 +91,7 @@ def exact_distribution(
     return AffineDistribution(distribution, offset) if offset else distribution
 
 
-def _distribution_of_sum(
-    problem: Problem, tolerance: float
-) -> ListedDistribution | ComputedDistribution:
+def _distribution_of_sum(problem: Problem, tolerance: float) -> Distribution:
     """The distribution of the sum of the increments, of both hits and misses."""
     statistic, n_samples, n_positives, tie_sizes = problem
     n_fewer = min(n_positives, n_samples - n_positives)
@@ -106,6 +105,8 @@ def _distribution_of_sum(
             f"The null distribution of {n_positives} positives among {n_samples} items{blocks} "
             "takes too long to compute: pass method='normal' or 'permutation'."
         )
+    if n_fewer == 1:
+        return _distribution_of_one(problem)
     few_ranks = min(n_samples, statistic.horizon or n_samples) <= MAX_ATOMS
     few_placements = log_binomial(n_samples, n_positives) <= math.log(MAX_ATOMS) + 1e-9
     counts = None if few_placements else _few_positives(problem)
@@ -141,6 +142,23 @@ def _distribution_of_sum(
         if counted is not None:
             return ListedDistribution(counted.values, counted.log_counts, "integer weights")
     return ComputedDistribution(*problem, tolerance)
+
+
+def _distribution_of_one(problem: Problem) -> Distribution:
+    """The distribution of a sum over a single hit, or a single miss."""
+    statistic, n_samples, m, tie_sizes = problem
+    n_ranks = horizon_of(statistic, n_samples) if tie_sizes is None else tie_sizes.size
+    if m == 1 and n_ranks > MAX_ATOMS and tie_sizes is None:
+        return OneHit(statistic, n_samples)
+    increments = increments_of(*problem)
+    if m == 1:
+        values = increments.of_one_hit
+    else:
+        misses, everything = increments.of_misses()
+        values = everything - misses.of_one_hit
+    order = np.argsort(values, kind="stable")
+    values = np.clip(values[order], 0.0, statistic.best(n_samples, m))
+    return ListedDistribution(values, np.log(increments.sizes[order]))
 
 
 def _few_positives(problem: Problem) -> FewPositives | None:

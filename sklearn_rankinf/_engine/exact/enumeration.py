@@ -442,7 +442,7 @@ class MeetInTheMiddleTails:
             counts = np.rint(np.exp(self._first_logs)) * self._counts_of_last(sign)[place]
             total = np.longdouble(np.rint(np.exp(self._log_placements)))
             with np.errstate(divide="ignore"):
-                return np.log(np.asarray(counts.sum(axis=1) / total, dtype=float))
+                return np.asarray(np.log(np.asarray(counts.sum(axis=1) / total, dtype=float)))
         terms = self._first_logs + self._log_tails_of_last(sign)[place]
         # Along the last axis numpy sums in pairs, which keeps the digits.
         largest = np.maximum(terms.max(axis=1), np.finfo(float).min)
