@@ -81,7 +81,7 @@ def _region_of_distribution(metric: Statistic, null: NullDistribution, alpha: fl
     best = float(metric.maximum(n, m))
     null, _ = with_known_error(null, _last_below(null, alpha, best), "greater")
     below = _last_below(null, alpha, best)
-    span = metric.span(n, m, None)
+    span = metric.span(n, m)
     if span > 0.0 and not null._is_listed:
         value, level = _next_multiple(null, below, alpha, best, span, metric.offset(n, m))
     else:

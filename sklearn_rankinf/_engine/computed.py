@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from sklearn_rankinf._engine.cache import cached_method
+from sklearn_rankinf._engine.canonical import CanonicalSum, Form, step_of, value_in_a_row
 from sklearn_rankinf._engine.conditioning import (
     ACCEPTED,
     ConditionedTails,
@@ -33,7 +34,7 @@ from sklearn_rankinf._engine.exact.enumeration import (
     smallest_value,
 )
 from sklearn_rankinf._engine.exact.few_positives import FewPositives
-from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of, step_of
+from sklearn_rankinf._engine.exact.integer_weights import nearly_step_of
 from sklearn_rankinf._engine.inversion.contour import is_steep
 from sklearn_rankinf._engine.inversion.ranking_transform import ClosedTransform
 from sklearn_rankinf._engine.listed import ROUNDING, ListedDistribution
@@ -48,12 +49,7 @@ from sklearn_rankinf._statistics.increments import (
     Increments,
     Integers,
 )
-from sklearn_rankinf._statistics.merging import edges_around, grouped_increments, merged_increments
-from sklearn_rankinf._statistics.moments import (
-    adds_most_above,
-    mean_and_variance,
-    mean_and_variance_of_sum,
-)
+from sklearn_rankinf._statistics.moments import adds_most_above, mean_and_variance
 
 Problem = tuple[Statistic, int, int, Integers | None]
 """A statistic, the numbers of items and of hits, and the sizes of blocks of equal scores."""
@@ -86,11 +82,10 @@ class ComputedSettings:
     most_blocks_at_bottom: int = 1_000_000
     # Ranks behind those of a perfect ranking within which near-maximum enumeration needs no others.
     near_the_last: int = 1000
-    # Misses are counted if the worst ranking has this part of what all items would add as hits.
-    least_of_all: float = 1e-3
-    # Operations that finding the support may take, and ranks of hits that are added up together.
+    # Blocks up to which contours use the step of a lattice: those of more are merged.
+    most_blocks_on_a_lattice: int = 5_000
+    # Operations that finding the support may take.
     work_of_support: float = 1e9
-    ranks_together: int = 1 << 22
     # Binary searches up to which placements of two or three positives are counted for every value,
     # and for all values together else.
     always_counted: float = 20_000
@@ -125,8 +120,10 @@ class ComputedDistribution:
         self._n_samples, self._n_positives = n_samples, n_positives
         self._tie_sizes = tie_sizes
         self._problem = statistic, n_samples, n_positives, tie_sizes
-        # Merged blocks are few, and used several times.
-        self._merged = cache(partial(grouped_increments, *self._problem))
+
+    @cached_property
+    def _canonical(self) -> CanonicalSum:
+        return CanonicalSum.of_problem(*self._problem)
 
     def tail(self, t: Floats, sign: int) -> tuple[Floats, Floats, Floats]:
         """``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1), its log, and the relative error.
@@ -171,7 +168,7 @@ class ComputedDistribution:
         found = TailEstimates.of(upper, "hypergeometric bounds", enclosure=width)
         open_ = np.flatnonzero(width > ACCEPTED)
         if open_.size and self._branches is not None:
-            found.put_better(open_, self._branching_tail(*self._as_counted(t[open_], sign)))
+            found.put_better(open_, self._branching_tail(*self._form.value(t[open_], sign)))
         found.error.enclosure[found.error.total > UNKNOWN] = np.inf
         return found
 
@@ -216,7 +213,7 @@ class ComputedDistribution:
         log_p = np.zeros(t.shape)
         beyond = np.flatnonzero(sign * (t - self._mean) > 0.0)
         if beyond.size:
-            counted, side = self._as_counted(t[beyond], sign)
+            counted, side = self._form.value(t[beyond], sign)
             log_p[beyond] = self._tails.log_upper_bound(counted, side)
         if self._tails.merges:
             upper = np.maximum(self.bounds(t, sign)[1], np.finfo(float).tiny)
@@ -225,10 +222,6 @@ class ComputedDistribution:
             log_p = np.minimum(log_p, self._log_bounds_at_the_bottom(t)[0])
         # No value that is reached is rarer than one placement.
         return np.maximum(log_p, -log_binomial(self._n_samples, self._n_positives))
-
-    def _as_counted(self, t: Floats, sign: int) -> tuple[Floats, int]:
-        """The values of what is counted, and the side of the tail: misses are on the other one."""
-        return (self._all_hits - t, -sign) if self._by_misses else (t, sign)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""
@@ -242,12 +235,25 @@ class ComputedDistribution:
         return np.where(is_reached(self, np.full(q.shape, first), q, sign), lowest, found)
 
     @cached_property
-    def _mean_and_std(self) -> tuple[float, float]:
-        mean, variance = mean_and_variance_of_sum(*self._problem)
+    def _counted_mean_and_std(self) -> tuple[float, float]:
+        """Mean and standard deviation of the canonical sum."""
+        form, known = self._form, self._statistic.mean_and_variance(*self._problem[1:])
+        if known is not None:
+            return (known[0] - form.constant) / form.factor, math.sqrt(known[1]) / form.scale
+        mean, variance = mean_and_variance(self._counted, self._n_counted)
         return mean, math.sqrt(variance)
 
-    _mean = property(lambda self: self._mean_and_std[0])
-    _std = property(lambda self: self._mean_and_std[1])
+    @property
+    def _form(self) -> Form:
+        return self._canonical.form
+
+    @property
+    def _mean(self) -> float:
+        return self._form.constant + self._form.factor * self._counted_mean_and_std[0]
+
+    @property
+    def _std(self) -> float:
+        return self._form.scale * self._counted_mean_and_std[1]
 
     @property
     def _ends(self) -> tuple[float, float]:
@@ -311,12 +317,7 @@ class ComputedDistribution:
 
     def _value_at(self, start: int) -> float:
         """Value of an untied ranking with all hits in a row, behind the first `start` ranks."""
-        problem, total = (self._n_samples, self._n_positives), 0.0
-        for first in range(0, self._n_positives, SETTINGS.ranks_together):
-            hits = np.arange(first, min(first + SETTINGS.ranks_together, self._n_positives))
-            ranks = self._statistic.tied(start + hits, 1, *problem)
-            total += float(np.sum(ranks.cross * hits + ranks.linear + ranks.square))
-        return total
+        return value_in_a_row(self._statistic, self._n_samples, self._n_positives, start)
 
     def _far_tail(self, t: Floats, sign: int, log_negligible: float = -math.inf) -> TailEstimates:
         """Tails of values on the tail's side of the mean, unless they are negligible."""
@@ -324,7 +325,7 @@ class ComputedDistribution:
         below = (t < self._best * (1.0 - SETTINGS.equal_to_best)) | math.isnan(log_best)
         inner = np.flatnonzero(below | (sign < 0))
         # Values far from the mean of the hits are far from that of the misses, on the other side.
-        counted, side = self._as_counted(t[inner], sign)
+        counted, side = self._form.value(t[inner], sign)
         found = TailEstimates.unknown(counted.shape)
         if inner.size:
             solve_in_turn(
@@ -400,16 +401,26 @@ class ComputedDistribution:
     def _conditioned(self) -> ConditionedTails:
         return ConditionedTails(self._counted, self._n_counted, _inversion)
 
-    @cached_property
+    @property
     def _counted(self) -> Increments:
-        """The increments of the hits, or of the misses if these are counted, block by block."""
-        return self._grouped_misses(None, math.inf) if self._by_misses else self._grouped(None, 0.0)
+        """The canonical increments, block by block."""
+        return self._canonical.blocks
+
+    @cached_property
+    def _step(self) -> float:
+        """Step of the canonical sum where contours use it; 0 if there is none."""
+        if self._transform is not None:
+            return self._statistic.span(self._n_samples, self._n_positives) / self._form.scale
+        # The lists of many ranks are merged, and values on a lattice have no stratified contours.
+        if self._n_blocks > SETTINGS.most_blocks_on_a_lattice:
+            return 0.0
+        is_steep_ = is_steep(self._counted, self._counted_mean_and_std[1])
+        return 0.0 if is_steep_ else step_of(self._counted)
 
     @cached_property
     def _conditions_first(self) -> bool:
         """Whether tails are conditioned on a block first: few outcomes decide, or weights step."""
-        span = self._statistic.span(*self._problem[1:])
-        if self._n_blocks > SETTINGS.most_blocks_of_conditioning or span > 0.0:
+        if self._n_blocks > SETTINGS.most_blocks_of_conditioning or self._step > 0.0:
             return False
         counted, m = self._counted, self._n_counted
         has_step = self._n_blocks > FEW_BLOCKS and nearly_step_of(counted) > 0.0
@@ -419,26 +430,11 @@ class ComputedDistribution:
 
     @property
     def _n_counted(self) -> int:
-        return self._n_samples - self._n_positives if self._by_misses else self._n_positives
+        return self._canonical.n_counted
 
     @property
     def _n_blocks(self) -> int:
-        return self._n_samples if self._tie_sizes is None else int(self._tie_sizes.size)
-
-    @cached_property
-    def _by_misses(self) -> bool:
-        """Whether misses are fewer than hits: then they are what is counted.
-
-        Unless hits at the bottom add so little that it would be lost beside what all hits add.
-        """
-        if 2 * self._n_positives <= self._n_samples:
-            return False
-        return self._attained[0] > SETTINGS.least_of_all * self._all_hits
-
-    @cached_property
-    def _all_hits(self) -> float:
-        """What the value would be if every item were a hit."""
-        return self._grouped(0.05, math.inf).of_misses()[1]
+        return self._canonical.n_blocks
 
     @cached_property
     def _log_probability_of_best(self) -> float:
@@ -451,40 +447,33 @@ class ComputedDistribution:
 
     @cached_property
     def _tails(self) -> Tails:
-        n, m = self._n_samples, self._n_positives
-        lowest = self._attained[0] * (1.0 - 1e-9) if self._tie_sizes is None else 0.0
-        grouped, within = self._grouped, (lowest, self._best)
-        if self._by_misses:
-            grouped, m = self._grouped_misses, n - m
-            within = self._all_hits - within[1], self._all_hits
-        bounds = self._bounds_of_what_is_counted
-        span = self._statistic.span(*self._problem[1:])
-        options = self._tolerance, span, self._transform, self._at_the_top
-        numbers = n, self._n_blocks, m, self._n_positives
-        mean = self._all_hits - self._mean if self._by_misses else self._mean
-        return Tails(
-            grouped,
-            *numbers,
-            mean,
-            self._std,
-            within,
-            bounds,
-            *options,
-            is_clustered=self._conditions_first,
-        )
+        options = self._tolerance, self._step, self._transform, self._at_the_top
+        bounds, last = self._tail_bounds.bounds, self._n_positives
+        numbers = *self._counted_mean_and_std, self._within, bounds, last
+        clustered = self._conditions_first
+        return tails_of(self._canonical, *numbers, *options, is_clustered=clustered)
+
+    @cached_property
+    def _within(self) -> tuple[float, float]:
+        """Canonical values that the support does not exceed."""
+        form, low = self._form, self._attained[0] * (1.0 - 1e-9) if self._tie_sizes is None else 0.0
+        within = (np.array([low, self._best]) - form.constant) / form.factor
+        rounding = SETTINGS.rounding * abs(form.constant / form.factor)
+        return max(float(within.min()) - rounding, 0.0), float(within.max()) + rounding
 
     def _at_the_top(self, t: float) -> Increments | None:
         """A list without ties whose ranks are as one from where a hit leaves no value of t.
 
         None if that is far beyond the last hit of a perfect ranking or beyond the list, or misses
-        are counted.
+        are counted. The value and the increments are canonical.
         """
         n, m, values = self._n_samples, self._n_positives, self._values_by_last_hit
+        t = self._form.constant + self._form.factor * t
         if not values.size or values[-1] >= t * (1.0 - 1e-12):
             return None
         n_apart = m + int(np.count_nonzero(values >= t * (1.0 - 1e-12)))
         sizes = np.concatenate([np.ones(n_apart, dtype=np.int64), [n - n_apart]])
-        return increments_of(self._statistic, n, m, sizes)
+        return self._form.increments(increments_of(self._statistic, n, m, sizes))
 
     @cached_property
     def _values_by_last_hit(self) -> Floats:
@@ -494,7 +483,7 @@ class ComputedDistribution:
         """
         n, m = self._n_samples, self._n_positives
         farthest = min(n, m + SETTINGS.near_the_last)
-        if self._tie_sizes is not None or self._by_misses or farthest == n:
+        if self._tie_sizes is not None or self._form.by_misses or farthest == n:
             return np.empty(0)
         hits, ranks = np.arange(m - 1), np.arange(m - 1, farthest)
         top, last = (self._statistic.tied(at, 1, n, m) for at in (hits, ranks))
@@ -503,92 +492,70 @@ class ComputedDistribution:
 
     @property
     def _transform(self) -> ClosedTransform | None:
-        """The transform in closed form, where there is one of what is counted."""
-        problem = self._problem[1:]
-        if self._by_misses or self._statistic.log_mgf(np.ones(1, complex), *problem) is None:
+        """The transform of the canonical sum in closed form, where there is one of the hits."""
+        problem, form = self._problem[1:], self._form
+        if form.by_misses or self._statistic.log_mgf(np.ones(1, complex), *problem) is None:
             return None
 
         def log_mgf(z: Complexes) -> Complexes:
-            values = self._statistic.log_mgf(z, *problem)
+            values = self._statistic.log_mgf(z / form.factor, *problem)
             assert values is not None
-            return values
+            return values - z * (form.constant / form.factor)
 
-        first = self._statistic.tied(0, 1, *problem[:2])
-        return ClosedTransform(log_mgf, *problem[:2], float(first.of_one_hit))
+        first = form.increments(self._statistic.tied([0], 1, *problem[:2]))
+        return ClosedTransform(log_mgf, *problem[:2], float(first.of_one_hit[0]))
 
     def bounds(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
         """Guaranteed bounds of ``P(S >= t)`` (sign 1) or ``P(S <= t)`` (sign -1)."""
-        lower, upper = self._tail_bounds.bounds(t, sign)
+        lower, upper = self._tail_bounds.bounds(*self._form.value(t, sign))
         near, far = self._ends[::sign]
         certain, impossible = sign * t <= sign * near, sign * t > sign * far
         return np.where(certain, 1.0, lower), np.where(impossible, 0.0, upper)
 
     @cached_property
     def _tail_bounds(self) -> TailBounds:
-        return TailBounds(*self._problem)
-
-    def _bounds_of_what_is_counted(self, t: Floats, sign: int) -> tuple[Floats, Floats]:
-        if self._by_misses:
-            return self._tail_bounds.bounds(self._all_hits - t, -sign)
-        return self._tail_bounds.bounds(t, sign)
-
-    def _grouped_misses(
-        self, ratio: float | None, resolution: float, around: int | None = None
-    ) -> Increments:
-        return self._grouped(ratio, resolution, around).of_misses()[0]
-
-    def _grouped(
-        self, ratio: float | None, resolution: float, around: int | None = None
-    ) -> Increments:
-        """Increments, merged up to a ratio and a resolution, and less around a rank."""
-        return self._blocks if ratio is None else self._merged(ratio, resolution, around)
+        return TailBounds(self._canonical, self._within[1])
 
     @property
     def _blocks(self) -> Increments:
-        return increments_of(*self._problem)
+        return self._canonical.blocks_of_hits
+
+
+def tails_of(
+    canonical: CanonicalSum,
+    mean: float,
+    std: float,
+    within: tuple[float, float],
+    bounds: Callable[[Floats, int], tuple[Floats, Floats]],
+    last: int,
+    *options: Any,
+    **more: Any,
+) -> Tails:
+    """Lists and contours for a canonical sum."""
+    numbers = canonical.n_samples, canonical.n_blocks, canonical.n_counted, last
+    return Tails(canonical.merged, *numbers, mean, std, within, bounds, *options, **more)
 
 
 def _inversion(increments: Increments, n_positives: int) -> _FarTail:
     """Tails of a statistic that is given by its increments, on either side of the mean."""
-    n, m = increments.n_samples, n_positives
-    if 2 * m > n:
-        misses, constant = increments.of_misses()
-        tail = _inversion(misses, n - m)
-        return lambda t, sign: tail(constant - t, -sign)
-    if increments.is_linear:
-        # What all positives add alike says nothing about how coarse the sum is.
-        side = 1 if adds_most_above(increments, m) else -1
-        weights = side * increments.linear
-        constant = m * float(weights.min())
-        zero = np.zeros(weights.size)
-        raised = Increments(increments.sizes, zero, weights - weights.min(), zero)
-        tail = _inverted(raised, m)
-        return lambda t, sign: tail(side * t - constant, side * sign)
-    return _inverted(increments, m)
-
-
-def _inverted(increments: Increments, n_positives: int) -> _FarTail:
-    """The same for no more positives than other items, with the largest increments on top."""
-    n, m = increments.n_samples, n_positives
-
-    def merged(ratio: float | None, resolution: float, around: int | None = None) -> Increments:
-        if ratio is None:
-            return increments
-        return merged_increments(increments, ratio, resolution, edges_around(around, n, ratio))
+    canonical = CanonicalSum.of_increments(increments, n_positives)
+    blocks, m = canonical.blocks, canonical.n_counted
 
     def nothing(t: Floats, sign: int) -> tuple[Floats, Floats]:
         return np.zeros(t.shape), np.ones(t.shape)
 
-    mean, variance = mean_and_variance(increments, m)
-    only_adds = min(increments.of_one_hit.min(), increments.cross.min()) >= 0.0
-    within = 0.0 if only_adds else -math.inf, math.inf
-    n_blocks = increments.sizes.size
+    mean, variance = mean_and_variance(blocks, m)
     std = math.sqrt(variance)
+    only_adds = min(blocks.of_one_hit.min(), blocks.cross.min()) >= 0.0
+    within = 0.0 if only_adds else -math.inf, math.inf
     # Values on a lattice have no stratified contours.
-    span = 0.0 if is_steep(increments, std) else step_of(increments)
-    numbers = n, n_blocks, m, m, mean, std
-    tails = Tails(merged, *numbers, within, nothing, ACCEPTED, span, insists=False)
-    return lambda t, sign: about_the_mean(tails.tail, t, sign, mean)
+    step = 0.0 if is_steep(blocks, std) else step_of(blocks)
+    tails = tails_of(canonical, mean, std, within, nothing, m, ACCEPTED, step, insists=False)
+
+    def tail(t: Floats, sign: int) -> TailEstimates:
+        return about_the_mean(tails.tail, *canonical.form.value(t, sign), mean)
+
+    return tail
 
 
 class MeetInTheMiddle(ComputedDistribution):
@@ -606,8 +573,11 @@ class MeetInTheMiddle(ComputedDistribution):
 
     def estimates(self, t: Floats, sign: int) -> TailEstimates:
         """Tails with the parts of the errors, and the solvers that answered."""
-        is_whole = t.size > self._n_values_worth_listing
-        return (self._whole.estimates if is_whole else self._halves.tail)(t, sign)
+        if t.size <= self._n_values_worth_listing:
+            return self._halves.tail(t, sign)
+        # The same whole numbers of placements.
+        log_p = self._whole.estimates(t, sign).log_p
+        return TailEstimates.of(log_p, "meet in the middle", rounding=self._halves.rounding)
 
     def quantile(self, q: Floats, sign: int) -> Floats:
         """Smallest v with ``P(S <= v) >= q`` (sign -1) or ``P(S > v) <= q`` (sign 1)."""

@@ -254,7 +254,7 @@ class Tails:
         rough, band = max(good, s.tolerable), "band-limited bounds"
         worth_band = s.wide if self.merges else rough
         last = s.tolerable if self.merges else partial(self._error_worth_seconds, good)
-        early = self._is_certified and self._tolerance > 0.0
+        early = self._is_certified and self._tolerance >= ROUGH_TOLERANCE
         above = s.tolerable if few_hits else good
         if self._is_clustered and not early:
             above = s.unclear

@@ -97,8 +97,10 @@ class ContourSettings:
     progress: float = 0.7
 
     # Samples of the transform beyond the first nodes: where the number of positives in a single
-    # block varies by several, of dense distributions and merged blocks, of others.
+    # block varies by several, or blocks with ties are no more than this; of dense distributions and
+    # merged blocks, of others.
     samples_large_blocks: int = 256
+    many_blocks: int = 300
     samples_smooth: int = 16
     samples: int = 32
 
@@ -261,8 +263,9 @@ class ContourInversion:
         side, length = contour.side, self._length(contour.period_index)
         damping = abs(float(self._tilts.theta(side, contour.tilt_index))) * length
         damped = np.full(s.shape, -damping)
-        if np.any(damped - log_p > -SETTINGS.aliasing):
-            damped += self._tilts.cheap_log_bound(s - side * length, -side)
+        visible = np.flatnonzero(damped - log_p > -SETTINGS.aliasing)
+        if visible.size:
+            damped[visible] += self._tilts.cheap_log_bound(s[visible] - side * length, -side)
         beyond = self._tilts.cheap_log_bound(s + side * length, side, contour.tilt_index)
         return np.asarray(np.maximum(damped, beyond + damping) - log_p)
 
@@ -289,8 +292,7 @@ class ContourInversion:
             before, truncation = truncation, self._truncation(nodes, insist)
             if math.isinf(truncation):
                 break
-            filled = min(self._n_cheap(contour), self._most_filled)
-            more = min(max(n_nodes // 2, filled), max(whole - n_nodes, 1))
+            more = self._n_more(contour, n_nodes)
             is_long = n_nodes >= SETTINGS.patience * max(first, self._n_cheap(contour))
             may_end = self._tilts.few_blocks or is_long
             enough = max(self._enough, SETTINGS.decayed_slowly if may_end else 0.0)
@@ -300,8 +302,9 @@ class ContourInversion:
             scale = np.exp(np.minimum(nodes.log_scale(s[open_]) - log_bound[open_], 50.0))
             rest, left = truncation + returns.beyond(n_nodes), returns.beyond(most)
             # Most of what is missing lies beyond the longest affordable contour.
-            is_last |= left > 0.5 * rest and bool(np.all(left * scale > enough))
-            ready = open_[(rest * scale <= enough) | is_last]
+            is_beyond = (left * scale > enough) & (left > 0.5 * rest)
+            ready = open_[(rest * scale <= enough) | is_beyond | is_last]
+            open_ = open_[~is_beyond]
             tails = self._summed(s[ready], sign, contour, nodes, is_stuck or insist)
             found.put(ready, tails)
             if is_last:
@@ -399,7 +402,8 @@ class ContourInversion:
         """Number of samples of the transform beyond the first nodes."""
         is_smooth = self._is_dense or self._transform.merged
         n_samples = SETTINGS.samples_smooth if is_smooth else SETTINGS.samples
-        if self._transform.has_large_blocks:
+        is_coarse = self._transform.has_ties and self._transform.n_blocks <= SETTINGS.many_blocks
+        if is_coarse or self._transform.has_large_blocks:
             n_samples = SETTINGS.samples_large_blocks
         return int(self._effort * n_samples)
 
@@ -451,12 +455,23 @@ class ContourInversion:
         theta = float(self._tilts.theta(contour.side, contour.tilt_index))
         return theta, contour.tilt_index > EXTREME
 
+    def _n_more(self, contour: Contour, n_nodes: int) -> int:
+        """Number of nodes by which a contour is extended."""
+        filled, rest = min(self._n_cheap(contour), self._most_filled), self._n_whole(contour)
+        return min(max(n_nodes // 2, filled), max(rest - n_nodes, 1))
+
     @cached_method
     def _nodes(self, contour: Contour, n_nodes: int, coarse: bool = False) -> Nodes:
-        """The first nodes of a contour; those that are known are kept."""
+        """The first nodes of a contour; those that are known are kept.
+
+        They are computed in the same parts whichever value needs them first: rounding depends on
+        the nodes that share a pass.
+        """
         known = self._known.get((contour, coarse)) or self._none_of(contour)
-        if known.z.size < n_nodes:
-            heights = (np.arange(known.z.size, n_nodes) + 0.5) * known.step
+        while known.z.size < n_nodes:
+            first = known.z.size
+            size = first + self._n_more(contour, first) if first else self._n_first(contour)
+            heights = (np.arange(first, size) + 0.5) * known.step
             added = np.asarray(known.theta + 1j * heights, dtype=complex)
             values = self._log_transform(contour, added, coarse)
             z = np.concatenate([known.z, added])

@@ -43,6 +43,9 @@ _SEVERAL = 1.5
 _LOG_NO_RETURN = -30.0
 # Blocks whose returns are computed, those of the largest influence.
 _CANDIDATES = 16
+# The commonest outcome near a tail has this many standard deviations fewer hits than the mean under
+# the tilt among the ranks that add something, or one.
+_DEVIATIONS = 2.0
 # Hits of a block times nodes of one pass.
 _AT_ONCE = 1 << 23
 # Windows for the log transform at a real tilt have this part of the usual width.
@@ -71,6 +74,10 @@ class Transform(Protocol):
     @property
     def merges_ties(self) -> bool:
         """Whether blocks of equal scores are merged."""
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether a block has several items."""
 
     @property
     def has_large_blocks(self) -> bool:
@@ -130,7 +137,8 @@ class RankingTransform:
     ) -> None:
         self.merged, self._negligible = merged, negligible
         self._largest_block = largest_block or int(increments.sizes.max())
-        self.merges_ties = merged and self._largest_block > 1
+        self.has_ties = self._largest_block > 1
+        self.merges_ties = merged and self.has_ties
         # Where all paths are kept, blocks of no more items than hits take longer than the items.
         as_fast = coarse.sizes.max() <= n_positives <= _FEW_HITS and self._largest_block == 1
         self._increments, self._coarse = increments, coarse if merged or not as_fast else increments
@@ -202,6 +210,10 @@ class RankingTransform:
             return self.log_placement
         means = several[None] if theta == 0.0 else mean_hits(blocks, m, theta)[:, are_several]
         total = min(m, 0.5 * several.sum())
+        if blocks.is_inert[are_several].all():
+            # Outcomes near the tail have hits among the ranks that add something.
+            counted = max(m - float(means.sum(axis=1).max()), 0.0)
+            total = min(total, m - max(1.0, counted - _DEVIATIONS * math.sqrt(counted)))
         hits = means * (total / np.maximum(means.sum(axis=1, keepdims=True), 1e-300))
         hits = np.minimum(hits, several)
         ways = gammaln(several + 1.0) - gammaln(hits + 1.0) - gammaln(several - hits + 1.0)
@@ -300,6 +312,7 @@ class ClosedTransform:
     """
 
     merged = False
+    has_ties = False
     merges_ties = False
     has_large_blocks = False
 

@@ -11,6 +11,7 @@ smallest one by a limited *excess*. See "Contour inversion" in doc/theory.rst.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +112,8 @@ class Tilts:
         self.are_few = -transform.log_placement < TILTS.few
         self._usual = TILTS.usual_of_few if self.are_few else TILTS.usual
         self.is_dense = not is_rough and -transform.log_placement >= TILTS.dense
-        self._ladders: dict[int, list[float]] = {1: [], -1: []}
+        nothing: tuple[float, ...] = ()
+        self._ladders = {1: nothing, -1: nothing}
 
     def theta(self, side: int, index: ArrayLike) -> Floats:
         """Tilts of the given indices, positive on side 1 and negative on side -1."""
@@ -141,13 +143,23 @@ class Tilts:
             n_next = first if not known else max(1, TILTS.two_passes - len(known))
             indices = TILTS.first + np.arange(len(known), len(known) + n_next)
             values = self._transform.log_mgfs(self.theta(side, indices))
-            known.extend(np.where(np.isnan(values), math.inf, values).tolist())
+            # Two threads may find the same: a list that both extend would hold it twice.
+            known = (*known, *np.where(np.isnan(values), math.inf, values).tolist())
+            self._ladders[side] = known
         thetas = self.theta(side, TILTS.first + np.arange(n_tilts))
         return thetas, np.asarray(known[:n_tilts])
 
     def choose(self, s: Floats, side: int) -> tuple[Floats, Floats]:
         """Index of a tilt for each value, shared by neighbours; log of the best Chernoff bound."""
-        exponents, best, lowest = self._exponents(s, side)
+        index, bound = np.empty(s.shape), np.empty(s.shape)
+        for at, exponents in self._exponents(s, side):
+            index[at], bound[at] = self._chosen(exponents, s[at], side)
+        return index, bound
+
+    def _chosen(
+        self, exponents: NDArray[np.float64], s: Floats, side: int
+    ) -> tuple[Floats, Floats]:
+        best, lowest = exponents.argmin(axis=0), np.minimum(exponents.min(axis=0), 0.0)
         refined, bound = self._refined(exponents, best, lowest, s, side)
         order, excesses = self._preferred(side, exponents.shape[0] - 1)
         fine = exponents[order] - bound <= excesses[:, None]
@@ -216,10 +228,15 @@ class Tilts:
 
     def log_bound(self, s: Floats, side: int, enough: float = -math.inf) -> Floats:
         """Log of the Chernoff bound of the tail at each s; not the lowest if it is enough."""
-        exponents, best, bound = self._exponents(s, side, enough)
-        left = np.flatnonzero(bound > enough)
-        bound[left] = self._refined(exponents[:, left], best[left], bound[left], s[left], side)[1]
-        return bound
+        bounds = np.empty(s.shape)
+        for at, exponents in self._exponents(s, side, enough):
+            best, bound = exponents.argmin(axis=0), np.minimum(exponents.min(axis=0), 0.0)
+            left = np.flatnonzero(bound > enough)
+            bound[left] = self._refined(
+                exponents[:, left], best[left], bound[left], s[at][left], side
+            )[1]
+            bounds[at] = bound
+        return bounds
 
     @cached_method
     def unbounded_up_to(self, side: int, enough: float) -> float:
@@ -259,22 +276,24 @@ class Tilts:
 
     def _exponents(
         self, s: Floats, side: int, enough: float = -math.inf
-    ) -> tuple[NDArray[np.float64], Integers, Floats]:
-        """Chernoff exponents of the tilts (rows) at each s, the place of the smallest, and it.
+    ) -> Iterator[tuple[Integers, NDArray[np.float64]]]:
+        """Chernoff exponents of the tilts (rows): the places of some values at a time, and theirs.
 
-        The ladder is climbed until the last tilt is not the best one, or the bound is enough. No
-        tail is smaller than the probability of a placement.
+        For each value the ladder is climbed until the last tilt is not the best one, or the bound
+        is enough, and no farther for the sake of other values. No tail is smaller than the
+        probability of a placement.
         """
         enough = max(enough, self._transform.log_placement)
-        n_tilts = 1
-        while True:
+        n_tilts, open_ = 1, np.arange(s.size)
+        while open_.size:
             thetas, log_mgfs = self.ladder(side, n_tilts)
-            exponents = log_mgfs[:, None] - np.outer(thetas, s)
+            exponents = log_mgfs[:, None] - np.outer(thetas, s[open_])
             best, bound = exponents.argmin(axis=0), exponents.min(axis=0)
-            at_the_end = (best == thetas.size - 1) & (bound > enough)
-            if thetas.size == TILTS.n_tilts or not at_the_end.any():
-                return exponents, best, np.minimum(bound, 0.0)
-            n_tilts = thetas.size + 1
+            goes_on = (best == thetas.size - 1) & (bound > enough)
+            goes_on &= thetas.size < TILTS.n_tilts
+            if not goes_on.all():
+                yield open_[~goes_on], exponents[:, ~goes_on]
+            open_, n_tilts = open_[goes_on], thetas.size + 1
 
     def _refined(
         self, exponents: NDArray[np.float64], best: Integers, bound: Floats, s: Floats, side: int
