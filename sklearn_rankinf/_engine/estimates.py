@@ -18,8 +18,8 @@ from sklearn_rankinf._statistics.increments import Floats
 # Tolerance from which contours are shorter, with fewer first nodes and blocks merged further.
 ROUGH_TOLERANCE = 5e-3
 
-# Natural logarithm of the tail at which the accepted error is twice the tolerance: a search compares
-# logarithms, of which a relative error of a tail is a smaller part the smaller the tail.
+# Natural logarithm of the tail at which the accepted error is twice the tolerance: a search
+# compares logarithms, of which an error of the tail is a smaller part the smaller the tail.
 _LOG_TWICE = -10.0 * math.log(10.0)
 
 

@@ -2,9 +2,9 @@
 
 With ``E_theta`` the expectation under the tilt ``theta > 0``, ``K = log E exp(theta S)``,
 
-    P(S >= s) = exp(K - theta s) E_theta f(delta (S - s)),  f(x) = exp(-lambda x) for x >= 0, else 0,
+    P(S >= s) = exp(K - theta s) E_theta f(delta (S - s)),
 
-for ``lambda = theta / delta``. Graham and Vaaler (1981) found the functions above and below f that
+where f(x) is ``exp(-x theta / delta)`` for x >= 0 and 0 below. Graham and Vaaler (1981) found the functions above and below f that
 are closest to it among those whose Fourier transforms vanish outside of (-1, 1). Their expectations
 are sums over the transform of S at finitely many nodes, and bound the tail whatever the structure
 of S: nothing need decay beyond the last node. See "Band-limited bounds" in doc/theory.rst, equation
@@ -269,8 +269,8 @@ def _between(lower: Floats, upper: Floats, decay: Floats) -> Floats:
 def majorant_and_gap(decay: float, n_nodes: int) -> tuple[Complexes, Complexes]:
     """Fourier transforms of the majorant of ``exp(-decay x)``, x >= 0, and of its gap, at nodes.
 
-    The nodes are t = k / n_nodes for k = 0, 1, ...; those of k and -k are conjugate, and all but the
-    first count twice. The gap is the majorant less the minorant, ``sinc(x)**2``.
+    The nodes are t = k / n_nodes for k = 0, 1, ...; those of k and -k are conjugate, and all but
+    the first count twice. The gap is the majorant less the minorant, ``sinc(x)**2``.
     """
     t = np.arange(n_nodes) / n_nodes
     rest = -np.expm1(-decay - 2j * np.pi * t)

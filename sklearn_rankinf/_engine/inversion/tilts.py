@@ -176,7 +176,9 @@ class Tilts:
         to the saddle point. Of the coarsest grid whose nearest tilt has a small excess that one is
         taken, which neighbouring values share.
         """
-        places = self._exponents(s, side)[1].astype(float) + TILTS.first
+        places = np.empty(s.shape)
+        for at, exponents in self._exponents(s, side):
+            places[at] = exponents.argmin(axis=0) + TILTS.first
         curvature = np.zeros(s.shape)
         for distance in TILTS.approach:
             steps = distance * np.array([-1.0, 0.0, 1.0])
